@@ -1,0 +1,1 @@
+"""The engine under MCP tool use: configuration, sessions, names, results, the loop, providers."""

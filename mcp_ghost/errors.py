@@ -1,0 +1,64 @@
+"""The errors that this package raises; foreign ones are translated where they enter.
+
+MCPGhostError
+├── MCPError                        anything about MCP servers and their tools
+│   ├── MCPConfigError              the configuration cannot be used
+│   ├── MCPServerStartupError       a server could not be started or initialised
+│   └── MCPToolCallError            a call did not produce a result
+│       └── MCPServerDiedError      because the server is gone
+└── LLMError                        anything about the model's side
+    ├── LLMConnectionError          no answer: refused, cut, timed out
+    ├── LLMStatusError              an answer with an HTTP error status
+    ├── LLMReplyError               an answer that holds nothing usable
+    └── LLMUnavailableError         not asked: the circuit breaker is open
+"""
+
+
+class MCPGhostError(Exception):
+    """Base of everything below."""
+
+
+class MCPError(MCPGhostError):
+    """Raised when something about MCP servers or their tools is wrong."""
+
+
+class MCPConfigError(MCPError, ValueError):
+    """Raised when the configuration of MCP servers is missing or malformed."""
+
+
+class MCPServerStartupError(MCPError):
+    """Raised when a server could not be started, initialised or asked for its tools."""
+
+
+class MCPToolCallError(MCPError):
+    """Raised when a tool call ended without a result from the server."""
+
+
+class MCPServerDiedError(MCPToolCallError):
+    """Raised when the server's process or connection is gone, so that no tool can work."""
+
+
+class LLMError(MCPGhostError):
+    """Raised when the model could not be asked or gave no usable answer."""
+
+
+class LLMConnectionError(LLMError):
+    """Raised when no complete answer arrived: refused, cut off or timed out."""
+
+
+class LLMStatusError(LLMError):
+    """Raised when the provider answered with an HTTP error status."""
+
+    def __init__(self, message: str, status: int, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+        """Seconds that the provider asked us to wait, where it said so."""
+
+
+class LLMReplyError(LLMError):
+    """Raised when the answer is empty or not in the provider's format."""
+
+
+class LLMUnavailableError(LLMError):
+    """Raised when the circuit breaker is open, without asking the provider."""

@@ -1,0 +1,71 @@
+"""The neutral conversation that every provider's wire format is made from and read into.
+
+A message is a dict in the shape of OpenAI's chat format with our own tool names ("server.tool"):
+system and user messages have ``content``, assistant messages ``content`` and/or ``tool_calls``,
+tool messages ``tool_call_id`` and ``content``. ``cache_control`` on a message asks for prompt
+caching up to and including it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Message: TypeAlias = dict[str, Any]
+ToolSchema: TypeAlias = dict[str, Any]
+"""{"type": "function", "function": {"name", "description", "parameters"}}"""
+
+
+@dataclass(frozen=True)
+class FunctionCall:
+    """What a model asks to be called; ``arguments`` is the JSON text it wrote."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """One call of one reply; ``id`` ties the result to it."""
+
+    id: str
+    type: str
+    function: FunctionCall
+
+
+@dataclass(frozen=True)
+class LLMResponse:
+    """One reply of a model: either ``content`` or ``tool_calls``, never both."""
+
+    content: str | None
+    model: str
+    usage: dict[str, int] | None = None
+    """prompt_tokens, completion_tokens, total_tokens and cached_tokens (part of the prompt)."""
+    tool_calls: list[ToolCall] | None = None
+    finish_reason: str | None = None
+    text: str | None = None
+    """What the model said beside its tool calls."""
+    reasoning: str | None = None
+    """Thinking that the provider returned apart from the answer."""
+    cost: float | None = None
+    """US dollars, where the provider reports them."""
+
+
+def assistant_message(response: LLMResponse) -> Message:
+    """The reply as the history entry that answers to its calls can follow."""
+    message: Message = {"role": "assistant", "content": response.content or response.text}
+    if response.tool_calls:
+        message["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": call.type,
+                "function": {"name": call.function.name, "arguments": call.function.arguments},
+            }
+            for call in response.tool_calls
+        ]
+    return message
+
+
+def tool_message(call_id: str, content: str) -> Message:
+    """The answer to one call."""
+    return {"role": "tool", "tool_call_id": call_id, "content": content}
