@@ -1,0 +1,1 @@
+"""What the agent knows and uses, one manager for each kind."""

@@ -1,0 +1,1 @@
+"""Wiring of an episode and its turns."""

@@ -1,0 +1,1 @@
+"""Configuration, state and record of an episode."""
