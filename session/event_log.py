@@ -1,0 +1,93 @@
+"""The append-only record of an episode: one JSON object a line, the single source of truth.
+
+A finished turn is one line that is on the disk before the next turn begins, engine snapshot
+included. So a crash at any instant costs at most the turn that was not finished yet.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from session.events import event_fields
+
+EVENTS_FILE = "events.jsonl"
+_DURABLE = frozenset({"episode_start", "episode_resumed", "turn", "episode_end"})
+
+
+class EpisodeLockedError(RuntimeError):
+    """Raised when another process is writing this episode."""
+
+
+class EventLog(logging.Handler):
+    """A logging handler that appends every event; others and plain records pass by."""
+
+    def __init__(self, folder: Path, secrets: tuple[str, ...] = ()) -> None:
+        super().__init__(logging.DEBUG)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / EVENTS_FILE
+        self._secrets = [secret for secret in secrets if secret]
+        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._file)
+            raise EpisodeLockedError(f"{folder} is being played by another process.") from error
+        os.ftruncate(self._file, _end_of_last_line(self.path))
+        os.lseek(self._file, 0, os.SEEK_END)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Append the event; one that ends a step of the episode is synced to the disk."""
+        fields = event_fields(record)
+        if "event_type" not in fields:
+            return
+        try:
+            self._append({**_head(record), **fields})
+            if fields["event_type"] in _DURABLE:
+                os.fsync(self._file)
+        except OSError:
+            if fields["event_type"] in _DURABLE:
+                raise  # a turn that cannot be kept must not count as played
+            self.handleError(record)
+
+    def _append(self, event: dict[str, object]) -> None:
+        line = json.dumps(event, ensure_ascii=False, default=str)
+        for secret in self._secrets:
+            line = line.replace(secret, "[redacted]")
+        data = (line + "\n").encode("utf-8", errors="backslashreplace")
+        while data:
+            data = data[os.write(self._file, data) :]
+
+    def close(self) -> None:
+        """Give the file and its lock back."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+        super().close()
+
+
+def read_events(folder: Path) -> Iterator[dict[str, object]]:
+    """The events of the episode in ``folder``; a line cut off by a crash is left out."""
+    with (folder / EVENTS_FILE).open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield json.loads(line)
+
+
+def _head(record: logging.LogRecord) -> dict[str, object]:
+    return {
+        "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+        "level": record.levelname,
+        "message": record.getMessage(),
+    }
+
+
+def _end_of_last_line(path: Path) -> int:
+    """The length of ``path`` without a line that a crash left unfinished."""
+    data = path.read_bytes()
+    return data.rfind(b"\n") + 1
