@@ -1,0 +1,71 @@
+"""A circuit breaker: after several failures in a row, leave the failing party alone for a while."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+class CircuitBreaker:
+    """Closed, open, half-open: once open, one call at a time may probe after the recovery time.
+
+    Counts calls, however many attempts each makes. Safe to use from several threads.
+    """
+
+    def __init__(
+        self,
+        threshold: int,
+        recovery_seconds: float,
+        *,
+        is_failure: Callable[[Exception], bool],
+        refusal: Callable[[float], Exception],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``refusal`` makes the error for a call refused, from the seconds left to wait."""
+        self._threshold = threshold
+        self._recovery = recovery_seconds
+        self._is_failure = is_failure
+        self._refusal = refusal
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._opened_at: float | None = None
+        self._probing = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether calls are refused or only probed now."""
+        return self._opened_at is not None
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """Guard one call; what is no failure by ``is_failure`` leaves the count as it is."""
+        self._enter()
+        failed: bool | None = None
+        try:
+            yield
+            failed = False
+        except Exception as exc:
+            failed = True if self._is_failure(exc) else None
+            raise
+        finally:
+            self._settle(failed)
+
+    def _enter(self) -> None:
+        with self._lock:
+            if self._opened_at is None:
+                return
+            left = self._opened_at + self._recovery - self._clock()
+            if left > 0 or self._probing:
+                raise self._refusal(max(left, 0.0))
+            self._probing = True
+
+    def _settle(self, failed: bool | None) -> None:
+        with self._lock:
+            self._probing = False
+            if failed is None:
+                return
+            self._failures = self._failures + 1 if failed else 0
+            self._opened_at = self._clock() if self._failures >= self._threshold else None
