@@ -3,6 +3,7 @@
 MCPGhostError
 ├── MCPError                        anything about MCP servers and their tools
 │   ├── MCPConfigError              the configuration cannot be used
+│   │   └── MCPConfigNotFoundError  because its file is not there
 │   ├── MCPServerStartupError       a server could not be started or initialised
 │   └── MCPToolCallError            a call did not produce a result
 │       └── MCPServerDiedError      because the server is gone
@@ -24,6 +25,10 @@ class MCPError(MCPGhostError):
 
 class MCPConfigError(MCPError, ValueError):
     """Raised when the configuration of MCP servers is missing or malformed."""
+
+
+class MCPConfigNotFoundError(MCPConfigError, FileNotFoundError):
+    """Raised when the configuration's file does not exist."""
 
 
 class MCPServerStartupError(MCPError):

@@ -1,0 +1,170 @@
+"""Server configuration: ``{"mcpServers": {...}}`` as a dict, a JSON or a JSONC file.
+
+``{env:NAME}`` in any string stands for an environment variable. It is resolved when the server is
+used, so that an entry that nobody uses may name variables that nobody has.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from mcp_ghost.errors import MCPConfigError, MCPConfigNotFoundError
+
+_VARIABLE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+_KEYS_OF_OTHER_CLIENTS: Final = frozenset(
+    {"alwaysAllow", "autoApprove", "description", "disabledTools", "name", "timeout"}
+)
+"""Settings of other clients that share the file; they change nothing here."""
+
+
+class ServerConfig(BaseModel):
+    """How one server is reached: a command to start, or a URL."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    command: str | None = None
+    """A program on PATH, or a path."""
+    args: list[str] = Field(default_factory=list)
+    env: dict[str, str] | None = None
+    """Put on top of the environment of this program."""
+    cwd: str | None = None
+    """The server's working directory; by default that of this program."""
+    url: str | None = None
+    headers: dict[str, str] | None = None
+    """HTTP headers for ``url``."""
+    type: Literal["stdio", "http", "streamable-http", "sse"] | None = None
+    disabled: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_keys_of_other_clients(cls, data: object) -> object:
+        if not isinstance(data, Mapping):
+            return data
+        return {key: value for key, value in data.items() if key not in _KEYS_OF_OTHER_CLIENTS}
+
+    @model_validator(mode="after")
+    def _check_target(self) -> ServerConfig:
+        targets = [target for target in (self.command, self.url) if target is not None]
+        if len(targets) != 1:
+            raise ValueError("needs either 'command' (a program to start) or 'url'")
+        if not targets[0].strip():
+            raise ValueError(f"'{'url' if self.command is None else 'command'}' is empty")
+        return self
+
+    def resolved(
+        self, environ: Mapping[str, str] | None = None, *, server: str = "?"
+    ) -> ServerConfig:
+        """The configuration with every ``{env:NAME}`` replaced.
+
+        Raises:
+            MCPConfigError: A variable is not defined; ``server`` is the name to blame.
+        """
+        values = os.environ if environ is None else environ
+        return ServerConfig.model_validate(_substitute(self.model_dump(), values, server))
+
+    def command_line(self) -> str:
+        """The command as a person would type it, ``{env:NAME}`` unresolved."""
+        return " ".join([self.command or self.url or "", *self.args])
+
+
+def load_servers(source: Mapping[str, Any] | str | Path) -> dict[str, ServerConfig]:
+    """Every configured server by name, in the order of the file, disabled ones included.
+
+    Raises:
+        MCPConfigError: The source cannot be read or used; the message says where.
+    """
+    if isinstance(source, Mapping):
+        return _servers(source, "the MCP configuration")
+    path = Path(source)
+    return _servers(_parse(path, _read(path)), str(path))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as exc:
+        raise MCPConfigNotFoundError(
+            f"MCP configuration not found: {path}. "
+            'Create it with {"mcpServers": {...}}, or give the path of another file.'
+        ) from exc
+    except (OSError, UnicodeDecodeError) as exc:
+        raise MCPConfigError(f"MCP configuration {path} cannot be read: {exc}") from exc
+
+
+def _parse(path: Path, text: str) -> object:
+    try:
+        if path.suffix == ".jsonc":
+            return _parse_jsonc(text)
+        return json.loads(text)
+    except json.JSONDecodeError as exc:
+        place = f"line {exc.lineno}, column {exc.colno}: {exc.msg}"
+        hint = "Comments and trailing commas need a file name that ends in .jsonc."
+        raise MCPConfigError(f"Invalid JSON in {path}, {place}. {hint}") from exc
+    except (ValueError, RecursionError) as exc:
+        raise MCPConfigError(f"Invalid JSONC in {path}, {_place(str(exc))}.") from exc
+
+
+def _parse_jsonc(text: str) -> object:
+    import json5  # only .jsonc files need it
+
+    return json5.loads(text, allow_duplicate_keys=False)
+
+
+def _place(message: str) -> str:
+    """json5 says "<string>:3 Unexpected ... at column 6"."""
+    match = re.fullmatch(r"<string>:(\d+) (.*) at column (\d+)", message, re.DOTALL)
+    return f"line {match[1]}, column {match[3]}: {match[2]}" if match else message
+
+
+def _servers(data: object, where: str) -> dict[str, ServerConfig]:
+    servers = data.get("mcpServers") if isinstance(data, Mapping) else None
+    if not isinstance(servers, Mapping):
+        raise MCPConfigError(
+            f'{where}: expected {{"mcpServers": {{"NAME": {{"command": ..., "args": [...]}}}}}}.'
+        )
+    return {str(name): _server(str(name), entry, where) for name, entry in servers.items()}
+
+
+def _server(name: str, entry: object, where: str) -> ServerConfig:
+    if isinstance(entry, ServerConfig):
+        return entry
+    try:
+        return ServerConfig.model_validate(entry)
+    except ValidationError as exc:
+        problems = "; ".join(_problem(dict(error)) for error in exc.errors())
+        raise MCPConfigError(f"{where}: server '{name}': {problems}.") from exc
+
+
+def _problem(error: dict[str, Any]) -> str:
+    field = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(field, ServerConfig.model_fields, n=1)
+        return f"unknown key '{field}'" + (f" (did you mean '{near[0]}'?)" if near else "")
+    message = str(error["msg"]).removeprefix("Value error, ")
+    return f"'{field}': {message}" if field else message
+
+
+def _substitute(value: object, environ: Mapping[str, str], server: str) -> object:
+    def variable(match: re.Match[str]) -> str:
+        if match[1] not in environ:
+            raise MCPConfigError(
+                f"MCP server '{server}' needs the environment variable {match[1]}, "
+                f"which is not set. Set it, or disable the server."
+            )
+        return environ[match[1]]
+
+    if isinstance(value, str):
+        return _VARIABLE.sub(variable, value)
+    if isinstance(value, list):
+        return [_substitute(item, environ, server) for item in value]
+    if isinstance(value, dict):
+        return {key: _substitute(item, environ, server) for key, item in value.items()}
+    return value

@@ -1,0 +1,156 @@
+"""What a tool call came back with, as a value and as text that a model can read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, TypeGuard
+
+JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
+
+DEFAULT_LIMIT: Final = 32_000
+"""Characters of one result that reach the model; about 8,000 tokens."""
+_MAX_DEPTH: Final = 50
+_NO_MESSAGE: Final = "The tool reported an error without a message."
+
+
+@dataclass
+class ToolCallResult:
+    """The result of one call: ``content``, or an error with its message."""
+
+    content: Any
+    is_error: bool = False
+    error_message: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as strict JSON values, whatever ``content`` is."""
+        content = jsonable(self.content)
+        if self.is_error:
+            return {"error": jsonable(self.error_message), "content": content}
+        return {"content": content}
+
+
+def result_from_mcp(raw: Mapping[str, Any], limit: int = DEFAULT_LIMIT) -> ToolCallResult:
+    """Read the ``result`` of ``tools/call``; content longer than ``limit`` becomes cut text.
+
+    Structured content is preferred to the blocks, which repeat it as text.
+    """
+    blocks = raw.get("content", [])
+    structured = raw.get("structuredContent")
+    if not isinstance(blocks, list) or not isinstance(structured, dict | None):
+        return ToolCallResult(None, True, "The server answered with a malformed result.")
+    if raw.get("isError"):
+        return _error(blocks, structured, limit)
+    return ToolCallResult(_bounded(structured or _render(blocks), limit))
+
+
+def format_tool_response(value: object) -> str:
+    """``value`` as text: text and lists of texts as they are, the rest as JSON or ``str``."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, list | tuple):
+        texts = [_text_of(item) for item in value]
+        if texts and None not in texts:
+            return "\n".join(text for text in texts if text is not None)
+    return _dumps(value)
+
+
+def cap(text: str, limit: int = DEFAULT_LIMIT) -> str:
+    """``text``, cut after ``limit`` characters with a mark that says how much is missing."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}\n[cut here: {len(text) - limit} of {len(text)} characters left out]"
+
+
+def jsonable(value: object, depth: int = 0) -> JSON:
+    """``value`` as what strict JSON can hold: other objects become their ``str``."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        # Lone surrogates are legal in a str but not in UTF-8.
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth >= _MAX_DEPTH:
+        return "[nested too deeply]"
+    if isinstance(value, Mapping):
+        return {str(jsonable(key)): jsonable(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [jsonable(item, depth + 1) for item in value]
+    if isinstance(value, bytes | bytearray):
+        return f"[{len(value)} bytes]"
+    if callable(dump := getattr(value, "model_dump", None)):
+        return jsonable(dump(mode="json", by_alias=True, exclude_none=True), depth + 1)
+    return jsonable(str(value))
+
+
+def _error(blocks: list[object], structured: object, limit: int) -> ToolCallResult:
+    message = format_tool_response([_block(block) for block in blocks]).strip()
+    # Text blocks are the message itself: repeating them as content would cost tokens twice.
+    only_text = all(_is_text(block) for block in blocks) and not structured
+    content = None if only_text else _bounded(structured or _render(blocks), limit)
+    return ToolCallResult(content, True, cap(message, limit) or _NO_MESSAGE)
+
+
+def _render(blocks: list[object]) -> object:
+    rendered = [_block(block) for block in blocks]
+    if len(rendered) != 1:
+        return rendered or ""
+    return _decoded(rendered[0]) if isinstance(rendered[0], str) else rendered[0]
+
+
+def _block(block: object) -> object:
+    """A content block as text, or as a stub that says what was left out."""
+    if not isinstance(block, Mapping):
+        return block
+    if _is_text(block):
+        return block["text"]
+    resource = block.get("resource")
+    source = resource if isinstance(resource, Mapping) else block
+    stub = {"type": block.get("type", "unknown")}
+    stub |= {key: source[key] for key in ("uri", "name", "mimeType") if key in source}
+    if isinstance(text := source.get("text"), str):
+        stub["size"] = f"{len(text)} characters"
+    elif isinstance(data := source.get("data", source.get("blob")), str):
+        stub["size"] = f"{len(data) * 3 // 4} bytes"  # base64
+    return stub
+
+
+def _is_text(block: object) -> TypeGuard[Mapping[str, str]]:
+    return (
+        isinstance(block, Mapping)
+        and block.get("type") == "text"
+        and isinstance(block.get("text"), str)
+    )
+
+
+def _decoded(text: str) -> object:
+    """The object or list that ``text`` is the JSON of, else ``text``."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _bounded(content: object, limit: int) -> object:
+    text = content if isinstance(content, str) else _dumps(content)
+    return content if len(text) <= limit else cap(text, limit)
+
+
+def _text_of(item: object) -> str | None:
+    if isinstance(item, str):
+        return item
+    if isinstance(item, Mapping):
+        return item["text"] if _is_text(item) else None
+    text = getattr(item, "text", None)
+    return text if isinstance(text, str) else None
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(jsonable(value), ensure_ascii=False)
