@@ -169,6 +169,19 @@ class GameConfiguration(BaseSettings):
         """Whether the agent's model runs on this machine, from the bundled or a given file."""
         return bool(self.role().base_url == EMBEDDED_BASE_URL)
 
+    @property
+    def prompt_profile(self) -> Literal["full", "compact"]:
+        """The prompt in use."""
+        if self.context_profile == "auto":
+            return "compact" if self.uses_embedded_model else "full"
+        return self.context_profile
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Every key; none of them may reach a log."""
+        keys = (self.client_api_key, self.openrouter_api_key, self.openai_api_key)
+        return tuple(key for key in keys if key)
+
     def _key_for(self, base_url: str) -> str | None:
         """A key goes only to the party that it belongs to."""
         host = urlsplit(base_url).hostname or ""

@@ -100,6 +100,8 @@ class TurnRecord(BaseModel):
     thinking: str
     new_objective: str | None = None
     response: str
+    scored: int = 0
+    """Points won, or lost when negative."""
     after: Observation
     died: bool = False
     won: bool = False

@@ -1,0 +1,105 @@
+"""A turn's MCP session, which connects while the model is already answering."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from mcp_ghost.errors import MCPError
+from session.events import log_event
+
+if TYPE_CHECKING:
+    from managers.mcp_manager import MCPManager
+    from mcp_ghost.messages import ToolSchema
+    from mcp_ghost.results import ToolCallResult
+    from session.game_configuration import GameConfiguration
+
+
+class ToolSession:
+    """The tools of one turn; none without a manager or once MCP has been given up."""
+
+    def __init__(
+        self, manager: MCPManager | None, config: GameConfiguration, logger: logging.Logger
+    ) -> None:
+        self._manager = manager
+        self._config = config
+        self._logger = logger
+        self._connecting: asyncio.Task[None] | None = None
+        self.schemas: list[ToolSchema] = []
+        """What was offered when the turn began."""
+
+    @property
+    def offered(self) -> list[ToolSchema]:
+        """What can be offered now."""
+        lost = self._manager is None or self._manager.is_disabled
+        return [] if lost else self.schemas
+
+    async def open(self) -> None:
+        """Begin to connect.
+
+        The first connection of a manager is waited for; later ones run beside the model, which
+        is asked with the tools as they are known from before.
+
+        Raises:
+            MCPError: The first connection failed.
+        """
+        if self._manager is None or self._manager.is_disabled:
+            return
+        self._connecting = asyncio.create_task(self._manager.connect_session())
+        await asyncio.sleep(0)  # lets the connection begin
+        try:
+            self.schemas = await self._manager.get_tool_schemas()
+        except MCPError:
+            await self.settle()  # raises the reason proper
+            raise
+        if self.schemas:
+            limit = self._config.mcp_max_tool_iterations
+            log_event(
+                self._logger,
+                logging.INFO,
+                f"MCP session started (max {limit} iterations)",
+                "mcp_session_start",
+                max_iterations=limit,
+                tools=[schema["function"]["name"] for schema in self.schemas],
+            )
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolCallResult:
+        """Call one tool, once the connection stands."""
+        if self._manager is None:
+            raise MCPError("MCP is not enabled")
+        return await self._manager.call_tool(
+            tool_name=name,
+            arguments=arguments,
+            timeout_seconds=self._config.mcp_tool_call_timeout_seconds,
+        )
+
+    async def settle(self) -> None:
+        """Wait until the connection stands or is given up.
+
+        Raises:
+            MCPError: It failed, and the episode is not to go on without tools.
+        """
+        connecting, self._connecting = self._connecting, None
+        if connecting is None or self._manager is None:
+            return
+        try:
+            await connecting
+        except MCPError:
+            if not self._manager.is_disabled:
+                raise
+            log_event(
+                self._logger,
+                logging.WARNING,
+                "Continuing without MCP tools",
+                "mcp_disabled_fallback",
+            )
+
+    async def close(self) -> None:
+        """End the session; nothing of it is left, whatever state it was in."""
+        if self._manager is None:
+            return
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.wait([self._connecting])
+        await self._manager.disconnect_session()

@@ -1,0 +1,155 @@
+"""The tool-calling loop: ask, call, append, stop."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import Any, TypeAlias
+
+from mcp_ghost.errors import MCPServerDiedError
+from mcp_ghost.messages import LLMResponse, Message, ToolCall, assistant_message, tool_message
+from mcp_ghost.results import ToolCallResult
+
+Ask: TypeAlias = Callable[[list[Message], int], Awaitable[LLMResponse]]
+"""(conversation, iteration) -> reply"""
+CallTool: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[ToolCallResult]]
+"""("server.tool", arguments) -> result; TimeoutError when the time is up"""
+
+
+class LoopEnd(StrEnum):
+    """What ended a loop."""
+
+    ANSWER = "answer"
+    EMPTY_REPLY = "empty reply"
+    LIMIT = "iteration limit"
+    TOOLS_LOST = "loss of the tools"
+
+
+@dataclass(frozen=True)
+class LoopResult:
+    """The last reply, and why there was no further one."""
+
+    response: LLMResponse
+    end: LoopEnd
+    iterations: int
+
+
+class LoopObserver:
+    """Told what happens; every method may be left as it is."""
+
+    def iteration_started(self, iteration: int) -> None:
+        """The model is about to be asked."""
+
+    def tool_called(self, call: ToolCall, arguments: dict[str, Any]) -> None:
+        """A call is about to go out."""
+
+    def tool_finished(self, call: ToolCall, result: ToolCallResult, seconds: float) -> None:
+        """The server answered, perhaps with an error."""
+
+    def tool_failed(self, call: ToolCall, error: str, seconds: float) -> None:
+        """The call did not reach a tool or got no answer."""
+
+    def tool_timed_out(self, call: ToolCall, seconds: float) -> None:
+        """The time for the call was up."""
+
+    def tools_skipped(self, calls: Sequence[ToolCall], reason: str) -> None:
+        """The rest of a batch is not executed."""
+
+
+async def run_loop(
+    messages: list[Message],
+    *,
+    ask: Ask,
+    call_tool: CallTool,
+    max_iterations: int,
+    observer: LoopObserver,
+) -> LoopResult:
+    """Ask until the model answers without tool calls; ``messages`` grows by what was said.
+
+    Raises:
+        Whatever ``ask`` raises; what a tool does wrong is told to the model.
+    """
+    for iteration in range(1, max_iterations + 1):
+        observer.iteration_started(iteration)
+        response = await ask(messages, iteration)
+        if not response.tool_calls:
+            end = LoopEnd.ANSWER if (response.content or "").strip() else LoopEnd.EMPTY_REPLY
+            return LoopResult(response, end, iteration)
+        messages.append(assistant_message(response))
+        tools_lost = await _answer_batch(messages, response.tool_calls, call_tool, observer)
+        if tools_lost:
+            return LoopResult(response, LoopEnd.TOOLS_LOST, iteration)
+    return LoopResult(response, LoopEnd.LIMIT, max_iterations)
+
+
+async def _answer_batch(
+    messages: list[Message], calls: list[ToolCall], call_tool: CallTool, observer: LoopObserver
+) -> bool:
+    """Answer every call in order, executed or not; whether no tool can work any more."""
+    for position, call in enumerate(calls, start=1):
+        result, then = await _execute(call, call_tool, observer)
+        messages.append(_result_message(call, result))
+        if then is _Then.GO_ON:
+            continue
+        # Providers refuse a history in which a call has no answer.
+        reason = f"Skipped: the call of {call.function.name} before it {then.value}"
+        messages += [_result_message(left, _failure(reason)) for left in calls[position:]]
+        observer.tools_skipped(calls[position:], reason)
+        return then is _Then.STOP_TOOLS
+    return False
+
+
+class _Then(Enum):
+    """How a batch goes on after a call; the value says what happened to the call."""
+
+    GO_ON = "was answered"
+    SKIP_REST = "timed out"
+    STOP_TOOLS = "lost the server"
+
+
+async def _execute(
+    call: ToolCall, call_tool: CallTool, observer: LoopObserver
+) -> tuple[ToolCallResult, _Then]:
+    started = time.perf_counter()
+    then = _Then.GO_ON
+    try:
+        arguments = parse_arguments(call.function.arguments)
+        observer.tool_called(call, arguments)
+        result = await call_tool(call.function.name, arguments)
+    except TimeoutError:
+        seconds = time.perf_counter() - started
+        observer.tool_timed_out(call, seconds)
+        return _failure(f"Tool call timed out after {seconds:.3g}s"), _Then.SKIP_REST
+    except MCPServerDiedError as error:
+        reason, then = str(error), _Then.STOP_TOOLS
+    except Exception as error:  # noqa: BLE001  a tool is foreign code: its failure is the call's
+        reason = str(error) or type(error).__name__
+    else:
+        observer.tool_finished(call, result, time.perf_counter() - started)
+        return result, then
+    observer.tool_failed(call, reason, time.perf_counter() - started)
+    return _failure(f"Tool call failed: {reason}"), then
+
+
+def _failure(reason: str) -> ToolCallResult:
+    return ToolCallResult(content=None, is_error=True, error_message=reason)
+
+
+def _result_message(call: ToolCall, result: ToolCallResult) -> Message:
+    return tool_message(call.id, json.dumps(result.to_dict(), ensure_ascii=False))
+
+
+def parse_arguments(text: str) -> dict[str, Any]:
+    """The arguments of a call; an empty text means none.
+
+    Raises:
+        ValueError: ``text`` is not JSON.
+        TypeError: it is JSON, but no object.
+    """
+    arguments = json.loads(text) if text.strip() else {}
+    if not isinstance(arguments, dict):
+        raise TypeError(f"the arguments must be a JSON object, not {type(arguments).__name__}")
+    return arguments

@@ -1,0 +1,80 @@
+"""An episode as its event log tells it: enough to go on where it stopped."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+
+from session.event_log import EVENTS_FILE, read_events
+from session.game_configuration import ConfigurationError
+from session.game_state import EndReason, Observation, TurnRecord
+
+
+class SavedEpisode:
+    """The start and the finished turns of the episode in ``folder``."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read the log.
+
+        Raises:
+            ConfigurationError: There is no such episode, or nothing to go on with.
+        """
+        if not (folder / EVENTS_FILE).is_file():
+            raise ConfigurationError(f"There is no episode to resume in {folder}.")
+        self.folder = folder
+        self._start: dict[str, object] = {}
+        self._end: dict[str, object] = {}
+        self._snapshot = ""
+        for event in read_events(folder):
+            match event["event_type"]:
+                case "episode_start":
+                    self._start = event
+                    self._snapshot = str(event["snapshot"])
+                case "turn":
+                    self._snapshot = str(event["snapshot"])
+                case "episode_end":
+                    self._end = event
+        if not self._start:
+            raise ConfigurationError(f"The episode in {folder} never began: start a new one.")
+        if self._end and EndReason(str(self._end["reason"])).is_final:
+            raise ConfigurationError(
+                f"The game of {folder.name} is over ({self._end['reason']}): start a new episode."
+            )
+
+    @property
+    def story(self) -> str:
+        """What to open: a name or a path."""
+        return str(self._start["story"])
+
+    @property
+    def seed(self) -> int:
+        """The seed of the game's dice."""
+        return int(str(self._start["seed"]))
+
+    @property
+    def engine(self) -> str:
+        """The interpreter that wrote the snapshots."""
+        return str(self._start["engine"])
+
+    @property
+    def opening(self) -> str:
+        """The game's first text."""
+        return str(self._start["opening"])
+
+    @property
+    def first_observation(self) -> Observation:
+        """The game's first facts."""
+        return Observation.model_validate(self._start["observation"])
+
+    @property
+    def snapshot(self) -> bytes:
+        """The engine after the last finished turn."""
+        return base64.b64decode(self._snapshot)
+
+    def turns(self) -> Iterator[TurnRecord]:
+        """The finished turns, in order."""
+        fields = TurnRecord.model_fields.keys()
+        for event in read_events(self.folder):
+            if event["event_type"] == "turn":
+                yield TurnRecord.model_validate({key: event[key] for key in fields})

@@ -1,0 +1,391 @@
+"""The agent: one decision a turn, made by the model, with tools where it wants them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ValidationError
+
+from game_interface.command_guard import validate_command
+from managers.tool_events import ToolEvents
+from managers.tool_session import ToolSession
+from mcp_ghost.errors import LLMError
+from mcp_ghost.loop import LoopEnd, LoopObserver, run_loop
+from mcp_ghost.messages import assistant_message
+from prompts import load_prompt
+from session.events import event_context, log_event
+from session.game_state import ToolUse, Usage
+from shared_utils import create_json_schema, extract_json, run_in_daemon_thread
+
+if TYPE_CHECKING:
+    from llm_client import LLMClient
+    from managers.mcp_manager import MCPManager
+    from mcp_ghost.messages import LLMResponse, Message
+    from session.game_configuration import GameConfiguration
+
+SAFE_COMMAND = "look"
+FORCE_FINAL = (
+    "Give your final action now, without calling any more tools: "
+    "one JSON object with the keys thinking, action and new_objective."
+)
+
+
+class AgentResponse(BaseModel):
+    """What the model answers with."""
+
+    thinking: str
+    action: str
+    new_objective: str | None = None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A turn's decision and how it came about."""
+
+    action: str
+    reasoning: str
+    new_objective: str | None = None
+    proposed: str = ""
+    """The action in the model's own spelling."""
+    failure: str | None = None
+    """Why ``action`` is only the safe default."""
+    tools: tuple[ToolUse, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+class ZorkAgent:
+    """Asks a model for the next command."""
+
+    def __init__(
+        self,
+        config: GameConfiguration,
+        model: str | None = None,
+        client: LLMClient | None = None,
+        logger: logging.Logger | None = None,
+        episode_id: str = "unknown",
+        mcp_manager: MCPManager | None = None,
+    ) -> None:
+        self.config = config
+        self.role = config.role("agent")
+        self.model = model or self.role.model
+        self.logger = logger or logging.getLogger("zorkgpt.agent")
+        self.client = client or _default_client(config, self.logger)
+        self.episode_id = episode_id
+        self.mcp_manager = mcp_manager
+        self.mcp_enabled = config.mcp_enabled and mcp_manager is not None
+        self.turn = 0
+        """The game's turn that was decided last."""
+        self.last_decision: Decision | None = None
+        self.system_prompt = load_prompt("agent", config.prompt_profile)
+
+    def get_action_with_reasoning(
+        self,
+        game_state_text: str,
+        relevant_memories: str | None = None,
+        *,
+        candidates: Sequence[str] = (),
+    ) -> dict[str, str | None]:
+        """The next command as ``action``, with ``reasoning`` and ``new_objective``.
+
+        A model that fails costs the turn only: the action is then ``look``, and
+        ``last_decision.failure`` says why.
+
+        Args:
+            game_state_text: What the model is told of the game.
+            relevant_memories: More to tell, after the game.
+            candidates: Commands to choose from, for models too small to find words.
+
+        Raises:
+            MCPError: The tool server cannot start, or the model takes no tools.
+            RuntimeError: The calling thread already runs an event loop.
+        """
+        if _loop_is_running():
+            raise RuntimeError(
+                "get_action_with_reasoning() starts an event loop of its own, but this thread "
+                "already runs one: call it with asyncio.to_thread()."
+            )
+        return asyncio.run(
+            self._generate_action_async(game_state_text, relevant_memories, candidates)
+        )
+
+    async def _generate_action_async(
+        self,
+        game_state_text: str,
+        relevant_memories: str | None = None,
+        candidates: Sequence[str] = (),
+    ) -> dict[str, str | None]:
+        self.turn += 1
+        text = "\n\n".join(part for part in (game_state_text, relevant_memories) if part)
+        with event_context(episode_id=self.episode_id, turn=self.turn):
+            with self._session_span() as span:
+                decision = await _Deliberation(self, candidates).decide(text)
+                if span is not None:
+                    span.update(
+                        metadata={
+                            "tools_called": len(decision.tools),
+                            "final_action": decision.action,
+                        }
+                    )
+            log_event(
+                self.logger,
+                logging.INFO,
+                f"Agent action: {decision.action}",
+                "agent_action",
+                action=decision.action,
+            )
+        self.last_decision = decision
+        return {
+            "action": decision.action,
+            "reasoning": decision.reasoning,
+            "new_objective": decision.new_objective,
+        }
+
+    def _session_span(self) -> AbstractContextManager[Any]:
+        langfuse = self.mcp_manager.langfuse_client if self.mcp_manager else None
+        if not self.mcp_enabled or langfuse is None:
+            return nullcontext()
+        return langfuse.start_as_current_observation(
+            name="agent-tool-calling-session",
+            metadata={
+                "mcp_enabled": self.mcp_enabled,
+                "max_iterations": self.config.mcp_max_tool_iterations,
+            },
+        )
+
+
+class _Deliberation:
+    """One turn's conversation with the model and its tools."""
+
+    def __init__(self, agent: ZorkAgent, candidates: Sequence[str]) -> None:
+        self._agent = agent
+        self._config = agent.config
+        self._logger = agent.logger
+        self._answer_format = _answer_format(candidates)
+        self._tools = ToolSession(
+            agent.mcp_manager if agent.mcp_enabled else None, agent.config, agent.logger
+        )
+        self._events = ToolEvents(agent.logger, agent.config.mcp_max_tool_iterations)
+        self._responses: list[LLMResponse] = []
+        self._schema_was_enforced = False
+
+    async def decide(self, text: str) -> Decision:
+        """The model's decision; the safe default when it has none."""
+        messages = [_cached("system", self._agent.system_prompt), _cached("user", text)]
+        try:
+            await self._tools.open()
+            try:
+                decision = await self._ask_until_decided(messages)
+            except LLMError as error:
+                decision = self._fall_back(f"The model could not be asked: {error}")
+            await self._tools.settle()
+        finally:
+            await self._tools.close()
+        if self._tools.schemas:
+            self._log_session(decision)
+        return decision
+
+    async def _ask_until_decided(self, messages: list[Message]) -> Decision:
+        with_tools = bool(self._tools.schemas)
+        result = await run_loop(
+            messages,
+            ask=self._ask,
+            call_tool=self._tools.call,
+            max_iterations=self._config.mcp_max_tool_iterations if with_tools else 1,
+            observer=self._events if with_tools else LoopObserver(),
+        )
+        why = str(result.end)
+        if result.end is LoopEnd.ANSWER:
+            try:
+                return self._decision(result.response)
+            except ValueError as error:
+                why = f"an answer that is no decision ({error})"
+                messages.append(assistant_message(result.response))
+        elif result.end is LoopEnd.EMPTY_REPLY:
+            self._log_empty_reply(result.response)
+        if self._schema_was_enforced:
+            return self._fall_back(why, result.response)
+        return await self._force_final(messages, why)
+
+    async def _ask(self, messages: list[Message], _iteration: int) -> LLMResponse:
+        offered = self._tools.offered
+        if not offered:
+            return await self._complete_with_schema(messages)
+        options: dict[str, Any] = {}
+        if self._config.uses_embedded_model:
+            # A model this small needs the form of its answer enforced beside the tools' forms.
+            options["guided_json"] = self._answer_format["json_schema"]["schema"]
+        return await self._complete(
+            messages, tools=offered, tool_choice="auto", response_format=None, **options
+        )
+
+    async def _force_final(self, messages: list[Message], why: str) -> Decision:
+        log_event(
+            self._logger,
+            logging.WARNING,
+            f"Forcing final action after {why}",
+            "mcp_no_content",
+            iterations=self._events.iteration,
+            reason=why,
+        )
+        messages.append(_cached("user", FORCE_FINAL))
+        response = await self._complete_with_schema(messages)
+        try:
+            return self._decision(response)
+        except ValueError as error:
+            return self._fall_back(f"an answer that is no decision ({error})", response)
+
+    async def _complete_with_schema(self, messages: list[Message]) -> LLMResponse:
+        self._schema_was_enforced = True
+        options: dict[str, Any] = {}
+        if self._tools.schemas:
+            # Some providers want the definitions of tools that the history mentions.
+            options["known_tools"] = self._tools.schemas
+        return await self._complete(
+            messages,
+            tools=None,
+            tool_choice=None,
+            response_format=self._answer_format,
+            **options,
+        )
+
+    async def _complete(self, messages: list[Message], **options: Any) -> LLMResponse:  # noqa: ANN401  the client's own options
+        role = self._agent.role
+        response = await run_in_daemon_thread(
+            self._agent.client.chat.completions.create,
+            model=self._agent.model,
+            messages=messages,
+            temperature=role.temperature,
+            top_p=role.top_p,
+            top_k=role.top_k,
+            min_p=role.min_p,
+            max_tokens=role.max_tokens,
+            name="Agent",
+            **options,
+        )
+        self._responses.append(response)
+        return response
+
+    def _decision(self, response: LLMResponse) -> Decision:
+        """Read the model's answer.
+
+        Raises:
+            ValueError: It is no AgentResponse, or its action is no valid command.
+        """
+        answer = _parse(response.content or "")
+        return Decision(
+            action=validate_command(_tidy(answer.action)),
+            reasoning=answer.thinking,
+            new_objective=answer.new_objective or None,
+            proposed=answer.action,
+            tools=tuple(self._events.used),
+            usage=_usage(self._responses),
+        )
+
+    def _fall_back(self, failure: str, response: LLMResponse | None = None) -> Decision:
+        raw = (response.content or "") if response else ""
+        log_event(
+            self._logger,
+            logging.ERROR,
+            f"No usable answer, playing '{SAFE_COMMAND}': {failure}",
+            "agent_parse_error",
+            error=failure,
+            raw_response=raw,
+        )
+        return Decision(
+            action=SAFE_COMMAND,
+            reasoning=f"No usable answer: {failure}",
+            proposed=raw[:200],
+            failure=failure,
+            tools=tuple(self._events.used),
+            usage=_usage(self._responses),
+        )
+
+    def _log_empty_reply(self, response: LLMResponse) -> None:
+        log_event(
+            self._logger,
+            logging.WARNING,
+            "The model returned neither content nor tool calls, "
+            f"finish_reason={response.finish_reason}",
+            "mcp_unexpected_state",
+            finish_reason=response.finish_reason,
+            iteration=self._events.iteration,
+        )
+
+    def _log_session(self, decision: Decision) -> None:
+        iterations, calls = self._events.iteration, len(decision.tools)
+        log_event(
+            self._logger,
+            logging.INFO,
+            f"MCP session complete ({iterations} iterations, {calls} tool calls)",
+            "mcp_session_complete",
+            iterations=iterations,
+            tool_calls_count=calls,
+            tools_used=sorted({tool.name for tool in decision.tools}),
+            final_action=decision.action,
+        )
+
+
+def _default_client(config: GameConfiguration, logger: logging.Logger) -> LLMClient:
+    from llm_client import LLMClient  # its imports wait until a model is really asked
+
+    return LLMClient(config=config, base_url=config.agent_base_url, logger=logger)
+
+
+def _loop_is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _cached(role: str, content: str) -> Message:
+    return {"role": role, "content": content, "cache_control": {"type": "ephemeral"}}
+
+
+def _answer_format(candidates: Sequence[str]) -> dict[str, Any]:
+    """The response_format of an AgentResponse, its action one of ``candidates`` if any."""
+    answer_format = create_json_schema(AgentResponse)
+    if candidates:
+        properties = answer_format["json_schema"]["schema"]["properties"]
+        properties["action"] = {"type": "string", "enum": list(candidates)}
+    return answer_format
+
+
+def _parse(content: str) -> AgentResponse:
+    try:
+        return AgentResponse.model_validate_json(content)
+    except ValidationError:
+        found = extract_json(content)
+        if found is None:
+            raise ValueError("no JSON object") from None
+    try:
+        return AgentResponse.model_validate(found)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
+        )
+        raise ValueError(problems) from error
+
+
+def _tidy(action: str) -> str:
+    """Take off what models like to wrap around a command."""
+    return action.strip().strip("`\"'").removeprefix(">").strip().rstrip(".")
+
+
+def _usage(responses: Sequence[LLMResponse]) -> Usage:
+    def total(key: str) -> int:
+        return sum((response.usage or {}).get(key) or 0 for response in responses)
+
+    return Usage(
+        calls=len(responses),
+        prompt_tokens=total("prompt_tokens"),
+        cached_tokens=total("cached_tokens"),
+        completion_tokens=total("completion_tokens"),
+        cost=sum(response.cost or 0.0 for response in responses),
+    )
