@@ -1,0 +1,84 @@
+"""The guard before the engine: only text for the game passes, no order to the interpreter.
+
+Parsers cut words (to 6 letters in version 3, 9 in version 5), skip fillers and take several
+commands in one line, so the guard looks at the first meaningful word of every part of a line.
+"""
+
+import re
+
+from game_interface.errors import InvalidCommandError
+
+MAX_COMMAND_LENGTH = 100
+
+_INTERPRETER_VERBS = frozenset(
+    re.findall(
+        "[a-z]+",
+        "save restore restart quit q die script unscript noscript transcript verify "
+        "record recording unrecord replay undo",
+    )
+)
+# What parsers skip before a verb, and "oops", which puts the next word into the last command.
+_FILLERS = frozenset(
+    re.findall(
+        "[a-z]+", "a an the and of then all one but except yes no y here is are to please oops o"
+    )
+)
+_SHORTEST_WORD_LENGTH = 6  # version 3; what is refused there does no harm elsewhere
+_CUT_VERBS = frozenset(
+    verb[:_SHORTEST_WORD_LENGTH]
+    for verb in _INTERPRETER_VERBS
+    if len(verb) >= _SHORTEST_WORD_LENGTH
+)
+_PARTS = re.compile(r'[.,;"]|\bthen\b|\band\b', re.IGNORECASE)
+_WORD = re.compile(r"[^\s.,;\"]+")
+_TYPOGRAPHY = str.maketrans(
+    {
+        "\u2018": "'",
+        "\u2019": "'",
+        "\u201c": '"',
+        "\u201d": '"',
+        "\u2013": "-",
+        "\u2014": "-",
+        "\u2026": "...",
+        "\u00a0": " ",
+    }
+)
+
+
+def validate_command(command: str) -> str:
+    """The command as the game shall see it: one line, single spaces, plain quotation marks.
+
+    Raises: InvalidCommandError with the reason.
+    """
+    cleaned = command.translate(_TYPOGRAPHY).strip()
+    if "\n" in cleaned or "\r" in cleaned:
+        raise InvalidCommandError("a command must be one line")
+    cleaned = " ".join(cleaned.replace("\t", " ").split(" ")).removeprefix(">")
+    cleaned = re.sub(" +", " ", cleaned).strip()
+    _refuse_unreadable(cleaned)
+    for part in _PARTS.split(cleaned):
+        _refuse_interpreter_verb(part)
+    return cleaned
+
+
+def _refuse_unreadable(command: str) -> None:
+    if not command:
+        raise InvalidCommandError("a command must not be empty")
+    if len(command) > MAX_COMMAND_LENGTH:
+        raise InvalidCommandError(
+            f"a command has at most {MAX_COMMAND_LENGTH} characters, this one {len(command)}"
+        )
+    for character in command:
+        if not character.isprintable() or ord(character) > 0xFF:
+            raise InvalidCommandError(f"a command must be plain Latin text, without {character!r}")
+
+
+def _refuse_interpreter_verb(part: str) -> None:
+    for word in _WORD.findall(part.lower()):
+        if word.startswith(("$", "#")):
+            raise InvalidCommandError(f"{word!r} is for debugging the game, not for playing it")
+        if word in _FILLERS:
+            continue
+        if word in _INTERPRETER_VERBS or word[:_SHORTEST_WORD_LENGTH] in _CUT_VERBS:
+            raise InvalidCommandError(f"{word!r} is a command to the interpreter, not to the game")
+        return

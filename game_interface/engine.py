@@ -1,0 +1,78 @@
+"""What the game layer asks of a Z-machine interpreter, and how one is chosen."""
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from game_interface.errors import EngineUnavailableError
+
+if TYPE_CHECKING:
+    from game_interface.memory import StoryImage
+
+EngineName = Literal["fernz", "jericho"]
+EngineChoice = Literal["auto", "fernz", "jericho"]
+MAX_SEED = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class VmState:
+    """A moment of an interpreter: its dynamic memory, and the rest in the engine's own JSON."""
+
+    ram: bytes
+    rest: bytes
+
+
+class Engine(Protocol):
+    """One story being interpreted. Text in and out is Latin-1 at most; lines end with a newline."""
+
+    @property
+    def name(self) -> EngineName:
+        """The name that a snapshot carries."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the story has quit; an engine that cannot tell says False."""
+
+    def reset(self) -> str:
+        """Start the story again and return what it prints up to its first question."""
+
+    def step(self, command: str) -> str:
+        """Give the story a line and return what it prints, prompt and status line left out.
+
+        Raises: InvalidCommandError for characters the story cannot take; EngineError when the
+        interpreter fails, after which only `restore` and `reset` work.
+        """
+
+    def memory(self) -> bytes:
+        """The dynamic memory as it is now."""
+
+    def snapshot(self) -> VmState:
+        """Everything that `restore` needs, the random numbers included."""
+
+    def restore(self, state: VmState) -> None:
+        """Continue from a snapshot of the same story.
+
+        Raises: SnapshotError when the engine cannot use it.
+        """
+
+    def close(self) -> None:
+        """Let go of everything; calling it again does nothing."""
+
+
+def start_engine(choice: EngineChoice, image: "StoryImage", seed: int) -> Engine:
+    """The engine for a story: jericho where "auto" finds it installed, else fernz.
+
+    Raises: EngineUnavailableError for jericho where it is not installed.
+    """
+    if choice == "jericho" or (choice == "auto" and find_spec("jericho")):
+        try:
+            from game_interface.jericho_engine import JerichoEngine
+        except ImportError as exc:
+            raise EngineUnavailableError(
+                "the engine 'jericho' is not installed; run `uv sync --extra jericho`, "
+                "or choose the engine 'fernz'"
+            ) from exc
+        return JerichoEngine(image, seed)
+    from game_interface.fernz_engine import FernzEngine
+
+    return FernzEngine(image, seed)

@@ -1,0 +1,96 @@
+"""The engine that is always there: fernz, a Z-machine in pure Python."""
+
+import base64
+import json
+import re
+from typing import TYPE_CHECKING
+
+from fernz import ExecutionError, FernzEnv, GameState, MemoryAccessError, Story
+
+from game_interface.engine import EngineName, VmState
+from game_interface.errors import EngineError, InvalidCommandError, SnapshotError, StoryFormatError
+from game_interface.transcript import without_prompt
+
+if TYPE_CHECKING:
+    from game_interface.memory import StoryImage
+
+_STREAM_PART = re.compile(r"<<|<([^<>]*)>|[^<]+")
+_WINDOWS = {"top": False, "bottom": True}
+
+
+class FernzEngine:
+    """A story in fernz. Only its public names are used; 0.0.4 is pinned, since they may move."""
+
+    def __init__(self, image: "StoryImage", seed: int) -> None:
+        """Load a story; positive seeds give the same random numbers as Frotz."""
+        try:
+            self._story = Story(image.data)
+        except ValueError as exc:
+            raise StoryFormatError(f"fernz cannot read this story: {exc}") from exc
+        self._env = FernzEnv(self._story, seed=seed)
+        self._in_main_window = True
+
+    @property
+    def name(self) -> EngineName:
+        """The name that a snapshot carries."""
+        return "fernz"
+
+    @property
+    def done(self) -> bool:
+        """Whether the story has quit."""
+        return bool(self._env.done)
+
+    def reset(self) -> str:
+        """Start the story again and return its opening."""
+        self._in_main_window = True
+        try:
+            observation, _ = self._env.reset()
+        except (ExecutionError, MemoryAccessError, NotImplementedError) as exc:
+            raise EngineError(f"fernz cannot start this story: {exc}") from exc
+        return self._main_text(observation.stream)
+
+    def step(self, command: str) -> str:
+        """Give the story a line and return its answer."""
+        try:
+            observation, *_ = self._env.step(command)
+        except (ExecutionError, MemoryAccessError, NotImplementedError) as exc:
+            raise EngineError(f"the engine failed at {command!r}: {exc}") from exc
+        except ValueError as exc:
+            raise InvalidCommandError(f"the story cannot take this text: {exc}") from exc
+        return self._main_text(observation.stream)
+
+    def _main_text(self, stream: str) -> str:
+        """The text of the main window; the upper one holds the status line."""
+        kept = []
+        for part in _STREAM_PART.finditer(stream):
+            if part[1] is not None:
+                self._in_main_window = _WINDOWS.get(part[1], self._in_main_window)
+            elif self._in_main_window:
+                kept.append("<" if part[0] == "<<" else part[0])
+        return without_prompt("".join(kept))
+
+    def memory(self) -> bytes:
+        """The dynamic memory as it is now."""
+        return bytes(self._env.memory.read_bytes(0, self._story.header.static_memory))
+
+    def snapshot(self) -> VmState:
+        """The machine's state, in fernz's own JSON without the memory."""
+        state = self._env.get_state()
+        document = json.loads(state.to_json())
+        del document["ram_base64"]
+        return VmState(state.ram, json.dumps(document, separators=(",", ":")).encode())
+
+    def restore(self, state: VmState) -> None:
+        """Continue from a snapshot of the same story."""
+        try:
+            document = json.loads(state.rest)
+            document["ram_base64"] = base64.b64encode(state.ram).decode("ascii")
+            restored = GameState.from_json(json.dumps(document), story=self._story)
+            self._env.set_state(restored)
+        except (ValueError, TypeError) as exc:
+            raise SnapshotError(f"fernz cannot use this snapshot: {exc}") from exc
+        self._in_main_window = restored.output.window == 0
+
+    def close(self) -> None:
+        """Nothing is held open."""
+        self._env.close()

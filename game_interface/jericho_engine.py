@@ -1,0 +1,93 @@
+"""The fast engine, an optional extra: jericho, which carries Frotz as a C library.
+
+Known gaps, for which the game layer makes up: it runs on past a story's QUIT, so `done` is always
+False; and a loop inside a story cannot be interrupted.
+"""
+
+import base64
+import json
+import tempfile
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from jericho import FrotzEnv
+
+from game_interface.engine import EngineName, VmState
+from game_interface.errors import SnapshotError
+from game_interface.transcript import without_prompt
+
+if TYPE_CHECKING:
+    from game_interface.memory import StoryImage
+
+_SCALARS = ("pc", "sp", "fp", "frames", "opcode")
+
+
+class JerichoEngine:
+    """A story in jericho."""
+
+    def __init__(self, image: "StoryImage", seed: int) -> None:
+        """Load a story; positive seeds give the same random numbers as fernz."""
+        self._image = image
+        self._folder = tempfile.TemporaryDirectory(prefix="zorkgpt-")
+        path = Path(self._folder.name) / f"story.z{image.version}"
+        # One byte of padding: jericho must not recognise the file, for what it does to the text of
+        # games that it knows loses the first line of the opening.
+        path.write_bytes(image.data + b"\0")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it warns that it does not know the game
+            self._env = FrotzEnv(str(path), seed=seed)
+
+    @property
+    def name(self) -> EngineName:
+        """The name that a snapshot carries."""
+        return "jericho"
+
+    @property
+    def done(self) -> bool:
+        """Whether the story has quit: jericho cannot tell."""
+        return False
+
+    def reset(self) -> str:
+        """Start the story again and return its opening."""
+        text, _ = self._env.reset()
+        return without_prompt(text)
+
+    def step(self, command: str) -> str:
+        """Give the story a line and return its answer."""
+        text, *_ = self._env.step(command)
+        return without_prompt(_without_status_line(text))
+
+    def memory(self) -> bytes:
+        """The dynamic memory as it is now."""
+        return cast("bytes", self._env.get_state()[0].tobytes())
+
+    def snapshot(self) -> VmState:
+        """The machine's state."""
+        ram, stack, pc, sp, fp, frames, opcode, rng, _ = self._env.get_state()
+        rest = {
+            **dict(zip(_SCALARS, (pc, sp, fp, frames, opcode), strict=True)),
+            "rng": [int(number) for number in rng],
+            "stack": base64.b64encode(stack.tobytes()).decode("ascii"),
+        }
+        return VmState(ram.tobytes(), json.dumps(rest).encode())
+
+    def restore(self, state: VmState) -> None:
+        """Continue from a snapshot of the same story."""
+        try:
+            rest = json.loads(state.rest)
+            ram, stack, *_ = self._env.get_state()  # arrays of the right kind and size
+            memoryview(ram)[:] = state.ram
+            memoryview(stack)[:] = base64.b64decode(rest["stack"])
+            self._env.set_state((ram, stack, *(rest[name] for name in _SCALARS), rest["rng"], b""))
+        except (ValueError, KeyError, TypeError) as exc:
+            raise SnapshotError(f"jericho cannot use this snapshot: {exc!r}") from exc
+
+    def close(self) -> None:
+        """Remove the copy of the story."""
+        self._folder.cleanup()
+
+
+def _without_status_line(text: str) -> str:
+    """Cut the prompt and the status line that Frotz prints before an answer."""
+    return text.partition("\n")[2]

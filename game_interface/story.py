@@ -1,0 +1,154 @@
+"""Finding the story file: by name, by path, in the user's cache, or by download."""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from game_interface.download import DOWNLOAD_SECONDS, ZORK1_SHA256, ZORK1_URL, download_story
+from game_interface.errors import StoryDownloadError, StoryFormatError, StoryNotFoundError
+from game_interface.memory import StoryImage
+from game_interface.profile import STORIES, Profile, find_profile
+
+BUNDLED_STORY = "weatherworks"
+ZORK1_VARIABLE = "ZORK1_STORY"
+_ZORK1_FILE = "zork1-r119.z3"
+_ZORK1_RELEASES = {
+    ZORK1_SHA256: 119,
+    "158f1f63b1302591bbce30e1ec23b17909d2a66e39403ed14593a75280b1e7f9": 88,
+}
+
+Notice = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class StoryInfo:
+    """What is known about a story before it is played."""
+
+    name: str
+    title: str
+    path: Path
+    sha256: str
+    """Of the image without padding."""
+    release: int
+    serial: str
+    max_score: int | None
+    profiled: bool
+    """Whether a profile tells what the story's memory means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A story file that has been read, with its profile where there is one."""
+
+    info: StoryInfo
+    image: StoryImage
+    profile: Profile | None
+
+
+@dataclass(frozen=True, slots=True)
+class Zork1Source:
+    """Where Zork I may come from."""
+
+    cache_dir: Path | None = None
+    """None: the user's own cache folder."""
+    url: str = ZORK1_URL
+    seconds: float = DOWNLOAD_SECONDS
+
+
+def find_story(
+    story: str | Path, *, source: Zork1Source, fallback: bool, on_notice: Notice
+) -> Story:
+    """The story of that name ("zork1", "bundled" and its own name) or path.
+
+    Raises: StoryNotFoundError, StoryFormatError, StoryDownloadError.
+    """
+    if story in ("bundled", BUNDLED_STORY):
+        return _bundled()
+    if story != "zork1":
+        return load_story(Path(story).expanduser())
+    try:
+        return load_story(_zork1_path(source, on_notice), name="zork1")
+    except (StoryNotFoundError, StoryFormatError, StoryDownloadError) as exc:
+        if not fallback:
+            raise
+        on_notice(f"Zork I is not available ({exc}); playing the bundled story instead.")
+        return _bundled()
+
+
+def load_story(path: Path, *, name: str | None = None) -> Story:
+    """Read a story file and look for its profile, with the program's own or beside the file.
+
+    Raises: StoryNotFoundError, StoryFormatError.
+    """
+    try:
+        image = StoryImage(path.read_bytes())
+    except OSError as exc:
+        raise StoryNotFoundError(
+            f"there is no story file at {path} ({exc.strerror}); give a path, 'zork1', or 'bundled'"
+        ) from exc
+    except StoryFormatError as exc:
+        raise StoryFormatError(f"{path} cannot be played: {exc}") from exc
+    profile = find_profile(image.sha256, (STORIES, path.parent))
+    info = StoryInfo(
+        name=name or path.stem,
+        title=profile.title if profile else path.stem,
+        path=path,
+        sha256=image.sha256,
+        release=image.release,
+        serial=image.serial,
+        max_score=profile.max_score if profile else None,
+        profiled=profile is not None,
+    )
+    return Story(info, image, profile)
+
+
+def _bundled() -> Story:
+    return load_story(STORIES / f"{BUNDLED_STORY}.z5", name=BUNDLED_STORY)
+
+
+def _zork1_path(source: Zork1Source, on_notice: Notice) -> Path:
+    given = os.environ.get(ZORK1_VARIABLE)
+    if given:
+        return _given_zork1(Path(given).expanduser())
+    folder = source.cache_dir or _user_cache()
+    cached = next(_accepted_files(folder), None)
+    if cached:
+        return cached
+    target = folder / _ZORK1_FILE
+    on_notice(f"Downloading Zork I from {source.url}")
+    try:
+        download_story(source.url, target, expected_sha256=ZORK1_SHA256, seconds=source.seconds)
+    except StoryDownloadError as exc:
+        raise StoryDownloadError(
+            f"{exc}; put your own copy of Zork I (release 119 or 88) into {folder} "
+            f"or name it in {ZORK1_VARIABLE}"
+        ) from exc
+    return target
+
+
+def _given_zork1(path: Path) -> Path:
+    if not path.is_file():
+        raise StoryNotFoundError(f"{ZORK1_VARIABLE} names {path}, but there is no such file")
+    if not _is_zork1(path):
+        raise StoryFormatError(
+            f"{ZORK1_VARIABLE} names {path}, which is not release 119 or 88 of Zork I"
+        )
+    return path
+
+
+def _accepted_files(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.glob("zork1*")) if path.is_file() and _is_zork1(path))
+
+
+def _is_zork1(path: Path) -> bool:
+    try:
+        return StoryImage(path.read_bytes()).sha256 in _ZORK1_RELEASES
+    except (OSError, StoryFormatError):
+        return False
+
+
+def _user_cache() -> Path:
+    from platformdirs import user_cache_path
+
+    return user_cache_path("zorkgpt")
