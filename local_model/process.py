@@ -1,0 +1,200 @@
+"""The embedded model's child process, from the parent's side: started late, never left over."""
+
+import atexit
+import json
+import logging
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from local_model.errors import LocalModelError
+from local_model.settings import INSTEAD, KEY_VARIABLE, Settings, find_model
+
+START_SECONDS = 120.0  # the bundled model takes one; a large file on a cold disk takes long
+STOP_SECONDS = 3.0
+ILLEGAL_INSTRUCTION = (-4, 132, 0xC000001D)  # SIGILL; the same behind a shell; on Windows
+
+Notice: TypeAlias = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a running model listens, and the key that it asks for."""
+
+    port: int
+    key: str
+
+
+class LocalModel:
+    """One embedded model, running or not. All methods may be called from any thread."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        on_notice: Notice | None = None,
+        start_seconds: float = START_SECONDS,
+    ) -> None:
+        self.on_notice: Notice = on_notice or logging.getLogger(__name__).info
+        self._settings = settings or Settings()
+        self._start_seconds = start_seconds
+        self._starting = threading.Lock()
+        self._child: _Child | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process id while the model runs."""
+        child = self._child
+        return child.pid if child and child.running() else None
+
+    def endpoint(self) -> Endpoint:
+        """Start the model unless it runs, and say where it listens.
+
+        Raises:
+            LocalModelError: it cannot start.
+        """
+        with self._starting:
+            child = self._child
+            if child is None or not child.running():
+                child = self._start(restart=child is not None and child.was_ready)
+            return child.endpoint(self._start_seconds)
+
+    def has_ended(self, *, within: float = 1.0) -> bool:
+        """Whether the started model is gone, or goes within so many seconds."""
+        child = self._child
+        return child is not None and child.ended(within)
+
+    def close(self) -> None:
+        """Stop the child if there is one. Takes a few seconds at most, even while it starts."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.stop()
+            atexit.unregister(self.close)
+
+    def _start(self, *, restart: bool) -> "_Child":
+        command = _command(self._settings, find_model(self._settings))
+        if restart:
+            self.on_notice("The embedded model ended unexpectedly; starting it again ...")
+        else:
+            self.on_notice(f"Starting the embedded model {self._settings.title} ...")
+        atexit.register(self.close)
+        self._child = _Child(command)
+        return self._child
+
+
+class _Child:
+    """The process itself, started by a thread that stays until it ends.
+
+    Linux ends the child when the *thread* that started it ends (see server.die_with_parent), and
+    callers come from short-lived worker threads.
+    """
+
+    def __init__(self, command: list[str]) -> None:
+        self._key = secrets.token_urlsafe(32)
+        self._port: int | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started = threading.Event()
+        self._settled = threading.Event()  # it is ready, or it ended before
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (open as long as the child runs)
+        threading.Thread(target=self._keep, args=(command,), daemon=True).start()
+        self._started.wait()
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    @property
+    def was_ready(self) -> bool:
+        return self._port is not None
+
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def endpoint(self, seconds: float) -> Endpoint:
+        """Wait until the model is loaded."""
+        if not self._settled.wait(seconds):
+            self.stop()
+            raise LocalModelError(f"The embedded model was not ready after {seconds:g} seconds.")
+        if self._port is None:
+            raise LocalModelError(self._post_mortem())
+        return Endpoint(self._port, self._key)
+
+    def ended(self, within: float) -> bool:
+        if self._process is not None:
+            try:
+                self._process.wait(within)
+            except subprocess.TimeoutExpired:
+                return False
+        return True
+
+    def stop(self) -> None:
+        """Close the child's input, which ends it, and kill it when that does not help."""
+        if self._process is None:
+            return
+        if self._process.stdin:
+            self._process.stdin.close()
+        if not self.ended(STOP_SECONDS):
+            self._process.kill()
+            self._process.wait(STOP_SECONDS)
+
+    def _keep(self, command: list[str]) -> None:
+        """Start the child, read where it listens, and stay until it ends."""
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._stderr,
+                env=_environment(self._key),
+                start_new_session=True,  # Ctrl-C is for the game, which then stops the model
+            )
+        except OSError as exc:
+            self._stderr.write(str(exc).encode())
+            self._started.set()
+            self._settled.set()
+            return
+        self._process = process
+        self._started.set()
+        for line in process.stdout or ():
+            self._port = json.loads(line)["port"]
+            self._settled.set()
+        self._settled.set()
+
+    def _post_mortem(self) -> str:
+        """Why it did not start, in words for the user."""
+        self.ended(STOP_SECONDS)
+        code = self._process.returncode if self._process else None
+        if code in ILLEGAL_INSTRUCTION:
+            return (
+                "The embedded model needs a processor with AVX2, and this one has none. "
+                f"Instead: {INSTEAD}."
+            )
+        self._stderr.seek(0)
+        lines = self._stderr.read().decode(errors="replace").strip().splitlines()
+        tail = "\n".join(lines[-10:]) or "It wrote no message."
+        return f"The embedded model ended while it started (exit code {code}).\n{tail}"
+
+
+def _command(settings: Settings, model: Path) -> list[str]:
+    # -P: a file in the working directory must not replace a module of the standard library.
+    command = [sys.executable, "-P", "-m", "local_model.server", "--model", str(model)]
+    command += ["--name", settings.name, "--context", str(settings.context)]
+    return command + (["--threads", str(settings.threads)] if settings.threads else [])
+
+
+def _environment(key: str) -> dict[str, str]:
+    root = str(Path(__file__).parent.parent)
+    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {
+        **os.environ,
+        KEY_VARIABLE: key,
+        "OMP_WAIT_POLICY": "passive",  # spinning threads starve every other process
+        "PYTHONPATH": os.pathsep.join(paths),
+    }

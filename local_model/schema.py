@@ -1,0 +1,204 @@
+"""A JSON schema cut down to what a very small model can fill in: closed, finite, no references.
+
+Every value of the cut-down schema is a value of the original one, as long as the original keeps to
+the supported subset: object, array, string, integer, number, boolean, null, enum, const, anyOf,
+oneOf (as anyOf), allOf (merged), local $ref, and the length, range and item bounds. `pattern`,
+`format`, `multipleOf`, `not`, `if` and the like are left out: the engine silently drops a whole
+schema when it cannot compile one such keyword.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+JsonSchema: TypeAlias = dict[str, Any]
+
+MAX_STRING = 160
+MAX_ITEMS = 4
+MAX_SPAN = 99
+"""How far an integer without an upper bound may rise: small models write 1000000000000000."""
+
+ANYTHING: JsonSchema = {"type": "string", "maxLength": MAX_STRING}
+
+
+class SchemaError(ValueError):
+    """Raised when no finite value fits a schema, or a $ref in it leads nowhere."""
+
+
+def bounded_schema(schema: JsonSchema) -> JsonSchema:
+    """Return the closed, finite form of `schema`.
+
+    Raises:
+        SchemaError: the schema is recursive without end, contradicts itself or refers to nothing.
+    """
+    return _Bounder(schema).visit(schema, frozenset())
+
+
+class _Bounder:
+    """One walk over one schema; `seen` holds the references on the way down."""
+
+    def __init__(self, root: JsonSchema) -> None:
+        self._root = root
+        self._by_type: dict[str, Callable[[JsonSchema, frozenset[str]], JsonSchema]] = {
+            "object": self._object,
+            "array": self._array,
+            "string": _string,
+            "integer": _integer,
+            "number": _number,
+            "boolean": lambda _schema, _seen: {"type": "boolean"},
+            "null": lambda _schema, _seen: {"type": "null"},
+        }
+
+    def visit(self, schema: JsonSchema | bool, seen: frozenset[str]) -> JsonSchema:
+        if isinstance(schema, bool):
+            if schema:
+                return ANYTHING
+            raise SchemaError("a schema that is false allows no value")
+        if not isinstance(schema, dict):
+            raise SchemaError(f"a schema must be an object, not {type(schema).__name__}")
+        schema, seen = self._resolved(schema, seen)
+        if "const" in schema:
+            return {"const": schema["const"]}
+        if "enum" in schema:
+            return {"enum": schema["enum"]}
+        for keyword in ("anyOf", "oneOf"):
+            if keyword in schema:
+                rest = {key: value for key, value in schema.items() if key != keyword}
+                return self._any_of(((rest, branch) for branch in schema[keyword]), seen)
+        return self._typed(schema, seen)
+
+    def _resolved(
+        self, schema: JsonSchema, seen: frozenset[str]
+    ) -> tuple[JsonSchema, frozenset[str]]:
+        """Follow $ref and merge allOf until neither is left at the top."""
+        while "$ref" in schema or "allOf" in schema:
+            parts = list(schema.get("allOf", []))
+            if "$ref" in schema:
+                reference = str(schema["$ref"])
+                if reference in seen:
+                    raise SchemaError(f"{reference} contains itself without end")
+                seen |= {reference}
+                parts.append(self._lookup(reference))
+            schema = {key: schema[key] for key in schema if key not in ("$ref", "allOf")}
+            for part in parts:
+                schema = _merged(part, schema)
+        return schema, seen
+
+    def _lookup(self, reference: str) -> JsonSchema:
+        node: Any = self._root
+        for step in reference.removeprefix("#").strip("/").split("/") if reference != "#" else ():
+            step = step.replace("~1", "/").replace("~0", "~")
+            if not isinstance(node, dict) or step not in node:
+                raise SchemaError(f"{reference} refers to nothing in the schema")
+            node = node[step]
+        return dict(node)
+
+    def _any_of(
+        self, pairs: Iterable[tuple[JsonSchema, JsonSchema]], seen: frozenset[str]
+    ) -> JsonSchema:
+        """Keep the branches that can be filled; a recursive one may go when another ends."""
+        branches: list[JsonSchema] = []
+        failure: SchemaError | None = None
+        for rest, branch in pairs:
+            try:
+                branches.append(self.visit(_merged(rest, branch), seen))
+            except SchemaError as exc:
+                failure = exc
+        if not branches:
+            raise failure or SchemaError("anyOf without branches allows no value")
+        return branches[0] if len(branches) == 1 else {"anyOf": branches}
+
+    def _typed(self, schema: JsonSchema, seen: frozenset[str]) -> JsonSchema:
+        kind = schema.get("type") or _implied_type(schema)
+        if isinstance(kind, list):
+            return self._any_of(((schema, {"type": each}) for each in kind), seen)
+        if kind not in self._by_type:
+            raise SchemaError(f"{kind!r} is no JSON type")
+        return self._by_type[kind](schema, seen)
+
+    def _object(self, schema: JsonSchema, seen: frozenset[str]) -> JsonSchema:
+        properties = schema.get("properties", {})
+        required = set(schema.get("required", ()))
+        names = [name for name in properties if name in required]
+        names += [name for name in schema.get("required", ()) if name not in properties]
+        return {
+            "type": "object",
+            "properties": {name: self.visit(properties.get(name, True), seen) for name in names},
+            "required": names,
+            "additionalProperties": False,
+        }
+
+    def _array(self, schema: JsonSchema, seen: frozenset[str]) -> JsonSchema:
+        low = int(schema.get("minItems", 0))
+        high = max(low, min(int(schema.get("maxItems", MAX_ITEMS)), MAX_ITEMS))
+        if low > schema.get("maxItems", high):
+            raise SchemaError("minItems is greater than maxItems")
+        try:
+            items = self.visit(schema.get("items", True), seen)
+        except SchemaError:
+            if low:
+                raise
+            return {"type": "array", "maxItems": 0}
+        return {"type": "array", "items": items, "minItems": low, "maxItems": high}
+
+
+def _implied_type(schema: JsonSchema) -> str:
+    if "properties" in schema or "required" in schema:
+        return "object"
+    return "array" if "items" in schema else "string"
+
+
+def _merged(base: JsonSchema | bool, extra: JsonSchema | bool) -> JsonSchema:
+    """Both schemas at once, for the cases that occur: added properties, added bounds."""
+    if isinstance(base, bool) or isinstance(extra, bool):
+        return {} if base and extra else {"enum": []}
+    merged = {**base, **extra}
+    if "properties" in base and "properties" in extra:
+        merged["properties"] = {**base["properties"], **extra["properties"]}
+    if "required" in base and "required" in extra:
+        merged["required"] = list(dict.fromkeys([*base["required"], *extra["required"]]))
+    return merged
+
+
+def _string(schema: JsonSchema, _seen: frozenset[str]) -> JsonSchema:
+    low = int(schema.get("minLength", 0))
+    if low > schema.get("maxLength", low):
+        raise SchemaError("minLength is greater than maxLength")
+    high = max(low, min(int(schema.get("maxLength", MAX_STRING)), MAX_STRING))
+    return {"type": "string", "minLength": low, "maxLength": high}
+
+
+def _integer(schema: JsonSchema, _seen: frozenset[str]) -> JsonSchema:
+    low, high = _limits(schema, step=1)
+    first = None if low is None else math.ceil(low)
+    last = None if high is None else math.floor(high)
+    if first is None:
+        first = 0 if last is None or last >= 0 else last - MAX_SPAN
+    if last is None:
+        last = first + MAX_SPAN
+    if first > last:
+        raise SchemaError("no integer lies between minimum and maximum")
+    return {"type": "integer", "minimum": first, "maximum": last}
+
+
+def _number(schema: JsonSchema, _seen: frozenset[str]) -> JsonSchema:
+    """Two decimals: without a step a small model writes digits for ever."""
+    low, high = _limits(schema, step=0.01)
+    if low is None:
+        low = 0 if high is None or high >= 0 else high - MAX_SPAN
+    if high is None:
+        high = low + MAX_SPAN
+    if low > high:
+        raise SchemaError("minimum is greater than maximum")
+    return {"type": "number", "minimum": low, "maximum": high, "multipleOf": 0.01}
+
+
+def _limits(schema: JsonSchema, *, step: float) -> tuple[float | None, float | None]:
+    """Inclusive limits; `step` is what an exclusive one moves by."""
+    low = [schema["minimum"]] if "minimum" in schema else []
+    high = [schema["maximum"]] if "maximum" in schema else []
+    if "exclusiveMinimum" in schema:
+        low.append(schema["exclusiveMinimum"] + step)
+    if "exclusiveMaximum" in schema:
+        high.append(schema["exclusiveMaximum"] - step)
+    return max(low, default=None), min(high, default=None)

@@ -1,0 +1,337 @@
+"""OpenAI's chat format in front of an engine that only knows text and grammars.
+
+llama.cpp's own tool calling fails with very small models, so `tools` becomes a schema that the
+decoder enforces (one object per tool, or the reply), and the object that comes back becomes
+`tool_calls` or `content` again. Pure functions: no process, no socket.
+"""
+
+import json
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from local_model.schema import JsonSchema, SchemaError, bounded_schema
+
+Json: TypeAlias = dict[str, Any]
+Mode: TypeAlias = Literal["text", "json", "choice", "choice_text"]
+
+ROLES = ("system", "developer", "user", "assistant", "tool")
+DEFAULT_MAX_TOKENS = 256
+MAX_REPLY = 400
+MAX_DESCRIPTION = 120
+SAMPLING = (
+    "temperature", "top_p", "top_k", "min_p", "seed", "stop",
+    "frequency_penalty", "presence_penalty", "repeat_penalty",
+)  # fmt: skip
+
+
+class RequestError(ValueError):
+    """Raised when a request cannot be served; becomes an HTTP answer in OpenAI's error shape."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "invalid_request",
+        kind: str = "invalid_request_error",
+        status: int = 400,
+    ) -> None:
+        super().__init__(message)
+        self.code, self.kind, self.status = code, kind, status
+
+    def body(self) -> Json:
+        """The error in OpenAI's shape."""
+        return {"error": {"message": str(self), "type": self.kind, "code": self.code}}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the engine is asked, and how its answer is to be read."""
+
+    payload: Json
+    mode: Mode
+    """text: as it is; json: one JSON value; choice: a tool call, or a reply in JSON or in text."""
+
+
+def plan_request(request: Json) -> Plan:
+    """Turn an OpenAI chat request into one for the engine.
+
+    Beyond OpenAI's fields, `guided_json` (vLLM's name) gives the schema of the reply in a request
+    that also offers tools.
+
+    Raises:
+        RequestError: the request is malformed or asks for what this model cannot do.
+    """
+    if request.get("stream") or request.get("n") not in (None, 1):
+        raise RequestError("The embedded model gives one answer, whole: leave out stream and n.")
+    messages = _messages(request)
+    tools = _tools(request)
+    reply = _reply_schema(request)
+    try:
+        mode, schema = _output(request, messages, tools, reply)
+    except SchemaError as exc:
+        raise RequestError(f"A schema in the request cannot be filled in: {exc}.") from exc
+    payload: Json = {
+        "messages": render_messages(messages, tools),
+        "max_tokens": _max_tokens(request),
+        "cache_prompt": True,
+        **{key: request[key] for key in SAMPLING if request.get(key) is not None},
+    }
+    if schema is not None:
+        payload["grammar"] = _grammar(schema)
+    return Plan(payload, mode)
+
+
+def read_answer(plan: Plan, answer: Json, *, model: str) -> Json:
+    """Turn the engine's answer into an OpenAI chat completion.
+
+    Raises:
+        RequestError: the engine refused the prompt, or wrote what does not fit the schema.
+    """
+    if "error" in answer:
+        raise _engine_error(answer["error"])
+    choice = answer["choices"][0]
+    message, finish = _message(plan, choice["message"]["content"] or "", choice["finish_reason"])
+    return {
+        "id": answer["id"],
+        "object": "chat.completion",
+        "created": answer["created"],
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        "usage": answer["usage"],
+    }
+
+
+def render_messages(messages: Sequence[Json], tools: Sequence[Json] = ()) -> list[Json]:
+    """The conversation as system, user and assistant text, the tools in the system message.
+
+    Neighbours with one role become one message: some chat templates refuse anything else.
+    """
+    names: dict[str, str] = {}
+    lines = [_as_text(message, names) for message in messages]
+    if tools:
+        at = 1 if lines and lines[0][0] == "system" else 0
+        lines.insert(at, ("system", _tool_text(tools)))
+    merged: list[Json] = []
+    for role, text in lines:
+        if merged and merged[-1]["role"] == role:
+            merged[-1]["content"] += "\n\n" + text
+        else:
+            merged.append({"role": role, "content": text})
+    return merged
+
+
+def _messages(request: Json) -> list[Json]:
+    messages = request.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise RequestError("messages must be a list with at least one message.")
+    for message in messages:
+        if not isinstance(message, dict) or message.get("role") not in ROLES:
+            raise RequestError(f"Every message needs a role, one of {', '.join(ROLES)}.")
+    return messages
+
+
+def _tools(request: Json) -> list[Json]:
+    """The functions offered, each with a name; none under tool_choice "none"."""
+    if request.get("tool_choice") == "none":
+        return []
+    try:
+        functions = [tool["function"] for tool in request.get("tools") or ()]
+        if all(isinstance(function["name"], str) for function in functions):
+            return functions
+    except (KeyError, TypeError):
+        pass
+    raise RequestError('Every tool must look like {"type": "function", "function": {"name": ...}}.')
+
+
+def _reply_schema(request: Json) -> JsonSchema | None:
+    wanted = request.get("response_format") or {"type": "text"}
+    if request.get("guided_json"):
+        schema = request["guided_json"]
+    elif wanted.get("type") == "json_schema":
+        schema = wanted.get("json_schema", {}).get("schema")
+    elif wanted.get("type") == "json_object":
+        raise RequestError("The embedded model needs a schema: use response_format json_schema.")
+    else:
+        return None
+    if isinstance(schema, dict):
+        return schema
+    raise RequestError("The schema of the reply must be a JSON object.")
+
+
+def _output(
+    request: Json, messages: Sequence[Json], tools: Sequence[Json], reply: JsonSchema | None
+) -> tuple[Mode, JsonSchema | None]:
+    """What the decoder has to produce: free text, one JSON value, or a tool call or a reply."""
+    chosen = _chosen_tools(request, tools)
+    forced = request.get("tool_choice") not in (None, "auto", "none")
+    if chosen and (forced or not _awaits_reply(messages)):
+        branches = [_tool_branch(tool) for tool in chosen]
+        if not forced:
+            branches.append(_object(reply=_reply_branch(reply)))
+        mode: Mode = "choice" if reply else "choice_text"
+        return mode, branches[0] if len(branches) == 1 else {"anyOf": branches}
+    if reply is None:
+        return "text", None
+    return "json", bounded_schema(reply)
+
+
+def _chosen_tools(request: Json, tools: Sequence[Json]) -> Sequence[Json]:
+    choice = request.get("tool_choice")
+    if choice in (None, "none", "auto"):
+        return tools
+    if not tools:
+        raise RequestError("tool_choice asks for a tool, and no tools are given.")
+    if choice == "required":
+        return tools
+    name = choice.get("function", {}).get("name") if isinstance(choice, dict) else choice
+    named = [tool for tool in tools if tool["name"] == name]
+    if not named:
+        raise RequestError(f"tool_choice names {name!r}, which is not among the tools.")
+    return named
+
+
+def _awaits_reply(messages: Sequence[Json]) -> bool:
+    """Whether a tool has answered since the user last spoke.
+
+    A model this small that may call again calls for ever, so that then only the reply is offered.
+    """
+    for message in reversed(messages):
+        if message["role"] in ("tool", "user"):
+            return bool(message["role"] == "tool")
+    return False
+
+
+def _tool_branch(tool: Json) -> JsonSchema:
+    parameters = tool.get("parameters") or {"type": "object"}
+    return _object(tool={"const": tool["name"]}, arguments=bounded_schema(parameters))
+
+
+def _reply_branch(reply: JsonSchema | None) -> JsonSchema:
+    return bounded_schema(reply or {"type": "string", "minLength": 1, "maxLength": MAX_REPLY})
+
+
+def _object(**properties: JsonSchema) -> JsonSchema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _grammar(schema: JsonSchema) -> str:
+    """A schema in llguidance's language.
+
+    `response_format` would do the same, but lets the model fill its budget with white space, and
+    sends the text through a parser that sometimes fails on it.
+    """
+    style = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+    return "%llguidance {}\nstart: %json " + json.dumps({**schema, "x-guidance": style})
+
+
+def _max_tokens(request: Json) -> int:
+    limit = request.get("max_completion_tokens") or request.get("max_tokens") or DEFAULT_MAX_TOKENS
+    if not isinstance(limit, int) or limit < 1:
+        raise RequestError("max_tokens must be a positive whole number.")
+    return limit
+
+
+def _tool_text(tools: Iterable[Json]) -> str:
+    """The tools in words. Placeholders are avoided: a small model copies them.
+
+    The order of the last two sentences decides how often a small model calls a tool.
+    """
+    lines = [f"- {tool['name']}: {_first_words(tool.get('description') or '')}" for tool in tools]
+    return "\n".join(
+        [
+            "Tools:",
+            *lines,
+            'To answer, start with {"reply":. To use a tool first, start with {"tool":.',
+        ]
+    )
+
+
+def _first_words(text: str) -> str:
+    line = " ".join(text.split())
+    return (
+        line if len(line) <= MAX_DESCRIPTION else line[:MAX_DESCRIPTION].rsplit(" ", 1)[0] + "..."
+    )
+
+
+def _as_text(message: Json, names: dict[str, str]) -> tuple[str, str]:
+    """One message as role and text; `names` collects which call id belongs to which tool."""
+    text = _content(message.get("content"))
+    role = message["role"]
+    if role == "tool":
+        name = names.get(message.get("tool_call_id", ""), message.get("name") or "the tool")
+        return "user", f"Result of {name}: {text}"
+    if role == "developer":
+        return "system", text
+    calls = (message.get("tool_calls") or ()) if role == "assistant" else ()
+    parts = [text] if text else []
+    for call in calls:
+        names[call["id"]] = call["function"]["name"]
+        parts.append(_call_text(call["function"]))
+    return role, "\n".join(parts)
+
+
+def _call_text(function: Json) -> str:
+    """A past call in the words that the model itself would have used."""
+    return f'{{"tool": {json.dumps(function["name"])}, "arguments": {function["arguments"]}}}'
+
+
+def _content(content: str | list[Any] | None) -> str:
+    if isinstance(content, list):
+        return "\n".join(_part_text(part) for part in content)
+    return content or ""
+
+
+def _part_text(part: object) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, dict) and isinstance(part.get("text"), str):
+        return str(part["text"])
+    raise RequestError(
+        "The embedded model reads text only: a message holds a part of another type."
+    )
+
+
+def _message(plan: Plan, text: str, finish: str) -> tuple[Json, str]:
+    """The assistant's message and its finish_reason."""
+    if plan.mode == "text" or finish == "length":
+        return {"role": "assistant", "content": text}, finish
+    try:
+        value = json.loads(text)
+    except ValueError as exc:
+        raise RequestError(
+            "The embedded model's answer does not fit the schema it was given: "
+            f"{text[:80]!r}. Simplify the schema.",
+            code="schema_not_enforced", kind="server_error", status=502,
+        ) from exc  # fmt: skip
+    if plan.mode == "json":
+        return {"role": "assistant", "content": text}, finish
+    if "tool" in value:
+        call = {"name": value["tool"], "arguments": _dump(value["arguments"])}
+        calls = [{"id": f"call_{uuid.uuid4().hex[:24]}", "type": "function", "function": call}]
+        return {"role": "assistant", "content": None, "tool_calls": calls}, "tool_calls"
+    reply = value["reply"]
+    content = reply if plan.mode == "choice_text" else _dump(reply)
+    return {"role": "assistant", "content": content}, finish
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _engine_error(error: Json) -> RequestError:
+    if error.get("type") == "exceed_context_size_error":
+        return RequestError(
+            f"This model's context is {error['n_ctx']} tokens and the messages are "
+            f"{error['n_prompt_tokens']}. Shorten them.",
+            code="context_length_exceeded",
+        )
+    status = int(error.get("code") or 500)
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return RequestError(str(error.get("message")), code="engine_error", kind=kind, status=status)
