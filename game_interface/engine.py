@@ -59,12 +59,16 @@ class Engine(Protocol):
         """Let go of everything; calling it again does nothing."""
 
 
-def start_engine(choice: EngineChoice, image: "StoryImage", seed: int) -> Engine:
-    """The engine for a story: jericho where "auto" finds it installed, else fernz.
+def start_engine(choice: EngineChoice, image: "StoryImage", seed: int, *, profiled: bool) -> Engine:
+    """The engine for a story.
+
+    "auto" is jericho where it is installed and its text is known to come out clean: it mixes the
+    status line of stories of version 4 and later into their answers. Else it is fernz.
 
     Raises: EngineUnavailableError for jericho where it is not installed.
     """
-    if choice == "jericho" or (choice == "auto" and find_spec("jericho")):
+    suited = image.version == 3 or profiled
+    if choice == "jericho" or (choice == "auto" and suited and find_spec("jericho")):
         try:
             from game_interface.jericho_engine import JerichoEngine
         except ImportError as exc:

@@ -159,4 +159,6 @@ def open_game(
         story, source=source, fallback=fallback, on_notice=on_notice or (lambda _line: None)
     )
     chosen = seed if seed is not None else 1 + secrets.randbelow(MAX_SEED)
-    return Game(found, start_engine(engine, found.image, chosen), chosen)
+    return Game(
+        found, start_engine(engine, found.image, chosen, profiled=found.info.profiled), chosen
+    )

@@ -6,6 +6,7 @@ False; and a loop inside a story cannot be interrupted.
 
 import base64
 import json
+import re
 import tempfile
 import warnings
 from pathlib import Path
@@ -20,6 +21,8 @@ from game_interface.transcript import without_prompt
 if TYPE_CHECKING:
     from game_interface.memory import StoryImage
 
+# From version 4 on a story paints the status line itself: a row of blanks, then its text.
+_STATUS_LINE_BEHIND = re.compile(r" {40,}[^\n]*\Z")
 _SCALARS = ("pc", "sp", "fp", "frames", "opcode")
 
 
@@ -51,12 +54,14 @@ class JerichoEngine:
     def reset(self) -> str:
         """Start the story again and return its opening."""
         text, _ = self._env.reset()
-        return without_prompt(text)
+        return without_prompt(_STATUS_LINE_BEHIND.sub("", text))
 
     def step(self, command: str) -> str:
         """Give the story a line and return its answer."""
         text, *_ = self._env.step(command)
-        return without_prompt(_without_status_line(text))
+        if self._image.version == 3:
+            text = text.partition("\n")[2]  # prompt and status line come before the answer
+        return without_prompt(_STATUS_LINE_BEHIND.sub("", text))
 
     def memory(self) -> bytes:
         """The dynamic memory as it is now."""
@@ -86,8 +91,3 @@ class JerichoEngine:
     def close(self) -> None:
         """Remove the copy of the story."""
         self._folder.cleanup()
-
-
-def _without_status_line(text: str) -> str:
-    """Cut the prompt and the status line that Frotz prints before an answer."""
-    return text.partition("\n")[2]

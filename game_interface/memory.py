@@ -13,7 +13,7 @@ from game_interface.errors import StoryFormatError
 from game_interface.zscii import TextDecoder
 
 SUPPORTED_VERSIONS = (3, 4, 5, 8)
-_FILE_LENGTH_UNIT = {3: 2, 4: 4, 5: 4, 8: 8}
+_PACKED_SCALE = {3: 2, 4: 4, 5: 4, 8: 8}  # also the unit of the file length (1.2.3, 11.1.6)
 _HEADER_SIZE = 64
 
 
@@ -26,7 +26,7 @@ def trimmed(data: bytes) -> bytes:
         raise StoryFormatError("this is a Blorb archive; extract the story file (.z5) from it")
     if len(data) < _HEADER_SIZE or data[0] not in SUPPORTED_VERSIONS:
         raise StoryFormatError("not a Z-machine story of version 3, 4, 5 or 8")
-    declared = int.from_bytes(data[0x1A:0x1C], "big") * _FILE_LENGTH_UNIT[data[0]]
+    declared = int.from_bytes(data[0x1A:0x1C], "big") * _PACKED_SCALE[data[0]]
     if declared > len(data):
         raise StoryFormatError(f"the story is cut off: {len(data)} of {declared} bytes are there")
     return data[: declared or len(data)]
@@ -46,6 +46,7 @@ class StoryImage:
         self.serial = self.data[0x12:0x18].decode("ascii", errors="replace")
         self.dynamic_size = self.word(0x0E)
         self.globals_table = self.word(0x0C)
+        self.packed_scale = _PACKED_SCALE[self.version]
         early = self.version <= 3
         self.attribute_bytes = 4 if early else 6
         self.entry_size = 9 if early else 14
@@ -106,8 +107,7 @@ class StoryImage:
     def packed_text(self, packed: int) -> str:
         """The text at a packed address (1.2.3), decoded once."""
         if packed not in self._texts:
-            scale = {3: 2, 4: 4, 5: 4, 8: 8}[self.version]
-            self._texts[packed] = self._decoder.text(packed * scale)
+            self._texts[packed] = self._decoder.text(packed * self.packed_scale)
         return self._texts[packed]
 
     @cached_property
@@ -143,6 +143,10 @@ class Memory:
         """A global variable, numbered from 0, with sign."""
         value = self.global_value(number)
         return value - 0x10000 if value & 0x8000 else value
+
+    def area(self, start: int, end: int) -> bytes:
+        """The dynamic memory from `start` up to `end`."""
+        return self._dynamic[start:end]
 
     def exists(self, number: int) -> bool:
         """Whether there is an object of this number."""

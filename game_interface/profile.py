@@ -79,6 +79,8 @@ class WorldHash(_Part):
     """Bookkeeping such as "visited"."""
     globals: tuple[int, ...] = ()
     """Flags of puzzles that no object shows; never clocks."""
+    memory: tuple[tuple[int, int], ...] = ()
+    """Areas of the dynamic memory, [start, end), such as properties of things."""
 
 
 class Profile(_Part):

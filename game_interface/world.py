@@ -17,7 +17,8 @@ def world_hash(memory: "Memory", profile: "Profile | None", room: int, score: in
     """16 hexadecimal digits for the state of the world."""
     ignored = frozenset(profile.world.ignored_objects) if profile else frozenset()
     mask = _attribute_mask(memory, profile)
-    values = [room, score]
+    values: list[object] = [room, score]
+    values += [memory.area(*area) for area in (profile.world.memory if profile else ())]
     values += [memory.global_value(index) for index in (profile.world.globals if profile else ())]
     for number in range(1, memory.image.object_count + 1):
         if number not in ignored:
