@@ -1,0 +1,154 @@
+"""Why a server did not start or is gone, in words that say what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import re
+import shutil
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPServerStartupError
+from mcp_ghost.process import child_environment
+from mcp_ghost.redact import redact, secrets_in
+
+if TYPE_CHECKING:
+    from mcp_ghost.config import ServerConfig
+    from mcp_ghost.process import ServerProcess
+
+NODE_VERSION: Final = 22
+"""The oldest Node.js that current npm servers support."""
+_NODE_VERSION_TIMEOUT: Final = 3.0
+_EXIT_STATUS_WAIT: Final = 0.03
+_STDERR_LINES: Final = 15
+_NODE = "Node.js is installed and the package is available."
+_HINTS: Final[Mapping[str, str]] = {
+    "node": _NODE,
+    "npm": _NODE,
+    "npx": _NODE,
+    "uv": "uv is installed (https://docs.astral.sh/uv/) and the package is available.",
+    "uvx": "uv is installed (https://docs.astral.sh/uv/) and the package is available.",
+    "docker": "Docker is installed and running, and the image is available.",
+    "python": "the module or script exists and this Python has what it imports: {which}",
+}
+_OTHER_HINT: Final = "the command is installed and on PATH, and that its arguments are right."
+
+
+async def startup_error(
+    name: str,
+    config: ServerConfig,
+    process: ServerProcess | None,
+    seconds: float,
+    cause: BaseException,
+) -> Exception:
+    """The error for ``cause``, which ended the start of a server within ``seconds`` of trying."""
+    while isinstance(cause, BaseExceptionGroup):
+        cause = cause.exceptions[0]
+    if isinstance(cause, MCPError) and not isinstance(cause, MCPServerStartupError):
+        return cause  # a configuration error says it all
+    environment = child_environment(config.env)
+    lines = [
+        f"Failed to start MCP server '{name}': {_details(config, process, seconds, cause)}",
+        f"Command: {config.command_line()}",
+        f"Check that {await _hint(config.command or '', environment)}",
+        *_stderr_block(process),
+    ]
+    error = MCPServerStartupError(redact("\n".join(lines), secrets_in(environment)))
+    error.__cause__ = cause
+    return error
+
+
+async def died_error(name: str, config: ServerConfig, process: ServerProcess) -> MCPServerDiedError:
+    """The error for calls to a server whose process or connection is gone."""
+    await process.exits_within(_EXIT_STATUS_WAIT)
+    lines = [f"MCP server '{name}' is gone: it {_ending(process)}.", *_stderr_block(process)]
+    return MCPServerDiedError(redact("\n".join(lines), secrets_in(child_environment(config.env))))
+
+
+def _details(
+    config: ServerConfig, process: ServerProcess | None, seconds: float, cause: BaseException
+) -> str:
+    if isinstance(cause, OSError) and process is None:
+        return _os_details(config, cause)
+    if isinstance(cause, TimeoutError):
+        return f"it did not answer within {seconds:g} s (a first start that downloads needs longer)"
+    if process is not None and process.ended_by_itself:
+        return f"it {_ending(process)} before it was ready"
+    if type(cause).__name__ == "ValidationError":
+        return "its answer is not MCP: " + " ".join(str(cause).split()[:40])
+    return str(cause) or type(cause).__name__
+
+
+def _os_details(config: ServerConfig, cause: OSError) -> str:
+    if cause.filename is not None and cause.filename == config.cwd:
+        return f"the working directory {config.cwd} cannot be entered: {cause.strerror}"
+    if isinstance(cause, FileNotFoundError):
+        return f"command not found: {config.command}"
+    if isinstance(cause, PermissionError):
+        return f"{config.command} is not executable"
+    if cause.errno == errno.ENOEXEC:
+        return f"{config.command} is not a program (a script needs a first line like #!/bin/sh)"
+    return str(cause)
+
+
+async def _hint(command: str, environment: Mapping[str, str]) -> str:
+    program = re.sub(r"[\d.]+$", "", Path(command).name) or command
+    hint = _HINTS.get(program, _OTHER_HINT)
+    if hint is _NODE:
+        return hint + await _node_hint(environment)
+    return hint.format(which=shutil.which(command, path=environment["PATH"]) or "not found")
+
+
+async def _node_hint(environment: Mapping[str, str]) -> str:
+    """What is wrong with Node.js itself; asked only when a start has failed."""
+    advice = f"install version {NODE_VERSION} or newer from https://nodejs.org"
+    version = await _node_version(environment)
+    if version is None:
+        return f" 'node' was not found: {advice}."
+    if int(re.sub(r"\D.*", "", version.lstrip("v")) or 0) < NODE_VERSION:
+        return f" This is Node.js {version}; current servers need more: {advice}."
+    return ""
+
+
+async def _node_version(environment: Mapping[str, str]) -> str | None:
+    node = shutil.which("node", path=environment["PATH"])
+    if node is None:
+        return None
+    process = await asyncio.create_subprocess_exec(
+        node,
+        "--version",
+        env=environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        async with asyncio.timeout(_NODE_VERSION_TIMEOUT):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return None
+    return output.decode(errors="replace").strip()
+
+
+def _ending(process: ServerProcess) -> str:
+    status = process.returncode
+    if status is None:
+        return "closed its connection"
+    if status >= 0:
+        return f"exited with status {status}"
+    try:
+        return f"was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was ended by signal {-status}"
+
+
+def _stderr_block(process: ServerProcess | None) -> list[str]:
+    lines = process.stderr_tail().strip().splitlines() if process is not None else []
+    return ["Its last output on stderr:", *(f"  {line}" for line in lines[-_STDERR_LINES:])] * bool(
+        lines
+    )

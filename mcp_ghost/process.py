@@ -1,0 +1,179 @@
+"""One server process: started in a group of its own, and gone with the whole group after ``stop``.
+
+The SDK's transport leaves children of the server alive and polls for its exit; this one does not.
+POSIX only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Final, cast
+
+from mcp_ghost import reaper
+
+MAX_LINE_BYTES: Final = 64 * 1024 * 1024
+"""The longest message of a server that is accepted."""
+POLITE_GRACE: Final = 2.0
+"""Seconds for the exit that a closed stdin asks for."""
+_TERM_GRACE: Final = 1.0
+_CLOSE_WAIT: Final = 1.0
+_LAST_OUTPUT_WAIT: Final = 0.03
+"""Seconds for output that was still in the pipe when the process ended."""
+_STDERR_TAIL_BYTES: Final = 4096
+
+
+def child_environment(configured: Mapping[str, str] | None) -> dict[str, str]:
+    """The whole system environment with ``configured`` on top.
+
+    PATH starts with this interpreter's folder, so that "python" and tools installed beside it are
+    found without an activated environment; a configured PATH stands as it is.
+    """
+    here = str(Path(sys.executable).parent)
+    path = os.pathsep.join([here, os.environ.get("PATH", os.defpath)])
+    return {**os.environ, "PATH": path, **(configured or {})}
+
+
+class ServerProcess:
+    """A running server; made by ``start``."""
+
+    def __init__(
+        self, transport: asyncio.SubprocessTransport, pipes: _Pipes, stderr: IO[bytes]
+    ) -> None:
+        self.pid = transport.get_pid()
+        self.stdout = pipes.stdout
+        self._transport = transport
+        self._stdin = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
+        self._pipes = pipes
+        self._stderr = stderr
+        self._last_words = ""
+        self.ended_by_itself = False
+        """Known after ``stop``: whether there was nothing to stop any more."""
+
+    @classmethod
+    async def start(
+        cls, command: Sequence[str], env: Mapping[str, str], cwd: str | None
+    ) -> ServerProcess:
+        """Start ``command``, looked up on the PATH of ``env``.
+
+        Raises:
+            OSError: It cannot be started; ``filename`` is ``cwd`` when that is to blame.
+        """
+        stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        try:
+            transport, pipes = await asyncio.get_running_loop().subprocess_exec(
+                _Pipes, *command, stderr=stderr, env=env, cwd=cwd, start_new_session=True
+            )
+        except BaseException:
+            stderr.close()
+            raise
+        reaper.guard(transport.get_pid())
+        return cls(transport, pipes, stderr)
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit status, negative for a signal; None while it runs."""
+        return self._transport.get_returncode()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether more output can come."""
+        return not self._pipes.output_ended
+
+    def write(self, data: bytes) -> None:
+        """Send ``data`` to stdin; what a dead server was sent is dropped."""
+        self._stdin.write(data)
+
+    def stderr_tail(self) -> str:
+        """The end of what the server wrote to stderr; also after ``stop``."""
+        if self._stderr.closed:
+            return self._last_words
+        size = os.fstat(self._stderr.fileno()).st_size
+        start = max(0, size - _STDERR_TAIL_BYTES)
+        return os.pread(self._stderr.fileno(), _STDERR_TAIL_BYTES, start).decode(errors="replace")
+
+    async def exits_within(self, seconds: float) -> bool:
+        """Wait for the process itself; children that it left do not count."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._pipes.exited.wait()
+        return self._pipes.exited.is_set()
+
+    async def stop(self, grace: float = POLITE_GRACE) -> None:
+        """Close stdin, wait, then SIGTERM, then SIGKILL; the group is empty afterwards.
+
+        A cancelled ``stop`` skips the waiting, not the killing.
+        """
+        self.ended_by_itself = not self.is_connected
+        try:
+            self._stdin.close()
+            if not await self.exits_within(grace):
+                self._signal(signal.SIGTERM)
+                await self.exits_within(_TERM_GRACE)
+        finally:
+            self._signal(signal.SIGKILL)  # the server, and whatever it started
+            reaper.release(self.pid)
+            if self._stdin.get_write_buffer_size():
+                self._stdin.abort()  # else it would wait for a reader that may never come
+            self._transport.close()
+            await self._closed()
+
+    async def _closed(self) -> None:
+        try:
+            async with asyncio.timeout(_CLOSE_WAIT):
+                await self._pipes.closed.wait()
+        except TimeoutError:
+            pass  # a process in uninterruptible sleep; the kernel ends it later
+        finally:
+            self._last_words = self.stderr_tail()
+            self._stderr.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        # The group's id stays taken while any member lives, so this cannot hit a stranger.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+
+class _Pipes(asyncio.SubprocessProtocol):
+    """asyncio's callbacks: the output as a stream, exit and end of the pipes as events."""
+
+    def __init__(self) -> None:
+        self.stdout = asyncio.StreamReader(limit=MAX_LINE_BYTES)
+        self.exited = asyncio.Event()
+        self.closed = asyncio.Event()
+        self.output_ended = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        pipe = cast("asyncio.SubprocessTransport", transport).get_pipe_transport(1)
+        if pipe is not None:
+            self.stdout.set_transport(pipe)  # lets a full buffer pause the server
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if not self.output_ended:
+            self.stdout.feed_data(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        # A server that closed its stdin can no longer be asked anything.
+        self._end_output() if fd == 1 else self._end_output_soon()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+        self._end_output_soon()  # a child of the server may hold the pipe open
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed.set()
+        self._end_output()
+
+    def _end_output_soon(self) -> None:
+        asyncio.get_running_loop().call_later(_LAST_OUTPUT_WAIT, self._end_output)
+
+    def _end_output(self) -> None:
+        if not self.output_ended:
+            self.output_ended = True
+            self.stdout.feed_eof()

@@ -1,0 +1,86 @@
+"""The SDK's message streams over a server process; importing it imports the SDK.
+
+What is not a JSON-RPC message on the server's stdout is skipped: many servers print a banner.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import anyio
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+from mcp_ghost.process import MAX_LINE_BYTES, ServerProcess
+
+_logger = logging.getLogger(__name__)
+
+
+class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
+    """Messages from the server, until its output ends."""
+
+    def __init__(self, process: ServerProcess) -> None:
+        self._lines = process.stdout
+        self._noticed_garbage = False
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message; EndOfStream after the last."""
+        while line := await self._read_line():
+            if line.isspace():
+                continue
+            try:
+                return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+            except ValueError:
+                if reply := _refusal_of(line):
+                    return reply
+                self._notice_garbage(line)
+        raise anyio.EndOfStream
+
+    async def aclose(self) -> None:
+        """The process owns the pipe."""
+
+    async def _read_line(self) -> bytes:
+        try:
+            return await self._lines.readline()
+        except ValueError:
+            # Its rest would be read as garbage and its caller would wait in vain.
+            _logger.warning("An MCP server sent a message of more than %d bytes", MAX_LINE_BYTES)
+            return b""
+
+    def _notice_garbage(self, line: bytes) -> None:
+        if not self._noticed_garbage:
+            self._noticed_garbage = True
+            _logger.debug("Skipping output that is not JSON-RPC, first: %r", line[:200])
+
+
+def _refusal_of(line: bytes) -> SessionMessage | None:
+    """An error in place of a malformed reply, whose caller would else wait until its timeout."""
+    try:
+        reply = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(reply, dict) or not isinstance(reply.get("id"), int | str):
+        return None
+    if "method" in reply or not reply.keys() & {"result", "error"}:
+        return None
+    error = ErrorData(code=INTERNAL_ERROR, message="The server sent a malformed reply")
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=reply["id"], error=error))
+
+
+class Outgoing(ObjectSendStream[SessionMessage]):
+    """Messages to the server."""
+
+    def __init__(self, process: ServerProcess) -> None:
+        self._process = process
+
+    async def send(self, item: SessionMessage) -> None:
+        """Write one line."""
+        if not self._process.is_connected:
+            raise anyio.BrokenResourceError
+        line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        self._process.write(line.encode() + b"\n")
+
+    async def aclose(self) -> None:
+        """The process owns the pipe."""

@@ -1,0 +1,148 @@
+"""The chain of thoughts of one session: what a step may say, and the view that answers it."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # typing would double the time that this package takes to import
+if TYPE_CHECKING:
+    from typing import Any
+
+_OUTLINE_STEPS = 8
+_OUTLINE_CHARACTERS = 80
+_LONGEST_THOUGHT = 20_000
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "thought": {"type": "string", "description": "This step: what you conclude or question."},
+        "thoughtNumber": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "Number of this step, from 1.",
+        },
+        "totalThoughts": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "How many steps you expect now; change it freely.",
+        },
+        "nextThoughtNeeded": {
+            "type": "boolean",
+            "description": "true while another step should follow, false with the conclusion.",
+        },
+        "isRevision": {"type": "boolean", "description": "This step corrects an earlier one."},
+        "revisesThought": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "Number of the step that this one corrects.",
+        },
+        "branchFromThought": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "Number of the step that this alternative starts from.",
+        },
+        "branchId": {"type": "string", "description": "Short name of that alternative."},
+        "needsMoreThoughts": {
+            "type": "boolean",
+            "description": "You reached the last step but see that more are needed.",
+        },
+    },
+    "required": ["thought", "thoughtNumber", "totalThoughts", "nextThoughtNeeded"],
+    "additionalProperties": False,
+}
+
+
+class InvalidThought(ValueError):  # noqa: N818 - a refusal, told to the model
+    """Raised with everything that is wrong with a step."""
+
+
+class Chain:
+    """The steps so far, in the order they came."""
+
+    def __init__(self) -> None:
+        self._steps: list[dict[str, Any]] = []
+
+    def add(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Append a step and return the view of the chain.
+
+        Raises:
+            InvalidThought: The chain is unchanged.
+        """
+        step = {name: _coerced(name, value) for name, value in arguments.items()}
+        problems = _field_problems(step) or self._reference_problems(step)
+        if problems:
+            raise InvalidThought("; ".join(problems))
+        step["totalThoughts"] = max(step["totalThoughts"], step["thoughtNumber"])
+        self._steps.append(step)
+        return self._view(step)
+
+    def _reference_problems(self, step: dict[str, Any]) -> list[str]:
+        known = {earlier["thoughtNumber"] for earlier in self._steps}
+        problems = [
+            f"{name} is {step[name]}, but there is no such thought yet"
+            for name in ("revisesThought", "branchFromThought")
+            if name in step and step[name] not in known
+        ]
+        if step.get("isRevision") and "revisesThought" not in step:
+            problems.append("isRevision needs revisesThought, the number of the corrected thought")
+        if "branchFromThought" in step and not step.get("branchId"):
+            problems.append("branchFromThought needs branchId, a short name for the alternative")
+        return problems
+
+    def _view(self, step: dict[str, Any]) -> dict[str, Any]:
+        view = {
+            "thoughtNumber": step["thoughtNumber"],
+            "totalThoughts": step["totalThoughts"],
+            "nextThoughtNeeded": step["nextThoughtNeeded"] or step.get("needsMoreThoughts", False),
+            "thoughtHistoryLength": len(self._steps),
+            "branches": sorted({s["branchId"] for s in self._steps if s.get("branchId")}),
+            "outline": [_line(s) for s in self._steps[-_OUTLINE_STEPS:]],
+        }
+        if len(self._steps) > _OUTLINE_STEPS:
+            view["earlierThoughts"] = len(self._steps) - _OUTLINE_STEPS
+        return view
+
+
+def _coerced(name: str, value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Numbers and truth values that a model wrote as text."""
+    expected = SCHEMA["properties"].get(name, {}).get("type")
+    if expected == "boolean" and value in ("true", "false"):
+        return value == "true"
+    if expected == "integer" and isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value)
+    if expected == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def _field_problems(step: dict[str, Any]) -> list[str]:
+    problems = [f"{name} is missing" for name in SCHEMA["required"] if name not in step]
+    for name, value in step.items():
+        if name not in SCHEMA["properties"]:
+            problems.append(f"{name} is not a known field")
+        elif not _fits(SCHEMA["properties"][name]["type"], value):
+            problems.append(f"{name} must be {_EXPECTATIONS[SCHEMA['properties'][name]['type']]}")
+    return problems
+
+
+_EXPECTATIONS = {
+    "string": f"a text of 1 to {_LONGEST_THOUGHT} characters",
+    "integer": "a whole number from 1",
+    "boolean": "true or false",
+}
+
+
+def _fits(expected: str, value: object) -> bool:
+    if expected == "boolean":
+        return isinstance(value, bool)
+    if expected == "integer":
+        return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    return isinstance(value, str) and 0 < len(value.strip()) <= _LONGEST_THOUGHT
+
+
+def _line(step: dict[str, Any]) -> str:
+    """One line for the outline: "3 (revises 1): The key is ..."."""
+    text = " ".join(step["thought"].split())
+    if len(text) > _OUTLINE_CHARACTERS:
+        text = text[: _OUTLINE_CHARACTERS - 1] + "…"
+    note = f" (revises {step['revisesThought']})" if "revisesThought" in step else ""
+    note += f" [{step['branchId']}]" if step.get("branchId") else ""
+    return f"{step['thoughtNumber']}{note}: {text}"

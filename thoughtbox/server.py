@@ -1,0 +1,115 @@
+"""The MCP side: newline-delimited JSON-RPC on stdin and stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from thoughtbox.chain import SCHEMA, Chain, InvalidThought
+
+TYPE_CHECKING = False  # see chain.py
+if TYPE_CHECKING:
+    from typing import Any
+
+VERSION = "0.1.0"
+PROTOCOL_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
+
+THINK: dict[str, Any] = {
+    "name": "think",
+    "title": "Think in steps",
+    "description": (
+        "Work through a hard decision one numbered step at a time. Send one thought per call; "
+        "the answer shows the chain so far. Correct an earlier step with isRevision and "
+        "revisesThought, follow an alternative with branchFromThought and branchId, and set "
+        "nextThoughtNeeded to false when you have reached a conclusion. The tool only keeps your "
+        "notes: it knows nothing about the world."
+    ),
+    "inputSchema": SCHEMA,
+    "annotations": {"readOnlyHint": True, "openWorldHint": False},
+}
+
+
+class RequestError(Exception):
+    """Raised when a request is answered with a JSON-RPC error."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def serve() -> None:
+    """Answer requests until stdin closes."""
+    chain = Chain()
+    for line in sys.stdin.buffer:
+        if line.isspace():
+            continue
+        reply = answer(line, chain)
+        if reply is not None:
+            sys.stdout.buffer.write(json.dumps(reply).encode() + b"\n")
+            sys.stdout.buffer.flush()
+
+
+def answer(line: bytes, chain: Chain) -> dict[str, Any] | None:
+    """The reply to one line; None for a notification or a reply to us."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return _error(None, PARSE_ERROR, "not JSON")
+    if not isinstance(message, dict):
+        return _error(None, INVALID_REQUEST, "not a JSON-RPC object")
+    method, id_ = message.get("method"), message.get("id")
+    if not isinstance(method, str):
+        is_reply = "result" in message or "error" in message
+        return None if is_reply else _error(id_, INVALID_REQUEST, "a request needs a method")
+    if id_ is None:
+        return None
+    params = message.get("params")
+    try:
+        result = _result(method, params if isinstance(params, dict) else {}, chain)
+    except RequestError as exc:
+        return _error(id_, exc.code, str(exc))
+    return {"jsonrpc": "2.0", "id": id_, "result": result}
+
+
+def _result(method: str, params: dict[str, Any], chain: Chain) -> dict[str, Any]:
+    if method == "initialize":
+        return _initialize(params)
+    if method == "ping":
+        return {}
+    if method == "tools/list":
+        return {"tools": [THINK]}
+    if method == "tools/call":
+        return _call(params, chain)
+    raise RequestError(METHOD_NOT_FOUND, f"unknown method: {method}")
+
+
+def _initialize(params: dict[str, Any]) -> dict[str, Any]:
+    wanted = params.get("protocolVersion")
+    return {
+        "protocolVersion": wanted if wanted in PROTOCOL_VERSIONS else PROTOCOL_VERSIONS[0],
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "thoughtbox", "version": VERSION},
+    }
+
+
+def _call(params: dict[str, Any], chain: Chain) -> dict[str, Any]:
+    if params.get("name") != "think":
+        raise RequestError(INVALID_PARAMS, f"unknown tool: {params.get('name')}; there is 'think'")
+    arguments = params.get("arguments") or {}
+    if not isinstance(arguments, dict):
+        raise RequestError(INVALID_PARAMS, "arguments must be an object")
+    try:
+        view = chain.add(arguments)
+    except InvalidThought as exc:
+        return {"content": [_text(f"Thought not recorded: {exc}.")], "isError": True}
+    return {"content": [_text(json.dumps(view, ensure_ascii=False))], "isError": False}
+
+
+def _text(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
+
+
+def _error(id_: object, code: int, message: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": message}}
