@@ -149,13 +149,14 @@ class ZorkAgent:
         langfuse = self.mcp_manager.langfuse_client if self.mcp_manager else None
         if not self.mcp_enabled or langfuse is None:
             return nullcontext()
-        return langfuse.start_as_current_observation(
+        span: AbstractContextManager[Any] = langfuse.start_as_current_observation(
             name="agent-tool-calling-session",
             metadata={
                 "mcp_enabled": self.mcp_enabled,
                 "max_iterations": self.config.mcp_max_tool_iterations,
             },
         )
+        return span
 
 
 class _Deliberation:

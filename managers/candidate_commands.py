@@ -31,10 +31,17 @@ class CandidateCommands:
 def _possible(seen: Observation) -> list[str]:
     """Every command that the facts suggest; ways and things take turns."""
     ways = [way.direction for way in seen.exits if way.kind != "blocked"]
-    acts = [f"take {thing}" for thing in seen.visible]
-    acts += [f"open {thing}" for thing in seen.visible]
-    acts += [f"examine {thing}" for thing in (*seen.visible, *seen.inventory)]
-    acts += [f"turn on {thing}" for thing in seen.inventory]
+    here = [_noun(thing) for thing in seen.visible]
+    carried = [_noun(thing) for thing in seen.inventory]
+    acts = [f"take {thing}" for thing in here]
+    acts += [f"open {thing}" for thing in here]
+    acts += [f"examine {thing}" for thing in (*here, *carried)]
+    acts += [f"turn on {thing}" for thing in carried]
     mixed = [command for pair in zip(ways, acts, strict=False) for command in pair]
     shorter = min(len(ways), len(acts))
     return list(dict.fromkeys([*mixed, *ways[shorter:], *acts[shorter:], "look"]))
+
+
+def _noun(thing: str) -> str:
+    """The name without the remark on where the thing is."""
+    return thing.partition(" (")[0]

@@ -89,11 +89,11 @@ class ContextManager:
 
     def _known_ways(self, seen: Observation) -> Iterable[str]:
         """The rooms around, nearest last."""
-        lines = []
+        lines: list[str] = []
         reached = {seen.room.id}
         frontier = [seen.room.id]
         while frontier and len(lines) < _MAP_ROOMS:
-            following = []
+            following: list[int] = []
             for room_id in frontier:
                 ways = self._map.ways(room_id)
                 if ways:

@@ -19,11 +19,11 @@ class EpisodeLog(logging.FileHandler):
         self.setFormatter(_TurnFormatter())
         self._secrets = [secret for secret in secrets if secret]
 
-    def filter(self, record: logging.LogRecord) -> bool | logging.LogRecord:
+    def filter(self, record: logging.LogRecord) -> bool:
         """Leave out what only programs read."""
         if event_fields(record).get("event_type") in _NOT_FOR_READING:
             return False
-        return super().filter(record)
+        return bool(super().filter(record))
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without any key."""

@@ -6,7 +6,7 @@ import difflib
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from local_model import EMBEDDED_BASE_URL, EMBEDDED_MODEL_NAME
 
+EngineChoice: TypeAlias = Literal["auto", "fernz", "jericho"]
 OPENROUTER_BASE_URL = "https://openrouter.ai/api/v1"
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 _DEFAULT_MODELS = {
@@ -90,7 +91,7 @@ class GameConfiguration(BaseSettings):
     """``zork1``, ``bundled`` or the path of a story file."""
     seed: int | None = None
     """Seed of the game's dice; unset: drawn anew and written to the log."""
-    engine: Literal["auto", "fernz", "jericho"] = "auto"
+    engine: EngineChoice = "auto"
     """Interpreter; ``auto`` takes jericho where it is installed and knows the story."""
     workdir: str = "game_files"
     """Folder for logs, below the working directory unless absolute."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from session.event_log import EVENTS_FILE, read_events
-from session.game_configuration import ConfigurationError
+from session.game_configuration import ConfigurationError, EngineChoice
 from session.game_state import EndReason, Observation, TurnRecord
 
 
@@ -44,8 +44,9 @@ class SavedEpisode:
 
     @property
     def story(self) -> str:
-        """What to open: a name or a path."""
-        return str(self._start["story"])
+        """What to open: the path where it was, or the name where it has gone."""
+        path = str(self._start["story_path"])
+        return path if Path(path).is_file() else str(self._start["story"])
 
     @property
     def seed(self) -> int:
@@ -53,9 +54,9 @@ class SavedEpisode:
         return int(str(self._start["seed"]))
 
     @property
-    def engine(self) -> str:
+    def engine(self) -> EngineChoice:
         """The interpreter that wrote the snapshots."""
-        return str(self._start["engine"])
+        return "jericho" if self._start["engine"] == "jericho" else "fernz"
 
     @property
     def opening(self) -> str:

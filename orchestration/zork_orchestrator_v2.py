@@ -1,0 +1,315 @@
+"""An episode: its parts wired together, and its turns played to an end."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llm_client import LLMClient
+from managers.candidate_commands import CandidateCommands
+from managers.context_manager import ContextManager
+from managers.map_manager import MapManager
+from mcp_ghost.errors import MCPError
+from orchestration.turn import TurnPlayer, observation_of, snapshot_of
+from session.episode_log import EpisodeLog
+from session.event_log import EVENTS_FILE, EventLog
+from session.events import event_context, log_event
+from session.game_configuration import ConfigurationError, GameConfiguration
+from session.game_state import EndReason, GameState
+from session.saved_episode import SavedEpisode
+from session.tracing import Tracing
+from session.version import version
+from zork_agent import ZorkAgent
+
+if TYPE_CHECKING:
+    from game_interface import Game
+    from managers.mcp_manager import MCPManager
+    from session.game_state import TurnRecord
+
+
+class ZorkOrchestratorV2:
+    """Plays one episode; also a context manager that closes what it opened."""
+
+    def __init__(
+        self,
+        episode_id: str | None = None,
+        config: GameConfiguration | None = None,
+        max_turns_per_episode: int | None = None,
+        *,
+        resume: bool = False,
+        handlers: Iterable[logging.Handler] = (),
+    ) -> None:
+        """Wire the parts; the game and the model start with the first turn.
+
+        Args:
+            episode_id: Name of the episode and of its folder; a time stamp when None.
+            config: Read from ``pyproject.toml`` in the working directory when None.
+            max_turns_per_episode: In place of the configured one.
+            resume: Go on with the episode of that name.
+            handlers: Receive the episode's log records besides its files.
+
+        Raises:
+            ConfigurationError: The configuration or the episode's name cannot be used.
+            MCPError: MCP is enabled and its configuration cannot be used.
+        """
+        self.config = config or _configuration_at_hand()
+        if max_turns_per_episode is not None:
+            changes = {"max_turns_per_episode": max_turns_per_episode}
+            self.config = self.config.model_copy(update=changes)
+        self.folder = _folder(self.config, episode_id, resume=resume)
+        self._saved = SavedEpisode(self.folder) if resume else None
+        self.game_state = GameState(self.folder.name)
+        self.game: Game | None = None
+        self._player: TurnPlayer | None = None
+        self.map = MapManager()
+        compact = self.config.prompt_profile == "compact"
+        self._candidates = CandidateCommands() if compact else None
+        self.logger = logging.getLogger(f"zorkgpt.episode.{self.folder.name}")
+        self.logger.setLevel(logging.DEBUG)
+        self._handlers = [
+            EventLog(self.folder, self.config.secrets),
+            EpisodeLog(self.folder, self.config.secrets),
+            *handlers,
+        ]
+        for handler in self._handlers:
+            self.logger.addHandler(handler)
+        try:
+            self._wire()
+        except BaseException:
+            self._close_logs()
+            raise
+
+    def _wire(self) -> None:
+        episode_id = self.game_state.episode_id
+        self.tracing = Tracing(episode_id, self.logger)
+        with event_context(episode_id=episode_id, turn=self.game_state.turn_count):
+            self.mcp_manager = self._create_mcp_manager()
+        self.client = LLMClient(
+            config=self.config, logger=self.logger, langfuse_client=self.tracing.client
+        )
+        self.agent = ZorkAgent(
+            config=self.config,
+            client=self.client,
+            logger=self.logger,
+            episode_id=episode_id,
+            mcp_manager=self.mcp_manager,
+        )
+
+    def __enter__(self) -> ZorkOrchestratorV2:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    def play_episode(self) -> int:
+        """Play to an end; the final score.
+
+        Raises:
+            ConfigurationError, GameError, MCPError: The episode could not begin, or its first
+                connection to the tool server failed. What was played can be resumed.
+            KeyboardInterrupt: The player wants to stop; the episode can be resumed.
+        """
+        reason = EndReason.ABORTED
+        try:
+            while self._process_turn():
+                pass
+            reason = self.game_state.end_reason or reason
+        finally:
+            self._end(reason)
+            self.close()
+        return self.game_state.score
+
+    def _process_turn(self) -> bool:
+        """Play one turn; whether the episode goes on."""
+        state = self.game_state
+        player = self._player or self._start()
+        turn = state.turn_count + 1
+        with event_context(episode_id=state.episode_id, turn=turn), self.tracing.turn(turn) as span:
+            log_event(self.logger, logging.DEBUG, "Turn begins", "turn_start")
+            record = player.play(state)
+            self._take_in(record)
+            log_event(
+                self.logger, logging.INFO, "Turn played", "turn", **record.model_dump(mode="json")
+            )
+            span.update(output=record.response, metadata={"score": record.after.score})
+        state.end_reason = self._end_reason(record)
+        return state.end_reason is None
+
+    def close(self) -> None:
+        """Give back files, processes and connections; more than once does no harm."""
+        if self.game is not None:
+            self.game.close()
+        self.client.close()
+        self.tracing.close()
+        self._close_logs()
+
+    def _close_logs(self) -> None:
+        for handler in self._handlers:
+            self.logger.removeHandler(handler)
+            handler.close()
+
+    def _create_mcp_manager(self) -> MCPManager | None:
+        if not self.config.mcp_enabled:
+            return None
+        from managers.mcp_manager import MCPManager
+
+        try:
+            manager = MCPManager(
+                config=self.config, logger=self.logger, langfuse_client=self.tracing.client
+            )
+        except MCPError as error:
+            log_event(
+                self.logger,
+                logging.ERROR,
+                f"Failed to initialise the MCP manager: {error}",
+                "mcp_init_error",
+                error=str(error),
+            )
+            raise
+        log_event(
+            self.logger,
+            logging.INFO,
+            "MCP manager initialised",
+            "mcp_manager_init",
+            server=manager.server_name,
+        )
+        return manager
+
+    def _start(self) -> TurnPlayer:
+        """Begin the game, or put it back to where the episode stopped."""
+        from game_interface import open_game
+
+        saved, state = self._saved, self.game_state
+        self.game = game = open_game(
+            saved.story if saved else self.config.story,
+            seed=saved.seed if saved else self.config.seed,
+            engine=saved.engine if saved else self.config.engine,
+            fallback=saved is None and "story" not in self.config.model_fields_set,
+            on_notice=self._notice,
+        )
+        opening = game.start()
+        with event_context(episode_id=state.episode_id, turn=state.turn_count):
+            if saved:
+                self._resume(saved, game)
+            else:
+                state.begin(opening, observation_of(game.facts()))
+                self._log_start(game)
+        if state.observation is not None:
+            self.map.begin(state.observation)
+        self._player = TurnPlayer(
+            game, self.agent, ContextManager(self.config, self.map), self._candidates
+        )
+        return self._player
+
+    def _log_start(self, game: Game) -> None:
+        state, role = self.game_state, self.agent.role
+        observation = state.observation
+        log_event(
+            self.logger,
+            logging.INFO,
+            f"Episode begins: {game.story.title}, played by {self.agent.model}",
+            "episode_start",
+            version=version(),
+            story=game.story.name,
+            story_path=str(game.story.path.resolve()),
+            title=game.story.title,
+            story_sha256=game.story.sha256,
+            seed=game.seed,
+            engine=game.engine_name,
+            model=self.agent.model,
+            base_url=role.base_url,
+            max_turns=self.config.max_turns_per_episode,
+            mcp=self.mcp_manager.server_name if self.mcp_manager else None,
+            opening=state.opening,
+            observation=observation.model_dump(mode="json") if observation else None,
+            snapshot=snapshot_of(game),
+        )
+
+    def _resume(self, saved: SavedEpisode, game: Game) -> None:
+        """Replay the records into what is known, and put the engine back."""
+        state = self.game_state
+        state.begin(saved.opening, saved.first_observation)
+        self.map.begin(saved.first_observation)
+        for record in saved.turns():
+            self._take_in(record)
+        game.restore(saved.snapshot)
+        state.failed_turns = state.turns_without_news = 0
+        log_event(
+            self.logger,
+            logging.INFO,
+            f"Episode goes on after turn {state.turn_count}",
+            "episode_resumed",
+            model=self.agent.model,
+            max_turns=self.config.max_turns_per_episode,
+        )
+
+    def _take_in(self, record: TurnRecord) -> None:
+        """Tell everybody who learns from records."""
+        self.game_state.apply(record)
+        self.map.apply(record)
+        if self._candidates:
+            self._candidates.apply(record)
+
+    def _end_reason(self, record: TurnRecord) -> EndReason | None:
+        """Why the episode ends after this turn, if it does."""
+        state, config = self.game_state, self.config
+        tokens = state.usage.prompt_tokens + state.usage.completion_tokens
+        if record.won:
+            return EndReason.VICTORY
+        if record.over:
+            return EndReason.FINAL_DEATH
+        if state.failed_turns >= config.max_failed_turns:
+            return EndReason.LLM_UNAVAILABLE
+        if config.max_cost_per_episode and state.usage.cost >= config.max_cost_per_episode:
+            return EndReason.BUDGET
+        if config.max_tokens_per_episode and tokens >= config.max_tokens_per_episode:
+            return EndReason.BUDGET
+        if state.turn_count >= config.max_turns_per_episode:
+            return EndReason.MAX_TURNS
+        if state.turns_without_news >= config.max_turns_stuck:
+            return EndReason.STALLED
+        return None
+
+    def _end(self, reason: EndReason) -> None:
+        state = self.game_state
+        state.end_reason = reason
+        with event_context(episode_id=state.episode_id, turn=state.turn_count):
+            log_event(
+                self.logger,
+                logging.INFO,
+                f"Episode ends: {reason}, score {state.score} after {state.turn_count} turns",
+                "episode_end",
+                reason=str(reason),
+                score=state.score,
+                turns=state.turn_count,
+                deaths=state.deaths,
+                tool_calls=state.tool_calls,
+                usage=state.usage.model_dump(),
+            )
+
+    def _notice(self, message: str) -> None:
+        with event_context(episode_id=self.game_state.episode_id, turn=0):
+            log_event(self.logger, logging.INFO, message, "notice")
+
+
+def _configuration_at_hand() -> GameConfiguration:
+    path = Path("pyproject.toml")
+    return GameConfiguration.from_toml(path) if path.is_file() else GameConfiguration()
+
+
+def _folder(config: GameConfiguration, episode_id: str | None, *, resume: bool) -> Path:
+    """The episode's folder: an existing one to resume, else one that no episode has used."""
+    episodes = Path(config.workdir) / "episodes"
+    name = episode_id or datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S")
+    if not re.fullmatch(r"\w[\w.-]{0,99}", name):
+        raise ConfigurationError(
+            f"'{name}' is no name for an episode: use letters, digits, '.', '_' and '-'."
+        )
+    folder, number = episodes / name, 2
+    while not resume and (folder / EVENTS_FILE).exists():
+        folder, number = episodes / f"{name}-{number}", number + 1
+    return folder
