@@ -6,11 +6,16 @@ import difflib
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 from local_model import EMBEDDED_BASE_URL, EMBEDDED_MODEL_NAME
 
@@ -39,6 +44,19 @@ class RoleSettings(NamedTuple):
     top_k: int | None
     min_p: float | None
     max_tokens: int | None
+
+
+class _DotEnvFile(DotEnvSettingsSource):
+    """The .env file, whose variables for other programs are none of our business."""
+
+    def __call__(self) -> dict[str, Any]:
+        prefix = self.env_prefix.lower()
+        aliases = {str(field.validation_alias) for field in self.settings_cls.model_fields.values()}
+        return {
+            key: value
+            for key, value in super().__call__().items()
+            if key.upper() in aliases or key.startswith(prefix) or prefix + key in self.env_vars
+        }
 
 
 class GameConfiguration(BaseSettings):
@@ -121,6 +139,18 @@ class GameConfiguration(BaseSettings):
     mcp_server_startup_timeout_seconds: PositiveFloat = 10
     mcp_force_tool_support: bool = False
     """Offer tools to models that are known not to take them."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments over environment over .env; a mistyped name in .env is an error."""
+        return init_settings, env_settings, _DotEnvFile(settings_cls)
 
     @classmethod
     def from_toml(

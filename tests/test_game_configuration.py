@@ -1,0 +1,199 @@
+"""The configuration's layers, sections and errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from local_model import EMBEDDED_BASE_URL
+from session.game_configuration import (
+    _SECTIONS,
+    ConfigurationError,
+    GameConfiguration,
+)
+
+MCP_DEFAULTS = {
+    "mcp_enabled": False,
+    "mcp_config_file": "mcp_config.json",
+    "mcp_max_tool_iterations": 20,
+    "mcp_tool_call_timeout_seconds": 30,
+    "mcp_server_startup_timeout_seconds": 10,
+    "mcp_force_tool_support": False,
+}
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENROUTER_API_KEY", "OPENAI_API_KEY", "ZORKGPT_AGENT_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def toml(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "settings.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_defaults_of_mcp_are_those_of_the_specification(tmp_path: Path) -> None:
+    for config in (
+        GameConfiguration(),
+        GameConfiguration.from_toml(toml(tmp_path, "")),
+        GameConfiguration.from_toml(toml(tmp_path, "[tool.zorkgpt.mcp]\n")),
+    ):
+        assert {name: getattr(config, name) for name in MCP_DEFAULTS} == MCP_DEFAULTS
+
+
+# Property 45: whatever is left out has its default.
+@settings(max_examples=100)
+@given(given_keys=st.sets(st.sampled_from(sorted(MCP_DEFAULTS))))
+def test_what_a_section_leaves_out_has_its_default(given_keys: set[str]) -> None:
+    values = {
+        "mcp_enabled": "true",
+        "mcp_config_file": '"other.json"',
+        "mcp_max_tool_iterations": "7",
+        "mcp_tool_call_timeout_seconds": "3",
+        "mcp_server_startup_timeout_seconds": "4",
+        "mcp_force_tool_support": "true",
+    }
+    lines = [f"{name.removeprefix('mcp_')} = {values[name]}" for name in sorted(given_keys)]
+    path = Path("partial.toml")
+    path.write_text("\n".join(["[tool.zorkgpt.mcp]", *lines]), encoding="utf-8")
+    config = GameConfiguration.from_toml(path)
+    for name, default in MCP_DEFAULTS.items():
+        assert (getattr(config, name) == default) is (name not in given_keys)
+
+
+# Property 4: what the file says is what the configuration holds.
+@settings(max_examples=100)
+@given(
+    enabled=st.booleans(),
+    file=st.from_regex(r"[a-z]{1,12}\.json", fullmatch=True),
+    iterations=st.integers(1, 10_000),
+    timeout=st.integers(1, 10_000),
+    startup=st.floats(0.01, 1000, allow_nan=False),
+    force=st.booleans(),
+)
+def test_mcp_settings_are_loaded_as_written(
+    enabled: bool, file: str, iterations: int, timeout: int, startup: float, force: bool
+) -> None:
+    path = Path("written.toml")
+    path.write_text(
+        "[tool.zorkgpt.mcp]\n"
+        f"enabled = {str(enabled).lower()}\nconfig_file = '{file}'\n"
+        f"max_tool_iterations = {iterations}\ntool_call_timeout_seconds = {timeout}\n"
+        f"server_startup_timeout_seconds = {startup!r}\n"
+        f"force_tool_support = {str(force).lower()}\n",
+        encoding="utf-8",
+    )
+    config = GameConfiguration.from_toml(path)
+    assert config.mcp_enabled is enabled
+    assert config.mcp_config_file == file
+    assert config.mcp_max_tool_iterations == iterations
+    assert config.mcp_tool_call_timeout_seconds == timeout
+    assert config.mcp_server_startup_timeout_seconds == startup
+    assert config.mcp_force_tool_support is force
+
+
+def test_every_field_but_the_keys_has_exactly_one_place_in_the_file() -> None:
+    in_sections = [prefix + key for prefix, keys in _SECTIONS.values() for key in keys]
+    keys = {"client_api_key", "openrouter_api_key", "openai_api_key"}
+    assert sorted(in_sections) == sorted(set(GameConfiguration.model_fields) - keys)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[tool.zorkgpt.mcp]\nenabeld = true", "did you mean 'enabled'"),
+        ("[tool.zorkgpt.mpc]\nenabled = true", "did you mean 'mcp'"),
+        ("[tool.zorkgpt.llm]\nagnet_model = 'x'", "did you mean 'agent_model'"),
+        ("[tool.zorkgpt]\nmcp = true", "Unknown key 'mcp'"),
+    ],
+)
+def test_an_unknown_key_is_an_error_that_names_the_nearest(
+    tmp_path: Path, text: str, expected: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=expected):
+        GameConfiguration.from_toml(toml(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[tool.zorkgpt.mcp]\nmax_tool_iterations = 0", "mcp_max_tool_iterations"),
+        ("[tool.zorkgpt.mcp]\nenabled = 'perhaps'", "mcp_enabled"),
+        ("[tool.zorkgpt.mcp\n", "Cannot read"),
+    ],
+)
+def test_a_wrong_value_is_an_error_that_names_it(tmp_path: Path, text: str, expected: str) -> None:
+    with pytest.raises(ConfigurationError, match=expected):
+        GameConfiguration.from_toml(toml(tmp_path, text))
+
+
+def test_a_missing_file_is_an_error_that_names_it() -> None:
+    with pytest.raises(ConfigurationError, match=r"nowhere\.toml"):
+        GameConfiguration.from_toml("nowhere.toml")
+
+
+def test_an_unknown_keyword_is_an_error() -> None:
+    with pytest.raises(ValueError, match="agnet_model"):
+        GameConfiguration(agnet_model="x")  # type: ignore[call-arg]  # the mistake
+
+
+def test_argument_beats_environment_beats_dotenv_beats_file_beats_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = toml(tmp_path, "[tool.zorkgpt.llm]\nagent_model = 'file'")
+    assert GameConfiguration().agent_model == "auto"
+    assert GameConfiguration.from_toml(path).agent_model == "file"
+    (tmp_path / ".env").write_text("ZORKGPT_AGENT_MODEL=dotenv\nUNRELATED=1\n", encoding="utf-8")
+    assert GameConfiguration.from_toml(path).agent_model == "dotenv"
+    monkeypatch.setenv("ZORKGPT_AGENT_MODEL", "environment")
+    assert GameConfiguration.from_toml(path).agent_model == "environment"
+    assert GameConfiguration.from_toml(path, agent_model="flag").agent_model == "flag"
+
+
+def test_a_mistyped_name_in_dotenv_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("ZORKGPT_AGNET_MODEL=x\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="agnet_model"):
+        GameConfiguration.from_toml(toml(tmp_path, ""))
+
+
+def test_a_key_in_dotenv_is_used(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("OPENAI_API_KEY=sk-dotenv\n", encoding="utf-8")
+    assert GameConfiguration().role().api_key == "sk-dotenv"
+
+
+def test_without_a_key_the_embedded_model_plays() -> None:
+    config = GameConfiguration()
+    assert config.uses_embedded_model
+    assert config.prompt_profile == "compact"
+    assert config.role().api_key is None
+
+
+@pytest.mark.parametrize(
+    ("variable", "host"),
+    [("OPENROUTER_API_KEY", "openrouter.ai"), ("OPENAI_API_KEY", "api.openai.com")],
+)
+def test_a_key_in_the_environment_chooses_its_provider(
+    monkeypatch: pytest.MonkeyPatch, variable: str, host: str
+) -> None:
+    monkeypatch.setenv(variable, "sk-123")
+    role = GameConfiguration().role()
+    assert host in role.base_url
+    assert role.api_key == "sk-123"
+    assert role.model != "auto"
+
+
+def test_an_openrouter_key_never_goes_to_another_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-or")
+    assert GameConfiguration(client_base_url="http://127.0.0.1:1/v1").role().api_key is None
+
+
+def test_no_key_shows_in_the_configuration_text() -> None:
+    config = GameConfiguration(client_api_key="sk-hidden", client_base_url=EMBEDDED_BASE_URL)
+    assert "sk-hidden" not in repr(config)
+    assert config.secrets == ("sk-hidden",)
