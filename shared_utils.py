@@ -33,8 +33,10 @@ def create_json_schema(model: type[BaseModel]) -> dict[str, Any]:
         ValueError: ``model`` has a field of a form that strict mode cannot express.
     """
     schema = model.model_json_schema()
-    strict = _strict(schema, model.__name__)
-    if definitions := schema.get("$defs"):
+    definitions = schema.get("$defs", {})
+    root = definitions.get(model.__name__, schema) if "$ref" in schema else schema
+    strict = _strict(root, model.__name__)
+    if definitions:
         strict["$defs"] = {name: _strict(definitions[name], name) for name in definitions}
     name = re.sub(r"[^A-Za-z0-9_-]", "_", model.__name__)[:64]
     return {

@@ -26,7 +26,8 @@ Json: TypeAlias = dict[str, Any]
 class Dialect:
     """What one family of servers wants or refuses beyond the common core."""
 
-    key_variable: str = "ZORKGPT_CLIENT_API_KEY"
+    key_variable: str | None = None
+    """The environment variable that its users keep the key in."""
     cache_breakpoints: int = 0
     """How many parts of a prompt may ask to be cached."""
     tools_with_history: bool = False
@@ -37,7 +38,7 @@ class Dialect:
     """Whether it is OpenAI itself, which refuses every parameter that it does not know."""
 
 
-GENERIC = Dialect(key_variable="the configuration")
+GENERIC = Dialect()
 OPENAI = Dialect(key_variable="OPENAI_API_KEY", official=True)
 OPENROUTER = Dialect(
     key_variable="OPENROUTER_API_KEY",
@@ -108,7 +109,7 @@ def decode(body: Mapping[str, Any], names: ToolNames, *, model: str = "") -> LLM
 
     Raises:
         LLMStatusError: an error that came with HTTP status 200; the text is the server's own.
-        LLMReplyError: no choice to read.
+        LLMReplyError: no choice to read, or an error without a status.
     """
     choice = _choice(body)
     message = choice.get("message")
@@ -307,14 +308,13 @@ def _choice(body: Mapping[str, Any]) -> Json:
     return choice
 
 
-def _reported(error: object) -> LLMStatusError:
+def _reported(error: object) -> LLMStatusError | LLMReplyError:
     details = error if isinstance(error, dict) else {"message": str(error)}
-    code = details.get("code")
-    status = int(str(code)) if str(code).isdecimal() else 0
-    return LLMStatusError(
-        str(details.get("message") or json.dumps(details)),
-        status if 400 <= status <= 599 else 502,
-    )
+    said = str(details.get("message") or json.dumps(details))
+    code = str(details.get("code"))
+    if code.isdecimal() and 400 <= int(code) <= 599:
+        return LLMStatusError(said, int(code))
+    return LLMReplyError(f"The model server reported an error: {said}")
 
 
 def _text(content: object) -> str:

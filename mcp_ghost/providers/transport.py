@@ -26,10 +26,10 @@ import httpx
 import tenacity
 
 from mcp_ghost.errors import LLMConnectionError, LLMError, LLMReplyError, LLMStatusError
+from mcp_ghost.redact import redact
 
 _CONNECT_SECONDS = 10.0
 _TRANSIENT = frozenset({408, 409, 425, 429})
-_TOKEN_LIKE = re.compile(r"\b(?:sk|pk)-[A-Za-z0-9*._-]{6,}")
 _EXCERPT = 600
 _ADVICE = {
     400: "The request does not suit this server or model.",
@@ -76,9 +76,7 @@ class Endpoint:
 
     def redact(self, text: str) -> str:
         """``text`` without this endpoint's key or anything that looks like one."""
-        if self.api_key:
-            text = text.replace(self.api_key, "[key]")
-        return _TOKEN_LIKE.sub("[key]", text)
+        return redact(text, [self.api_key] if self.api_key else [])
 
     def status_error(
         self, status: int, said: str, *, model: object = "", retry_after: float | None = None
@@ -87,9 +85,11 @@ class Endpoint:
         advice = _ADVICE.get(status, "The server has a problem; try again later.")
         if status in (401, 403) and not self.api_key:
             advice = "No key was sent: set {key}."
-        message = f"{self.where} answered with status {status}: {self.redact(said)[:_EXCERPT]} "
         advice = advice.format(key=self.key_variable, model=model)
-        return LLMStatusError(message + advice, status, retry_after)
+        said = self.redact(said)[:_EXCERPT].strip().rstrip(".") or "no reason given"
+        return LLMStatusError(
+            f"{self.where} answered with status {status}: {said}. {advice}", status, retry_after
+        )
 
 
 class Transport:
