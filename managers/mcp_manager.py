@@ -1,0 +1,329 @@
+"""The game's MCP server: one connection per turn, its tools as "server.tool", retry and giving up.
+
+Every turn runs in an event loop of its own, so what belongs to a loop is never used in another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import importlib.util
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+from mcp_ghost.config import ServerConfig, load_servers
+from mcp_ghost.errors import (
+    MCPConfigError,
+    MCPConfigNotFoundError,
+    MCPError,
+    MCPServerStartupError,
+    MCPToolCallError,
+)
+from mcp_ghost.results import ToolCallResult
+from mcp_ghost.session import ServerSession
+from mcp_ghost.tools import prefixed
+from session.events import log_event
+
+if TYPE_CHECKING:
+    from mcp_ghost.messages import ToolSchema
+    from session.game_configuration import GameConfiguration
+
+__all__ = [
+    "MCPConfig",
+    "MCPError",
+    "MCPManager",
+    "MCPServerConfig",
+    "MCPServerStartupError",
+    "MCPToolCallError",
+    "ToolCallResult",
+]
+
+MCPServerConfig = ServerConfig
+
+_PYTHON_VERSION: Final = (3, 11)
+_MCP_MAJOR_VERSION: Final = 2
+
+
+class MCPConfig(BaseModel):
+    """The configuration file; of its servers the game uses one."""
+
+    model_config = ConfigDict(frozen=True)
+
+    mcpServers: dict[str, MCPServerConfig]  # noqa: N815 - the file's own key
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> MCPConfig:
+        """Read a JSON (or, named so, JSONC) file.
+
+        Raises:
+            MCPConfigError: It is missing or cannot be used; the message says where.
+        """
+        return cls(mcpServers=load_servers(path))
+
+    def get_server_config(self) -> tuple[str, MCPServerConfig]:
+        """The first server that is not disabled, with its name.
+
+        Raises:
+            MCPConfigError: There is none; it is a ValueError, too.
+        """
+        for name, server in self.mcpServers.items():
+            if not server.disabled:
+                return name, server
+        disabled = f" (disabled: {', '.join(self.mcpServers)})" if self.mcpServers else ""
+        raise MCPConfigError(f"No MCP servers configured in mcp_config.json{disabled}")
+
+
+class MCPManager:
+    """Connects, lists and calls for the agent; one object serves one episode."""
+
+    def __init__(
+        self,
+        config: GameConfiguration,
+        logger: logging.Logger | None = None,
+        langfuse_client: Any = None,  # noqa: ANN401 - its import costs half a second
+    ) -> None:
+        """Read the configuration; nothing is started yet.
+
+        Raises:
+            MCPError: The configuration or this installation cannot be used.
+        """
+        _check_installation()
+        self.config = config
+        self.logger = logger or logging.getLogger(__name__)
+        self.langfuse_client = langfuse_client
+        self.server_name, self.server_config = self._load_config(Path(config.mcp_config_file))
+        self._connection: asyncio.Task[ServerSession] | None = None
+        """The way to an open session, and then the session."""
+        self._schemas: list[ToolSchema] | None = None
+        """As of the latest connection; None before the first."""
+        self._disabled = False
+
+    @property
+    def is_disabled(self) -> bool:
+        """Whether MCP was given up for the rest of the episode."""
+        return self._disabled
+
+    async def connect_session(self) -> None:
+        """Start the server, initialise, and list its tools; without effect when that is done.
+
+        The first connection fails at once. Later ones are tried a second time, and when that
+        fails too, MCP is off: further calls of this method return without an attempt.
+
+        Raises:
+            MCPServerStartupError: The connection failed.
+        """
+        if self._disabled:
+            return
+        connection = self._current()
+        if connection is None:
+            connection = self._connection = asyncio.create_task(self._connect())
+        try:
+            await self._result_of(connection)
+        except asyncio.CancelledError:
+            connection.cancel()
+            await asyncio.wait([connection])
+            raise
+        except MCPError:
+            self._forget(connection)
+            raise
+
+    async def disconnect_session(self) -> None:
+        """End the session and the server, also while it is being started; may be repeated."""
+        connection = self._current()
+        self._connection = None
+        if connection is None:
+            return
+        if not connection.done():
+            connection.cancel()
+            await asyncio.wait([connection])
+        if not connection.cancelled() and connection.exception() is None:
+            await connection.result().close()
+
+    async def get_tool_schemas(self) -> list[ToolSchema]:
+        """The tools in OpenAI's format, named "server.tool"; none when MCP is off.
+
+        Waits for the first connection. During a later one, the tools known from before are
+        returned at once.
+
+        Raises:
+            MCPError: There was no connection yet, or the first one failed.
+        """
+        if self._disabled:
+            return []
+        if self._schemas is None:
+            await self._session()
+        return list(self._schemas or [])
+
+    async def call_tool(
+        self, tool_name: str, arguments: dict[str, Any], timeout_seconds: float = 30
+    ) -> ToolCallResult:
+        """Call ``tool_name`` ("server.tool"), once the connection stands.
+
+        What is wrong with the name or the arguments is a result for the model to read.
+
+        Raises:
+            asyncio.TimeoutError: No answer in time; the session stays usable.
+            MCPServerDiedError: The server is gone.
+            MCPError: There is no connection.
+        """
+        with self._span(tool_name, arguments, timeout_seconds) as report:
+            result = await self._call(tool_name, arguments, timeout_seconds)
+            report(result)
+        return result
+
+    async def _call(
+        self, tool_name: str, arguments: dict[str, Any], seconds: float
+    ) -> ToolCallResult:
+        try:
+            session = await self._session()
+        except MCPError as exc:
+            if self._disabled:
+                return _refusal(f"MCP tools are off for the rest of the episode: {exc}")
+            raise
+        known = [schema["function"]["name"] for schema in self._schemas or []]
+        if tool_name not in known:
+            return _refusal(f"Unknown tool '{tool_name}'. Available tools: {', '.join(known)}")
+        return await session.call(tool_name.partition(".")[2], arguments, seconds)
+
+    async def _session(self) -> ServerSession:
+        """The open session, waiting for a connection that is under way."""
+        if self._current() is None:
+            await asyncio.sleep(0)  # lets a connect_session() that was just scheduled begin
+        connection = self._current()
+        if connection is None:
+            raise MCPToolCallError(
+                f"There is no connection to MCP server '{self.server_name}': "
+                "await connect_session() first."
+            )
+        return await self._result_of(connection)
+
+    async def _result_of(self, connection: asyncio.Task[ServerSession]) -> ServerSession:
+        try:
+            return await asyncio.shield(connection)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if connection.cancelled() and not (task and task.cancelling()):
+                raise MCPServerStartupError(
+                    f"The connection to MCP server '{self.server_name}' was closed "
+                    "while it was being opened."
+                ) from None
+            raise
+
+    def _current(self) -> asyncio.Task[ServerSession] | None:
+        """The connection, if it belongs to the running loop: another one took it along."""
+        connection = self._connection
+        if connection is None or connection.get_loop() is not asyncio.get_running_loop():
+            return None
+        return connection
+
+    def _forget(self, connection: asyncio.Task[ServerSession]) -> None:
+        if self._connection is connection:
+            self._connection = None
+
+    async def _connect(self) -> ServerSession:
+        try:
+            session = await self._open()
+        except MCPError as exc:
+            if self._schemas is None:  # the first connection: the configuration must be wrong
+                raise
+            session = await self._retry(exc)
+        self._schemas = [prefixed(tool, f"{self.server_name}.") for tool in session.tools]
+        return session
+
+    async def _retry(self, error: MCPError) -> ServerSession:
+        self._warn(f"MCP session connect failed, retrying: {error}", "mcp_connect_retry", error)
+        try:
+            session = await self._open()
+        except MCPError as exc:
+            self._disabled = True
+            self._warn(f"MCP retry failed, disabling MCP for episode: {exc}", "mcp_disabled", exc)
+            raise
+        self._warn("MCP session retry successful", "mcp_connect_retry_successful")
+        return session
+
+    async def _open(self) -> ServerSession:
+        session = ServerSession(self.server_name, self.server_config)
+        await session.open(self.config.mcp_server_startup_timeout_seconds)
+        return session
+
+    @contextmanager
+    def _span(
+        self, tool_name: str, arguments: dict[str, Any], seconds: float
+    ) -> Iterator[Callable[[ToolCallResult], None]]:
+        """A Langfuse span around a call, with a function that gives it the result."""
+        if self.langfuse_client is None:
+            yield lambda _: None
+            return
+        started = time.perf_counter()
+
+        def update(error: str | None, **fields: Any) -> None:  # noqa: ANN401 - Langfuse's own
+            duration = round((time.perf_counter() - started) * 1000, 1)
+            fields["metadata"] = {"is_error": error is not None, "duration_ms": duration}
+            if error is not None:
+                fields |= {"level": "ERROR", "status_message": error}
+            span.update(**fields)
+
+        with self.langfuse_client.start_as_current_observation(
+            name=f"mcp-tool-{tool_name}",
+            as_type="tool",
+            input=arguments,
+            metadata={
+                "tool_name": tool_name,
+                "server_name": self.server_name,
+                "timeout_seconds": seconds,
+            },
+        ) as span:
+            try:
+                yield lambda result: update(
+                    (result.error_message or "error") if result.is_error else None,
+                    output=result.to_dict(),
+                )
+            except (TimeoutError, MCPError) as exc:
+                update(str(exc))
+                raise
+
+    def _load_config(self, path: Path) -> tuple[str, MCPServerConfig]:
+        try:
+            config = MCPConfig.from_file(path)
+        except MCPConfigNotFoundError as exc:
+            raise MCPConfigNotFoundError(
+                f"MCP is enabled but config file not found: {path}\n"
+                "Please either:\n"
+                "  1. Create mcp_config.json in project root, or\n"
+                "  2. Set mcp.enabled = false in pyproject.toml"
+            ) from exc
+        name, server = config.get_server_config()
+        others = [other for other in config.mcpServers if other != name]
+        if others:
+            self._warn(
+                f"Only the first MCP server is used: '{name}', not {', '.join(others)}",
+                "mcp_servers_ignored",
+            )
+        return name, server
+
+    def _warn(self, message: str, event_type: str, error: MCPError | None = None) -> None:
+        fields = {"server_name": getattr(self, "server_name", None)}
+        if error is not None:
+            fields["error"] = str(error)
+        log_event(self.logger, logging.WARNING, message, event_type, **fields)
+
+
+def _refusal(message: str) -> ToolCallResult:
+    return ToolCallResult(content=None, is_error=True, error_message=message)
+
+
+def _check_installation() -> None:
+    if sys.version_info < _PYTHON_VERSION:
+        raise MCPError("MCP needs Python 3.11 or newer. Install it, for example: uv python install")
+    if importlib.util.find_spec("mcp") is None:
+        raise MCPError("MCP is enabled but the package 'mcp' is not installed. Run: uv sync")
+    version = importlib.metadata.version("mcp")
+    if int(version.partition(".")[0]) < _MCP_MAJOR_VERSION:
+        raise MCPError(f"MCP needs the package mcp>=2.3, but {version} is installed. Run: uv sync")
