@@ -1,0 +1,447 @@
+import json
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcp_ghost.errors import LLMReplyError, LLMStatusError
+from mcp_ghost.messages import LLMResponse, Message, assistant_message, tool_message
+from mcp_ghost.names import ToolNames
+from mcp_ghost.providers import openai
+from mcp_ghost.refusals import ServerDialect, refusal
+
+Json: TypeAlias = Any
+CACHE = {"type": "ephemeral"}
+USER: Message = {"role": "user", "content": "Go on."}
+DIALECTS: dict[ServerDialect, openai.Dialect] = {
+    "generic": openai.GENERIC,
+    "openai": openai.OPENAI,
+    "openrouter": openai.OPENROUTER,
+}
+
+
+def payload(messages: list[Message], model: str = "gpt-4.1", **options: Json) -> dict[str, Json]:
+    tools = [*(options.get("tools") or ()), *(options.get("known_tools") or ())]
+    names = openai.tool_names(messages, tools)
+    return openai.encode(messages, model=model, names=names, **options)
+
+
+def reply(message: dict[str, Json], **body: Json) -> LLMResponse:
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    return openai.decode({"choices": [choice], **body}, ToolNames([]), model="asked-for")
+
+
+def tool(name: str, **function: Json) -> dict[str, Json]:
+    return {"type": "function", "function": {"name": name, **function}}
+
+
+def call(name: str, arguments: Json = "{}", call_id: str = "c1") -> dict[str, Json]:
+    return {
+        "id": call_id,
+        "type": "function",
+        "function": {"name": name, "arguments": arguments},
+    }
+
+
+def history(name: str = "thoughtbox.think", arguments: Json = "{}") -> list[Message]:
+    asked: Message = {"role": "assistant", "content": None, "tool_calls": [call(name, arguments)]}
+    return [{"role": "system", "content": "Play."}, USER, asked, tool_message("c1", "done"), USER]
+
+
+# --- dialects
+
+
+@pytest.mark.parametrize(
+    ("url", "dialect"),
+    [
+        ("https://openrouter.ai/api/v1", openai.OPENROUTER),
+        ("https://eu.openrouter.ai/api/v1", openai.OPENROUTER),
+        ("https://api.openai.com/v1", openai.OPENAI),
+        ("http://127.0.0.1:8080/v1", openai.GENERIC),
+        ("https://openrouter.ai.example.org/v1", openai.GENERIC),
+        ("https://notopenrouter.ai/v1", openai.GENERIC),
+    ],
+)
+def test_the_host_decides_the_dialect(url: str, dialect: openai.Dialect) -> None:
+    assert openai.dialect_of(url) is dialect
+
+
+def test_generic_servers_get_plain_strings() -> None:
+    marked: list[Message] = [
+        {"role": "system", "content": "Play.", "cache_control": CACHE},
+        {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+    ]
+    assert payload(marked)["messages"] == [
+        {"role": "system", "content": "Play."},
+        {"role": "user", "content": "a\nb"},
+    ]
+
+
+def test_openrouter_gets_the_marker_inside_the_part() -> None:
+    marked: list[Message] = [{"role": "user", "content": "Look.", "cache_control": CACHE}]
+    part = {"type": "text", "text": "Look.", "cache_control": CACHE}
+    sent = payload(marked, dialect=openai.OPENROUTER)
+    assert sent["messages"] == [{"role": "user", "content": [part]}]
+    assert sent["usage"] == {"include": True}
+
+
+def test_of_too_many_markers_the_head_and_the_latest_are_kept() -> None:
+    marked: list[Message] = [
+        {"role": "user", "content": str(n), "cache_control": CACHE} for n in range(7)
+    ]
+    sent = payload(marked, dialect=openai.OPENROUTER)["messages"]
+    kept = [index for index, message in enumerate(sent) if isinstance(message["content"], list)]
+    assert kept == [0, 4, 5, 6]
+
+
+def test_images_stay_parts_without_a_marker_of_their_own() -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:,"}}
+    parts = [{"type": "text", "text": "See", "cache_control": CACHE}, image]
+    sent = payload([{"role": "user", "content": parts}])
+    assert sent["messages"][0]["content"] == [{"type": "text", "text": "See"}, image]
+
+
+@pytest.mark.parametrize("model", ["o3", "o4-mini", "gpt-5", "gpt-5.1-mini"])
+def test_openai_reasoning_models_get_only_what_they_take(model: str) -> None:
+    sent = payload(
+        [{"role": "system", "content": "Play."}],
+        model,
+        dialect=openai.OPENAI,
+        temperature=0.5,
+        top_p=0.9,
+        top_k=4,
+        stop=["x"],
+        max_tokens=9,
+    )
+    message = {"role": "developer", "content": "Play."}
+    assert sent == {"model": model, "messages": [message], "max_completion_tokens": 9}
+
+
+@pytest.mark.parametrize("model", ["gpt-4.1", "gpt-5-chat-latest", "gpt-4o"])
+def test_other_openai_models_keep_sampling_but_not_foreign_parameters(model: str) -> None:
+    sent = payload([USER], model, dialect=openai.OPENAI, temperature=0.5, min_p=0.1, max_tokens=9)
+    assert sent == {"model": model, "messages": [USER], "temperature": 0.5, "max_tokens": 9}
+
+
+def test_openrouter_must_find_a_provider_that_honours_the_schema() -> None:
+    form = {"type": "json_object"}
+    options = {"dialect": openai.OPENROUTER, "top_k": 3, "provider": {"sort": "price"}}
+    sent = payload([USER], "x/y", response_format=form, **options)
+    assert sent["provider"] == {"require_parameters": True, "sort": "price"}
+    assert "top_k" not in sent
+    assert payload([USER], "x/y", **options)["top_k"] == 3
+
+
+def test_unknown_options_reach_the_server_and_unset_ones_do_not() -> None:
+    sent = payload([USER], guided_json={"type": "object"}, seed=None)
+    assert sent["guided_json"] == {"type": "object"}
+    assert "seed" not in sent
+
+
+# --- tools
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [None, {}, {"type": "string"}, {"properties": None}, {"anyOf": [{"type": "object"}]}, []],
+)
+def test_whatever_the_schema_the_parameters_are_an_object(parameters: Json) -> None:
+    sent = payload([USER], tools=[tool("a.b", parameters=parameters)])
+    assert sent["tools"][0]["function"]["parameters"] == {"type": "object", "properties": {}}
+
+
+def test_openai_gets_descriptions_of_the_length_that_it_takes() -> None:
+    tools = [tool("a.b", description="word " * 600)]
+    for dialect, model in ((openai.OPENAI, "gpt-4.1"), (openai.OPENROUTER, "openai/gpt-4.1")):
+        sent = payload([USER], model, tools=tools, dialect=dialect)
+        assert len(sent["tools"][0]["function"]["description"]) <= 1024
+    whole = payload([USER], tools=tools)["tools"][0]["function"]["description"]
+    assert whole == "word " * 600
+
+
+def test_a_named_choice_is_sent_under_its_wire_name() -> None:
+    choice = {"type": "function", "function": {"name": "a.b"}}
+    sent = payload([USER], tools=[tool("a.b")], tool_choice=choice)
+    assert sent["tool_choice"]["function"]["name"] == "a_b"
+
+
+def test_an_empty_list_of_tools_is_no_tools() -> None:
+    assert payload([USER], tools=[], tool_choice="auto").keys() == {"model", "messages"}
+
+
+def test_the_forced_final_request_defines_tools_where_the_server_wants_them() -> None:
+    known = [tool("thoughtbox.think", description="Think.")]
+    sent = payload(history(), tools=None, known_tools=known, dialect=openai.OPENROUTER)
+    assert sent["tool_choice"] == "none"
+    assert sent["tools"][0]["function"]["description"] == "Think."
+    assert sent["tools"][0]["function"]["name"] == "thoughtbox_think"
+
+
+def test_without_known_tools_the_history_gives_their_names() -> None:
+    sent = payload(history(), dialect=openai.OPENROUTER)
+    assert [each["function"]["name"] for each in sent["tools"]] == ["thoughtbox_think"]
+    assert refusal(sent, "openrouter") is None
+
+
+def test_other_servers_get_the_forced_final_request_without_tools() -> None:
+    known = [tool("thoughtbox.think")]
+    for dialect in (openai.GENERIC, openai.OPENAI):
+        assert "tools" not in payload(history(), known_tools=known, dialect=dialect)
+    assert "tools" not in payload([USER], known_tools=known, dialect=openai.OPENROUTER)
+
+
+@pytest.mark.parametrize("arguments", ["{broken", "[1]", "", None, {"a": 1}, "null"])
+def test_arguments_in_the_history_are_always_the_text_of_an_object(arguments: Json) -> None:
+    sent = payload(history(arguments=arguments))
+    assert refusal(sent) is None
+
+
+def test_text_beside_calls_is_kept_and_blank_text_is_null() -> None:
+    messages = history()
+    assert payload(messages)["messages"][2]["content"] is None
+    messages[2]["content"] = "Let me think."
+    assert payload(messages)["messages"][2]["content"] == "Let me think."
+    messages[2]["content"] = "\n"
+    assert payload(messages)["messages"][2]["content"] is None
+
+
+names_st = st.text(min_size=0, max_size=80)
+json_st = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=6,
+)
+
+
+# Property 10: Tool Schemas in OpenAI Format
+@settings(max_examples=200, deadline=None)
+@given(
+    offered=st.lists(
+        st.tuples(names_st, names_st, st.text(max_size=2000), json_st), min_size=1, max_size=5
+    ),
+    called=st.lists(st.tuples(names_st, st.text(max_size=20)), max_size=3),
+    dialect=st.sampled_from(["generic", "openai", "openrouter"]),
+    final=st.booleans(),
+)
+def test_whatever_tools_are_offered_no_provider_refuses_the_request(
+    offered: list[tuple[str, str, str, Json]],
+    called: list[tuple[str, str]],
+    dialect: ServerDialect,
+    final: bool,
+) -> None:
+    tools = list(
+        {
+            f"{server}.{name}": tool(f"{server}.{name}", description=text, parameters=schema)
+            for server, name, text, schema in offered
+        }.values()
+    )
+    messages: list[Message] = [USER]
+    if called:
+        calls = [call(name, text, f"c{index}") for index, (name, text) in enumerate(called)]
+        messages += [{"role": "assistant", "content": None, "tool_calls": calls}]
+        messages += [tool_message(each["id"], "done") for each in calls]
+    offer = {"tools": None, "known_tools": tools} if final else {"tools": tools}
+    sent = payload(messages, dialect=DIALECTS[dialect], **offer)
+    assert refusal(sent, dialect) is None
+    if not final:
+        wires = [each["function"]["name"] for each in sent["tools"]]
+        table = openai.tool_names(messages, tools)
+        assert [table.decode(wire) for wire in wires] == [t["function"]["name"] for t in tools]
+
+
+# Property 15: Cache Control Metadata
+@settings(max_examples=100, deadline=None)
+@given(
+    roles=st.lists(st.sampled_from(["system", "user"]), min_size=1, max_size=8),
+    content=st.text(min_size=1).filter(str.strip),
+)
+def test_markers_are_placed_as_each_provider_honours_them(roles: list[str], content: str) -> None:
+    messages: list[Message] = [
+        {"role": role, "content": content, "cache_control": CACHE} for role in roles
+    ]
+    for name, dialect in DIALECTS.items():
+        sent = payload(messages, dialect=dialect)
+        assert refusal(sent, name) is None
+        marked = [m for m in sent["messages"] if isinstance(m["content"], list)]
+        assert len(marked) == min(len(roles), dialect.cache_breakpoints)
+        assert all(m["content"][-1]["cache_control"] == CACHE for m in marked)
+
+
+# --- replies
+
+
+def test_an_answer_is_read_with_model_usage_and_cost() -> None:
+    usage = {
+        "prompt_tokens": 10,
+        "completion_tokens": 5,
+        "total_tokens": 15,
+        "prompt_tokens_details": {"cached_tokens": 8},
+        "cost": 0.25,
+    }
+    assert reply({"content": "Hello."}, model="served", usage=usage) == LLMResponse(
+        content="Hello.",
+        model="served",
+        usage={
+            "prompt_tokens": 10,
+            "completion_tokens": 5,
+            "total_tokens": 15,
+            "cached_tokens": 8,
+        },
+        finish_reason="stop",
+        cost=0.25,
+    )
+
+
+def test_a_body_without_model_or_usage_is_read_too() -> None:
+    response = reply({"content": "Hello."}, usage=None)
+    assert (response.model, response.usage, response.cost) == ("asked-for", None, None)
+
+
+def test_calls_win_over_text_which_is_kept_beside_them() -> None:
+    response = reply({"content": "I look it up.", "tool_calls": [call("a_b")]})
+    assert response.content is None
+    assert response.text == "I look it up."
+    assert response.tool_calls is not None
+
+
+def test_the_wire_name_is_decoded() -> None:
+    names = ToolNames(["thoughtbox.think"])
+    body = {"choices": [{"message": {"tool_calls": [call("thoughtbox_think"), call("made_up")]}}]}
+    calls = openai.decode(body, names).tool_calls or []
+    assert [each.function.name for each in calls] == ["thoughtbox.think", "made_up"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [(None, "{}"), ("", "{}"), ({"a": "é"}, '{"a": "é"}'), ("{broken", "{broken"), ([1], "[1]")],
+)
+def test_arguments_are_read_as_text(sent: Json, read: str) -> None:
+    calls = reply({"tool_calls": [call("a", sent)]}).tool_calls or []
+    assert calls[0].function.arguments == read
+
+
+def test_missing_and_repeated_ids_are_replaced() -> None:
+    nameless = {"function": {"name": "a"}}
+    response = reply({"tool_calls": [call("a"), call("a"), nameless, nameless, "nonsense"]})
+    calls = response.tool_calls or []
+    assert len({each.id for each in calls}) == 5
+    assert calls[0].id == "c1"
+    assert {each.type for each in calls} == {"function"}
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "thinking"),
+    [
+        ("<think>hm</think>go north", "go north", "hm"),
+        ("<THINKING>\nhm\n</THINKING>\n\ngo north", "go north", "hm"),
+        ("hm, north</think>go north", "go north", "hm, north"),
+        ("<think>still thinking when the tok", None, "still thinking when the tok"),
+        ("<think>a</think>x<think>b</think>y", "xy", "a\nb"),
+        ("<think>a<think>b</think>c</think>y", "y", "a<think>b\nc"),
+        ("a tag like <think> in the text", "a tag like <think> in the text", None),
+        ('{"thinking": "<think>a</think>"}', '{"thinking": "<think>a</think>"}', None),
+        ("<think></think>go", "go", None),
+        (" \n ", None, None),
+    ],
+)
+def test_thinking_is_taken_out_of_the_answer(
+    text: str, answer: str | None, thinking: str | None
+) -> None:
+    response = reply({"content": text})
+    assert (response.content, response.reasoning) == (answer, thinking)
+
+
+@pytest.mark.parametrize("key", ["reasoning", "reasoning_content"])
+def test_thinking_in_a_field_of_its_own_is_read(key: str) -> None:
+    assert reply({"content": "go", key: "hm"}).reasoning == "hm"
+
+
+def test_content_in_parts_is_joined_without_its_thinking() -> None:
+    parts = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+        {"type": "text", "text": "go "},
+        {"type": "text", "text": "north"},
+    ]
+    response = reply({"content": parts})
+    assert (response.content, response.reasoning) == ("go north", "hm")
+
+
+def test_a_refusal_is_the_answer() -> None:
+    assert reply({"content": None, "refusal": "I will not."}).content == "I will not."
+
+
+@pytest.mark.parametrize("body", [{}, {"choices": []}, {"choices": None}, {"choices": ["x"]}])
+def test_a_body_without_a_choice_is_an_error(body: dict[str, Json]) -> None:
+    with pytest.raises(LLMReplyError, match="without any choice"):
+        openai.decode(body, ToolNames([]))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": {"message": "Overloaded", "code": 529}},
+        {"choices": [{"error": {"message": "Overloaded", "code": "529"}, "message": {}}]},
+    ],
+)
+def test_an_error_inside_a_success_is_an_error_with_its_status(body: dict[str, Json]) -> None:
+    with pytest.raises(LLMStatusError, match="Overloaded") as caught:
+        openai.decode(body, ToolNames([]))
+    assert caught.value.status == 529
+
+
+def test_an_error_without_a_status_is_an_unusable_reply() -> None:
+    with pytest.raises(LLMReplyError, match="model exploded"):
+        openai.decode({"error": "model exploded"}, ToolNames([]))
+
+
+wire_call_st = st.fixed_dictionaries(
+    {},
+    optional={
+        "id": st.none() | st.text(max_size=6),
+        "type": st.just("function"),
+        "function": st.none()
+        | st.fixed_dictionaries(
+            {"name": st.sampled_from(["s_t", "x_y", ""])},
+            optional={"arguments": st.none() | st.text(max_size=20) | json_st},
+        ),
+    },
+)
+content_st = st.none() | st.text(max_size=30) | st.sampled_from(["<think>a</think>b", "a</think>"])
+
+
+# Property 11: Tool Calls Parsing
+@settings(max_examples=200, deadline=None)
+@given(raw=st.lists(wire_call_st, min_size=1, max_size=4), content=content_st)
+def test_every_call_is_read_and_can_be_sent_back(
+    raw: list[dict[str, Json]], content: str | None
+) -> None:
+    names = ToolNames(["s.t", "x.y"])
+    body = {"choices": [{"message": {"content": content, "tool_calls": raw}}]}
+    response = openai.decode(body, names)
+    calls = response.tool_calls or []
+    assert len(calls) == len(raw)
+    for read, sent in zip(calls, raw, strict=True):
+        function = sent.get("function") or {"name": ""}
+        assert read.function.name == {"s_t": "s.t", "x_y": "x.y", "": ""}[function["name"]]
+        arguments = function.get("arguments")
+        if isinstance(arguments, str) and arguments.strip():
+            assert read.function.arguments == arguments
+        else:
+            assert json.loads(read.function.arguments) == (
+                {} if arguments is None or isinstance(arguments, str) else arguments
+            )
+    answers = [tool_message(each.id, "done") for each in calls]
+    assert refusal(payload([USER, assistant_message(response), *answers])) is None
+
+
+# Property 12: Response Content Exclusivity
+@settings(max_examples=200, deadline=None)
+@given(raw=st.none() | st.lists(wire_call_st, max_size=3), content=content_st)
+def test_a_reply_has_content_or_calls_but_never_both(
+    raw: list[dict[str, Json]] | None, content: str | None
+) -> None:
+    response = reply({"content": content, "tool_calls": raw})
+    assert response.content is None or response.tool_calls is None
+    assert (response.tool_calls is not None) == bool(raw)
+    assert response.content is None or response.content.strip()
