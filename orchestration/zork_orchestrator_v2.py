@@ -132,9 +132,7 @@ class ZorkOrchestratorV2:
             log_event(self.logger, logging.DEBUG, "Turn begins", "turn_start")
             record = player.play(state)
             self._take_in(record)
-            log_event(
-                self.logger, logging.INFO, "Turn played", "turn", **record.model_dump(mode="json")
-            )
+            self._log_turn(record)
             span.update(output=record.response, metadata={"score": record.after.score})
         state.end_reason = self._end_reason(record)
         return state.end_reason is None
@@ -227,6 +225,17 @@ class ZorkOrchestratorV2:
             opening=state.opening,
             observation=observation.model_dump(mode="json") if observation else None,
             snapshot=snapshot_of(game),
+        )
+
+    def _log_turn(self, record: TurnRecord) -> None:
+        after = record.after
+        answer = " ".join(record.response.split())
+        log_event(
+            self.logger,
+            logging.INFO,
+            f"{after.room.name}, score {after.score}: {answer}",
+            "turn",
+            **record.model_dump(mode="json"),
         )
 
     def _resume(self, saved: SavedEpisode, game: Game) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from session.events import event_fields
 
 LOG_FILE = "episode.log"
-_NOT_FOR_READING = frozenset({"turn"})
 
 
 class EpisodeLog(logging.FileHandler):
@@ -18,12 +17,6 @@ class EpisodeLog(logging.FileHandler):
         super().__init__(folder / LOG_FILE, encoding="utf-8", errors="backslashreplace")
         self.setFormatter(_TurnFormatter())
         self._secrets = [secret for secret in secrets if secret]
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Leave out what only programs read."""
-        if event_fields(record).get("event_type") in _NOT_FOR_READING:
-            return False
-        return bool(super().filter(record))
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without any key."""

@@ -1,0 +1,140 @@
+"""What the model is told, and how it is kept within its budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from managers.candidate_commands import MENU_LENGTH, CandidateCommands
+from managers.context_manager import CHARACTERS_PER_TOKEN, ContextManager
+from managers.map_manager import MapManager
+from session.game_configuration import GameConfiguration
+from session.game_state import ExitSeen, GameState, Place
+from tests.records import observation, record
+
+FULL = GameConfiguration(context_profile="full")
+COMPACT = GameConfiguration(context_profile="compact")
+
+
+def begun(**changes: object) -> GameState:
+    state = GameState("e")
+    state.begin("Welcome, traveller.", observation(1, **changes))
+    return state
+
+
+def test_the_model_is_told_room_exits_things_score_and_the_games_words() -> None:
+    state = begun(
+        score=5,
+        max_score=100,
+        inventory=("lamp",),
+        visible=("egg (in nest)",),
+        exits=(
+            ExitSeen(direction="north", kind="open", room=Place(id=2, name="Hall")),
+            ExitSeen(direction="east", kind="blocked", note="A wall."),
+        ),
+    )
+    text = ContextManager(FULL, MapManager()).build(state)
+    for expected in ("Room 1 (#1)", "5 of 100", "lamp", "egg (in nest)", "Welcome, traveller."):
+        assert expected in text
+    assert "north (not yet taken)" in text
+    assert 'east (blocked: "A wall.")' in text
+
+
+def test_what_lies_behind_an_exit_is_told_only_after_it_was_walked() -> None:
+    way = ExitSeen(direction="north", kind="open", room=Place(id=2, name="Secret Hall"))
+    state, game_map = begun(exits=(way,)), MapManager()
+    context = ContextManager(FULL, game_map)
+    assert "Secret Hall" not in context.build(state)
+    there = record(1, "north", 1, 2)
+    back = record(2, "south", 2, 1, observation(1, exits=(way,)))
+    for turn in (there, back):
+        state.apply(turn)
+        game_map.apply(turn)
+    assert "north (to Room 2 #2)" in context.build(state)
+
+
+def test_the_prompt_keeps_its_budget_and_loses_the_oldest_turns_first() -> None:
+    config = GameConfiguration(
+        context_profile="full", context_token_budget=400, context_history_turns=50
+    )
+    state = begun()
+    for turn in range(1, 41):
+        state.apply(record(turn, f"command{turn}", 1, 1, response="word " * 60))
+    text = ContextManager(config, MapManager()).build(state)
+    assert len(text) <= 400 * CHARACTERS_PER_TOKEN
+    assert "command40" in text
+    assert "command1\n" not in text
+
+
+def test_the_size_of_the_prompt_does_not_grow_with_the_episode() -> None:
+    state, context = begun(), ContextManager(FULL, MapManager())
+    lengths = []
+    for turn in range(1, 201):
+        state.apply(record(turn, "look", 1, 1))
+        lengths.append(len(context.build(state)))
+    assert max(lengths[40:]) - min(lengths[40:]) < 100
+
+
+def test_a_player_that_is_stuck_is_told_so() -> None:
+    state = begun()
+    for turn in range(1, 31):
+        state.apply(record(turn, "look", 1, 1))
+    assert "Nothing new has happened for 30 turns" in ContextManager(FULL, MapManager()).build(
+        state
+    )
+
+
+def test_the_compact_prompt_offers_the_menu() -> None:
+    state = begun(visible=("lamp",), exits=(ExitSeen(direction="up", kind="open"),))
+    text = ContextManager(COMPACT, MapManager()).build(state, ["up", "take lamp"])
+    assert "You can try: up, take lamp." in text
+    assert "Welcome, traveller." in text
+
+
+def test_the_menu_is_short_mixed_and_puts_what_was_tried_last() -> None:
+    exits = tuple(ExitSeen(direction=way, kind="open") for way in ("north", "south", "up"))
+    blocked = ExitSeen(direction="east", kind="blocked")
+    seen = observation(1, exits=(*exits, blocked), visible=("lamp (in chest)", "chest"))
+    commands = CandidateCommands()
+    menu = commands.menu(seen)
+    assert len(menu) <= MENU_LENGTH
+    assert menu[:2] == ["north", "take lamp"]
+    assert "east" not in menu
+    commands.apply(record(1, "north", 1, 1))
+    assert commands.menu(seen)[0] == "take lamp"
+    assert commands.menu(observation(7)) == ["look"]
+
+
+@pytest.mark.parametrize("path", sorted(Path("prompts").glob("*.md")), ids=lambda path: path.name)
+def test_no_prompt_names_anything_of_a_particular_game(path: Path) -> None:
+    text = path.read_text(encoding="utf-8").lower()
+    names = {
+        "zork",
+        "grue",
+        "troll",
+        "thief",
+        "cyclops",
+        "frobozz",
+        "flathead",
+        "mailbox",
+        "leaflet",
+        "trophy",
+        "dungeon",
+        "sceptre",
+        "chalice",
+        "coffin",
+        "lantern",
+        "rug",
+        "egg",
+        "nest",
+        "canary",
+        "dam",
+        "bauble",
+        "scarab",
+        "jewel",
+        "skull",
+        "trident",
+    }
+    words = set(text.replace(".", " ").replace(",", " ").replace('"', " ").split())
+    assert not words & names
