@@ -18,8 +18,6 @@ MAX_ITEMS = 4
 MAX_SPAN = 99
 """How far an integer without an upper bound may rise: small models write 1000000000000000."""
 
-ANYTHING: JsonSchema = {"type": "string", "maxLength": MAX_STRING}
-
 
 class SchemaError(ValueError):
     """Raised when no finite value fits a schema, or a $ref in it leads nowhere."""
@@ -31,7 +29,7 @@ def bounded_schema(schema: JsonSchema) -> JsonSchema:
     Raises:
         SchemaError: the schema is recursive without end, contradicts itself or refers to nothing.
     """
-    return _Bounder(schema).visit(schema, frozenset())
+    return _Bounder(schema).visit(schema, frozenset({"#"}))
 
 
 class _Bounder:
@@ -50,16 +48,12 @@ class _Bounder:
         }
 
     def visit(self, schema: JsonSchema | bool, seen: frozenset[str]) -> JsonSchema:
-        if isinstance(schema, bool):
-            if schema:
-                return ANYTHING
-            raise SchemaError("a schema that is false allows no value")
-        if not isinstance(schema, dict):
-            raise SchemaError(f"a schema must be an object, not {type(schema).__name__}")
-        schema, seen = self._resolved(schema, seen)
+        schema, seen = self._resolved(_as_object(schema), seen)
         if "const" in schema:
             return {"const": schema["const"]}
         if "enum" in schema:
+            if not schema["enum"]:
+                raise SchemaError("an empty enum allows no value")
             return {"enum": schema["enum"]}
         for keyword in ("anyOf", "oneOf"):
             if keyword in schema:
@@ -70,19 +64,19 @@ class _Bounder:
     def _resolved(
         self, schema: JsonSchema, seen: frozenset[str]
     ) -> tuple[JsonSchema, frozenset[str]]:
-        """Follow $ref and merge allOf until neither is left at the top."""
-        while "$ref" in schema or "allOf" in schema:
-            parts = list(schema.get("allOf", []))
-            if "$ref" in schema:
-                reference = str(schema["$ref"])
-                if reference in seen:
-                    raise SchemaError(f"{reference} contains itself without end")
-                seen |= {reference}
-                parts.append(self._lookup(reference))
-            schema = {key: schema[key] for key in schema if key not in ("$ref", "allOf")}
-            for part in parts:
-                schema = _merged(part, schema)
-        return schema, seen
+        """Follow $ref and merge allOf, so that neither is left at the top."""
+        flat = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
+        parts = list(schema.get("allOf", ()))
+        if "$ref" in schema:
+            reference = str(schema["$ref"])
+            if reference in seen:
+                raise SchemaError(f"{reference} contains itself without end")
+            seen |= {reference}
+            parts.append(self._lookup(reference))
+        for part in parts:
+            resolved, behind = self._resolved(_as_object(part), seen)
+            flat, seen = _merged(resolved, flat), seen | behind
+        return flat, seen
 
     def _lookup(self, reference: str) -> JsonSchema:
         node: Any = self._root
@@ -101,7 +95,7 @@ class _Bounder:
         failure: SchemaError | None = None
         for rest, branch in pairs:
             try:
-                branches.append(self.visit(_merged(rest, branch), seen))
+                branches.append(self.visit(_merged(rest, _as_object(branch)), seen))
             except SchemaError as exc:
                 failure = exc
         if not branches:
@@ -148,16 +142,29 @@ def _implied_type(schema: JsonSchema) -> str:
     return "array" if "items" in schema else "string"
 
 
-def _merged(base: JsonSchema | bool, extra: JsonSchema | bool) -> JsonSchema:
-    """Both schemas at once, for the cases that occur: added properties, added bounds."""
-    if isinstance(base, bool) or isinstance(extra, bool):
-        return {} if base and extra else {"enum": []}
+def _as_object(schema: JsonSchema | bool) -> JsonSchema:
+    """The two schemas that are no objects, as objects that mean the same; others as they are."""
+    if not isinstance(schema, dict | bool):
+        raise SchemaError(f"a schema must be an object, not {type(schema).__name__}")
+    if isinstance(schema, bool):
+        return {} if schema else {"enum": []}
+    return schema
+
+
+def _merged(base: JsonSchema, extra: JsonSchema) -> JsonSchema:
+    """Both schemas at once, for what occurs: added properties and tighter limits."""
     merged = {**base, **extra}
-    if "properties" in base and "properties" in extra:
-        merged["properties"] = {**base["properties"], **extra["properties"]}
-    if "required" in base and "required" in extra:
-        merged["required"] = list(dict.fromkeys([*base["required"], *extra["required"]]))
+    for keyword in base.keys() & extra.keys() & COMBINED.keys():
+        merged[keyword] = COMBINED[keyword](base[keyword], extra[keyword])
     return merged
+
+
+COMBINED: dict[str, Callable[[Any, Any], Any]] = {
+    "properties": lambda a, b: {**a, **b},
+    "required": lambda a, b: list(dict.fromkeys([*a, *b])),
+    **dict.fromkeys(("minLength", "minItems", "minimum", "exclusiveMinimum"), max),
+    **dict.fromkeys(("maxLength", "maxItems", "maximum", "exclusiveMaximum"), min),
+}
 
 
 def _string(schema: JsonSchema, _seen: frozenset[str]) -> JsonSchema:

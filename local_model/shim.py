@@ -51,7 +51,7 @@ class Plan:
 
     payload: Json
     mode: Mode
-    """text: as it is; json: one JSON value; choice: a tool call, or a reply in JSON or in text."""
+    """text: as it is; json: one value; choice, choice_text: a call, or a reply in JSON or text."""
 
 
 def plan_request(request: Json) -> Plan:
@@ -164,17 +164,15 @@ def _output(
     request: Json, messages: Sequence[Json], tools: Sequence[Json], reply: JsonSchema | None
 ) -> tuple[Mode, JsonSchema | None]:
     """What the decoder has to produce: free text, one JSON value, or a tool call or a reply."""
-    chosen = _chosen_tools(request, tools)
     forced = request.get("tool_choice") not in (None, "auto", "none")
-    if chosen and (forced or not _awaits_reply(messages)):
-        branches = [_tool_branch(tool) for tool in chosen]
-        if not forced:
-            branches.append(_object(reply=_reply_branch(reply)))
-        mode: Mode = "choice" if reply else "choice_text"
-        return mode, branches[0] if len(branches) == 1 else {"anyOf": branches}
-    if reply is None:
-        return "text", None
-    return "json", bounded_schema(reply)
+    chosen = _chosen_tools(request, tools)
+    if not tools:
+        return ("json", bounded_schema(reply)) if reply else ("text", None)
+    branches = [] if _answered(messages) and not forced else [_tool_branch(tool) for tool in chosen]
+    if not forced:
+        branches.append(_object(reply=_reply_branch(reply)))
+    mode: Mode = "choice" if reply else "choice_text"
+    return mode, branches[0] if len(branches) == 1 else {"anyOf": branches}
 
 
 def _chosen_tools(request: Json, tools: Sequence[Json]) -> Sequence[Json]:
@@ -192,7 +190,7 @@ def _chosen_tools(request: Json, tools: Sequence[Json]) -> Sequence[Json]:
     return named
 
 
-def _awaits_reply(messages: Sequence[Json]) -> bool:
+def _answered(messages: Sequence[Json]) -> bool:
     """Whether a tool has answered since the user last spoke.
 
     A model this small that may call again calls for ever, so that then only the reply is offered.
@@ -204,7 +202,7 @@ def _awaits_reply(messages: Sequence[Json]) -> bool:
 
 
 def _tool_branch(tool: Json) -> JsonSchema:
-    parameters = tool.get("parameters") or {"type": "object"}
+    parameters = {"type": "object", **(tool.get("parameters") or {})}
     return _object(tool={"const": tool["name"]}, arguments=bounded_schema(parameters))
 
 
@@ -272,8 +270,11 @@ def _as_text(message: Json, names: dict[str, str]) -> tuple[str, str]:
     calls = (message.get("tool_calls") or ()) if role == "assistant" else ()
     parts = [text] if text else []
     for call in calls:
-        names[call["id"]] = call["function"]["name"]
-        parts.append(_call_text(call["function"]))
+        try:
+            names[call["id"]] = call["function"]["name"]
+            parts.append(_call_text(call["function"]))
+        except (KeyError, TypeError) as exc:
+            raise RequestError("A tool call in messages lacks its id or its function.") from exc
     return role, "\n".join(parts)
 
 

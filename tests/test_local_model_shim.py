@@ -1,0 +1,478 @@
+"""The tool shim and the schema it is built on: pure functions, so tables and properties."""
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]  # ships no types; mcp depends on it
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local_model.schema import SchemaError, bounded_schema
+from local_model.shim import Plan, RequestError, plan_request, read_answer, render_messages
+
+Json = dict[str, Any]
+
+USER: Json = {"role": "user", "content": "You are in a cellar. What now?"}
+THINK_PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "thought": {"type": "string"},
+        "thoughtNumber": {"type": "integer", "minimum": 1},
+        "branchId": {"type": "string"},
+    },
+    "required": ["thought", "thoughtNumber"],
+}
+THINK = {
+    "type": "function",
+    "function": {
+        "name": "thoughtbox_think",
+        "description": "Think a step further.",
+        "parameters": THINK_PARAMETERS,
+    },
+}
+LOOK = {"type": "function", "function": {"name": "map_look"}}
+ACTION = {
+    "type": "object",
+    "properties": {"action": {"type": "string", "maxLength": 20}},
+    "required": ["action"],
+}
+
+
+def request(**fields: object) -> Json:
+    return {"messages": [USER], **fields}
+
+
+def schema_of(plan: Plan) -> Json:
+    """The schema that the engine's decoder will enforce."""
+    loaded: Json = json.loads(plan.payload["grammar"].split("%json ", 1)[1])
+    return loaded
+
+
+def branches_of(plan: Plan) -> list[str]:
+    """What the model may choose from, by tool name or "reply"."""
+    schema = schema_of(plan)
+    branches = schema.get("anyOf", [schema])
+    return [b["properties"].get("tool", {}).get("const", "reply") for b in branches]
+
+
+def engine_answer(text: str, finish: str = "stop") -> Json:
+    usage = {
+        "prompt_tokens": 40,
+        "completion_tokens": 9,
+        "total_tokens": 49,
+        "prompt_tokens_details": {"cached_tokens": 31},
+    }
+    choice = {"finish_reason": finish, "message": {"role": "assistant", "content": text}}
+    return {"id": "chatcmpl-1", "created": 1, "choices": [choice], "usage": usage}
+
+
+def answered(fields: Json, text: str, finish: str = "stop") -> Json:
+    """The OpenAI choice that comes of a request when the engine writes `text`."""
+    answer = read_answer(plan_request(request(**fields)), engine_answer(text, finish), model="m")
+    choice: Json = answer["choices"][0]
+    return choice
+
+
+# --- What the model may choose from ---------------------------------------------------------------
+
+TOOL_RESULT: list[Json] = [
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "map_look", "arguments": "{}"}}
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "A door leads north."},
+]
+NAMED = {"type": "function", "function": {"name": "map_look"}}
+
+
+@pytest.mark.parametrize(
+    ("choice", "history", "expected"),
+    [
+        (None, [USER], ["thoughtbox_think", "map_look", "reply"]),
+        ("auto", [USER], ["thoughtbox_think", "map_look", "reply"]),
+        ("required", [USER], ["thoughtbox_think", "map_look"]),
+        (NAMED, [USER], ["map_look"]),
+        ("auto", [USER, *TOOL_RESULT], ["reply"]),
+        ("required", [USER, *TOOL_RESULT], ["thoughtbox_think", "map_look"]),
+        (NAMED, [USER, *TOOL_RESULT], ["map_look"]),
+        ("auto", [USER, *TOOL_RESULT, USER], ["thoughtbox_think", "map_look", "reply"]),
+    ],
+)
+def test_the_choice_follows_tool_choice_and_allows_one_call_per_question(
+    choice: object, history: list[Json], expected: list[str]
+) -> None:
+    plan = plan_request({"messages": history, "tools": [THINK, LOOK], "tool_choice": choice})
+    assert branches_of(plan) == expected
+
+
+@pytest.mark.parametrize("extra", [{}, {"tools": [THINK], "tool_choice": "none"}, {"tools": []}])
+def test_without_tools_the_model_writes_freely_and_hears_of_no_tool(extra: Json) -> None:
+    plan = plan_request(request(**extra))
+    assert "grammar" not in plan.payload
+    assert plan.payload["messages"] == [USER]
+
+
+def test_response_format_alone_is_enforced() -> None:
+    wanted = {"type": "json_schema", "json_schema": {"name": "a", "schema": ACTION}}
+    plan = plan_request(request(response_format=wanted))
+    assert schema_of(plan)["properties"]["action"]["maxLength"] == 20
+    assert schema_of(plan)["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"guided_json": ACTION},
+        {"response_format": {"type": "json_schema", "json_schema": {"schema": ACTION}}},
+    ],
+)
+def test_the_reply_beside_tools_has_the_schema_asked_for_and_comes_back_as_its_json(
+    field: Json,
+) -> None:
+    fields = {"tools": [THINK], **field}
+    reply = schema_of(plan_request(request(**fields)))["anyOf"][-1]["properties"]["reply"]
+    assert list(reply["properties"]) == ["action"]
+    choice = answered(fields, '{"reply": {"action": "öffne Tür"}}')
+    assert json.loads(choice["message"]["content"]) == {"action": "öffne Tür"}
+    assert choice["finish_reason"] == "stop"
+    assert "tool_calls" not in choice["message"]
+
+
+def test_a_reply_beside_tools_is_plain_text_without_a_schema() -> None:
+    choice = answered({"tools": [THINK]}, '{"reply": "I go north."}')
+    assert choice["message"] == {"role": "assistant", "content": "I go north."}
+
+
+def test_a_tool_call_comes_back_in_openais_shape() -> None:
+    text = '{"tool": "thoughtbox_think", "arguments": {"thought": "Hm.", "thoughtNumber": 1}}'
+    first, second = (answered({"tools": [THINK]}, text) for _ in range(2))
+    (call,) = first["message"]["tool_calls"]
+    assert first["message"]["content"] is None
+    assert first["finish_reason"] == "tool_calls"
+    assert call["type"] == "function"
+    assert call["function"]["name"] == "thoughtbox_think"
+    assert json.loads(call["function"]["arguments"]) == {"thought": "Hm.", "thoughtNumber": 1}
+    assert call["id"] != second["message"]["tool_calls"][0]["id"]
+
+
+def test_usage_model_and_identity_are_passed_on() -> None:
+    answer = read_answer(plan_request(request()), engine_answer("North."), model="tiny")
+    assert answer["object"] == "chat.completion"
+    assert answer["model"] == "tiny"
+    assert answer["usage"]["prompt_tokens_details"]["cached_tokens"] == 31
+
+
+def test_a_text_cut_off_by_max_tokens_is_handed_over_as_it_is() -> None:
+    choice = answered({"tools": [THINK]}, '{"tool": "thoughtbox_th', finish="length")
+    assert choice["finish_reason"] == "length"
+    assert choice["message"]["content"] == '{"tool": "thoughtbox_th'
+
+
+def test_text_that_escaped_the_schema_is_an_error_and_no_answer() -> None:
+    plan = plan_request(request(tools=[THINK]))
+    with pytest.raises(RequestError, match="does not fit the schema") as caught:
+        read_answer(plan, engine_answer("Sure! Here is"), model="m")
+    assert caught.value.status == 502
+
+
+def test_sampling_settings_are_passed_on_and_none_is_left_out() -> None:
+    plan = plan_request(request(temperature=0.2, top_k=None, seed=7, max_completion_tokens=50))
+    assert plan.payload["temperature"] == 0.2
+    assert plan.payload["seed"] == 7
+    assert plan.payload["max_tokens"] == 50
+    assert "top_k" not in plan.payload
+
+
+# --- What the model reads -------------------------------------------------------------------------
+
+
+def test_a_tool_call_and_its_result_are_told_in_words() -> None:
+    rendered = render_messages([USER, *TOOL_RESULT])
+    assert rendered == [
+        USER,
+        {"role": "assistant", "content": '{"tool": "map_look", "arguments": {}}'},
+        {"role": "user", "content": "Result of map_look: A door leads north."},
+    ]
+
+
+def test_text_parts_are_joined_and_unknown_keys_left_out() -> None:
+    parts: list[Any] = [
+        {"type": "text", "text": "One.", "cache_control": {"type": "ephemeral"}},
+        "Two.",
+    ]
+    message: Json = {"role": "user", "content": parts, "cache_control": {"type": "ephemeral"}}
+    assert render_messages([message]) == [{"role": "user", "content": "One.\nTwo."}]
+
+
+def test_the_tools_stand_behind_the_system_text_so_that_the_prefix_stays_the_same() -> None:
+    system = {"role": "system", "content": "You play a game."}
+    first = plan_request({"messages": [system, USER], "tools": [THINK, LOOK]})
+    later = plan_request({"messages": [system, USER, *TOOL_RESULT], "tools": [THINK, LOOK]})
+    text = first.payload["messages"][0]["content"]
+    assert text.startswith("You play a game.\n\n")
+    assert "thoughtbox_think: Think a step further." in text
+    assert "map_look" in text
+    assert later.payload["messages"][:2] == first.payload["messages"]
+
+
+def test_long_tool_descriptions_are_cut_at_a_word() -> None:
+    tool = {"function": {"name": "long", "description": "word " * 500}}
+    text = plan_request(request(tools=[tool])).payload["messages"][0]["content"]
+    assert "word..." in text
+    assert len(text) < 300
+
+
+roles = st.sampled_from(["system", "developer", "user", "assistant"])
+
+
+@given(st.lists(st.tuples(roles, st.text()), min_size=1))
+def test_neighbours_never_share_a_role_and_no_text_is_lost(pairs: list[tuple[str, str]]) -> None:
+    rendered = render_messages([{"role": role, "content": text} for role, text in pairs])
+    assert all(a["role"] != b["role"] for a, b in pairwise(rendered))
+    assert "\n\n".join(m["content"] for m in rendered) == "\n\n".join(text for _, text in pairs)
+
+
+# --- What is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({}, "messages must be a list"),
+        ({"messages": []}, "messages must be a list"),
+        ({"messages": [{"role": "wizard", "content": "x"}]}, "needs a role"),
+        ({"messages": ["hello"]}, "needs a role"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "reads text only"),
+        ({"messages": [{"role": "assistant", "tool_calls": [{}]}]}, "lacks its id"),
+        (request(stream=True), "leave out stream"),
+        (request(n=2), "leave out stream"),
+        (request(max_tokens=-1), "max_tokens"),
+        (request(max_tokens="many"), "max_tokens"),
+        (request(tools=[{"name": "x"}]), "Every tool must look like"),
+        (request(tool_choice="required"), "no tools are given"),
+        (request(tools=[THINK], tool_choice=NAMED), "'map_look'"),
+        (request(response_format={"type": "json_object"}), "needs a schema"),
+        (request(response_format={"type": "json_schema"}), "must be a JSON object"),
+        (request(guided_json={"$ref": "#/$defs/gone"}), "refers to nothing"),
+        (request(guided_json={"type": "sword"}), "no JSON type"),
+    ],
+)
+def test_a_request_that_cannot_be_served_is_refused_with_the_reason(
+    body: Json, message: str
+) -> None:
+    with pytest.raises(RequestError, match=message) as caught:
+        plan_request(body)
+    assert caught.value.status == 400
+    assert caught.value.body()["error"]["type"] == "invalid_request_error"
+
+
+def test_a_prompt_beyond_the_context_is_named_as_such() -> None:
+    refusal = {"type": "exceed_context_size_error", "n_ctx": 4096, "n_prompt_tokens": 6031}
+    with pytest.raises(RequestError, match=r"4096 .* 6031") as caught:
+        read_answer(plan_request(request()), {"error": {**refusal, "code": 400}}, model="m")
+    assert caught.value.code == "context_length_exceeded"
+    assert caught.value.status == 400
+
+
+# --- Schemas --------------------------------------------------------------------------------------
+
+NODE = {
+    "type": "object",
+    "properties": {"next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}},
+    "required": ["next"],
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"type": "string"}, {"type": "string", "minLength": 0, "maxLength": 160}),
+        (
+            {"type": "string", "maxLength": 9, "pattern": "(?=x)"},
+            {"type": "string", "minLength": 0, "maxLength": 9},
+        ),
+        ({"type": "integer"}, {"type": "integer", "minimum": 0, "maximum": 99}),
+        (
+            {"type": "integer", "exclusiveMinimum": 0},
+            {"type": "integer", "minimum": 1, "maximum": 100},
+        ),
+        ({"type": "integer", "maximum": -5}, {"type": "integer", "minimum": -104, "maximum": -5}),
+        (
+            {"type": "number", "minimum": 0, "maximum": 1},
+            {"type": "number", "minimum": 0, "maximum": 1, "multipleOf": 0.01},
+        ),
+        ({"type": ["boolean", "null"]}, {"anyOf": [{"type": "boolean"}, {"type": "null"}]}),
+        ({"oneOf": [{"const": 1}, False]}, {"const": 1}),
+        (
+            {"allOf": [{"type": "string", "maxLength": 4}], "maxLength": 9, "minLength": 2},
+            {"type": "string", "minLength": 2, "maxLength": 4},
+        ),
+        ({"enum": ["a", None]}, {"enum": ["a", None]}),
+        ({"type": "array", "items": {"$ref": "#"}}, {"type": "array", "maxItems": 0}),
+        (True, {"type": "string", "minLength": 0, "maxLength": 160}),
+    ],
+)
+def test_schemas_are_closed_and_bounded(schema: Json, expected: Json) -> None:
+    assert bounded_schema(schema) == expected
+
+
+def test_references_are_inlined_and_optional_properties_left_out() -> None:
+    schema = {
+        "$defs": {"name": {"type": "string", "maxLength": 5}},
+        "properties": {"a": {"$ref": "#/$defs/name"}, "b": {"type": "null"}},
+        "required": ["a", "c"],
+    }
+    assert bounded_schema(schema) == {
+        "type": "object",
+        "properties": {
+            "a": {"type": "string", "minLength": 0, "maxLength": 5},
+            "c": {"type": "string", "minLength": 0, "maxLength": 160},
+        },
+        "required": ["a", "c"],
+        "additionalProperties": False,
+    }
+
+
+def test_every_part_of_an_all_of_counts() -> None:
+    schema = {
+        "$defs": {
+            "a": {"properties": {"a": {"type": "null"}}, "required": ["a"]},
+            "b": {"properties": {"b": {"type": "boolean"}}, "required": ["b"]},
+        },
+        "allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}],
+    }
+    assert set(bounded_schema(schema)["required"]) == {"a", "b"}
+
+
+def test_recursion_ends_where_the_schema_lets_it() -> None:
+    assert bounded_schema(NODE)["properties"]["next"] == {"type": "null"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#"},
+        {"properties": {"next": {"$ref": "#"}}, "required": ["next"]},
+        {"type": "integer", "minimum": 3, "maximum": 2},
+        {"type": "array", "minItems": 3, "maxItems": 2},
+        {"type": "string", "minLength": 3, "maxLength": 2},
+        {"anyOf": []},
+        {"type": "object", "properties": {"a": False}, "required": ["a"]},
+    ],
+)
+def test_a_schema_without_a_finite_value_is_refused(schema: Json) -> None:
+    with pytest.raises(SchemaError):
+        bounded_schema(schema)
+
+
+def leaf_schemas() -> st.SearchStrategy[Json]:
+    low, span = st.integers(-50, 50), st.integers(0, 500)
+    return st.one_of(
+        st.just({"type": "boolean"}),
+        st.just({"type": "null"}),
+        st.builds(lambda n: {"type": "string", "maxLength": n}, st.integers(0, 300)),
+        st.builds(lambda n: {"type": "string", "minLength": n}, st.integers(0, 9)),
+        st.builds(lambda a, b: {"type": "integer", "minimum": a, "maximum": a + b}, low, span),
+        st.builds(lambda a: {"type": "integer", "exclusiveMaximum": a}, low),
+        st.builds(lambda a, b: {"type": "number", "minimum": a, "maximum": a + b}, low, span),
+        st.builds(lambda a: {"type": ["integer", "null"], "minimum": a}, low),
+        st.builds(lambda v: {"enum": v}, st.lists(st.text(max_size=5), min_size=1, unique=True)),
+        st.builds(lambda v: {"const": v}, st.text(max_size=5)),
+        st.just({"$ref": "#/$defs/shared"}),
+    )
+
+
+def nested_schemas(inner: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
+    names = st.text(min_size=1, max_size=8)
+    objects = st.builds(
+        lambda properties, keep: {
+            "type": "object",
+            "properties": properties,
+            "required": [name for i, name in enumerate(properties) if keep >> i & 1],
+        },
+        st.dictionaries(names, inner, max_size=4),
+        st.integers(0, 15),
+    )
+    arrays = st.builds(
+        lambda items, low: {"type": "array", "items": items, "minItems": low},
+        inner,
+        st.integers(0, 5),
+    )
+    unions = st.builds(lambda parts: {"anyOf": parts}, st.lists(inner, min_size=1, max_size=3))
+    both = st.builds(lambda part: {"allOf": [part], "description": "x"}, objects)
+    return st.one_of(objects, arrays, unions, both)
+
+
+schemas = st.recursive(leaf_schemas(), nested_schemas, max_leaves=8)
+shared = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+
+
+def values(schema: Json) -> st.SearchStrategy[Any]:
+    """Everything that a decoder bound to a cut-down schema can write."""
+    if "const" in schema:
+        return st.just(schema["const"])
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    if "anyOf" in schema:
+        return st.one_of([values(branch) for branch in schema["anyOf"]])
+    low, high = schema.get("minimum"), schema.get("maximum")
+    match schema["type"]:
+        case "object":
+            return st.fixed_dictionaries({k: values(v) for k, v in schema["properties"].items()})
+        case "array":
+            items = values(schema["items"]) if schema["maxItems"] else st.nothing()
+            return st.lists(items, min_size=schema.get("minItems", 0), max_size=schema["maxItems"])
+        case "string":
+            return st.text(min_size=schema.get("minLength", 0), max_size=schema["maxLength"])
+        case "integer":
+            return st.integers(low, high)
+        case "number":
+            return st.floats(low, high)
+        case "boolean":
+            return st.booleans()
+        case _:
+            return st.none()
+
+
+@given(st.data(), schemas)
+def test_any_call_that_the_decoder_can_write_comes_back_as_the_same_valid_call(
+    data: st.DataObject, schema: Json
+) -> None:
+    parameters = {
+        "type": "object",
+        "properties": {"it": schema, "optional": {"type": "string"}},
+        "required": ["it"],
+        "$defs": {"shared": shared},
+    }
+    tool = {"type": "function", "function": {"name": "t", "parameters": parameters}}
+    plan = plan_request(request(tools=[tool], tool_choice="required"))
+    value = data.draw(values(schema_of(plan)))
+    answer = read_answer(plan, engine_answer(json.dumps(value)), model="m")
+    (call,) = answer["choices"][0]["message"]["tool_calls"]
+    arguments = json.loads(call["function"]["arguments"])
+    assert call["function"]["name"] == "t"
+    assert arguments == value["arguments"]
+    jsonschema.validate(arguments, parameters)
+
+
+@given(st.data(), schemas)
+def test_any_reply_that_the_decoder_can_write_fits_the_schema_that_was_asked_for(
+    data: st.DataObject, schema: Json
+) -> None:
+    guided = {**schema, "$defs": {"shared": shared}}
+    plan = plan_request(request(guided_json=guided))
+    value = data.draw(values(schema_of(plan)))
+    answer = read_answer(plan, engine_answer(json.dumps(value)), model="m")
+    assert json.loads(answer["choices"][0]["message"]["content"]) == value
+    jsonschema.validate(value, guided)
+
+
+@given(schemas)
+def test_cutting_down_twice_changes_nothing(schema: Json) -> None:
+    once = bounded_schema({**schema, "$defs": {"shared": shared}})
+    assert bounded_schema(once) == once
