@@ -29,6 +29,9 @@ _CUT_VERBS = frozenset(
     for verb in _INTERPRETER_VERBS
     if len(verb) >= _SHORTEST_WORD_LENGTH
 )
+# These are no nouns, and need no object: at the end of a part they are dangerous behind any word,
+# for release 88 of Zork I takes some ordinary words ("float", "fry") for fillers.
+_NEVER_LAST = frozenset(("save", "restore", "restor", "restart", "restar", "quit", "q"))
 _PARTS = re.compile(r'[.,;"]|\bthen\b|\band\b', re.IGNORECASE)
 _WORD = re.compile(r"[^\s.,;\"]+")
 _TYPOGRAPHY = str.maketrans(
@@ -74,11 +77,11 @@ def _refuse_unreadable(command: str) -> None:
 
 
 def _refuse_interpreter_verb(part: str) -> None:
-    for word in _WORD.findall(part.lower()):
-        if word.startswith(("$", "#")):
-            raise InvalidCommandError(f"{word!r} is for debugging the game, not for playing it")
-        if word in _FILLERS:
-            continue
-        if word in _INTERPRETER_VERBS or word[:_SHORTEST_WORD_LENGTH] in _CUT_VERBS:
-            raise InvalidCommandError(f"{word!r} is a command to the interpreter, not to the game")
-        return
+    words = _WORD.findall(part.lower())
+    verb = next((word for word in words if word not in _FILLERS), "")
+    if verb.startswith(("$", "#")):
+        raise InvalidCommandError(f"{verb!r} is for debugging the game, not for playing it")
+    if words and words[-1] in _NEVER_LAST:
+        verb = words[-1]
+    if verb in _INTERPRETER_VERBS or verb[:_SHORTEST_WORD_LENGTH] in _CUT_VERBS:
+        raise InvalidCommandError(f"{verb!r} is a command to the interpreter, not to the game")

@@ -40,7 +40,7 @@ class Engine(Protocol):
         """Give the story a line and return what it prints, prompt and status line left out.
 
         Raises: InvalidCommandError for characters the story cannot take; EngineError when the
-        interpreter fails, after which only `restore` and `reset` work.
+        interpreter fails, after which the game stands as before the command.
         """
 
     def memory(self) -> bytes:

@@ -9,7 +9,7 @@ from typing import Self
 from game_interface.command_guard import validate_command
 from game_interface.download import DOWNLOAD_SECONDS, ZORK1_URL
 from game_interface.engine import MAX_SEED, Engine, EngineChoice, EngineName, start_engine
-from game_interface.errors import EngineError, GameError, GameOverError
+from game_interface.errors import GameError, GameOverError
 from game_interface.facts import Facts, FactsReader
 from game_interface.memory import Memory
 from game_interface.outcome import OutcomeReader
@@ -81,12 +81,8 @@ class Game:
         cleaned = validate_command(command)
         if progress.ending is not None:
             raise GameOverError("the game is over; start a new one")
-        before, state = self._memory(), self._engine.snapshot()
-        try:
-            text = self._engine.step(cleaned)
-        except EngineError:
-            self._engine.restore(state)
-            raise
+        before = self._memory()
+        text = self._engine.step(cleaned)
         outcome = self._outcomes.read(before, self._memory(), text, quit_=self._engine.done)
         self._progress = Progress(progress.steps + 1, outcome.died, outcome.ending)
         return text
