@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
 from local_model.errors import LocalModelError
 from local_model.settings import INSTEAD, KEY_VARIABLE, Settings, find_model
@@ -99,11 +99,12 @@ class _Child:
     def __init__(self, command: list[str]) -> None:
         self._key = secrets.token_urlsafe(32)
         self._port: int | None = None
+        self._failure = ""
         self._process: subprocess.Popen[bytes] | None = None
         self._started = threading.Event()
         self._settled = threading.Event()  # it is ready, or it ended before
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (open as long as the child runs)
-        threading.Thread(target=self._keep, args=(command,), daemon=True).start()
+        self._keeper = threading.Thread(target=self._keep, args=(command,), daemon=True)
+        self._keeper.start()
         self._started.wait()
 
     @property
@@ -115,7 +116,7 @@ class _Child:
         return self._port is not None
 
     def running(self) -> bool:
-        return self._process is not None and self._process.poll() is None
+        return self._keeper.is_alive()
 
     def endpoint(self, seconds: float) -> Endpoint:
         """Wait until the model is loaded."""
@@ -123,61 +124,59 @@ class _Child:
             self.stop()
             raise LocalModelError(f"The embedded model was not ready after {seconds:g} seconds.")
         if self._port is None:
-            raise LocalModelError(self._post_mortem())
+            raise LocalModelError(self._failure)
         return Endpoint(self._port, self._key)
 
     def ended(self, within: float) -> bool:
-        if self._process is not None:
-            try:
-                self._process.wait(within)
-            except subprocess.TimeoutExpired:
-                return False
-        return True
+        self._keeper.join(within)
+        return not self._keeper.is_alive()
 
     def stop(self) -> None:
-        """Close the child's input, which ends it, and kill it when that does not help."""
+        """End the child, which has nothing to save."""
         if self._process is None:
             return
-        if self._process.stdin:
-            self._process.stdin.close()
+        self._process.terminate()
         if not self.ended(STOP_SECONDS):
             self._process.kill()
-            self._process.wait(STOP_SECONDS)
+            self.ended(STOP_SECONDS)
 
     def _keep(self, command: list[str]) -> None:
         """Start the child, read where it listens, and stay until it ends."""
-        try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._stderr,
-                env=_environment(self._key),
-                start_new_session=True,  # Ctrl-C is for the game, which then stops the model
-            )
-        except OSError as exc:
-            self._stderr.write(str(exc).encode())
-            self._started.set()
-            self._settled.set()
-            return
-        self._process = process
+        with tempfile.TemporaryFile() as stderr:
+            try:
+                self._run(command, stderr)
+            except OSError as exc:
+                self._failure = f"The embedded model's process cannot be started: {exc}"
+            else:
+                self._failure = self._post_mortem(stderr)
         self._started.set()
-        for line in process.stdout or ():
-            self._port = json.loads(line)["port"]
-            self._settled.set()
         self._settled.set()
 
-    def _post_mortem(self) -> str:
+    def _run(self, command: list[str], stderr: IO[bytes]) -> None:
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env=_environment(self._key),
+            start_new_session=True,  # Ctrl-C is for the game, which then stops the model
+        ) as process:
+            self._process = process
+            self._started.set()
+            for line in process.stdout or ():
+                self._port = json.loads(line)["port"]
+                self._settled.set()
+
+    def _post_mortem(self, stderr: IO[bytes]) -> str:
         """Why it did not start, in words for the user."""
-        self.ended(STOP_SECONDS)
         code = self._process.returncode if self._process else None
         if code in ILLEGAL_INSTRUCTION:
             return (
                 "The embedded model needs a processor with AVX2, and this one has none. "
                 f"Instead: {INSTEAD}."
             )
-        self._stderr.seek(0)
-        lines = self._stderr.read().decode(errors="replace").strip().splitlines()
+        stderr.seek(0)
+        lines = stderr.read().decode(errors="replace").strip().splitlines()
         tail = "\n".join(lines[-10:]) or "It wrote no message."
         return f"The embedded model ended while it started (exit code {code}).\n{tail}"
 

@@ -46,7 +46,7 @@ class EmbeddedModelTransport(httpx.BaseTransport):
     """
 
     def __init__(self, model: LocalModel) -> None:
-        self._model = model
+        self.model = model
         self._http = httpx.HTTPTransport()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -57,7 +57,7 @@ class EmbeddedModelTransport(httpx.BaseTransport):
         try:
             return self._send(request)
         except httpx.TransportError as exc:
-            if isinstance(exc, httpx.TimeoutException) or not self._model.has_ended():
+            if isinstance(exc, httpx.TimeoutException) or not self.model.has_ended():
                 raise
         try:
             return self._send(request)
@@ -69,7 +69,7 @@ class EmbeddedModelTransport(httpx.BaseTransport):
         self._http.close()
 
     def _send(self, request: httpx.Request) -> httpx.Response:
-        endpoint = self._model.endpoint()
+        endpoint = self.model.endpoint()
         headers = request.headers.copy()
         headers["Host"] = f"127.0.0.1:{endpoint.port}"
         headers["Authorization"] = f"Bearer {endpoint.key}"
