@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
 
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema
@@ -47,6 +46,7 @@ OPENROUTER = Dialect(
     routes=True,
 )
 
+_HOST = re.compile(r"https?://(?:[^/@]*@)?([^/:?#]+)", re.IGNORECASE)
 # OpenAI's reasoning models; they refuse sampling parameters and `stop`.
 _REASONING_MODEL = re.compile(r"(?:^|/)(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*-chat))", re.IGNORECASE)
 _SAMPLING = frozenset({"temperature", "top_p", "stop"})
@@ -57,10 +57,11 @@ _NOT_AT_TOP_LEVEL = frozenset({"anyOf", "oneOf", "allOf", "enum", "not"})
 
 def dialect_of(base_url: str) -> Dialect:
     """The dialect spoken at ``base_url``."""
-    host = urlsplit(base_url).hostname or ""
-    if host == "openrouter.ai" or host.endswith(".openrouter.ai"):
-        return OPENROUTER
-    return OPENAI if host == "api.openai.com" or host.endswith(".api.openai.com") else GENERIC
+    host = _HOST.match(base_url)
+    for domain, dialect in (("openrouter.ai", OPENROUTER), ("api.openai.com", OPENAI)):
+        if host and f".{host[1].lower()}".endswith(f".{domain}"):
+            return dialect
+    return GENERIC
 
 
 def tool_names(messages: Iterable[Message], tools: Iterable[ToolSchema] | None) -> ToolNames:

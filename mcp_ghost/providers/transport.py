@@ -54,6 +54,11 @@ class Endpoint:
     """Seconds for a whole answer."""
 
     def __post_init__(self) -> None:
+        if not is_web_address(self.base_url):
+            raise LLMError(
+                f"'{self.redact(self.base_url)}' is no usable base URL; "
+                "one looks like http://127.0.0.1:8080/v1."
+            )
         # httpx would quote the whole header in its own error.
         if self.api_key and not re.fullmatch(r"[!-~]+", self.api_key):
             raise LLMError(f"The API key in {self.key_variable} holds a space or a line break.")
@@ -148,6 +153,15 @@ def tls_context() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
+def is_web_address(url: str) -> bool:
+    """Whether ``url`` is http:// or https:// with a host."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
 def client_options(endpoint: Endpoint) -> dict[str, Any]:
     """Options of the httpx client for ``endpoint``, sync or async."""
     secure = urlsplit(endpoint.base_url).scheme == "https"
@@ -167,11 +181,7 @@ def encode_json(payload: Mapping[str, Any]) -> bytes:
 def connection_error(exc: Exception, endpoint: Endpoint) -> LLMError:
     """Our error for an exception of httpx."""
     where, detail = endpoint.where, endpoint.redact(str(exc) or type(exc).__name__)
-    if isinstance(exc, (httpx.InvalidURL, httpx.UnsupportedProtocol)):
-        return LLMError(
-            f"'{where}' is no usable base URL ({detail}); it looks like http://127.0.0.1:8080/v1."
-        )
-    if isinstance(exc, httpx.LocalProtocolError):
+    if isinstance(exc, (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError)):
         return LLMError(f"The request to {where} cannot be sent: {detail}")
     if isinstance(exc, httpx.ConnectError) and "CERTIFICATE_VERIFY_FAILED" in detail:
         return LLMError(f"The certificate of {where} cannot be trusted: {detail}")
@@ -258,12 +268,11 @@ class RetryPolicy:
     def _wait(self, state: tenacity.RetryCallState) -> float:
         """What the server asked for, else exponential with jitter; never above the limit."""
         exc = state.outcome.exception() if state.outcome else None
-        if isinstance(exc, LLMStatusError) and exc.retry_after is not None:
-            return min(exc.retry_after, self.max_delay)
-        backoff = tenacity.wait_exponential_jitter(
-            initial=self.initial_delay, max=self.max_delay, jitter=self.initial_delay
-        )
-        return backoff(state)
+        asked = exc.retry_after if isinstance(exc, LLMStatusError) else None
+        backoff = tenacity.wait_exponential(self.initial_delay, self.max_delay)
+        jitter = tenacity.wait_random(0, self.initial_delay)
+        seconds = backoff(state) + jitter(state) if asked is None else asked
+        return min(seconds, self.max_delay)
 
 
 class _RetryWorthwhile(tenacity.retry_base):

@@ -1,0 +1,494 @@
+import logging
+import socket
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llm_client import LLMClient
+from mcp_ghost.errors import (
+    LLMConnectionError,
+    LLMError,
+    LLMReplyError,
+    LLMStatusError,
+    LLMUnavailableError,
+)
+from mcp_ghost.ledger import Tally
+from mcp_ghost.providers.transport import tls_context
+from mcp_ghost.testing import (
+    ModelRequest,
+    ModelServer,
+    Reply,
+    content_reply,
+    dropped,
+    error_reply,
+    raw_reply,
+)
+from session.game_configuration import GameConfiguration
+
+KEY = "sk-or-v1-0123456789abcdef"
+MESSAGES = [{"role": "system", "content": "Play."}, {"role": "user", "content": "You see a lamp."}]
+IMPATIENT: dict[str, Any] = {
+    "retry_max_attempts": 3,
+    "retry_initial_delay": 0.001,
+    "retry_max_delay": 0.01,
+    "client_timeout_seconds": 10,
+}
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENROUTER_API_KEY", "OPENAI_API_KEY", "ZORKGPT_CLIENT_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def client_of(server: ModelServer, api_key: str | None = None, **options: Any) -> LLMClient:  # noqa: ANN401  any setting
+    config = GameConfiguration(**{**IMPATIENT, "client_base_url": server.base_url, **options})
+    return LLMClient(config=config, api_key=api_key)
+
+
+def ask(client: LLMClient, model: str = "some-model", **options: Any) -> str | None:  # noqa: ANN401  any parameter
+    return client.chat_completions_create(model=model, messages=MESSAGES, **options).content
+
+
+# --- the call itself
+
+
+def test_both_spellings_of_the_call_do_the_same() -> None:
+    with ModelServer(["one", "two"]) as server:
+        client = client_of(server)
+        assert client.chat_completions_create("m", MESSAGES, 0.5).content == "one"
+        create = client.chat.completions.create
+        assert create(model="m", messages=MESSAGES, temperature=0.5).content == "two"
+    assert server.requests[0].body == server.requests[1].body
+    assert server.requests[0].body["temperature"] == 0.5
+
+
+def test_one_connection_serves_all_calls() -> None:
+    ports = set()
+
+    class Counting(ModelServer):
+        def answer(self, body: object, headers: dict[str, str]) -> Reply:
+            ports.add(threading.get_ident())  # the server has a thread per connection
+            return super().answer(body, headers)
+
+    with Counting(["1", "2", "3"]) as server:
+        client = client_of(server)
+        assert [ask(client) for _ in range(3)] == ["1", "2", "3"]
+    assert len(ports) == 1
+
+
+def test_extra_headers_and_fields_reach_the_server() -> None:
+    with ModelServer(["ok"]) as server:
+        ask(client_of(server), extra_headers={"X-Trace": "7"}, guided_json={"type": "object"})
+    assert server.requests[0].headers["x-trace"] == "7"
+    assert server.requests[0].body["guided_json"] == {"type": "object"}
+
+
+def test_half_a_surrogate_pair_does_not_stop_a_request() -> None:
+    with ModelServer(["ok"]) as server:
+        messages = [{"role": "user", "content": "broken \ud83d emoji"}]
+        assert client_of(server).chat_completions_create("m", messages).content == "ok"
+    assert server.requests[0].last["content"] == "broken ? emoji"
+
+
+def test_threads_share_a_client() -> None:
+    def echo(request: ModelRequest) -> str:
+        return str(request.last["content"])
+
+    with ModelServer(echo) as server:
+        client = client_of(server)
+        answers: dict[int, str | None] = {}
+
+        def worker(number: int) -> None:
+            message = {"role": "user", "content": str(number)}
+            answers[number] = client.chat_completions_create("m", [message]).content
+
+        threads = [threading.Thread(target=worker, args=(number,)) for number in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(10)
+    assert answers == {number: str(number) for number in range(12)}
+    assert client.ledger.total.calls == 12
+
+
+# --- trying again
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
+def test_a_passing_failure_is_tried_again(status: int) -> None:
+    with ModelServer([error_reply(status), error_reply(status), "ok"]) as server:
+        assert ask(client_of(server)) == "ok"
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 413, 422])
+def test_a_request_that_was_refused_is_sent_once(status: int) -> None:
+    with ModelServer([error_reply(status, "not like this")]) as server:
+        with pytest.raises(LLMStatusError, match="not like this") as caught:
+            ask(client_of(server))
+        assert caught.value.status == status
+    assert len(server.requests) == 1
+
+
+def test_attempts_are_limited() -> None:
+    with ModelServer([error_reply(500)] * 3) as server:
+        with pytest.raises(LLMStatusError) as caught:
+            ask(client_of(server))
+        assert caught.value.status == 500
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [dropped(), raw_reply(b"{", headers={"Content-Length": "500"})],
+    ids=["no answer", "half an answer"],
+)
+def test_a_cut_connection_is_tried_again(broken: Reply) -> None:
+    with ModelServer([broken, "ok"]) as server:
+        assert ask(client_of(server)) == "ok"
+    assert len(server.requests) == 2
+
+
+def test_a_slow_answer_is_given_up_and_asked_for_again() -> None:
+    with ModelServer([content_reply("late").after(30), "ok"]) as server:
+        assert ask(client_of(server, client_timeout_seconds=0.2)) == "ok"
+    assert len(server.requests) == 2
+
+
+def test_an_answer_that_only_trickles_is_given_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        done = threading.Event()
+
+        def trickle() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+                while not done.wait(0.02):
+                    try:
+                        connection.sendall(b" ")
+                    except OSError:
+                        return
+
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        config = GameConfiguration(client_timeout_seconds=0.3, retry_max_attempts=1)
+        started = time.monotonic()
+        try:
+            with pytest.raises(LLMConnectionError, match=r"within 0\.3 s"):
+                ask(LLMClient(config=config, base_url=url))
+        finally:
+            done.set()
+            thread.join(10)
+        assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("header", ["0.3", "Retry-After-less"])
+def test_the_server_says_how_long_to_wait(header: str) -> None:
+    headers = {"Retry-After": header}
+    with ModelServer([error_reply(429, headers=headers), "ok"]) as server:
+        client = client_of(server, retry_max_delay=0.5)
+        started = time.monotonic()
+        assert ask(client) == "ok"
+        waited = time.monotonic() - started
+    assert (waited >= 0.3) == (header == "0.3")
+
+
+def test_waiting_is_limited_whatever_the_server_says() -> None:
+    with ModelServer([error_reply(503, headers={"Retry-After": "3600"}), "ok"]) as server:
+        started = time.monotonic()
+        assert ask(client_of(server)) == "ok"
+        assert time.monotonic() - started < 5
+
+
+def test_an_empty_answer_is_asked_for_once_more_and_then_taken() -> None:
+    with ModelServer(["", content_reply(None, finish_reason="length")]) as server:
+        response = client_of(server).chat_completions_create("m", MESSAGES)
+    assert (response.content, response.tool_calls) == (None, None)
+    assert response.finish_reason == "length"
+    assert len(server.requests) == 2
+
+
+def test_after_an_empty_answer_a_full_one_is_taken() -> None:
+    with ModelServer([error_reply(500), "<think>only</think>", "ok"]) as server:
+        assert ask(client_of(server)) == "ok"
+
+
+@pytest.mark.parametrize("body", [b"<html>Welcome</html>", b'{"choices": []}', b"[1]"])
+def test_an_unusable_reply_is_asked_for_once_more(body: bytes) -> None:
+    with ModelServer([raw_reply(body)] * 2) as server, pytest.raises(LLMReplyError):
+        ask(client_of(server))
+    assert len(server.requests) == 2
+
+
+def test_an_error_inside_a_success_counts_as_that_error() -> None:
+    body = b'{"error": {"code": 429, "message": "slow down"}}'
+    with ModelServer([raw_reply(body), "ok"]) as server:
+        assert ask(client_of(server)) == "ok"
+    assert len(server.requests) == 2
+
+
+def test_closing_a_client_ends_calls_that_wait() -> None:
+    arrived = threading.Event()
+
+    def script(_request: ModelRequest) -> Reply:
+        arrived.set()
+        return content_reply("late").after(60)
+
+    with ModelServer(script) as server:
+        client = client_of(server, client_timeout_seconds=60, retry_initial_delay=60)
+        raised: list[Exception] = []
+
+        def wait_for_reply() -> None:
+            try:
+                ask(client)
+            except LLMError as exc:
+                raised.append(exc)
+
+        thread = threading.Thread(target=wait_for_reply)
+        thread.start()
+        assert arrived.wait(10)
+        client.close()
+        thread.join(10)
+        assert not thread.is_alive()
+    assert "closed by this program" in str(raised[0])
+
+
+# --- the circuit breaker
+
+
+def test_the_breaker_counts_calls_and_then_spares_the_server() -> None:
+    with ModelServer([error_reply(500)] * 6) as server:
+        client = client_of(server, breaker_failure_threshold=2)
+        for _ in range(2):
+            with pytest.raises(LLMStatusError):
+                ask(client)
+        assert len(server.requests) == 6
+        with pytest.raises(LLMUnavailableError, match=r"2 times in a row.*again in 60 s"):
+            ask(client)
+    assert len(server.requests) == 6
+
+
+def test_after_the_recovery_time_one_success_closes_the_breaker() -> None:
+    script: list[Reply | str] = [error_reply(500), "ok", error_reply(500), "ok"]
+    options = {"breaker_failure_threshold": 1, "breaker_recovery_seconds": 0}
+    with ModelServer(script) as server:
+        client = client_of(server, None, retry_max_attempts=1, **options)
+        for _ in range(2):
+            with pytest.raises(LLMStatusError):
+                ask(client)
+            assert ask(client) == "ok"
+
+
+def test_refused_requests_do_not_open_the_breaker() -> None:
+    with ModelServer([*[error_reply(400)] * 4, "ok"]) as server:
+        client = client_of(server, breaker_failure_threshold=1)
+        for _ in range(4):
+            with pytest.raises(LLMStatusError):
+                ask(client)
+        assert ask(client) == "ok"
+
+
+# --- messages and keys
+
+
+def test_a_server_that_is_not_there_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    config = GameConfiguration(**IMPATIENT)
+    client = LLMClient(config=config, base_url=f"http://user:secret@127.0.0.1:{port}/v1")
+    with pytest.raises(LLMConnectionError, match=rf"127\.0\.0\.1:{port}/v1.*Is it running") as exc:
+        ask(client)
+    assert "secret" not in str(exc.value)
+
+
+@pytest.mark.parametrize("url", ["ftp://127.0.0.1/v1", "127.0.0.1/v1", "http://[::1/v1"])
+def test_an_unusable_address_is_explained_without_retries(url: str) -> None:
+    config = GameConfiguration(**{**IMPATIENT, "retry_initial_delay": 60})
+    with pytest.raises(LLMError, match="base URL"):
+        ask(LLMClient(config=config, base_url=url))
+
+
+def provider_client(server: ModelServer, url: str, **options: Any) -> LLMClient:  # noqa: ANN401  any setting
+    config = GameConfiguration(**{**IMPATIENT, "client_base_url": url, **options})
+    return LLMClient(config=config, transport=server.transport())
+
+
+def test_a_wrong_key_names_the_variable_that_holds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+    with ModelServer([error_reply(401, "No auth")], dialect="openrouter") as server:
+        client = provider_client(server, "https://openrouter.ai/api/v1")
+        with pytest.raises(LLMStatusError, match="Check the key in OPENROUTER_API_KEY"):
+            ask(client)
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_a_missing_key_is_said_to_be_missing() -> None:
+    with ModelServer([error_reply(401, "No auth")]) as server:
+        client = provider_client(server, "https://api.openai.com/v1")
+        with pytest.raises(LLMStatusError, match="No key was sent: set OPENAI_API_KEY"):
+            ask(client)
+    assert "authorization" not in server.requests[0].headers
+
+
+def test_an_unknown_model_is_named() -> None:
+    advice = "Check the model name 'gpt-99'"
+    with ModelServer([error_reply(404)]) as server, pytest.raises(LLMStatusError, match=advice):
+        ask(client_of(server), model="gpt-99")
+
+
+def test_a_key_for_one_provider_is_not_shown_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+    with ModelServer(["ok"]) as server:
+        ask(LLMClient(config=GameConfiguration(), base_url=server.base_url))
+    assert "authorization" not in server.requests[0].headers
+
+
+def test_no_key_appears_in_logs_errors_or_the_client(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    script = [error_reply(500, f"key {KEY}"), raw_reply(f'{{"error": "{KEY}"}}'.encode())]
+    script += [error_reply(401, f"Incorrect API key provided: {KEY}")]
+    with ModelServer(script) as server:
+        client = client_of(server, KEY)
+        with pytest.raises(LLMStatusError) as caught:
+            ask(client)
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    shown = "".join(traceback.format_exception(caught.value)) + repr(client) + repr(vars(client))
+    assert "Incorrect API key provided" in shown
+    assert KEY not in shown
+    assert "Attempt 2 failed" in caplog.text
+    assert KEY not in caplog.text
+
+
+def test_a_key_that_cannot_be_sent_is_refused_without_showing_it() -> None:
+    with pytest.raises(LLMError, match="line break") as caught:
+        LLMClient(config=GameConfiguration(), base_url="http://127.0.0.1:9/v1", api_key=f"{KEY}\n")
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+def test_retries_and_failures_are_events_with_their_fields(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with ModelServer([error_reply(503)] * 2) as server:
+        options = {"retry_max_attempts": 2, "breaker_failure_threshold": 1}
+        with pytest.raises(LLMStatusError):
+            ask(client_of(server, None, **options), name="Agent")
+    events = {vars(record)["event_type"]: vars(record) for record in caplog.records}
+    assert events.keys() == {"llm_retry", "llm_error", "llm_breaker_open"}
+    assert events["llm_retry"]["attempt"] == 1
+    assert {event["role"] for event in events.values()} == {"Agent"}
+    assert {event["model"] for event in events.values()} == {"some-model"}
+
+
+# --- what it costs
+
+
+def test_the_ledger_sums_per_role_and_per_turn() -> None:
+    usage = {
+        "prompt_tokens": 100,
+        "completion_tokens": 10,
+        "prompt_tokens_details": {"cached_tokens": 60},
+        "cost": 0.5,
+    }
+    with ModelServer([content_reply("ok", usage=usage)] * 3) as server:
+        client = client_of(server)
+        ask(client, name="Agent")
+        before = client.ledger.snapshot()
+        ask(client, name="Agent")
+        ask(client, name="Critic")
+    one = Tally(1, 100, 60, 10, 0.5)
+    assert client.ledger.snapshot() == {"Agent": one + one, "Critic": one}
+    assert client.ledger.since(before) == {"Agent": one, "Critic": one}
+    assert client.ledger.total == Tally(3, 300, 180, 30, 1.5)
+
+
+def test_an_empty_answer_costs_too() -> None:
+    with ModelServer(["", "ok"]) as server:
+        client = client_of(server)
+        ask(client)
+    assert client.ledger.total.calls == 2
+
+
+def test_plain_http_never_reads_certificates_and_https_does_so_once() -> None:
+    tls_context.cache_clear()
+    config = GameConfiguration()
+    LLMClient(config=config, base_url="http://127.0.0.1:9/v1")
+    assert tls_context.cache_info().misses == 0
+    for host in ("api.openai.com", "openrouter.ai"):
+        LLMClient(config=config, base_url=f"https://{host}/v1")
+    assert (tls_context.cache_info().misses, tls_context.cache_info().hits) == (1, 1)
+
+
+def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with ModelServer(["ok"]) as server:
+        assert ask(client_of(server)) == "ok"
+
+
+# --- traces
+
+
+@pytest.fixture(scope="module")
+def langfuse() -> Iterator[tuple[Any, Any]]:
+    from langfuse import Langfuse
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter = InMemorySpanExporter()
+    client = Langfuse(
+        public_key="pk-test-llm-client",
+        secret_key="sk-test",
+        base_url="http://127.0.0.1:9",
+        span_exporter=exporter,
+    )
+    yield client, exporter
+    client.shutdown()
+
+
+def spans(langfuse: tuple[Any, Any]) -> list[Any]:
+    client, exporter = langfuse
+    client.flush()
+    finished = list(exporter.get_finished_spans())
+    exporter.clear()
+    return finished
+
+
+def test_a_call_is_one_generation_with_usage_and_cost(langfuse: tuple[Any, Any]) -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 2, "cost": 0.5}
+    usage["prompt_tokens_details"] = {"cached_tokens": 4}  # type: ignore[assignment]  # a nested one
+    with ModelServer([error_reply(500), content_reply("ok", usage=usage)]) as server:
+        config = GameConfiguration(**IMPATIENT)
+        client = LLMClient(config=config, base_url=server.base_url, langfuse_client=langfuse[0])
+        ask(client, name="Agent", temperature=0.5)
+    (span,) = spans(langfuse)
+    attributes = span.attributes
+    assert span.name == "Agent"
+    assert attributes["langfuse.observation.type"] == "generation"
+    assert attributes["langfuse.observation.model.name"] == "some-model"
+    assert attributes["langfuse.observation.output"] == "ok"
+    assert '"input": 5' in attributes["langfuse.observation.usage_details"]
+    assert '"cache_read_input_tokens": 4' in attributes["langfuse.observation.usage_details"]
+    assert attributes["langfuse.observation.cost_details"] == '{"total": 0.5}'
+    assert '"temperature": 0.5' in attributes["langfuse.observation.model.parameters"]
+
+
+def test_a_failed_call_is_one_generation_and_one_request(langfuse: tuple[Any, Any]) -> None:
+    with ModelServer([error_reply(400, "too long")]) as server:
+        config = GameConfiguration(**IMPATIENT)
+        client = LLMClient(config=config, base_url=server.base_url, langfuse_client=langfuse[0])
+        with pytest.raises(LLMStatusError):
+            ask(client)
+    (span,) = spans(langfuse)
+    assert span.attributes["langfuse.observation.level"] == "ERROR"
+    assert "too long" in span.attributes["langfuse.observation.status_message"]
+    assert len(server.requests) == 1
