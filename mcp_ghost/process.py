@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final, cast
@@ -24,6 +25,7 @@ POLITE_GRACE: Final = 2.0
 """Seconds for the exit that a closed stdin asks for."""
 _TERM_GRACE: Final = 1.0
 _CLOSE_WAIT: Final = 1.0
+_KILL_WAIT: Final = 0.1
 _LAST_OUTPUT_WAIT: Final = 0.03
 """Seconds for output that was still in the pipe when the process ended."""
 _STDERR_TAIL_BYTES: Final = 4096
@@ -117,12 +119,14 @@ class ServerProcess:
                 self._signal(signal.SIGTERM)
                 await self.exits_within(_TERM_GRACE)
         finally:
-            self._signal(signal.SIGKILL)  # the server, and whatever it started
+            leftovers = self._signal(signal.SIGKILL)  # the server, and whatever it started
             reaper.release(self.pid)
             if self._stdin.get_write_buffer_size():
                 self._stdin.abort()  # else it would wait for a reader that may never come
             self._transport.close()
             await self._closed()
+            if leftovers:
+                await self._group_is_empty()
 
     async def _closed(self) -> None:
         try:
@@ -134,10 +138,21 @@ class ServerProcess:
             self._last_words = self.stderr_tail()
             self._stderr.close()
 
-    def _signal(self, number: signal.Signals) -> None:
+    async def _group_is_empty(self) -> None:
+        # Death by SIGKILL takes the kernel a moment. Children that nobody reaps count as members
+        # for ever, so this wait is short.
+        deadline = time.monotonic() + _KILL_WAIT
+        while self._signal(0) and time.monotonic() < deadline:  # noqa: ASYNC110 - no event for it
+            await asyncio.sleep(0.001)
+
+    def _signal(self, number: int) -> bool:
+        """Send ``number`` to the group; whether it had members."""
         # The group's id stays taken while any member lives, so this cannot hit a stranger.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
+        try:
             os.killpg(self.pid, number)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
 
 
 class _Pipes(asyncio.SubprocessProtocol):

@@ -8,6 +8,8 @@ the same event loop, and a forgotten ``close`` is made up for when the loop ends
 from __future__ import annotations
 
 import asyncio
+import importlib
+import sys
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from mcp_ghost.diagnosis import died_error, startup_error
@@ -145,8 +147,10 @@ class ServerSession:
     async def _serve(
         self, process: ServerProcess, ready: asyncio.Future[None], seconds: float
     ) -> None:
-        # The SDK takes half a second to import: only once a server is really wanted, and while
-        # that server is starting, too.
+        if "mcp_ghost.wire" not in sys.modules:
+            # The SDK takes half a second to import: only once a server is really wanted, while
+            # that server is starting, and without holding up the event loop.
+            await asyncio.to_thread(importlib.import_module, "mcp_ghost.wire")
         from mcp import ClientSession
         from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
         from mcp.types import Implementation
