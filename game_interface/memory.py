@@ -183,7 +183,11 @@ class Memory:
         return bool(self.attributes(number) >> (8 * self.image.attribute_bytes - 1 - attribute) & 1)
 
     def property_data(self, number: int, prop: int) -> bytes:
-        """The object's own data of a property, or b"" when it has none (12.4)."""
+        """The object's own data of a property, or b"" when it has none."""
+        return self.area(*self.property_span(number, prop))
+
+    def property_span(self, number: int, prop: int) -> tuple[int, int]:
+        """Start and end of the object's own data of a property; empty when it has none (12.4)."""
         address = self.image.property_list(number)
         address += 1 + 2 * self._dynamic[address]
         while size_byte := self._dynamic[address]:
@@ -195,6 +199,6 @@ class Memory:
             else:
                 current, length, address = size_byte & 63, 2 if size_byte & 0x40 else 1, address + 1
             if current <= prop:
-                return self._dynamic[address : address + length] if current == prop else b""
+                return (address, address + length) if current == prop else (0, 0)
             address += length
-        return b""
+        return 0, 0

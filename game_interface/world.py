@@ -20,9 +20,11 @@ def world_hash(memory: "Memory", profile: "Profile | None", room: int, score: in
     values: list[object] = [room, score]
     values += [memory.area(*area) for area in (profile.world.memory if profile else ())]
     values += [memory.global_value(index) for index in (profile.world.globals if profile else ())]
+    player = profile.player if profile else None
     for number in range(1, memory.image.object_count + 1):
         if number not in ignored:
-            values += (memory.parent(number), memory.attributes(number) & mask)
+            own_mask = 0 if number == player else mask  # what a parser notes on the player
+            values += (memory.parent(number), memory.attributes(number) & own_mask)
     return sha256(repr(values).encode()).hexdigest()[:16]
 
 

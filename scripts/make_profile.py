@@ -9,9 +9,9 @@ story must use the standard library 6/11 or 6/12 and keep the player in `selfobj
 change with every build, so make the profile again after each.
 
 What counts as a change of the world, for telling progress from dithering, is everything but time:
-the object tree, the attributes except `visited`, `moved` and `workflag`, and all properties. Name
-globals that hold the state of a puzzle with --state-global, and creatures that wander about by
-themselves with --wanderer.
+the object tree, the attributes except `visited`, `moved` and `workflag`, and all properties except
+`time_left` and the library's own notes. Name globals that hold the state of a puzzle with
+--state-global, and creatures that wander about by themselves with --wanderer.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from xml.etree import ElementTree as ET
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # run from a checkout
 
 from game_interface.errors import StoryFormatError
-from game_interface.memory import StoryImage
+from game_interface.memory import Memory, StoryImage
 from game_interface.profile import (
     PROFILE_SUFFIX,
     Attributes,
@@ -35,6 +35,7 @@ from game_interface.profile import (
     WorldHash,
 )
 
+Area = tuple[int, int]
 DIRECTIONS = {
     "north": "n_to",
     "northeast": "ne_to",
@@ -50,7 +51,8 @@ DIRECTIONS = {
     "out": "out_to",
 }
 BOOKKEEPING = ("visited", "moved", "workflag")
-PROPERTY_SECTIONS = ("common properties", "individual properties")
+CLOCK = "time_left"
+LIBRARY_NOTES = ("ext_number_1",)
 
 
 class DebugInfo:
@@ -85,6 +87,10 @@ class DebugInfo:
                     section.findtext("end-address", "")
                 )
         raise StoryFormatError(f"{self._path} has no section {name!r}")
+
+    def has_property(self, name: str) -> bool:
+        """Whether the story's library has a property of this name."""
+        return any(entry.findtext("identifier") == name for entry in self._root.iter("property"))
 
     def _entry(self, kind: str, name: str) -> ET.Element:
         for entry in self._root.iter(kind):
@@ -130,7 +136,7 @@ def make_profile(
             ignored_objects=tuple(debug.number("object", name) for name in wanderers),
             ignored_attributes=tuple(debug.number("attribute", name) for name in BOOKKEEPING),
             globals=tuple(debug.global_index(name) for name in state_globals),
-            memory=tuple(_property_areas(debug)),
+            memory=tuple(_property_areas(image, debug)),
         ),
     )
 
@@ -145,9 +151,38 @@ def _attributes(debug: DebugInfo) -> Attributes:
     )
 
 
-def _property_areas(debug: DebugInfo) -> Iterator[tuple[int, int]]:
-    for name in PROPERTY_SECTIONS:
-        yield debug.section(name)
+def _property_areas(image: StoryImage, debug: DebugInfo) -> Iterator[Area]:
+    """Where the properties are that tell the state of the world: all, with holes in between."""
+    holes = sorted((*_clocks(image, debug), *_library_notes(image, debug)))
+    for section in ("common properties", "individual properties"):
+        start, end = debug.section(section)
+        for hole_start, hole_end in holes:
+            if start <= hole_start < end:
+                yield start, hole_start
+                start = hole_end
+        yield start, end
+
+
+def _clocks(image: StoryImage, debug: DebugInfo) -> Iterator[Area]:
+    memory = Memory(image, image.data[: image.dynamic_size])
+    prop = debug.number("property", CLOCK)
+    spans = (memory.property_span(n, prop) for n in range(1, image.object_count + 1))
+    return (span for span in spans if span[1])
+
+
+def _library_notes(image: StoryImage, debug: DebugInfo) -> Iterator[Area]:
+    """Individual properties: tables of number, size and data, each ended by number 0."""
+    notes = {debug.number("property", name) for name in LIBRARY_NOTES if debug.has_property(name)}
+    address, end = debug.section("individual properties")
+    while address < end:
+        prop = image.word(address) & 0x7FFF
+        if not prop:
+            address += 2
+            continue
+        data = address + 3
+        address = data + image.data[address + 2]
+        if prop in notes:
+            yield data, address
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
