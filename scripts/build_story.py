@@ -1,22 +1,29 @@
-"""Build the bundled story from its source; the same source gives the same bytes.
+"""Build the bundled story and its profile; the same source gives the same bytes.
 
-    python scripts/build_story.py                      # write stories/weatherworks.z5
-    python scripts/build_story.py --check              # exit 1 when the committed file differs
+    python scripts/build_story.py                      # write the .z5 and .profile.json in stories/
+    python scripts/build_story.py --check              # exit 1 when the committed files differ
     python scripts/build_story.py --debug-info PATH    # also write the compiler's debug information
 
 Debian's compiler and library are the reference: `apt install inform6-compiler inform6-library`.
 """
 
 import argparse
+import contextlib
+import io
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # run from a checkout
+
+from scripts import make_profile
+
 STORIES = Path(__file__).resolve().parent.parent / "stories"
 SOURCE = STORIES / "weatherworks.inf"
 STORY = STORIES / "weatherworks.z5"
+PROFILE = STORIES / "weatherworks.profile.json"
 LIBRARY = Path("/usr/share/inform6/library")
 # The compiler writes its version into the story, and the library its own: others give other bytes.
 COMPILER_VERSION = "Inform 6.41"
@@ -47,8 +54,8 @@ def other_versions() -> str | None:
     return None
 
 
-def build(debug_info: Path | None = None) -> bytes:
-    """Compile the story and return its bytes; write the debug information where asked.
+def build(debug_info: Path | None = None) -> dict[Path, bytes]:
+    """Compile the story and return the files made; write the debug information where asked.
 
     Raises:
         BuildError: The tools are missing, or the compiler reported an error or a warning.
@@ -62,17 +69,33 @@ def build(debug_info: Path | None = None) -> bytes:
         report = (run.stdout + run.stderr).strip()
         if run.returncode or "Error" in report or "Warning" in report:
             raise BuildError(f"inform6 refused {SOURCE.name}:\n{report}")
+        compiled_debug_info = Path(folder) / "gameinfo.dbg"
         if debug_info:
-            shutil.copyfile(Path(folder) / "gameinfo.dbg", debug_info)
-        return output.read_bytes()
+            shutil.copyfile(compiled_debug_info, debug_info)
+        return {STORY: output.read_bytes(), PROFILE: profile_of(output, compiled_debug_info)}
 
 
-def check(image: bytes) -> str | None:
-    """Say how the committed story differs from the built one, or None when it does not."""
-    if STORY.is_file() and STORY.read_bytes() == image:
-        return None
-    hint = other_versions() or "run scripts/build_story.py and commit the result"
-    return f"{STORY.name} is not what {SOURCE.name} compiles to; {hint}"
+def profile_of(story: Path, debug_info: Path) -> bytes:
+    """Make the profile that goes with a compiled story.
+
+    Raises:
+        BuildError: The debug information lacks something that a profile needs.
+    """
+    profile = story.with_suffix(".profile.json")
+    with contextlib.redirect_stdout(io.StringIO()):
+        code = make_profile.main([str(story), str(debug_info), "--output", str(profile)])
+    if code:
+        raise BuildError("no profile could be made")
+    return profile.read_bytes()
+
+
+def check(built: dict[Path, bytes]) -> str | None:
+    """Say which committed file differs from the built one, or None when none does."""
+    for path, content in built.items():
+        if not path.is_file() or path.read_bytes() != content:
+            hint = other_versions() or "run scripts/build_story.py and commit the result"
+            return f"{path.name} is not what {SOURCE.name} gives; {hint}"
+    return None
 
 
 def main() -> int:
@@ -86,17 +109,18 @@ def main() -> int:
     )
     options = parser.parse_args()
     try:
-        image = build(options.debug_info)
+        built = build(options.debug_info)
     except BuildError as error:
         print(f"build_story: {error}", file=sys.stderr)
         return 2
     if options.check:
-        if problem := check(image):
+        if problem := check(built):
             print(f"build_story: {problem}", file=sys.stderr)
             return 1
         return 0
-    STORY.write_bytes(image)
-    print(f"{STORY.name}: {len(image):,} bytes")
+    for path, content in built.items():
+        path.write_bytes(content)
+        print(f"{path.name}: {len(content):,} bytes")
     return 0
 
 
