@@ -56,7 +56,8 @@ def format_tool_response(value: object) -> str:
         texts = [_text_of(item) for item in value]
         if texts and None not in texts:
             return "\n".join(text for text in texts if text is not None)
-    return _dumps(value)
+    plain = jsonable(value)
+    return plain if isinstance(plain, str) else _dumps(plain)
 
 
 def cap(text: str, limit: int = DEFAULT_LIMIT) -> str:
@@ -89,7 +90,7 @@ def jsonable(value: object, depth: int = 0) -> JSON:
 
 
 def _error(blocks: list[object], structured: object, limit: int) -> ToolCallResult:
-    message = format_tool_response([_block(block) for block in blocks]).strip()
+    message = "\n".join(block["text"] for block in blocks if _is_text(block)).strip()
     # Text blocks are the message itself: repeating them as content would cost tokens twice.
     only_text = all(_is_text(block) for block in blocks) and not structured
     content = None if only_text else _bounded(structured or _render(blocks), limit)
