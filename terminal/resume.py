@@ -1,0 +1,48 @@
+"""Which episode ``--resume`` means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from session.event_log import EVENTS_FILE
+from session.game_configuration import ConfigurationError
+
+
+class EpisodePlace(NamedTuple):
+    """The name of an episode, and the folder that all episodes of its kind are below."""
+
+    name: str
+    workdir: str
+
+
+def find_episode(wanted: str, workdir: str) -> EpisodePlace:
+    """The episode with that name, in that folder, or the ``latest`` one.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    episodes = Path(workdir) / "episodes"
+    if "/" not in wanted and _is_episode(episodes / wanted):
+        return EpisodePlace(wanted, workdir)
+    if wanted == "latest":
+        return EpisodePlace(_latest(episodes), workdir)
+    folder = Path(wanted).resolve()
+    if not _is_episode(folder) or folder.parent.name != "episodes":
+        raise ConfigurationError(
+            f"There is no episode '{wanted}', neither in {episodes} nor as a folder: "
+            "give an episode's name, the path of its folder, or 'latest'."
+        )
+    return EpisodePlace(folder.name, str(folder.parent.parent))
+
+
+def _is_episode(folder: Path) -> bool:
+    return (folder / EVENTS_FILE).is_file()
+
+
+def _latest(episodes: Path) -> str:
+    logs = episodes.glob(f"*/{EVENTS_FILE}")
+    newest = max(logs, key=lambda log: log.stat().st_mtime, default=None)
+    if newest is None:
+        raise ConfigurationError(f"There is no episode in {episodes} yet: start one.")
+    return newest.parent.name

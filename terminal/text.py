@@ -1,0 +1,66 @@
+"""Text for people: foreign text made harmless, numbers made short."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_CURSOR_AND_COLOURS = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
+_TITLES_AND_DATA = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
+_OTHER_ESCAPES = r"\x1b[ -/]*[0-~]?"
+_ESCAPE_SEQUENCE = re.compile(f"{_CURSOR_AND_COLOURS}|{_TITLES_AND_DATA}|{_OTHER_ESCAPES}")
+_LINE_ENDS = re.compile("\r\n?|\v|\f|\x85|\u2028|\u2029")
+_EMPTY_LINES = re.compile(r"\n\s*\n")
+_HARMFUL = frozenset({"Cc", "Cf", "Cs"})
+"""Control, format (such as reversed writing) and surrogate characters."""
+
+
+def plain(text: object) -> str:
+    """``text`` without anything that a terminal would obey; lines stay, with one empty between."""
+    without_sequences = _ESCAPE_SEQUENCE.sub("", str(text))
+    lines = _LINE_ENDS.sub("\n", without_sequences).expandtabs(4)
+    kept = "".join(
+        char for char in lines if char == "\n" or unicodedata.category(char) not in _HARMFUL
+    )
+    return _EMPTY_LINES.sub("\n\n", kept).strip("\n")
+
+
+def one_line(text: object, limit: int = 400) -> str:
+    """``text`` harmless, on one line, with at most ``limit`` characters."""
+    line = " ".join(plain(text).split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def address(url: str) -> str:
+    """``url`` without a user, password or query, any of which may hold a key."""
+    scheme, mark, rest = url.partition("://")
+    host, slash, path = re.split(r"[?#]", rest)[0].partition("/")
+    return one_line(f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}")
+
+
+def counted(number: int, noun: str) -> str:
+    """Such as ``1 turn`` or ``1,200 turns``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Such as ``4 ms``, ``1.2 s``, ``3 min 5 s`` or ``2 h 4 min``."""
+    if seconds < 0.1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def tokens(prompt: int, cached: int, completion: int) -> str:
+    """Such as ``1,203 tokens in (1,024 cached), 48 out``."""
+    from_cache = f" ({cached:,} cached)" if cached else ""
+    return f"{counted(prompt, 'token')} in{from_cache}, {completion:,} out"
+
+
+def dollars(cost: float) -> str:
+    """Such as ``$0.0004`` or ``$1.25``."""
+    return f"${cost:.2f}" if cost >= 1 else f"${cost:.2g}" if cost >= 0.0001 else "<$0.0001"
