@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from game_interface.command_guard import validate_command
+from game_interface.errors import InvalidCommandError
 from managers.tool_events import ToolEvents
 from managers.tool_session import ToolSession
 from mcp_ghost.errors import LLMError
@@ -278,8 +279,12 @@ class _Deliberation:
             ValueError: It is no AgentResponse, or its action is no valid command.
         """
         answer = _parse(response.content or "")
+        try:
+            action = validate_command(_tidy(answer.action))
+        except InvalidCommandError as error:
+            raise ValueError(f"action: {error}") from error
         return Decision(
-            action=validate_command(_tidy(answer.action)),
+            action=action,
             reasoning=answer.thinking,
             new_objective=answer.new_objective or None,
             proposed=answer.action,
