@@ -1,12 +1,72 @@
-"""Langfuse traces: one for each turn, in one session for the episode."""
+"""Langfuse traces: one for each turn, in one session for the episode.
+
+Tracing never stops a game and never slows it: spans are sent by a thread of their own, and the end
+of an episode waits for that thread only briefly, whatever the host does.
+"""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+import atexit
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pydantic import AliasChoices, Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from mcp_ghost.redact import redact
+from session.events import log_event
+from session.version import version
 
 if TYPE_CHECKING:
-    import logging
+    from langfuse import Langfuse
+    from opentelemetry.sdk.trace import TracerProvider
+
+UNREACHABLE = "Langfuse is unreachable: traces of this episode are not sent"
+_PATIENCE = 2.0
+"""Seconds that the end of an episode waits for the last traces to be sent."""
+_PATIENCE_AFTER_FAILURE = 0.3
+"""The same, where sending has failed before."""
+
+
+class LangfuseSettings(BaseSettings):
+    """Langfuse's own variables, from the environment or .env."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="LANGFUSE_",
+        env_file=".env",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
+    )
+
+    public_key: str = ""
+    secret_key: SecretStr = SecretStr("")
+    base_url: str = Field(
+        default="https://cloud.langfuse.com",
+        validation_alias=AliasChoices("LANGFUSE_BASE_URL", "LANGFUSE_HOST"),
+    )
+    tracing_enabled: bool = True
+    tracing_environment: str | None = None
+    sample_rate: float = Field(default=1.0, ge=0.0, le=1.0)
+    """Share of the traces that are sent."""
+
+    @property
+    def missing_keys(self) -> list[str]:
+        """The variables without which nothing is traced."""
+        keys = {"LANGFUSE_PUBLIC_KEY": self.public_key, "LANGFUSE_SECRET_KEY": self.secret_key}
+        return [name for name, key in keys.items() if not key]
+
+
+class TurnSpan(Protocol):
+    """The trace of a turn, while the turn is played."""
+
+    def update(self, **fields: Any) -> object:  # noqa: ANN401  whatever Langfuse takes
+        """Set ``input``, ``output``, ``metadata`` and the like."""
 
 
 class _NoSpan:
@@ -15,14 +75,140 @@ class _NoSpan:
 
 
 class Tracing:
-    """Traces of one episode; nothing without keys."""
+    """The traces of one episode; without keys nothing is imported, sent or said."""
 
     def __init__(self, episode_id: str, logger: logging.Logger) -> None:
-        self.client: Any = None
+        self.client: Langfuse | None = None
+        """Langfuse's client: what it starts during a turn becomes part of the turn's trace."""
+        self._episode_id = episode_id
+        self._logger = logger
+        self._turn = 0
+        self._version = version()
+        self._provider: TracerProvider | None = None
+        self._failures = _FailureWatch(self._report_failure)
+        try:
+            self._open(LangfuseSettings())
+        except Exception as error:  # noqa: BLE001  whatever Langfuse objects to, the game goes on
+            reason = redact(" ".join(str(error).split()))
+            self._log(logging.WARNING, f"Tracing is off: {reason}", "tracing_off", error=reason)
 
-    def turn(self, number: int) -> AbstractContextManager[Any]:
-        """The trace of a turn, with ``update``."""
-        return nullcontext(_NoSpan())
+    def _open(self, settings: LangfuseSettings) -> None:
+        missing = settings.missing_keys
+        if not settings.tracing_enabled or len(missing) > 1:
+            return
+        if missing:
+            self._log(logging.INFO, f"Tracing is off: {missing[0]} is not set", "tracing_off")
+            return
+        self.client, self._provider = _connect(settings)
+        where = redact(settings.base_url)
+        self._log(logging.INFO, f"Traces go to {where}", "tracing_on", base_url=where)
+
+    @contextmanager
+    def turn(self, number: int) -> Iterator[TurnSpan]:
+        """The trace ``turn-<number>``, around everything that is traced inside."""
+        self._turn = number
+        if self.client is None:
+            yield _NoSpan()
+            return
+        from langfuse import propagate_attributes
+
+        self._failures.begin()
+        name = f"turn-{number}"
+        attributes = propagate_attributes(
+            session_id=self._episode_id,
+            trace_name=name,
+            tags=["zorkgpt"],
+            metadata={"turn": number},
+            version=self._version,
+        )
+        with attributes, self.client.start_as_current_observation(name=name) as span:
+            yield span
 
     def close(self) -> None:
-        """Send what is left, within a bound."""
+        """Send what is left, within a bound; more than once does no harm."""
+        provider, self._provider = self._provider, None
+        if provider is None:
+            return
+        # OpenTelemetry's own timeout for this has no effect, so it is done where it can be left.
+        flush = threading.Thread(target=provider.force_flush, name="sends-traces", daemon=True)
+        flush.start()
+        patience = _PATIENCE_AFTER_FAILURE if self._failures.seen else _PATIENCE
+        flush.join(patience)
+        if flush.is_alive():
+            self._failures.report(f"no answer within {patience:g} s")
+        self._failures.end()
+
+    def _report_failure(self, error: str) -> None:
+        error = redact(error)
+        self._log(logging.WARNING, f"{UNREACHABLE} ({error})", "tracing_failed", error=error)
+
+    def _log(self, level: int, message: str, event_type: str, **fields: object) -> None:
+        # Neither the constructor nor the thread that sends knows an event context.
+        stamp = {"episode_id": self._episode_id, "turn": self._turn}
+        log_event(self._logger, level, message, event_type, **stamp, **fields)
+
+
+class _FailureWatch(logging.Handler):
+    """Hears from OpenTelemetry's log that spans were lost, and reports it once."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        super().__init__(logging.ERROR)
+        self.seen = False
+        self._report = report
+        self._heard = threading.Lock()
+
+    def begin(self) -> None:
+        """Listen; again is no harm."""
+        logging.getLogger("opentelemetry.exporter").addHandler(self)
+
+    def end(self) -> None:
+        """Report nothing from now on: the episode's log is about to be closed."""
+        logging.getLogger("opentelemetry.exporter").removeHandler(self)
+        with self._heard:
+            self.seen = True
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.report(record.getMessage())
+
+    def report(self, error: str) -> None:
+        with self._heard:
+            if not self.seen:
+                self.seen = True
+                self._report(error)
+
+
+@cache  # Langfuse keeps one set of resources for a public key, however many clients there are
+def _connect(settings: LangfuseSettings) -> tuple[Langfuse, TracerProvider]:
+    """The client of this process, and what sends its spans; nothing is sent yet."""
+    for name in ("langfuse", "opentelemetry"):  # their warnings have no place on the terminal
+        logging.getLogger(name).propagate = False
+        logging.getLogger(name).addHandler(logging.NullHandler())
+
+    # Half a second of imports, only for those who want traces.
+    from langfuse import Langfuse
+    from opentelemetry.propagate import set_global_textmap
+    from opentelemetry.propagators.composite import CompositePropagator
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
+
+    # Langfuse would make its provider the global one: the MCP client would then trace into it, and
+    # it would be flushed at exit without a bound.
+    provider = TracerProvider(
+        sampler=TraceIdRatioBased(settings.sample_rate),
+        resource=Resource({"service.name": "zorkgpt"}),
+        shutdown_on_exit=False,
+    )
+    client = Langfuse(
+        public_key=settings.public_key,
+        secret_key=settings.secret_key.get_secret_value(),
+        base_url=settings.base_url,
+        environment=settings.tracing_environment,
+        tracer_provider=provider,
+    )
+    if client._resources is not None:  # noqa: SLF001  there is no public way to its exit handler
+        # It flushes without a bound, too; close() has done so by then.
+        atexit.unregister(client._resources.shutdown)  # noqa: SLF001
+    # The MCP client puts the ids of our spans into its requests to other people's servers.
+    set_global_textmap(CompositePropagator([]))
+    return client, provider
