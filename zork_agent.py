@@ -257,7 +257,7 @@ class _Deliberation:
 
     async def _complete(self, messages: list[Message], **options: Any) -> LLMResponse:  # noqa: ANN401  the client's own options
         role = self._agent.role
-        response = await run_in_daemon_thread(
+        response: LLMResponse = await run_in_daemon_thread(
             self._agent.client.chat.completions.create,
             model=self._agent.model,
             messages=messages,
