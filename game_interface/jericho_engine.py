@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 from jericho import FrotzEnv
 
 from game_interface.engine import EngineName, VmState
-from game_interface.errors import SnapshotError
+from game_interface.errors import InvalidCommandError, SnapshotError
 from game_interface.transcript import without_prompt
 
 if TYPE_CHECKING:
@@ -58,6 +58,10 @@ class JerichoEngine:
 
     def step(self, command: str) -> str:
         """Give the story a line and return its answer."""
+        if not command.isascii():
+            raise InvalidCommandError(
+                "the story cannot take this text: letters without accents only"
+            )
         text, *_ = self._env.step(command)
         if self._image.version == 3:
             text = text.partition("\n")[2]  # prompt and status line come before the answer

@@ -13,10 +13,10 @@ from game_interface.profile import STORIES, Profile, find_profile
 BUNDLED_STORY = "weatherworks"
 ZORK1_VARIABLE = "ZORK1_STORY"
 _ZORK1_FILE = "zork1-r119.z3"
-_ZORK1_RELEASES = {
-    ZORK1_SHA256: 119,
-    "158f1f63b1302591bbce30e1ec23b17909d2a66e39403ed14593a75280b1e7f9": 88,
-}
+_ZORK1_HASHES = (
+    ZORK1_SHA256,  # release 119
+    "158f1f63b1302591bbce30e1ec23b17909d2a66e39403ed14593a75280b1e7f9",  # release 88
+)
 
 Notice = Callable[[str], None]
 
@@ -72,7 +72,8 @@ def find_story(
     except (StoryNotFoundError, StoryFormatError, StoryDownloadError) as exc:
         if not fallback:
             raise
-        on_notice(f"Zork I is not available ({exc}); playing the bundled story instead.")
+        reason = " ".join(str(exc).split())
+        on_notice(f"Zork I is not available ({reason}); playing the bundled story instead")
         return _bundled()
 
 
@@ -116,7 +117,6 @@ def _zork1_path(source: Zork1Source, on_notice: Notice) -> Path:
     if cached:
         return cached
     target = folder / _ZORK1_FILE
-    on_notice(f"Downloading Zork I from {source.url}")
     try:
         download_story(source.url, target, expected_sha256=ZORK1_SHA256, seconds=source.seconds)
     except StoryDownloadError as exc:
@@ -124,6 +124,7 @@ def _zork1_path(source: Zork1Source, on_notice: Notice) -> Path:
             f"{exc}; put your own copy of Zork I (release 119 or 88) into {folder} "
             f"or name it in {ZORK1_VARIABLE}"
         ) from exc
+    on_notice(f"Zork I was downloaded from {source.url} to {target}")
     return target
 
 
@@ -143,7 +144,7 @@ def _accepted_files(folder: Path) -> Iterator[Path]:
 
 def _is_zork1(path: Path) -> bool:
     try:
-        return StoryImage(path.read_bytes()).sha256 in _ZORK1_RELEASES
+        return StoryImage(path.read_bytes()).sha256 in _ZORK1_HASHES
     except (OSError, StoryFormatError):
         return False
 
