@@ -3,22 +3,16 @@
 import asyncio
 import json
 import logging
-import subprocess
-import sys
-import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from langfuse import Langfuse
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from managers.mcp_manager import (
-    MCPConfig,
     MCPError,
     MCPManager,
     MCPServerConfig,
@@ -26,9 +20,9 @@ from managers.mcp_manager import (
     MCPToolCallError,
     ToolCallResult,
 )
-from mcp_ghost.errors import MCPConfigError, MCPServerDiedError
+from mcp_ghost.errors import MCPServerDiedError
 from session.game_configuration import GameConfiguration
-from tests.servers import eventually, faulty, is_running, seen, write_config
+from tests.servers import eventually, faulty, is_running, pids, seen, write_config
 
 ROOT = Path(__file__).parent.parent
 LOGGER = logging.getLogger("test.mcp")
@@ -56,10 +50,6 @@ def manager_for(
     return MCPManager(config=config, logger=LOGGER, langfuse_client=langfuse)
 
 
-def starts(tmp_path: Path) -> list[int]:
-    return [entry["pid"] for entry in seen(tmp_path / "log") if entry["event"] == "start"]
-
-
 async def turn(manager: MCPManager, tool: str = "demo.echo", **arguments: object) -> ToolCallResult:
     await manager.connect_session()
     try:
@@ -72,7 +62,7 @@ def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage().splitlines()[0] for record in caplog.records]
 
 
-# --- configuration ----------------------------------------------------------------------------
+# --- a turn -----------------------------------------------------------------------------------
 
 
 def test_the_shipped_configuration_names_the_bundled_server_and_it_works(
@@ -86,81 +76,13 @@ def test_the_shipped_configuration_names_the_bundled_server_and_it_works(
     assert result.content["thoughtHistoryLength"] == 1
 
 
-def test_a_missing_file_says_how_to_go_on(tmp_path: Path) -> None:
-    path = tmp_path / "none.json"
-    with pytest.raises(MCPError) as error:
-        MCPManager(config=GameConfiguration(mcp_config_file=str(path)), logger=LOGGER)
-    assert str(error.value) == (
-        f"MCP is enabled but config file not found: {path}\n"
-        "Please either:\n"
-        "  1. Create mcp_config.json in project root, or\n"
-        "  2. Set mcp.enabled = false in pyproject.toml"
-    )
-
-
-@given(st.text(st.characters(codec="utf-8")))
-def test_a_file_of_any_text_is_a_configuration_error(
-    tmp_path_factory: pytest.TempPathFactory, text: str
-) -> None:
-    path = tmp_path_factory.getbasetemp() / "any.json"
-    path.write_text(text, encoding="utf-8", newline="")
-    with pytest.raises(MCPError, match=r"any\.json"):
-        MCPManager(config=GameConfiguration(mcp_config_file=str(path)), logger=LOGGER)
-
-
-def test_only_the_first_enabled_server_is_used_and_the_others_are_named(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    servers = {
-        "off": MCPServerConfig(command="a", disabled=True),
-        "first": MCPServerConfig(command="b"),
-        "second": MCPServerConfig(command="c"),
-    }
-    path = write_config(tmp_path / "mcp.json", **servers)
-    manager = MCPManager(config=GameConfiguration(mcp_config_file=str(path)), logger=LOGGER)
-    assert (manager.server_name, manager.server_config) == ("first", servers["first"])
-    assert warnings_in(caplog) == ["Only the first MCP server is used: 'first', not off, second"]
-    assert MCPConfig.from_file(str(path)).get_server_config() == ("first", servers["first"])
-
-
-def test_a_configuration_without_a_usable_server_is_an_error() -> None:
-    with pytest.raises(ValueError, match="No MCP servers configured") as error:
-        MCPConfig(mcpServers={}).get_server_config()
-    assert isinstance(error.value, MCPConfigError)
-    off = MCPServerConfig(command="a", disabled=True)
-    with pytest.raises(MCPError, match="disabled: x"):
-        MCPConfig(mcpServers={"x": off}).get_server_config()
-
-
-def test_a_missing_mcp_package_is_named(tmp_path: Path) -> None:
-    path = write_config(tmp_path / "mcp.json", demo=faulty())
-    code = f"""
-        import sys
-        sys.modules["mcp"] = None  # what an import of a missing package finds
-        from managers.mcp_manager import MCPManager
-        from session.game_configuration import GameConfiguration
-        MCPManager(GameConfiguration(mcp_config_file={str(path)!r}))
-    """
-    finished = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert "the package 'mcp' is not installed. Run: uv sync" in finished.stderr
-
-
-# --- a turn -----------------------------------------------------------------------------------
-
-
 def test_every_turn_has_a_server_of_its_own_that_ends_with_it(tmp_path: Path) -> None:
     manager = manager_for(tmp_path)
     for number in range(3):
         assert asyncio.run(turn(manager, text=str(number))).content == str(number)
-        pids = starts(tmp_path)
-        assert len(pids) == number + 1
-        assert not is_running(pids[-1])
+        started = pids(tmp_path / "log")
+        assert len(started) == number + 1
+        assert not is_running(started[-1])
     events = [e.get("method", e["event"]) for e in seen(tmp_path / "log")]
     once = ["start", "initialize", "notifications/initialized", "tools/list", "tools/call"]
     assert events == [*once, "end of input"] * 3
@@ -193,7 +115,7 @@ def test_the_first_schemas_are_waited_for_and_later_ones_are_there_at_once(tmp_p
     async def beside_the_model() -> tuple[int, int]:
         connecting = asyncio.create_task(manager.connect_session())
         schemas = await manager.get_tool_schemas()
-        known_at = len(starts(tmp_path))
+        known_at = len(pids(tmp_path / "log"))
         assert (await manager.call_tool("demo.echo", {"text": "x"})).content == "x"
         await connecting
         await manager.disconnect_session()
@@ -259,7 +181,7 @@ def test_the_first_connection_fails_at_once(
         await manager.disconnect_session()
 
     asyncio.run(beside_the_model())
-    assert len(starts(tmp_path)) == 1
+    assert len(pids(tmp_path / "log")) == 1
     assert not manager.is_disabled
     assert warnings_in(caplog) == []
 
@@ -270,7 +192,7 @@ def test_a_later_failure_is_retried_once_and_a_success_is_forgotten(
     manager = manager_for(tmp_path, failing_starts="2,4")
     for number in range(3):
         assert asyncio.run(turn(manager, text=str(number))).content == str(number)
-    assert len(starts(tmp_path)) == 5
+    assert len(pids(tmp_path / "log")) == 5
     assert not manager.is_disabled
     first_line = "Failed to start MCP server 'demo': it exited with status 1 before it was ready"
     assert (
@@ -311,7 +233,7 @@ def test_a_failed_retry_turns_mcp_off_for_good(
         return await manager.get_tool_schemas()
 
     assert asyncio.run(afterwards()) == []
-    assert len(starts(tmp_path)) == 3
+    assert len(pids(tmp_path / "log")) == 3
 
 
 # --- cancelling and forgetting ----------------------------------------------------------------
@@ -322,14 +244,14 @@ def test_disconnecting_while_connecting_ends_the_server(tmp_path: Path) -> None:
 
     async def interrupted() -> None:
         connecting = asyncio.create_task(manager.connect_session())
-        await asyncio.to_thread(eventually, lambda: bool(starts(tmp_path)))
+        await asyncio.to_thread(eventually, lambda: bool(pids(tmp_path / "log")))
         await manager.disconnect_session()
         with pytest.raises(MCPServerStartupError, match="closed while it was being opened"):
             await connecting
         await manager.disconnect_session()
 
     asyncio.run(interrupted())
-    assert not is_running(starts(tmp_path)[0])
+    assert not is_running(pids(tmp_path / "log")[0])
 
 
 def test_a_cancelled_connect_ends_the_server(tmp_path: Path) -> None:
@@ -340,13 +262,13 @@ def test_a_cancelled_connect_ends_the_server(tmp_path: Path) -> None:
             await asyncio.wait_for(manager.connect_session(), 2)
 
     asyncio.run(cancelled())
-    assert not is_running(starts(tmp_path)[0])
+    assert not is_running(pids(tmp_path / "log")[0])
 
 
 def test_a_turn_that_forgot_to_disconnect_does_not_disturb_the_next(tmp_path: Path) -> None:
     manager = manager_for(tmp_path)
     asyncio.run(manager.connect_session())
-    assert not is_running(starts(tmp_path)[0])
+    assert not is_running(pids(tmp_path / "log")[0])
     asyncio.run(manager.disconnect_session())
     assert asyncio.run(turn(manager, text="next")).content == "next"
 
@@ -360,7 +282,7 @@ def test_connecting_twice_in_a_turn_is_one_connection(tmp_path: Path) -> None:
         await manager.disconnect_session()
 
     asyncio.run(twice())
-    assert len(starts(tmp_path)) == 1
+    assert len(pids(tmp_path / "log")) == 1
 
 
 def test_the_bundled_server_costs_a_turn_little(monkeypatch: pytest.MonkeyPatch) -> None:

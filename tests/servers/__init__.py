@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from mcp_ghost.config import ServerConfig
+from mcp_ghost.results import ToolCallResult
+from mcp_ghost.session import ServerSession
 
 FAULTY = Path(__file__).parent / "faulty.py"
 
@@ -27,6 +29,17 @@ def write_config(path: Path, **servers: ServerConfig) -> Path:
 def seen(log: Path) -> list[dict[str, Any]]:
     """What servers started with SERVER_LOG=log noted: starts, requests, end of input."""
     return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def pids(log: Path) -> list[int]:
+    """The processes of the servers that were started, in order."""
+    return [entry["pid"] for entry in seen(log) if entry["event"] == "start"]
+
+
+async def call_in(config: ServerConfig, tool: str, **arguments: object) -> ToolCallResult:
+    """A whole session for one call."""
+    async with ServerSession("s", config) as session:
+        return await session.call(tool, arguments)
 
 
 def is_running(pid: int) -> bool:

@@ -1,0 +1,277 @@
+"""Ends of sessions and of the whole program: no process, descriptor or thread is left."""
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from mcp_ghost.errors import (
+    MCPServerDiedError,
+)
+from mcp_ghost.session import ServerSession
+from tests.servers import call_in, eventually, faulty, is_running, pids, seen
+
+ROOT = Path(__file__).parent.parent
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+async def open_then(
+    log: Path, mode: str, act: Callable[[ServerSession], Awaitable[object]]
+) -> float:
+    session = ServerSession("s", faulty(mode, SERVER_LOG=str(log)))
+    await session.open()
+    started = time.perf_counter()
+    await act(session)
+    return time.perf_counter() - started
+
+
+@pytest.mark.slow
+def test_servers_that_ignore_their_end_are_killed_in_bounded_time(tmp_path: Path) -> None:
+    logs = {mode: tmp_path / mode for mode in ("ok", "deaf", "stubborn")}
+
+    async def close_all() -> list[float]:
+        return await asyncio.gather(
+            *(open_then(log, mode, ServerSession.close) for mode, log in logs.items())
+        )
+
+    polite, deaf, stubborn = asyncio.run(close_all())
+    assert polite < 1 < deaf < 3 < stubborn < 5
+    assert not any(is_running(pids(log)[0]) for log in logs.values())
+
+
+def test_children_of_the_server_are_gone_after_close() -> None:
+    child = int(asyncio.run(call_in(faulty(), "spawn")).content)
+    assert not is_running(child)
+
+
+def test_children_of_a_server_that_died_are_gone_too_and_do_not_hide_its_death(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "pid"
+
+    async def dying() -> None:
+        async with ServerSession("s", faulty()) as session:
+            started = time.perf_counter()
+            with pytest.raises(MCPServerDiedError, match="status 7"):
+                await session.call("spawn", {"then": "die", "file": str(file)})
+            assert time.perf_counter() - started < 1
+            assert is_running(int(file.read_text()))  # it holds the server's pipes
+
+    asyncio.run(dying())
+    assert not is_running(int(file.read_text()))
+
+
+def test_open_and_close_may_come_from_different_tasks(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+
+    async def across_tasks() -> None:
+        sessions = [ServerSession(str(i), faulty(SERVER_LOG=str(log))) for i in range(3)]
+        await asyncio.gather(*(asyncio.wait_for(s.open(), 10) for s in sessions))
+        for session in sessions:  # first in, first out
+            await asyncio.create_task(session.close())
+        task = asyncio.current_task()
+        assert task is not None
+        assert task.cancelling() == 0
+
+    asyncio.run(across_tasks())
+    assert len(pids(log)) == 3
+    assert not any(is_running(pid) for pid in pids(log))
+
+
+def test_a_cancelled_open_leaves_nothing(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+
+    async def cancelled() -> None:
+        opening = asyncio.create_task(
+            ServerSession("s", faulty("mute", SERVER_LOG=str(log))).open()
+        )
+        await asyncio.to_thread(eventually, lambda: bool(seen(log)))
+        opening.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await opening
+        assert not is_running(pids(log)[0])
+
+    asyncio.run(cancelled())
+
+
+def test_a_forgotten_close_is_made_up_for_when_the_loop_ends(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+
+    async def forgetful() -> None:
+        await ServerSession("s", faulty(SERVER_LOG=str(log))).open()
+
+    started = time.perf_counter()
+    asyncio.run(forgetful())
+    assert time.perf_counter() - started < 2
+    assert not is_running(pids(log)[0])
+
+
+def test_forty_loops_leave_no_descriptor_thread_or_process(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    config = faulty(SERVER_LOG=str(log))
+    asyncio.run(call_in(config, "echo", text="warm"))
+    descriptors, threads = open_descriptors(), threading.active_count()
+    for turn in range(40):
+        assert asyncio.run(call_in(config, "echo", text=str(turn))).content == str(turn)
+    assert open_descriptors() == descriptors
+    assert eventually(lambda: threading.active_count() <= threads)
+    assert len(set(pids(log))) == 41
+    assert not any(is_running(pid) for pid in pids(log))
+
+
+def test_a_session_works_in_a_thread_that_is_not_the_main_one() -> None:
+    results: list[object] = []
+    thread = threading.Thread(
+        target=lambda: results.append(asyncio.run(call_in(faulty(), "echo", text="x")).content)
+    )
+    thread.start()
+    thread.join(20)
+    assert results == ["x"]
+
+
+# --- ends of the whole program ----------------------------------------------------------------
+
+PROGRAM = """
+    import asyncio, os, sys
+    from tests.servers import faulty
+    from mcp_ghost.session import ServerSession
+
+    async def main():
+        session = ServerSession("s", faulty(sys.argv[1]))
+        await session.open()
+        child = (await session.call("spawn", {})).content
+        print(child, session._process.pid, flush=True)
+        await asyncio.sleep(60)
+
+    asyncio.run(main())
+"""
+
+
+def start_program(mode: str, source: str = PROGRAM) -> tuple[subprocess.Popen[str], list[int]]:
+    program = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(source), mode],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,
+    )
+    assert program.stdout is not None
+    return program, [int(pid) for pid in program.stdout.readline().split()]
+
+
+def helpers_of(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [
+        int(child)
+        for child in children
+        if "reaper.py" in Path(f"/proc/{child}/cmdline").read_text()
+    ]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("mode", ["ok", "stubborn"])
+def test_nothing_outlives_a_program_that_is_ended_by_a_signal(
+    number: signal.Signals, mode: str
+) -> None:
+    program, servers = start_program(mode)
+    with program:
+        assert len(servers) == 2
+        assert all(is_running(pid) for pid in servers)
+        helpers = helpers_of(program.pid)
+        assert len(helpers) == 1
+        program.send_signal(number)
+        assert program.wait(15) != 0
+        assert eventually(lambda: not any(is_running(pid) for pid in servers + helpers))
+
+
+def test_a_helper_that_was_killed_is_replaced_and_knows_the_servers() -> None:
+    source = """
+        import asyncio, os, signal, sys
+        from pathlib import Path
+        from tests.servers import eventually, faulty, is_running
+        from mcp_ghost.session import ServerSession
+        from tests.test_mcp_ghost_endings import helpers_of
+
+        async def main():
+            first = ServerSession("s", faulty())
+            await first.open()
+            helper, = helpers_of(os.getpid())
+            os.kill(helper, signal.SIGKILL)
+            eventually(lambda: not is_running(helper))
+            second = ServerSession("s", faulty())
+            await second.open()
+            print(first._process.pid, second._process.pid, *helpers_of(os.getpid()), flush=True)
+            await asyncio.sleep(60)
+
+        asyncio.run(main())
+    """
+    program, pids = start_program("", source)
+    with program:
+        assert len(pids) == 3
+        program.kill()
+        assert eventually(lambda: not any(is_running(pid) for pid in pids))
+
+
+def test_a_forked_child_does_not_keep_the_servers_alive() -> None:
+    source = """
+        import asyncio, os, time
+        from tests.servers import faulty
+        from mcp_ghost.session import ServerSession
+
+        async def main():
+            session = ServerSession("s", faulty("deaf"))
+            await session.open()
+            if not (fork := os.fork()):
+                time.sleep(60)
+            print(fork, session._process.pid, flush=True)
+            await asyncio.sleep(60)
+
+        asyncio.run(main())
+    """
+    program, (fork, server) = start_program("", source)
+    with program:
+        program.kill()
+        assert eventually(lambda: not is_running(server))
+        assert is_running(fork)
+        os.kill(fork, signal.SIGKILL)
+
+
+def test_a_program_that_used_servers_exits_quietly_and_at_once() -> None:
+    source = """
+        import asyncio
+        from tests.servers import faulty
+        from mcp_ghost.session import ServerSession
+        async def main():
+            async with ServerSession("s", faulty()) as session:
+                print((await session.call("echo", {"text": "done"})).content)
+        asyncio.run(main())
+    """
+    finished = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(source)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        cwd=ROOT,
+        check=False,
+    )
+    assert (finished.stdout, finished.stderr, finished.returncode) == ("done\n", "", 0)
+
+
+def test_the_sdk_is_not_imported_before_a_server_is_opened() -> None:
+    code = "import sys, mcp_ghost.session; print([m for m in ('mcp', 'anyio') if m in sys.modules])"
+    output = subprocess.check_output([sys.executable, "-c", code], text=True, timeout=30)
+    assert re.fullmatch(r"\[\]\n", output)

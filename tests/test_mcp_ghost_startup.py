@@ -1,0 +1,112 @@
+"""Servers that do not start: each failure says what to do, and nothing is left."""
+
+import asyncio
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from mcp_ghost.config import ServerConfig
+from mcp_ghost.errors import (
+    MCPConfigError,
+    MCPServerStartupError,
+)
+from mcp_ghost.session import ServerSession
+from tests.servers import faulty, is_running, pids
+
+
+def startup_failure(config: ServerConfig, timeout: float = 10.0) -> str:
+    with pytest.raises(MCPServerStartupError) as failure:
+        asyncio.run(ServerSession("demo", config).open(timeout))
+    return str(failure.value)
+
+
+def test_the_startup_error_has_the_specified_first_lines_and_the_end_of_stderr() -> None:
+    message = startup_failure(faulty("exit3"))
+    lines = message.splitlines()
+    assert lines[0] == (
+        "Failed to start MCP server 'demo': it exited with status 3 before it was ready"
+    )
+    assert lines[1].startswith("Command: ")
+    assert lines[1].endswith("faulty.py exit3")
+    assert lines[2].startswith("Check that the module or script exists")
+    assert lines[-1] == "  fatal: missing API key, got none"
+
+
+def test_secrets_do_not_reach_the_startup_error() -> None:
+    config = faulty("exit3", DEMO_API_KEY="correct-horse-7")
+    message = startup_failure(
+        config.model_copy(update={"args": [*config.args, "--token", "tr0ub4dor"]})
+    )
+    assert "fatal: missing API key, got ***" in message
+    assert "correct-horse-7" not in message
+    assert "tr0ub4dor" not in message
+
+
+def test_a_server_that_never_answers_is_given_up_in_time(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    started = time.perf_counter()
+    message = startup_failure(faulty("mute", SERVER_LOG=str(log)), timeout=0.3)
+    assert "it did not answer within 0.3 s" in message
+    assert time.perf_counter() - started < 3
+    assert not is_running(pids(log)[0])
+
+
+@pytest.mark.parametrize(
+    ("config", "details", "hint"),
+    [
+        (ServerConfig(command="no-such-program"), "command not found: no-such-program", "on PATH"),
+        (
+            ServerConfig(command="npx", env={"PATH": "/nowhere"}),
+            "command not found: npx",
+            "'node' was not found: install version 22 or newer from https://nodejs.org.",
+        ),
+        (
+            ServerConfig(command="uvx", env={"PATH": "/nowhere"}),
+            "not found: uvx",
+            "uv is installed",
+        ),
+        (ServerConfig(command="docker", env={"PATH": "/x"}), "not found: docker", "Docker is"),
+        (ServerConfig(command="/etc/passwd"), "/etc/passwd is not executable", ""),
+        (ServerConfig(command="a\0b"), "embedded null byte", ""),
+        (faulty().model_copy(update={"cwd": "/nowhere"}), "directory /nowhere cannot be", ""),
+        (faulty("badproto"), "Unsupported protocol version from the server: 1999-01-01", ""),
+        (faulty("badinit"), "its answer is not MCP", ""),
+        (ServerConfig(command="true"), "it exited with status 0 before it was ready", ""),
+    ],
+)
+def test_each_failure_to_start_says_what_to_do(
+    config: ServerConfig, details: str, hint: str
+) -> None:
+    message = startup_failure(config)
+    assert details in message.splitlines()[0]
+    assert hint in message.splitlines()[2]
+
+
+def test_a_node_that_is_too_old_is_named(tmp_path: Path) -> None:
+    for name, body in {"node": "echo v18.19.1", "npx": "exit 1"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / name).chmod(stat.S_IRWXU)
+    config = ServerConfig(command="npx", args=["-y", "x"], env={"PATH": f"{tmp_path}:/bin"})
+    message = startup_failure(config)
+    assert "Command: npx -y x" in message
+    assert "This is Node.js v18.19.1; current servers need more" in message
+
+
+def test_a_script_without_an_interpreter_line_is_named(tmp_path: Path) -> None:
+    script = tmp_path / "server"
+    script.write_text("echo hello\n")
+    script.chmod(stat.S_IRWXU)
+    assert "is not a program" in startup_failure(ServerConfig(command=str(script)))
+
+
+def test_an_undefined_variable_is_a_configuration_error() -> None:
+    config = faulty(KEY="{env:NO_SUCH_VARIABLE}")
+    with pytest.raises(MCPConfigError, match="'demo' needs the environment variable NO_SUCH_VAR"):
+        asyncio.run(ServerSession("demo", config).open())
+
+
+def test_a_url_is_refused_clearly() -> None:
+    with pytest.raises(MCPConfigError, match="'demo' has a 'url'"):
+        asyncio.run(ServerSession("demo", ServerConfig(url="http://localhost/mcp")).open())
