@@ -72,12 +72,18 @@ class Screen:
             line.truncate(self.width, overflow="ellipsis")
         self._print(line)
 
-    def facts(self, rows: Iterable[tuple[str, str]]) -> None:
-        """Show a table of names and values; values stay whole, so that they can be copied."""
-        shown = [(name, one_line(value, 2000)) for name, value in rows if value]
-        column = max((cell_len(name) for name, _ in shown), default=0)
-        for name, value in shown:
-            self._print(Text.assemble(" " * INDENT, (name.ljust(column + 2), "cyan"), value))
+    def facts(self, rows: Iterable[tuple[str, str]], *, to_copy: Iterable[tuple[str, str]]) -> None:
+        """Show a table of names and values; those ``to_copy`` come last and stay on one line."""
+        to_read = [(name, one_line(value)) for name, value in rows if value]
+        whole = [(name, one_line(value, 4000)) for name, value in to_copy if value]
+        column = max(cell_len(name) for name, _ in [*to_read, *whole]) + 2
+        for name, value in to_read:
+            lead = name.ljust(column)
+            for part in self._broken(value, "", column):
+                self._print(Text.assemble(" " * INDENT, (lead, "cyan"), part))
+                lead = " " * column
+        for name, value in whole:
+            self._print(Text.assemble(" " * INDENT, (name.ljust(column), "cyan"), value))
 
     def busy(self, label: str) -> None:
         """Say at the bottom what is waited for, and for how long already."""
@@ -101,11 +107,11 @@ class Screen:
         self._console.quiet = True
         self.idle()
 
-    def _broken(self, line: str, style: str) -> Iterable[Text]:
+    def _broken(self, line: str, style: str, further_in: int = 0) -> Iterable[Text]:
         text = Text(line.rstrip(), style)
         if self.width is None:
             return [text]
-        return text.wrap(self._console, max(self.width - INDENT, 8))
+        return text.wrap(self._console, max(self.width - INDENT - further_in, 8))
 
     def _print(self, line: Text) -> None:
         line.rstrip()

@@ -36,8 +36,8 @@ def show_header(screen: Screen, so_far: StorySoFar) -> None:
             ("story", f"{start['title']} (engine {start['engine']}, seed {start['seed']})"),
             ("model", f"{start['model']} {where}"),
             ("tools", f"MCP server {start['mcp']}" if start.get("mcp") else "none"),
-            ("log", str(so_far.folder / LOG_FILE)),
-        ]
+        ],
+        to_copy=[("log", str(so_far.folder / LOG_FILE))],
     )
 
 
@@ -58,9 +58,11 @@ def show_summary(screen: Screen, so_far: StorySoFar) -> None:
             ("model", _took(usage)),
             ("time", duration(so_far.seconds)),
             ("failure", so_far.last_failure if reason is EndReason.LLM_UNAVAILABLE else ""),
+        ],
+        to_copy=[
             ("log", str(so_far.folder / LOG_FILE)),
             ("go on", "" if reason.is_final else _to_resume(so_far, reason)),
-        ]
+        ],
     )
 
 
