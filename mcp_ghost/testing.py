@@ -142,13 +142,15 @@ def walkthrough(
 class ModelServer:
     """Serves one script while its ``with`` block runs."""
 
-    def __init__(self, script: Script = (), *, dialect: ServerDialect = "generic") -> None:
+    def __init__(
+        self, script: Script = (), *, dialect: ServerDialect = "generic", port: int = 0
+    ) -> None:
         self.requests: list[ModelRequest] = []
         self._dialect = dialect
         self._lock = threading.Lock()
         self._next = script if callable(script) else _in_order(script)
         self._faults: list[Exception] = []
-        self._http = _HTTPServer(self)
+        self._http = _HTTPServer(self, port)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
 
     def __enter__(self) -> Self:
@@ -237,11 +239,11 @@ class _HTTPServer(ThreadingHTTPServer):
 
     daemon_threads = False
 
-    def __init__(self, model: ModelServer) -> None:
+    def __init__(self, model: ModelServer, port: int) -> None:
         self.model = model
         self.stopping = threading.Event()
         self._connections: set[socket.socket] = set()
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", port), _Handler)
 
     def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
         self._connections.add(request)

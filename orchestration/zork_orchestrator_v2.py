@@ -61,7 +61,8 @@ class ZorkOrchestratorV2:
             changes = {"max_turns_per_episode": max_turns_per_episode}
             self.config = self.config.model_copy(update=changes)
         self.folder = _folder(self.config, episode_id, resume=resume)
-        self._saved = SavedEpisode(self.folder) if resume else None
+        saved = SavedEpisode(self.folder) if resume else None
+        self._saved = saved if saved and saved.began else None
         self.game_state = GameState(self.folder.name)
         self.game: Game | None = None
         self._player: TurnPlayer | None = None
@@ -126,6 +127,8 @@ class ZorkOrchestratorV2:
     def _process_turn(self) -> bool:
         """Play one turn; whether the episode goes on."""
         state = self.game_state
+        if state.game_over:
+            return False
         player = self._player or self._start()
         turn = state.turn_count + 1
         with event_context(episode_id=state.episode_id, turn=turn), self.tracing.turn(turn) as span:

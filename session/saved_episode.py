@@ -35,12 +35,15 @@ class SavedEpisode:
                     self._snapshot = str(event["snapshot"])
                 case "episode_end":
                     self._end = event
-        if not self._start:
-            raise ConfigurationError(f"The episode in {folder} never began: start a new one.")
         if self._end and EndReason(str(self._end["reason"])).is_final:
             raise ConfigurationError(
                 f"The game of {folder.name} is over ({self._end['reason']}): start a new episode."
             )
+
+    @property
+    def began(self) -> bool:
+        """Whether there is anything to go on with; a crash may have come first."""
+        return bool(self._start)
 
     @property
     def story(self) -> str:

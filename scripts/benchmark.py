@@ -1,0 +1,251 @@
+"""Figures of what a turn costs beside the model and the game. Quote ratios, not milliseconds.
+
+    uv run python scripts/benchmark.py [--turns 40] [--long 1000]
+
+The model is a scripted one in a process of its own; the tool server is the bundled one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import logging
+import multiprocessing
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rich.console import Console
+from rich.table import Table
+
+from llm_client import LLMClient
+from managers.mcp_manager import MCPManager
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
+from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+from session.game_configuration import GameConfiguration
+from zork_agent import ZorkAgent
+
+if TYPE_CHECKING:
+    from mcp_ghost.results import ToolCallResult
+
+ROOT = Path(__file__).parent.parent
+WALK = ("north", "look", "examine me", "south", "inventory", "examine sign")
+ANSWER = json.dumps({"thinking": "So.", "action": "look", "new_objective": None})
+THOUGHT: dict[str, object] = {
+    "thought": "A thought of ordinary length about what could be tried next.",
+    "thoughtNumber": 1,
+    "totalThoughts": 1,
+    "nextThoughtNeeded": False,
+}
+
+
+class BenchModel:
+    """Calls a tool ``calls`` times, ``batch`` at once, then answers; each reply takes a while."""
+
+    def __init__(self, calls: int = 0, batch: int = 1, seconds: float = 0.0) -> None:
+        self.calls, self.batch, self.seconds = calls, batch, seconds
+
+    def __call__(self, request: ModelRequest) -> Reply:
+        """One reply."""
+        done = sum(message["role"] == "tool" for message in request.messages)
+        if done < self.calls and request.tool_names:
+            reply = tool_reply([(request.tool_names[0], THOUGHT)] * self.batch)
+        else:
+            reply = content_reply(ANSWER)
+        return reply.after(self.seconds) if self.seconds else reply
+
+
+def _serve(model: Callable[[ModelRequest], Reply], address: Any) -> None:  # noqa: ANN401
+    with ModelServer(model) as server:
+        address.send(server.base_url)
+        threading.Event().wait()
+
+
+@contextmanager
+def served(model: Callable[[ModelRequest], Reply]) -> Iterator[str]:
+    """The base URL of ``model`` in a process of its own."""
+    ours, theirs = multiprocessing.get_context("spawn").Pipe()
+    process = multiprocessing.get_context("spawn").Process(
+        target=_serve, args=(model, theirs), daemon=True
+    )
+    process.start()
+    try:
+        if not ours.poll(30):
+            raise RuntimeError("The model server did not start.")
+        yield ours.recv()
+    finally:
+        process.kill()
+        process.join()
+
+
+class TimedManager(MCPManager):
+    """Notes how long each part of a session takes."""
+
+    parts: ClassVar[dict[str, list[float]]] = defaultdict(list)
+
+    async def connect_session(self) -> None:
+        """Timed."""
+        started = time.perf_counter()
+        await super().connect_session()
+        self.parts["connect"].append(time.perf_counter() - started)
+
+    async def disconnect_session(self) -> None:
+        """Timed."""
+        started = time.perf_counter()
+        await super().disconnect_session()
+        self.parts["disconnect"].append(time.perf_counter() - started)
+
+    async def call_tool(
+        self, tool_name: str, arguments: dict[str, Any], timeout_seconds: float = 30
+    ) -> ToolCallResult:
+        """Timed; waiting for the connection included."""
+        started = time.perf_counter()
+        result = await super().call_tool(tool_name, arguments, timeout_seconds)
+        self.parts["call"].append(time.perf_counter() - started)
+        return result
+
+
+def agent_turns(model: BenchModel, turns: int, *, mcp: bool) -> dict[str, float]:
+    """Milliseconds: median of whole turns and of their parts, warmed up."""
+    TimedManager.parts.clear()
+    logger = logging.getLogger("benchmark")
+    with served(model) as base_url:
+        config = GameConfiguration(
+            client_base_url=base_url,
+            client_api_key="none",
+            mcp_enabled=mcp,
+            mcp_config_file=str(ROOT / "mcp_config.json"),
+            mcp_max_tool_iterations=30,
+        )
+        manager = TimedManager(config=config, logger=logger) if mcp else None
+        agent = ZorkAgent(config, client=LLMClient(config=config), mcp_manager=manager)
+        walls = []
+        for turn in range(turns + 3):
+            started = time.perf_counter()
+            agent.get_action_with_reasoning("You are in a room.")
+            if turn >= 3:
+                walls.append(time.perf_counter() - started)
+    medians = {name: statistics.median(times) for name, times in TimedManager.parts.items()}
+    return {
+        key: value * 1000 for key, value in {"turn": statistics.median(walls), **medians}.items()
+    }
+
+
+def cost_of_turns(console: Console, turns: int) -> None:
+    """Turns with an instant model."""
+    scenarios = {
+        "MCP off": (BenchModel(), False),
+        "no tool calls": (BenchModel(), True),
+        "3 calls in a row": (BenchModel(3), True),
+        "20 calls in a row": (BenchModel(20), True),
+        "one batch of 3": (BenchModel(3, batch=3), True),
+    }
+    table = Table("instant model, ms (median)", "turn", "connect", "one call", "disconnect")
+    for name, (model, mcp) in scenarios.items():
+        ms = agent_turns(model, turns, mcp=mcp)
+        parts = [ms.get(part) for part in ("turn", "connect", "call", "disconnect")]
+        table.add_row(name, *("" if part is None else f"{part:.1f}" for part in parts))
+    console.print(table)
+
+
+def visible_cost(console: Console, turns: int) -> None:
+    """What MCP adds to a turn without tool calls, when the model takes 300 ms."""
+    slow = BenchModel(seconds=0.3)
+    without = agent_turns(slow, turns, mcp=False)["turn"]
+    with_mcp = agent_turns(slow, turns, mcp=True)["turn"]
+    table = Table("model of 300 ms, ms (median)", "MCP off", "MCP on", "visible")
+    table.add_row("no tool calls", *(f"{x:.1f}" for x in (without, with_mcp, with_mcp - without)))
+    console.print(table)
+
+
+def growth(console: Console, long: int) -> None:
+    """Our own time in the turns of a long episode: without the game's engine and the model."""
+    table = Table("turn of one episode", "own ms (median of 21)", "ratio to turn 10")
+    own = _own_times(long)
+    first = statistics.median(own[0:21])
+    for turn in [turn for turn in (10, 100, 1000) if turn <= long]:
+        around = own[max(0, min(turn - 11, long - 21)) :][:21]
+        middle = statistics.median(around)
+        table.add_row(str(turn), f"{middle * 1000:.2f}", f"{middle / first:.2f}")
+    console.print(table)
+
+
+def _own_times(turns: int) -> list[float]:
+    numbers = itertools.count()
+
+    def model(_request: ModelRequest) -> Reply:
+        return content_reply(ANSWER.replace("look", WALK[next(numbers) % len(WALK)]))
+
+    times: list[float] = []
+    with tempfile.TemporaryDirectory() as folder, ModelServer(model) as server:
+        config = GameConfiguration(
+            client_base_url=server.base_url,
+            story="bundled",
+            workdir=folder,
+            max_turns_per_episode=turns,
+            max_turns_stuck=turns + 1,
+        )
+        with ZorkOrchestratorV2("long", config) as episode:
+            engine_time = _time_engine(episode)
+            for _ in range(turns):
+                before, started = sum(engine_time), time.perf_counter()
+                episode._process_turn()  # noqa: SLF001  a turn by itself is what is measured
+                times.append(time.perf_counter() - started - (sum(engine_time) - before))
+                engine_time[:] = [sum(engine_time)]
+    return times
+
+
+def _time_engine(episode: ZorkOrchestratorV2) -> list[float]:
+    """Start the episode and note the seconds of each step of its game."""
+    episode._start()  # noqa: SLF001  the game has to be there to be timed
+    game = episode.game
+    if game is None:
+        raise RuntimeError("The game did not start.")
+    times, step = [0.0], game.step
+
+    def timed(command: str) -> str:
+        started = time.perf_counter()
+        text = step(command)
+        times.append(time.perf_counter() - started)
+        return text
+
+    game.step = timed  # type: ignore[method-assign]  # the one seam that every engine has
+    return times
+
+
+def help_time(console: Console) -> None:
+    """Seconds that ``main.py --help`` takes."""
+    times = []
+    for _ in range(7):
+        started = time.perf_counter()
+        subprocess.run(
+            [sys.executable, str(ROOT / "main.py"), "--help"], check=True, capture_output=True
+        )
+        times.append(time.perf_counter() - started)
+    console.print(f"main.py --help: {statistics.median(times) * 1000:.0f} ms (median of 7)")
+
+
+def main() -> None:
+    """Print every table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--turns", type=int, default=40, help="turns of each scenario")
+    parser.add_argument("--long", type=int, default=1000, help="turns of the long episode")
+    arguments = parser.parse_args()
+    console = Console()
+    help_time(console)
+    cost_of_turns(console, arguments.turns)
+    visible_cost(console, max(5, arguments.turns // 4))
+    growth(console, arguments.long)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""A model that plays a given list of commands, for trying the program out without a provider.
+
+    uv run python scripts/scripted_model.py commands.txt --port 8123
+    uv run python main.py --base-url http://127.0.0.1:8123/v1 --story bundled
+
+It reads the turn from the prompt and answers with that line of the file, so that an episode can
+be stopped and resumed against it. After the last line it looks around.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
+
+_TURN = re.compile(r"^Turn (\d+) of at most", re.MULTILINE)
+
+
+class ScriptedModel:
+    """Answers turn N with command N; every ``think_every`` turns it calls a tool first."""
+
+    def __init__(self, commands: Sequence[str], think_every: int = 0) -> None:
+        self._commands = commands
+        self._think_every = think_every
+
+    def __call__(self, request: ModelRequest) -> Reply:
+        """The reply to one request."""
+        turn = _turn_of(request)
+        asked = request.last["role"] == "user"
+        if self._think_every and turn % self._think_every == 0 and asked and request.tool_names:
+            return tool_reply([(request.tool_names[0], _thought(turn))])
+        action = self._commands[turn - 1] if turn <= len(self._commands) else "look"
+        answer = {"thinking": f"Line {turn} says so.", "action": action, "new_objective": None}
+        return content_reply(json.dumps(answer))
+
+
+def read_commands(path: Path) -> list[str]:
+    """One command a line; empty lines and comments (#) are left out."""
+    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def _turn_of(request: ModelRequest) -> int:
+    texts = (_text(message["content"]) for message in request.messages if message.get("content"))
+    return next((int(found[1]) for text in texts if (found := _TURN.search(text))), 1)
+
+
+def _text(content: object) -> str:
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content)
+    return str(content)
+
+
+def _thought(turn: int) -> dict[str, object]:
+    return {
+        "thought": f"Line {turn} deserves a thought.",
+        "thoughtNumber": 1,
+        "totalThoughts": 1,
+        "nextThoughtNeeded": False,
+    }
+
+
+def main() -> None:
+    """Serve until interrupted."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("commands", type=Path, help="file with one command a line")
+    parser.add_argument("--port", type=int, default=0, help="loopback port (default: a free one)")
+    parser.add_argument("--think-every", type=int, default=0, metavar="N", help="call a tool first")
+    arguments = parser.parse_args()
+    model = ScriptedModel(read_commands(arguments.commands), arguments.think_every)
+    with ModelServer(model, port=arguments.port) as server:
+        print(server.base_url, flush=True)
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""A crash at any instant loses no finished turn, and what goes on is the identical game."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply
+from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+from scripts.scripted_model import ScriptedModel, read_commands
+from session.event_log import EVENTS_FILE, read_events
+from session.game_configuration import ConfigurationError, GameConfiguration
+
+WALKTHROUGH = read_commands(Path(__file__).parent / "data" / "weatherworks_walkthrough.txt")
+TURNS = 40
+KILLS = 20
+
+
+def play(folder: Path, base_url: str, *, resume: bool) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.play_episode", "crash", base_url, str(TURNS)]
+    return subprocess.Popen(command + ["resume"] * resume, cwd=folder)
+
+
+def turns_in(folder: Path) -> list[dict[str, object]]:
+    return [event for event in read_events(folder) if event["event_type"] == "turn"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_after_twenty_kills_the_game_is_the_one_that_was_never_killed(tmp_path: Path) -> None:
+    dice = random.Random(20)
+    folder = tmp_path / "game_files" / "episodes" / "crash"
+    with ModelServer(ScriptedModel(WALKTHROUGH)) as model:
+        kills = finished = 0
+        while True:
+            resume = (folder / EVENTS_FILE).exists()
+            process = play(tmp_path, model.base_url, resume=resume)
+            try:
+                # Long enough for a start, then any instant of the turns that follow.
+                patience = dice.uniform(0.5, 1.5) if kills < KILLS else 120.0
+                assert process.wait(patience) == 0
+                break
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                kills += 1
+            survived = len(turns_in(folder)) if folder.exists() else 0
+            assert survived >= finished
+            finished = survived
+        reference = GameConfiguration(
+            client_base_url=model.base_url,
+            story="bundled",
+            seed=7,
+            engine="fernz",
+            workdir=str(tmp_path / "uninterrupted"),
+            max_turns_per_episode=TURNS,
+        )
+        orchestrator = ZorkOrchestratorV2("reference", reference)
+        orchestrator.play_episode()
+    expected, got = turns_in(orchestrator.folder), turns_in(folder)
+    assert kills == KILLS
+    assert [turn["turn"] for turn in got] == list(range(1, TURNS + 1))
+    for key in ("command", "response", "after", "scored"):
+        assert [turn[key] for turn in got] == [turn[key] for turn in expected]
+
+
+def test_a_finished_turn_is_on_the_disk_before_the_next_begins(tmp_path: Path) -> None:
+    seen: list[int] = []
+    script = ScriptedModel(["look"] * 3)
+    config = GameConfiguration(story="bundled", workdir=str(tmp_path), max_turns_per_episode=3)
+
+    def reply(request: ModelRequest) -> Reply:
+        seen.append(len(turns_in(tmp_path / "episodes" / "durable")))
+        return script(request)
+
+    with ModelServer(reply) as model:
+        config.client_base_url = model.base_url
+        ZorkOrchestratorV2("durable", config).play_episode()
+    assert seen == [0, 1, 2]
+
+
+def test_an_episode_that_reached_its_limit_can_go_on(tmp_path: Path) -> None:
+    with ModelServer(ScriptedModel(WALKTHROUGH)) as model:
+        config = GameConfiguration(
+            client_base_url=model.base_url, story="bundled", workdir=str(tmp_path)
+        )
+        ZorkOrchestratorV2("long", config, max_turns_per_episode=2).play_episode()
+        with ZorkOrchestratorV2("long", config, max_turns_per_episode=4, resume=True) as resumed:
+            resumed.play_episode()
+            assert resumed.game_state.turn_count == 4
+            assert [record.command for record in resumed.game_state.history] == WALKTHROUGH[:4]
+    assert [turn["turn"] for turn in turns_in(resumed.folder)] == [1, 2, 3, 4]
+
+
+def test_an_unknown_episode_cannot_be_resumed(tmp_path: Path) -> None:
+    config = GameConfiguration(workdir=str(tmp_path))
+    with pytest.raises(ConfigurationError, match="no episode to resume"):
+        ZorkOrchestratorV2("never", config, resume=True)
+    assert not (tmp_path / "episodes" / "never").exists()
+
+
+@pytest.mark.parametrize("name", ["../outside", "a/b", "", ".", "x" * 200])
+def test_an_episode_cannot_leave_its_folder(tmp_path: Path, name: str) -> None:
+    config = GameConfiguration(workdir=str(tmp_path))
+    if name == "":
+        with ZorkOrchestratorV2(name, config) as orchestrator:
+            assert orchestrator.folder.parent == tmp_path / "episodes"
+        return
+    with pytest.raises(ConfigurationError, match="no name for an episode"):
+        ZorkOrchestratorV2(name, config)
+
+
+def test_a_second_episode_of_the_same_name_overwrites_nothing(tmp_path: Path) -> None:
+    with ModelServer(ScriptedModel(["look"])) as model:
+        config = GameConfiguration(
+            client_base_url=model.base_url,
+            story="bundled",
+            workdir=str(tmp_path),
+            max_turns_per_episode=1,
+        )
+        first = ZorkOrchestratorV2("same", config)
+        first.play_episode()
+        kept = (first.folder / EVENTS_FILE).read_bytes()
+        second = ZorkOrchestratorV2("same", config)
+        second.play_episode()
+    assert second.folder.name == "same-2"
+    assert (first.folder / EVENTS_FILE).read_bytes() == kept
+    assert os.fspath(second.folder) != os.fspath(first.folder)
