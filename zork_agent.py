@@ -56,7 +56,14 @@ class Decision:
     failure: str | None = None
     """Why ``action`` is only the safe default."""
     tools: tuple[ToolUse, ...] = ()
+    iterations: int = 0
     usage: Usage = field(default_factory=Usage)
+
+    @property
+    def summary(self) -> dict[str, object]:
+        """What a trace is told."""
+        used = {"iterations_used": self.iterations, "tools_called": len(self.tools)}
+        return {**used, "final_action": self.action}
 
 
 class ZorkAgent:
@@ -126,12 +133,7 @@ class ZorkAgent:
             with self._session_span() as span:
                 decision = await _Deliberation(self, candidates).decide(text)
                 if span is not None:
-                    span.update(
-                        metadata={
-                            "tools_called": len(decision.tools),
-                            "final_action": decision.action,
-                        }
-                    )
+                    span.update(metadata=decision.summary)
             log_event(
                 self.logger,
                 logging.INFO,
@@ -289,6 +291,7 @@ class _Deliberation:
             new_objective=answer.new_objective or None,
             proposed=answer.action,
             tools=tuple(self._events.used),
+            iterations=self._events.iteration,
             usage=_usage(self._responses),
         )
 
@@ -308,6 +311,7 @@ class _Deliberation:
             proposed=raw[:200],
             failure=failure,
             tools=tuple(self._events.used),
+            iterations=self._events.iteration,
             usage=_usage(self._responses),
         )
 
@@ -315,15 +319,14 @@ class _Deliberation:
         log_event(
             self._logger,
             logging.WARNING,
-            "The model returned neither content nor tool calls, "
-            f"finish_reason={response.finish_reason}",
+            f"LLM returned no content and no tool_calls, finish_reason={response.finish_reason}",
             "mcp_unexpected_state",
             finish_reason=response.finish_reason,
             iteration=self._events.iteration,
         )
 
     def _log_session(self, decision: Decision) -> None:
-        iterations, calls = self._events.iteration, len(decision.tools)
+        iterations, calls = decision.iterations, len(decision.tools)
         log_event(
             self._logger,
             logging.INFO,
@@ -364,12 +367,9 @@ def _answer_format(candidates: Sequence[str]) -> dict[str, Any]:
 
 
 def _parse(content: str) -> AgentResponse:
-    try:
-        return AgentResponse.model_validate_json(content)
-    except ValidationError:
-        found = extract_json(content)
-        if found is None:
-            raise ValueError("no JSON object") from None
+    found = extract_json(content)
+    if found is None:
+        raise ValueError("no JSON object")
     try:
         return AgentResponse.model_validate(found)
     except ValidationError as error:
@@ -381,7 +381,10 @@ def _parse(content: str) -> AgentResponse:
 
 def _tidy(action: str) -> str:
     """Take off what models like to wrap around a command."""
-    return action.strip().strip("`\"'").removeprefix(">").strip().rstrip(".")
+    action = action.strip().strip("`").removeprefix(">").strip()
+    if action.startswith(('"', "'")):  # one that only stands at the end belongs to the command
+        action = action.strip("\"'")
+    return action.strip().rstrip(".")
 
 
 def _usage(responses: Sequence[LLMResponse]) -> Usage:

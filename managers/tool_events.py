@@ -32,8 +32,8 @@ class ToolEvents(LoopObserver):
         """Remember the iteration and log it."""
         self.iteration = iteration
         self._event(
-            logging.DEBUG,
-            f"Asking the model ({iteration} of at most {self._max_iterations})",
+            logging.INFO,
+            f"Agent tool-calling iteration {iteration}/{self._max_iterations}",
             "mcp_iteration_start",
             max_iterations=self._max_iterations,
         )
