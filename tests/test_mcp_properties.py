@@ -106,7 +106,7 @@ def is_a_game_command(action: str | None) -> bool:
 
 
 # Property 2: Final Output is Always a Game Command
-@settings(hundred_times, max_examples=300)
+@settings(hundred_times, max_examples=150)
 @given(
     script=st.lists(replies, min_size=1, max_size=6),
     results=st.lists(any_outcomes, max_size=8),
