@@ -10,6 +10,7 @@ import difflib
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -103,13 +104,21 @@ def _parse(path: Path, text: str) -> object:
     try:
         if path.suffix == ".jsonc":
             return _parse_jsonc(text)
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_without_duplicates)
     except json.JSONDecodeError as exc:
         place = f"line {exc.lineno}, column {exc.colno}: {exc.msg}"
         hint = "Comments and trailing commas need a file name that ends in .jsonc."
         raise MCPConfigError(f"Invalid JSON in {path}, {place}. {hint}") from exc
     except (ValueError, RecursionError) as exc:
-        raise MCPConfigError(f"Invalid JSONC in {path}, {_place(str(exc))}.") from exc
+        raise MCPConfigError(f"Invalid JSON in {path}, {_place(str(exc))}.") from exc
+
+
+def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Of two servers with one name, ``json`` would drop the first without a word."""
+    for key, count in Counter(key for key, _ in pairs).items():
+        if count > 1:
+            raise ValueError(f"the key '{key}' appears {count} times in one object")
+    return dict(pairs)
 
 
 def _parse_jsonc(text: str) -> object:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPServerStartupError
+from mcp_ghost.errors import MCPError, MCPServerStartupError
 from mcp_ghost.process import child_environment
 from mcp_ghost.redact import redact, secrets_in
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 NODE_VERSION: Final = 22
 """The oldest Node.js that current npm servers support."""
 _NODE_VERSION_TIMEOUT: Final = 3.0
-_EXIT_STATUS_WAIT: Final = 0.03
+_EXIT_STATUS_WAIT: Final = 0.25
+"""Seconds for the exit status, which may come after the end of the output."""
 _STDERR_LINES: Final = 15
 _NODE = "Node.js is installed and the package is available."
 _HINTS: Final[Mapping[str, str]] = {
@@ -61,11 +62,11 @@ async def startup_error(
     return error
 
 
-async def died_error(name: str, config: ServerConfig, process: ServerProcess) -> MCPServerDiedError:
-    """The error for calls to a server whose process or connection is gone."""
+async def obituary(name: str, config: ServerConfig, process: ServerProcess) -> str:
+    """What to tell callers of a server whose process or connection is gone."""
     await process.exits_within(_EXIT_STATUS_WAIT)
     lines = [f"MCP server '{name}' is gone: it {_ending(process)}.", *_stderr_block(process)]
-    return MCPServerDiedError(redact("\n".join(lines), secrets_in(child_environment(config.env))))
+    return redact("\n".join(lines), secrets_in(child_environment(config.env)))
 
 
 def _details(
@@ -137,6 +138,8 @@ async def _node_version(environment: Mapping[str, str]) -> str | None:
 
 def _ending(process: ServerProcess) -> str:
     status = process.returncode
+    if process.fault is not None:
+        return process.fault
     if status is None:
         return "closed its connection"
     if status >= 0:

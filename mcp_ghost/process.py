@@ -55,6 +55,8 @@ class ServerProcess:
         self._pipes = pipes
         self._stderr = stderr
         self._last_words = ""
+        self.fault: str | None = None
+        """What made us stop listening."""
         self.ended_by_itself = False
         """Known after ``stop``: whether there was nothing to stop any more."""
 
@@ -91,6 +93,11 @@ class ServerProcess:
     def write(self, data: bytes) -> None:
         """Send ``data`` to stdin; what a dead server was sent is dropped."""
         self._stdin.write(data)
+
+    def stop_listening(self, fault: str) -> None:
+        """Treat the server as gone, because of ``fault``."""
+        self.fault = fault
+        self._pipes.end_output()
 
     def stderr_tail(self) -> str:
         """The end of what the server wrote to stderr; also after ``stop``."""
@@ -175,7 +182,7 @@ class _Pipes(asyncio.SubprocessProtocol):
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         # A server that closed its stdin can no longer be asked anything.
-        self._end_output() if fd == 1 else self._end_output_soon()
+        self.end_output() if fd == 1 else self._end_output_soon()
 
     def process_exited(self) -> None:
         self.exited.set()
@@ -183,12 +190,13 @@ class _Pipes(asyncio.SubprocessProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed.set()
-        self._end_output()
+        self.end_output()
 
     def _end_output_soon(self) -> None:
-        asyncio.get_running_loop().call_later(_LAST_OUTPUT_WAIT, self._end_output)
+        asyncio.get_running_loop().call_later(_LAST_OUTPUT_WAIT, self.end_output)
 
-    def _end_output(self) -> None:
+    def end_output(self) -> None:
+        """Let readers see the end; later output is dropped."""
         if not self.output_ended:
             self.output_ended = True
             self.stdout.feed_eof()

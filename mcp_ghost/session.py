@@ -12,8 +12,8 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from mcp_ghost.diagnosis import died_error, startup_error
-from mcp_ghost.errors import MCPConfigError, MCPError, MCPToolCallError
+from mcp_ghost.diagnosis import obituary, startup_error
+from mcp_ghost.errors import MCPConfigError, MCPError, MCPServerDiedError, MCPToolCallError
 from mcp_ghost.process import POLITE_GRACE, ServerProcess, child_environment
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, jsonable, result_from_mcp
 from mcp_ghost.tools import list_tools
@@ -49,6 +49,7 @@ class ServerSession:
         self._closing = asyncio.Event()
         self._process: ServerProcess | None = None
         self._dispatcher: JSONRPCDispatcher | None = None
+        self._obituary: str | None = None
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -102,7 +103,7 @@ class ServerSession:
             ) from None
         except ProtocolError as exc:
             if not process.is_connected:
-                raise await died_error(self.name, self._config, process) from exc
+                raise await self._died(process) from exc
             return ToolCallResult(None, is_error=True, error_message=str(exc))
         return result_from_mcp(raw, self._result_limit)
 
@@ -189,5 +190,10 @@ class ServerSession:
         if self._process is None or self._closing.is_set():
             raise MCPToolCallError(f"The session with MCP server '{self.name}' is not open.")
         if not self._process.is_connected:
-            raise await died_error(self.name, self._config, self._process)
+            raise await self._died(self._process)
         return self._process
+
+    async def _died(self, process: ServerProcess) -> MCPServerDiedError:
+        if self._obituary is None:
+            self._obituary = await obituary(self.name, self._config, process)
+        return MCPServerDiedError(self._obituary)

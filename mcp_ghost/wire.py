@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import logging
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
-from mcp_ghost.process import MAX_LINE_BYTES, ServerProcess
+if TYPE_CHECKING:
+    from mcp_ghost.process import ServerProcess
 
 _logger = logging.getLogger(__name__)
 
@@ -22,7 +24,7 @@ class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
     """Messages from the server, until its output ends."""
 
     def __init__(self, process: ServerProcess) -> None:
-        self._lines = process.stdout
+        self._process = process
         self._noticed_garbage = False
 
     async def receive(self) -> SessionMessage | Exception:
@@ -43,10 +45,10 @@ class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
 
     async def _read_line(self) -> bytes:
         try:
-            return await self._lines.readline()
+            return await self._process.stdout.readline()
         except ValueError:
             # Its rest would be read as garbage and its caller would wait in vain.
-            _logger.warning("An MCP server sent a message of more than %d bytes", MAX_LINE_BYTES)
+            self._process.stop_listening("sent a message that is too long")
             return b""
 
     def _notice_garbage(self, line: bytes) -> None:

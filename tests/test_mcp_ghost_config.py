@@ -79,6 +79,12 @@ def test_invalid_jsonc_is_placed(tmp_path: Path) -> None:
     assert "empty" in refusal("", tmp_path, "mcp.jsonc").lower()
 
 
+@pytest.mark.parametrize("name", ["mcp.json", "mcp.jsonc"])
+def test_a_name_that_appears_twice_is_refused(name: str, tmp_path: Path) -> None:
+    text = '{"mcpServers": {"s": {"command": "a"}, "s": {"command": "b"}}}'
+    assert "s" in refusal(text, tmp_path, name).partition(", ")[2]
+
+
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [
