@@ -1,12 +1,14 @@
 """What the tests of the game layer share: engines, stories, and stories that may be missing."""
 
 import os
+from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from game_interface import Game, open_game
+from game_interface import Facts, Game, open_game
 from game_interface.engine import EngineName
 
 WALKTHROUGH = (
@@ -33,3 +35,25 @@ def written(folder: Path, image: bytes, name: str = "tiny.z3") -> Path:
     path = folder / name
     path.write_bytes(image)
     return path
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What was seen after a command of the bundled story's solution."""
+
+    command: str
+    text: str
+    facts: Facts
+    is_over: bool
+    snapshot: bytes
+
+
+@cache
+def bundled_solution(engine: EngineName) -> tuple[Turn, ...]:
+    """The bundled story played to its end, once for all tests of a run."""
+    turns = []
+    with started(engine=engine) as game:
+        for command in BUNDLED_COMMANDS:
+            text = game.step(command)
+            turns.append(Turn(command, text, game.facts(), game.is_over, game.snapshot()))
+    return tuple(turns)

@@ -10,7 +10,7 @@ from game_interface import GameError, SnapshotError, open_game
 from game_interface.engine import EngineName, VmState
 from game_interface.snapshot import Progress, Snapshot, decode, encode
 from game_interface.story import load_story
-from tests.games import BUNDLED_COMMANDS, ENGINES, started, written
+from tests.games import ENGINES, bundled_solution, started, written
 from tests.tiny_story import QUIT, build, loop, say
 
 ROOT = Path(__file__).parent.parent
@@ -41,15 +41,12 @@ def continued(snapshot: bytes, story: str | Path, engine: str, commands: list[st
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_another_process_goes_on_with_the_identical_game(engine: EngineName) -> None:
-    with started(engine=engine, seed=77) as game:
-        for command in BUNDLED_COMMANDS[:20]:
-            game.step(command)
-        snapshot = game.snapshot()
-        expected = f"{game.facts()} 77 False False\n"
-        for command in BUNDLED_COMMANDS[20:26]:
-            expected += f"{game.step(command)} {game.facts()}\n"
+    here, *after = bundled_solution(engine)[20:26]
+    expected = f"{here.facts} 12 False False\n"
+    expected += "".join(f"{turn.text} {turn.facts}\n" for turn in after)
 
-    assert continued(snapshot, "bundled", engine, BUNDLED_COMMANDS[20:26]) == expected
+    commands = [turn.command for turn in after]
+    assert continued(here.snapshot, "bundled", engine, commands) == expected
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -73,13 +70,7 @@ def test_the_random_numbers_go_on_where_they_were(engine: EngineName, tmp_path: 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_snapshots_fit_into_a_line_of_the_log(engine: EngineName) -> None:
-    with started(engine=engine) as game:
-        sizes = []
-        for command in BUNDLED_COMMANDS:
-            game.step(command)
-            sizes.append(len(game.snapshot()))
-
-    assert max(sizes) < 2048
+    assert max(len(turn.snapshot) for turn in bundled_solution(engine)) < 2048
 
 
 def test_the_end_of_a_game_survives(tmp_path: Path) -> None:

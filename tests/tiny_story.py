@@ -68,6 +68,7 @@ def loop(body: bytes) -> bytes:
 
 
 HANG = b"\x8c\xff\xff"
+READ_KEYS = b"\xf6\x7f\x01\x00" + b"\x8c\xff\xfb"  # version 4 and later
 
 
 def build(
