@@ -42,6 +42,7 @@ class Printer(logging.Handler):
             ("levelname", "event_type", "episode_id", "turn", "error")}
             | {"message": record.getMessage()}), flush=True)
 
+logging.basicConfig(level=logging.WARNING)  # so that whatever is let through shows
 logger = logging.getLogger("episode")
 logger.setLevel(logging.DEBUG)
 logger.propagate = False
@@ -62,8 +63,10 @@ for number in range(1, 21):
         tracing.client.start_observation(name="child", as_type="tool", input={"to": 1}).end()
     times.append(time.perf_counter() - begun)
 say(turn_seconds=sorted(times)[10], leaving=time.monotonic())
+begun = time.perf_counter()
 tracing.close()
-logger.removeHandler(logger.handlers[0])
+say(close_seconds=time.perf_counter() - begun)
+logger.handlers.clear()
 """
 
 
@@ -180,7 +183,7 @@ def test_every_turn_is_a_trace_in_the_session_of_its_episode(tmp_path: Path) -> 
         assert (child.name, child.type, child.session_id) == ("child", "tool", "episode-1")
     assert collector.objections == []
     assert [event["event_type"] for event in done.events] == ["tracing_on"]
-    assert done.exit_seconds < 1.5
+    assert done.value("close_seconds") < 1.5
 
 
 def test_keys_and_host_are_read_from_a_dotenv_file_under_the_environment(tmp_path: Path) -> None:
@@ -234,8 +237,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 
 @pytest.mark.parametrize("fault", _BAD_HOSTS)
 def test_a_bad_host_costs_neither_turns_nor_the_exit_much(fault: str, runs: dict[str, Run]) -> None:
-    assert runs[fault].value("turn_seconds") < 0.005
-    assert runs[fault].exit_seconds < 4.0  # two of patience, and the end of the interpreter
+    done = runs[fault]
+    assert done.value("turn_seconds") < 0.005
+    assert done.value("close_seconds") < 3.0  # two, and a busy machine
+    assert done.exit_seconds < 8.0  # so nobody else waits: that would take 15 seconds or more
 
 
 @pytest.mark.parametrize("fault", _BAD_HOSTS)
@@ -267,7 +272,7 @@ def test_once_sending_has_failed_the_exit_hardly_waits(tmp_path: Path) -> None:
         variables = with_keys(base_url, LANGFUSE_FLUSH_INTERVAL="0.1", LANGFUSE_TIMEOUT="1")
         done = run(textwrap.dedent(prelude) + script, tmp_path, **variables)
     assert [event["event_type"] for event in done.events] == ["tracing_on", "tracing_failed"]
-    assert done.exit_seconds < 1.3
+    assert done.value("close_seconds") < 1.3
 
 
 def test_an_episode_with_tools_arrives_as_a_whole(tmp_path: Path) -> None:
