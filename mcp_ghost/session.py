@@ -65,8 +65,8 @@ class ServerSession:
             MCPServerStartupError: It did not work within ``timeout`` seconds; nothing is left.
             MCPConfigError: A variable of the configuration is not defined.
         """
-        if self._owner is not None:
-            raise MCPError(f"The session with MCP server '{self.name}' was opened before.")
+        if self._owner is not None or self._closing.is_set():
+            raise MCPError(f"This session with MCP server '{self.name}' was used before.")
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._owner = asyncio.create_task(self._own(ready, timeout), name=f"mcp-{self.name}")
         try:

@@ -233,13 +233,14 @@ def test_calls_before_open_and_after_close_are_errors() -> None:
         session = ServerSession("demo", faulty())
         with pytest.raises(MCPToolCallError, match="not open"):
             await session.call("echo", {})
-        await session.close()
         await session.open()
-        with pytest.raises(MCPError, match="opened before"):
+        with pytest.raises(MCPError, match="used before"):
             await session.open()
         await session.close()
         await session.close()
         with pytest.raises(MCPToolCallError, match="not open"):
             await session.call("echo", {})
+        with pytest.raises(MCPError, match="used before"):
+            await session.open()
 
     asyncio.run(misuse())
