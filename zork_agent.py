@@ -9,10 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
-
-from game_interface.command_guard import validate_command
-from game_interface.errors import InvalidCommandError
+from managers.answer import AgentResponse, answer_format
 from managers.tool_events import ToolEvents
 from managers.tool_session import ToolSession
 from mcp_ghost.errors import LLMError
@@ -21,7 +18,7 @@ from mcp_ghost.messages import assistant_message
 from prompts import load_prompt
 from session.events import event_context, log_event
 from session.game_state import ToolUse, Usage
-from shared_utils import create_json_schema, extract_json, run_in_daemon_thread
+from shared_utils import run_in_daemon_thread
 
 if TYPE_CHECKING:
     from llm_client import LLMClient
@@ -29,19 +26,13 @@ if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse, Message
     from session.game_configuration import GameConfiguration
 
+__all__ = ["AgentResponse", "Decision", "ZorkAgent"]
+
 SAFE_COMMAND = "look"
 FORCE_FINAL = (
     "Give your final action now, without calling any more tools: "
     "one JSON object with the keys thinking, action and new_objective."
 )
-
-
-class AgentResponse(BaseModel):
-    """What the model answers with."""
-
-    thinking: str
-    action: str
-    new_objective: str | None = None
 
 
 @dataclass(frozen=True)
@@ -169,7 +160,7 @@ class _Deliberation:
         self._agent = agent
         self._config = agent.config
         self._logger = agent.logger
-        self._answer_format = _answer_format(candidates)
+        self._answer_format = answer_format(candidates)
         self._tools = ToolSession(
             agent.mcp_manager if agent.mcp_enabled else None, agent.config, agent.logger
         )
@@ -280,19 +271,15 @@ class _Deliberation:
         Raises:
             ValueError: It is no AgentResponse, or its action is no valid command.
         """
-        answer = _parse(response.content or "")
-        try:
-            action = validate_command(_tidy(answer.action))
-        except InvalidCommandError as error:
-            raise ValueError(f"action: {error}") from error
+        answer, command = read_answer(response.content or "")
         return Decision(
-            action=action,
+            action=command,
             reasoning=answer.thinking,
             new_objective=answer.new_objective or None,
             proposed=answer.action,
             tools=tuple(self._events.used),
             iterations=self._events.iteration,
-            usage=_usage(self._responses),
+            usage=Usage.of(self._responses),
         )
 
     def _fall_back(self, failure: str, response: LLMResponse | None = None) -> Decision:
@@ -312,7 +299,7 @@ class _Deliberation:
             failure=failure,
             tools=tuple(self._events.used),
             iterations=self._events.iteration,
-            usage=_usage(self._responses),
+            usage=Usage.of(self._responses),
         )
 
     def _log_empty_reply(self, response: LLMResponse) -> None:
@@ -355,46 +342,3 @@ def _loop_is_running() -> bool:
 
 def _cached(role: str, content: str) -> Message:
     return {"role": role, "content": content, "cache_control": {"type": "ephemeral"}}
-
-
-def _answer_format(candidates: Sequence[str]) -> dict[str, Any]:
-    """The response_format of an AgentResponse, its action one of ``candidates`` if any."""
-    answer_format = create_json_schema(AgentResponse)
-    if candidates:
-        properties = answer_format["json_schema"]["schema"]["properties"]
-        properties["action"] = {"type": "string", "enum": list(candidates)}
-    return answer_format
-
-
-def _parse(content: str) -> AgentResponse:
-    found = extract_json(content)
-    if found is None:
-        raise ValueError("no JSON object")
-    try:
-        return AgentResponse.model_validate(found)
-    except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
-        )
-        raise ValueError(problems) from error
-
-
-def _tidy(action: str) -> str:
-    """Take off what models like to wrap around a command."""
-    action = action.strip().strip("`").removeprefix(">").strip()
-    if action.startswith(('"', "'")):  # one that only stands at the end belongs to the command
-        action = action.strip("\"'")
-    return action.strip().rstrip(".")
-
-
-def _usage(responses: Sequence[LLMResponse]) -> Usage:
-    def total(key: str) -> int:
-        return sum((response.usage or {}).get(key) or 0 for response in responses)
-
-    return Usage(
-        calls=len(responses),
-        prompt_tokens=total("prompt_tokens"),
-        cached_tokens=total("cached_tokens"),
-        completion_tokens=total("completion_tokens"),
-        cost=sum(response.cost or 0.0 for response in responses),
-    )

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from mcp_ghost.messages import LLMResponse
 
 
 class EndReason(StrEnum):
@@ -84,6 +89,15 @@ class Usage(BaseModel):
     completion_tokens: int = 0
     cost: float = 0.0
     """US dollars, 0.0 where the provider reports none."""
+
+    @classmethod
+    def of(cls, responses: Iterable[LLMResponse]) -> Usage:
+        """The sum over ``responses``."""
+        replies = list(responses)
+        reported = [reply.usage or {} for reply in replies]
+        tokens = ("prompt_tokens", "cached_tokens", "completion_tokens")
+        sums = {name: sum(usage.get(name) or 0 for usage in reported) for name in tokens}
+        return cls(calls=len(replies), cost=sum(reply.cost or 0.0 for reply in replies), **sums)
 
 
 class TurnRecord(BaseModel):

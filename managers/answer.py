@@ -1,0 +1,63 @@
+"""The model's answer: the form that is asked for, and the command read out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from game_interface.command_guard import validate_command
+from game_interface.errors import InvalidCommandError
+from shared_utils import create_json_schema, extract_json
+
+
+class AgentResponse(BaseModel):
+    """What the model answers with."""
+
+    thinking: str
+    action: str
+    new_objective: str | None = None
+
+
+def answer_format(candidates: Sequence[str] = ()) -> dict[str, Any]:
+    """The ``response_format`` of an AgentResponse, its action one of ``candidates`` if any."""
+    response_format = create_json_schema(AgentResponse)
+    if candidates:
+        # For a model that needs a menu, every free word is a chance to lose the thread.
+        response_format["json_schema"]["schema"]["properties"] = {
+            "thinking": {"type": "string", "maxLength": 120},
+            "action": {"type": "string", "enum": list(candidates)},
+            "new_objective": {"type": "null"},
+        }
+    return response_format
+
+
+def read_answer(content: str) -> tuple[AgentResponse, str]:
+    """The answer in ``content``, and its command made ready for the game.
+
+    Raises:
+        ValueError: It is no AgentResponse, or its action is no valid command.
+    """
+    found = extract_json(content)
+    if found is None:
+        raise ValueError("no JSON object")
+    try:
+        answer = AgentResponse.model_validate(found)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
+        )
+        raise ValueError(problems) from error
+    try:
+        return answer, validate_command(_tidy(answer.action))
+    except InvalidCommandError as error:
+        raise ValueError(f"action: {error}") from error
+
+
+def _tidy(action: str) -> str:
+    """Take off what models like to wrap around a command."""
+    action = action.strip().strip("`").removeprefix(">").strip()
+    if action.startswith(('"', "'")):  # one that only stands at the end belongs to the command
+        action = action.strip("\"'")
+    return action.strip().rstrip(".")

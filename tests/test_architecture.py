@@ -1,0 +1,83 @@
+"""The shape of the house: which part may import which, and how long a part may be."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BELOW = {"mcp_ghost", "shared_utils"}
+SESSION = {"session", "local_model", *BELOW}
+ALLOWED: dict[str, set[str]] = {
+    "main": {"orchestration", "terminal", "game_interface", *SESSION},
+    "terminal": {"orchestration", "game_interface", *SESSION},
+    "orchestration": {
+        "zork_agent",
+        "managers",
+        "llm_client",
+        "game_interface",
+        "terminal",
+        *SESSION,
+    }
+    - {"terminal"},
+    "zork_agent": {"managers", "llm_client", "game_interface", "prompts", *SESSION},
+    "managers": {"llm_client", "game_interface", *SESSION},
+    "llm_client": {*SESSION},
+    "session": {"local_model", *BELOW},
+    "game_interface": set(),
+    "local_model": {"mcp_ghost"},
+    "shared_utils": set(),
+    "prompts": set(),
+    "thoughtbox": set(),
+    "mcp_ghost": set(),
+}
+"""Who may import whom, besides itself and third parties."""
+
+
+def sources() -> Iterator[tuple[str, Path]]:
+    for part in ALLOWED:
+        if (ROOT / f"{part}.py").exists():
+            yield part, ROOT / f"{part}.py"
+        else:
+            yield from ((part, path) for path in sorted((ROOT / part).rglob("*.py")))
+
+
+def imported(path: Path) -> set[str]:
+    """The parts that ``path`` imports, also inside functions and for types only."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+    return {name.partition(".")[0] for name in names} & set(ALLOWED)
+
+
+@pytest.mark.parametrize("part", sorted(ALLOWED))
+def test_imports_point_one_way(part: str) -> None:
+    for owner, path in sources():
+        if owner == part:
+            assert imported(path) <= ALLOWED[part] | {part}, path
+
+
+def test_managers_do_not_know_each_other() -> None:
+    helpers = {"managers.map_manager"}  # a read-only store that the context is told from
+    for path in (ROOT / "managers").glob("*_manager.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("managers."):
+                assert node.module in helpers, path
+
+
+def test_no_file_has_more_than_400_lines_and_no_function_more_than_60() -> None:
+    for path in [*ROOT.glob("*.py"), *(p for _, p in sources()), *(ROOT / "tests").rglob("*.py")]:
+        text = path.read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= 400, path
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                assert length <= 60, f"{path}: {node.name}"
