@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from managers.answer import AgentResponse, answer_format
+from managers.answer import AgentResponse, answer_format, read_answer
 from managers.tool_events import ToolEvents
 from managers.tool_session import ToolSession
 from mcp_ghost.errors import LLMError
