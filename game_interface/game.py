@@ -78,9 +78,9 @@ class Game:
             EngineError when the engine failed, after which the game stands as before the command.
         """
         progress = self._current
-        cleaned = validate_command(command)
         if progress.ending is not None:
             raise GameOverError("the game is over; start a new one")
+        cleaned = validate_command(command)
         before = self._memory()
         text = self._engine.step(cleaned)
         outcome = self._outcomes.read(before, self._memory(), text, quit_=self._engine.done)
