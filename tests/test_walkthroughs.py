@@ -1,0 +1,67 @@
+"""Perfect play through the whole program wins, with every safeguard on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from mcp_ghost.testing import ModelServer
+from scripts.scripted_model import ScriptedModel, read_commands
+from session.event_log import read_events
+
+ROOT = Path(__file__).parent.parent
+BUNDLED = read_commands(ROOT / "tests" / "data" / "weatherworks_walkthrough.txt")
+ZORK1 = os.environ.get("ZORK1_STORY", "")
+ZORK1_WALKTHROUGH = os.environ.get("ZORK1_WALKTHROUGH", "")
+ZORK1_SEED = "12"
+"""The dice that the known walkthrough of Zork I was made for."""
+
+
+def play(folder: Path, commands: list[str], *flags: str) -> dict[str, object]:
+    """The event that ends the episode."""
+    with ModelServer(ScriptedModel(commands, think_every=10)) as model:
+        subprocess.run(
+            [sys.executable, str(ROOT / "main.py"), "--base-url", model.base_url, *flags],
+            cwd=folder,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            timeout=300,
+        )
+        assert [request.refusal for request in model.requests if request.refusal] == []
+    (episode,) = (folder / "game_files" / "episodes").iterdir()
+    *_, end = read_events(episode)
+    assert end["event_type"] == "episode_end"
+    return end
+
+
+def zork1_commands() -> list[str]:
+    if ZORK1_WALKTHROUGH:
+        return read_commands(Path(ZORK1_WALKTHROUGH))
+    if find_spec("jericho"):
+        from jericho.game_info import zork1
+
+        return str(zork1["walkthrough"]).split("/")
+    pytest.skip("no walkthrough of Zork I: install jericho or set ZORK1_WALKTHROUGH")
+
+
+@pytest.mark.slow
+def test_the_bundled_story_is_won(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.zorkgpt.mcp]\nenabled = true\n")
+    (tmp_path / "mcp_config.json").write_bytes((ROOT / "mcp_config.json").read_bytes())
+    end = play(tmp_path, BUNDLED, "--story", "bundled")
+    assert (end["reason"], end["score"], end["turns"]) == ("victory", 100, len(BUNDLED))
+    assert end["tool_calls"] == len(BUNDLED) // 10
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.skipif(not ZORK1, reason="ZORK1_STORY names no copy of Zork I")
+def test_zork_i_is_won_with_every_point(tmp_path: Path) -> None:
+    commands = zork1_commands()
+    end = play(tmp_path, commands, "--story", ZORK1, "--seed", ZORK1_SEED)
+    assert (end["reason"], end["score"]) == ("victory", 350)
