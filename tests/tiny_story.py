@@ -72,7 +72,7 @@ READ_KEYS = b"\xf6\x7f\x01\x00" + b"\x8c\xff\xfb"  # version 4 and later
 
 
 def build(
-    objects: Sequence[Object] = (),
+    objects: Sequence[Object] = (Object("Hall"),),
     *,
     code: bytes | None = None,
     version: int = 3,
@@ -81,10 +81,13 @@ def build(
     abbreviations: Sequence[str] = (),
     flags: int = 0,
 ) -> bytes:
-    """A story of these objects that prints "Hall" and answers "Done." to every line."""
+    """A story of these objects that prints "Hall" and answers "Done." to every line.
+
+    Global 0 is object 1, for Frotz crashes where a version 3 story is nowhere.
+    """
     data = bytearray(CODE)
     dictionary = _place_objects(data, objects, version)
-    for number, value in (global_values or {}).items():
+    for number, value in {0: 1, **(global_values or {})}.items():
         data[GLOBALS + 2 * number : GLOBALS + 2 * number + 2] = value.to_bytes(2, "big")
     data[TEXT_BUFFER], data[PARSE_BUFFER] = 100, 20
     data[dictionary : dictionary + 1] = b"\0"
