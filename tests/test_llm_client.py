@@ -244,7 +244,8 @@ def test_closing_a_client_ends_calls_that_wait() -> None:
         return content_reply("late").after(60)
 
     with ModelServer(script) as server:
-        client = client_of(server, client_timeout_seconds=60, retry_initial_delay=60)
+        patient = {"retry_initial_delay": 60, "retry_max_delay": 60, "client_timeout_seconds": 60}
+        client = client_of(server, None, **patient)
         raised: list[Exception] = []
 
         def wait_for_reply() -> None:
@@ -259,7 +260,7 @@ def test_closing_a_client_ends_calls_that_wait() -> None:
         client.close()
         thread.join(10)
         assert not thread.is_alive()
-    assert "closed by this program" in str(raised[0])
+    assert "was closed here" in str(raised[0])
 
 
 # --- the circuit breaker

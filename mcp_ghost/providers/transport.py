@@ -12,6 +12,7 @@ import json
 import re
 import socket
 import ssl
+import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
@@ -104,6 +105,8 @@ class Transport:
         self._endpoint = endpoint
         self._http = httpx.Client(transport=transport, **client_options(endpoint))
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+        self._lock = threading.Lock()
+        self._closed = False
         weakref.finalize(self, self._http.close)
 
     def post(
@@ -118,8 +121,9 @@ class Transport:
             LLMError: the request cannot be sent at all.
         """
         endpoint = self._endpoint
-        if self._http.is_closed:
-            raise LLMError(f"The connection to {endpoint.where} was closed by this program.")
+        closed = LLMError(f"The connection to {endpoint.where} was closed here.")
+        if self._closed:
+            raise closed
         try:
             with self._http.stream(
                 "POST",
@@ -131,20 +135,35 @@ class Transport:
                 content = b"".join(_in_time(response.iter_bytes(), endpoint.timeout))
         except (httpx.HTTPError, httpx.InvalidURL) as exc:
             raise connection_error(exc, endpoint) from exc
+        except RuntimeError as exc:  # httpx's word for a closed client
+            if not self._closed:
+                raise
+            raise closed from exc
         return read_body(response, content, endpoint, model=payload.get("model"))
 
     def close(self) -> None:
         """Close all connections; a call that waits in another thread fails at once."""
-        for sock in list(self._sockets):
-            with suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
+        with self._lock:
+            self._closed = True
+            for sock in self._sockets:
+                _shut(sock)
         self._http.close()
 
     def _note_socket(self, event: str, info: Mapping[str, Any]) -> None:
-        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
-            sock = info["return_value"].get_extra_info("socket")
-            if sock is not None:
+        if event not in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+            return
+        sock = info["return_value"].get_extra_info("socket")
+        if sock is not None:
+            with self._lock:
                 self._sockets.add(sock)
+                if self._closed:
+                    _shut(sock)
+
+
+def _shut(sock: socket.socket) -> None:
+    """End reads that wait in other threads, which closing alone does not."""
+    with suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)
 
 
 @functools.cache
