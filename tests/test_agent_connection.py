@@ -1,0 +1,180 @@
+"""An agent's connection to its server: beside the model, tried again, given up, interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from managers.mcp_manager import MCPServerStartupError
+from mcp_ghost.testing import ModelRequest, Reply, action_reply, tool_reply
+from tests.journal import NAME, Journal
+from tests.playing import ECHO, Player, events
+from tests.servers import eventually, is_running
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def every_level(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+
+
+def test_two_agents_in_two_threads_do_not_disturb_each_other(tmp_path: Path) -> None:
+    decisions: dict[str, list[str | None]] = {}
+
+    def play(name: str) -> None:
+        folder = tmp_path / name
+        folder.mkdir()
+        journal = Journal(folder)
+        script = [tool_reply([(ECHO[0], {"text": name})]), action_reply(f"say {name}")] * 3
+        with Player(script, journal) as player:
+            decisions[name] = [player.play()["action"] for _ in range(3)]
+            assert [given["text"] for _, given in journal.calls] == [name] * 3
+
+    threads = [threading.Thread(target=play, args=(name,)) for name in ("xyzzy", "plugh")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert decisions == {name: [f"say {name}"] * 3 for name in ("xyzzy", "plugh")}
+
+
+def test_inside_an_event_loop_the_agent_says_how_to_call_it(journal: Journal) -> None:
+    with Player([action_reply("look")], journal) as player:
+
+        async def program() -> dict[str, str | None]:
+            with pytest.raises(RuntimeError, match="already runs one"):
+                player.play()
+            assert journal.starts == []
+            return await asyncio.to_thread(player.play)
+
+        assert asyncio.run(program())["action"] == "look"
+
+
+def test_from_the_second_turn_on_the_model_is_asked_while_the_server_connects(
+    journal: Journal, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    gate.touch()
+    journal.configure(first=f"while [ ! -e {gate} ]; do sleep 0.01; done")
+    script = iter([action_reply("look"), tool_reply([ECHO]), action_reply("go north")])
+
+    def model(_: ModelRequest) -> Reply:
+        gate.touch()  # only now may the server start
+        return next(script)
+
+    with Player(model, journal) as player:
+        player.play()
+        gate.unlink()
+        assert player.play()["action"] == "go north"
+    assert player.answers() == [{"content": "hello"}]
+    assert journal.ends == journal.starts
+
+
+def test_the_first_turn_waits_for_the_server(journal: Journal, tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    journal.configure(first=f"sleep 0.3; touch {ready}")
+
+    def model(_: ModelRequest) -> Reply:
+        assert ready.exists()
+        return action_reply("look")
+
+    with Player(model, journal) as player:
+        player.play()
+
+
+def test_a_retry_in_a_later_turn_is_not_noticed_by_the_model(
+    journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal.configure(failing_starts=[2])
+    script = [action_reply("look"), tool_reply([ECHO]), action_reply("go north")]
+    with Player(script, journal) as player:
+        assert [player.play()["action"] for _ in (1, 2)] == ["look", "go north"]
+    assert player.answers() == [{"content": "hello"}]
+    messages = [record.getMessage() for record in caplog.records]
+    assert any(each.startswith("MCP session connect failed, retrying: ") for each in messages)
+    assert "MCP session retry successful" in messages
+
+
+def test_calls_in_flight_are_answered_when_mcp_is_given_up_and_no_tools_follow(
+    journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal.configure(failing_starts=[2, 3])
+    script = [
+        action_reply("look"),
+        tool_reply([ECHO, ECHO]),
+        action_reply("go north"),
+        action_reply("go south"),
+    ]
+    with Player(script, journal) as player:
+        assert [player.play()["action"] for _ in (1, 2, 3)] == ["look", "go north", "go south"]
+    assert ["error" in each for each in player.answers(2)] == [True, True]
+    assert [bool(each.tool_names) for each in player.model.requests] == [True, True, False, False]
+    assert "response_format" in player.model.requests[2].body
+    assert player.model.refusals == []
+    assert len(journal.starts) == 3
+    (fallback,) = events(caplog, "mcp_disabled_fallback")
+    assert (fallback.levelno, fallback.turn) == (logging.WARNING, 2)
+    messages = [record.getMessage() for record in caplog.records]
+    assert any(each.startswith("MCP retry failed, disabling MCP for episode") for each in messages)
+    assert "Continuing without MCP tools" in messages
+
+
+def test_the_first_connection_that_fails_stops_the_turn_without_a_retry(journal: Journal) -> None:
+    journal.configure("exit3")
+    player = Player([], journal)
+    with player, pytest.raises(MCPServerStartupError, match="missing API key"):
+        player.play()
+    assert len(journal.starts) == 1
+    assert player.model.requests == []
+
+
+@pytest.fixture
+def sigint_later(journal: Journal) -> Iterator[threading.Thread]:
+    """Presses Ctrl-C as soon as the server was called."""
+
+    def press() -> None:
+        if eventually(lambda: bool(journal.calls)):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    yield thread
+    thread.join()
+
+
+def test_ctrl_c_while_a_tool_runs_leaves_no_process(
+    journal: Journal, sigint_later: threading.Thread
+) -> None:
+    with Player([tool_reply([(f"{NAME}.hang", {})])], journal) as player:
+        sigint_later.start()
+        with pytest.raises(KeyboardInterrupt):
+            player.play()
+    assert len(journal.starts) == 1
+    assert not any(map(is_running, journal.starts))
+
+
+def test_ctrl_c_while_the_model_thinks_ends_the_turn_at_once(journal: Journal) -> None:
+    def slow(_: ModelRequest) -> Reply:
+        os.kill(os.getpid(), signal.SIGINT)
+        return action_reply("look").after(60)
+
+    with Player(slow, journal) as player, pytest.raises(KeyboardInterrupt):
+        player.play()
+    assert not any(map(is_running, journal.starts))
+
+
+def test_ctrl_c_while_the_server_starts_leaves_no_process(journal: Journal) -> None:
+    journal.configure("mute", first="kill -INT $PPID")
+    with Player([], journal) as player, pytest.raises(KeyboardInterrupt):
+        player.play()
+    assert not any(map(is_running, journal.starts))

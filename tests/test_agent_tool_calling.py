@@ -1,0 +1,264 @@
+"""The tool-calling loop as a user meets it: a real client, a strict model server, real servers."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from managers.mcp_manager import MCPError
+from mcp_ghost.testing import (
+    ModelRequest,
+    Reply,
+    action_reply,
+    content_reply,
+    error_reply,
+    tool_reply,
+)
+from tests.journal import NAME, Journal
+from tests.playing import ECHO, Player, events
+from tests.servers import is_running
+from zork_agent import ZorkAgent
+
+if TYPE_CHECKING:
+    from mcp_ghost.refusals import ServerDialect
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def every_level(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+
+
+@pytest.mark.parametrize("dialect", ["generic", "openai", "openrouter"])
+def test_a_batch_runs_in_order_and_its_results_reach_the_model(
+    dialect: ServerDialect, journal: Journal
+) -> None:
+    batch = tool_reply([ECHO, (f"{NAME}.echo", {"text": "world"})], text="Let me think.")
+    with Player([batch, action_reply("open door")], journal, dialect=dialect) as player:
+        assert player.play() == {
+            "action": "open door",
+            "reasoning": "As planned.",
+            "new_objective": None,
+        }
+    assert journal.calls == [("echo", {"text": "hello"}), ("echo", {"text": "world"})]
+    assert player.answers() == [{"content": "hello"}, {"content": "world"}]
+    assert player.model.refusals == []
+
+
+def test_the_model_sees_prompt_game_and_memories_and_every_tool(journal: Journal) -> None:
+    with Player([action_reply("look")], journal) as player:
+        player.play()
+    (request,) = player.model.requests
+    system, user = request.messages
+    assert (system["role"], user["role"]) == ("system", "user")
+    assert user["content"] == "You are in a hall.\n\nYou have been here."
+    assert f"{NAME}_echo" in request.tool_names
+    assert "response_format" not in request.body
+    assert request.body["tool_choice"] == "auto"
+
+
+def test_an_error_within_a_batch_does_not_stop_it(
+    journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    wanted = [(f"{NAME}.fail", {}), (f"{NAME}.refuse", {}), ECHO]
+    with Player([tool_reply(wanted), action_reply("look")], journal) as player:
+        player.play()
+    failed, refused, echoed = player.answers()
+    assert "the lamp is broken" in failed["error"]
+    assert "arguments are wrong" in refused["error"]
+    assert echoed == {"content": "hello"}
+    assert [each.tool_name for each in events(caplog, "mcp_tool_error")] == [
+        f"{NAME}.fail",
+        f"{NAME}.refuse",
+    ]
+
+
+@pytest.mark.parametrize("dialect", ["generic", "openai", "openrouter"])
+def test_a_timeout_ends_its_batch_with_every_id_answered_and_the_model_goes_on(
+    dialect: ServerDialect, journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    script = [
+        tool_reply([ECHO, (f"{NAME}.hang", {}), ECHO, ECHO]),
+        tool_reply([ECHO]),
+        action_reply("look"),
+    ]
+    with Player(script, journal, dialect=dialect, mcp_tool_call_timeout_seconds=0.3) as player:
+        player.play()
+    first, timed_out, *skipped = player.answers(1)
+    assert first == {"content": "hello"}
+    assert "timed out" in timed_out["error"]
+    assert len(skipped) == 2
+    assert all("kipped" in each["error"] for each in skipped)
+    assert [name for name, _ in journal.calls] == ["echo", "hang", "echo"]
+    assert player.model.refusals == []
+    assert len(events(caplog, "mcp_tool_timeout")) == 1
+    assert "notifications/cancelled" in journal.methods  # the call was given up
+
+
+@pytest.mark.parametrize("dialect", ["generic", "openai", "openrouter"])
+def test_a_dead_server_ends_the_loop_with_a_forced_answer(
+    dialect: ServerDialect, journal: Journal
+) -> None:
+    script = [tool_reply([ECHO, (f"{NAME}.die", {}), ECHO]), action_reply("go north")]
+    with Player(script, journal, dialect=dialect) as player:
+        assert player.play()["action"] == "go north"
+    _, died, skipped = player.answers()
+    assert "exited with status 7" in died["error"]
+    assert "kipped" in skipped["error"]
+    forced = player.model.requests[-1]
+    assert forced.tool_names == []
+    assert forced.body["response_format"]["type"] == "json_schema"
+    assert forced.last["role"] == "user"
+    assert player.model.refusals == []
+
+
+def test_after_a_death_the_next_turn_has_tools_again(journal: Journal) -> None:
+    die = tool_reply([(f"{NAME}.die", {})])
+    script = [die, action_reply("look"), tool_reply([ECHO]), action_reply("wait")]
+    with Player(script, journal) as player:
+        assert [player.play()["action"] for _ in (1, 2)] == ["look", "wait"]
+    assert player.answers() == [{"content": "hello"}]
+    assert len(journal.starts) == 2
+
+
+def test_an_unknown_tool_is_told_with_the_names_that_exist(journal: Journal) -> None:
+    script = [tool_reply([("crystal_ball.gaze", {}), ECHO]), action_reply("look")]
+    with Player(script, journal) as player:
+        player.play()
+    unknown, echoed = player.answers()
+    assert "crystal_ball" in unknown["error"]
+    assert f"{NAME}.echo" in unknown["error"]
+    assert echoed == {"content": "hello"}
+    assert len(journal.calls) == 1
+
+
+@pytest.mark.parametrize("text", ["{not json", '["a", "list"]', "17", '{"text": "hel'])
+def test_arguments_that_are_no_json_object_are_answered_and_not_executed(
+    text: str, journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    script = [tool_reply([(ECHO[0], text), ECHO]), action_reply("look")]
+    with Player(script, journal) as player:
+        player.play()
+    refused, echoed = player.answers()
+    assert refused["error"].startswith("Tool call failed: ")
+    assert echoed == {"content": "hello"}
+    assert len(journal.calls) == len(events(caplog, "mcp_tool_call")) == 1
+    assert player.model.refusals == []
+
+
+@pytest.mark.parametrize("dialect", ["generic", "openai", "openrouter"])
+def test_at_the_limit_the_answer_is_forced_without_tools_and_with_the_schema(
+    dialect: ServerDialect, journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    def never_satisfied(request: ModelRequest) -> Reply:
+        return tool_reply([ECHO]) if request.tool_names else action_reply("go north")
+
+    with Player(never_satisfied, journal, dialect=dialect, mcp_max_tool_iterations=3) as player:
+        assert player.play()["action"] == "go north"
+    assert len(journal.calls) == 3
+    assert len(player.model.requests) == 4
+    forced = player.model.requests[-1]
+    assert "final action" in str(forced.last["content"])
+    assert forced.body["response_format"]["json_schema"]["name"] == "AgentResponse"
+    assert player.model.refusals == []
+    (event,) = events(caplog, "mcp_no_content")
+    assert event.iterations == 3
+
+
+def test_an_empty_reply_is_warned_about_and_the_answer_is_forced(
+    journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    def silent(request: ModelRequest) -> Reply:
+        return content_reply("") if request.tool_names else action_reply("go north")
+
+    with Player(silent, journal, retry_max_attempts=2) as player:
+        assert player.play()["action"] == "go north"
+    (event,) = events(caplog, "mcp_unexpected_state")
+    assert (event.levelno, event.finish_reason) == (logging.WARNING, "stop")
+
+
+def test_an_answer_that_is_no_decision_gets_one_more_chance_then_the_safe_command(
+    journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Player([content_reply("Hm."), content_reply("I would rather not.")], journal) as player:
+        decision = player.play()
+    assert decision["action"] == "look"
+    assert len(player.model.requests) == 2
+    (event,) = events(caplog, "agent_parse_error")
+    assert (event.levelno, event.raw_response) == (logging.ERROR, "I would rather not.")
+    assert (event.episode_id, event.turn) == ("played", 1)
+    assert player.agent.last_decision is not None
+    assert player.agent.last_decision.failure
+
+
+def test_a_bad_answer_can_be_mended_by_the_forced_call(journal: Journal) -> None:
+    with Player([content_reply("Hm."), action_reply("go north")], journal) as player:
+        assert player.play()["action"] == "go north"
+    assert "Hm." in str(player.model.requests[-1].messages)
+
+
+@pytest.mark.parametrize("command", ["save", "quit", "n. restore", "RESTART", "take all then q"])
+@pytest.mark.parametrize("with_tools", [True, False])
+def test_orders_to_the_interpreter_never_come_out(
+    command: str, with_tools: bool, journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Player(lambda _: action_reply(command), journal if with_tools else None) as player:
+        assert player.play()["action"] == "look"
+    assert len(player.model.requests) == 1 + with_tools
+    assert len(events(caplog, "agent_parse_error")) == 1
+
+
+def test_a_model_without_tool_support_is_an_error_that_says_what_to_do(journal: Journal) -> None:
+    player = Player([], journal, agent_model="deepseek/deepseek-r1")
+    with player, pytest.raises(MCPError) as error:
+        player.play()
+    assert str(error.value) == (
+        "Model 'deepseek/deepseek-r1' does not support tool calling.\n"
+        "Please either:\n"
+        "  1. Set mcp.enabled = false in pyproject.toml, or\n"
+        "  2. Use a compatible model (gpt-4, claude-3, etc.)"
+    )
+    assert player.model.requests == []
+    assert not any(map(is_running, journal.starts))
+
+
+def test_tool_support_can_be_forced(journal: Journal) -> None:
+    script = [tool_reply([ECHO]), action_reply("look")]
+    model = "deepseek/deepseek-r1"
+    with Player(script, journal, agent_model=model, mcp_force_tool_support=True) as player:
+        assert player.play()["action"] == "look"
+    assert len(journal.calls) == 1
+
+
+def test_without_mcp_one_request_carries_the_schema() -> None:
+    with Player([action_reply("look")], None) as player:
+        player.play()
+    (request,) = player.model.requests
+    assert "tools" not in request.body
+    assert request.body["response_format"]["json_schema"]["strict"] is True
+
+
+def test_a_manager_without_the_setting_is_not_used(journal: Journal) -> None:
+    with Player([action_reply("look")], journal) as player:
+        off = player.agent.config.model_copy(update={"mcp_enabled": False})
+        agent = ZorkAgent(config=off, client=player.client, mcp_manager=player.manager)
+        agent.get_action_with_reasoning("You are in a hall.")
+    assert journal.starts == []
+
+
+def test_a_provider_that_fails_costs_the_turn_only(
+    journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    script = [error_reply(401, "no such key"), action_reply("go north")]
+    with Player(script, journal) as player:
+        assert [player.play()["action"] for _ in (1, 2)] == ["look", "go north"]
+    (event,) = events(caplog, "agent_parse_error")
+    assert "no such key" in event.error
+    assert journal.ends == journal.starts
