@@ -350,29 +350,33 @@ client = httpx.Client(transport=EmbeddedModelTransport(model))
 ask = {"messages": [{"role": "user", "content": "Tell a story."}], "max_tokens": 3000}
 url = "http://embedded.invalid/v1/chat/completions"
 threading.Thread(target=lambda: client.post(url, json=ask, timeout=60), daemon=True).start()
-if "fork" in sys.argv and os.fork() == 0:
-    sys.stdin.read()  # holds the pipe to the model until the test lets go
+if sys.argv[2] == "fork" and os.fork() == 0:
+    os.read(int(sys.argv[1]), 1)  # holds the pipe to the model until the test lets go
     os._exit(0)
 print(model.pid, flush=True)
 sys.stdin.readline()
-if "raise" in sys.argv:
+if sys.argv[2] == "raise":
     raise SystemExit(3)
 """
 
 
 @linux_only
-@pytest.mark.parametrize("arguments", [[], ["fork"], ["raise"]])
-@pytest.mark.parametrize("way", ["kill", "end"])
-def test_no_child_is_left_however_the_parent_ends(way: str, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("way", "what"), [("kill", "plain"), ("kill", "fork"), ("end", "plain"), ("end", "raise")]
+)
+def test_no_child_is_left_however_the_parent_ends(way: str, what: str) -> None:
+    held, let_go = os.pipe()
     parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, *arguments],
+        [sys.executable, "-c", PARENT, str(held), what],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # the request that is cut off
         cwd=ROOT,
+        pass_fds=[held],
     )
     assert parent.stdin is not None
     assert parent.stdout is not None
-    with parent.stdin, parent.stdout:
+    with parent, parent.stdin, parent.stdout:
         child = os.pidfd_open(int(parent.stdout.readline()))
         try:
             if way == "kill":
@@ -383,8 +387,8 @@ def test_no_child_is_left_however_the_parent_ends(way: str, arguments: list[str]
             ready, _, _ = select.select([child], [], [], 10)
             assert ready, "the model is still running"
         finally:
-            os.close(child)
-    parent.wait(WAIT)
+            for descriptor in (child, held, let_go):
+                os.close(descriptor)
 
 
 def test_the_server_ends_with_its_input() -> None:
