@@ -60,9 +60,10 @@ class ModelRequest:
 
 @dataclass(frozen=True)
 class Reply:
-    """What is sent back; the functions below make them."""
+    """What is sent back; the functions below make the usual ones."""
 
     body: Json | bytes = b""
+    """With a Content-Length beyond these bytes, the answer is cut off."""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     delay: float = 0.0
@@ -90,14 +91,7 @@ def tool_reply(
     calls: Sequence[tuple[str, object]], text: str | None = None, *, usage: Json | None = None
 ) -> Reply:
     """Calls of tools as (name, arguments); "server.tool" is spelled as on the wire."""
-    encoded = [
-        {
-            "id": f"call_{uuid.uuid4().hex[:12]}",
-            "type": "function",
-            "function": {"name": _wire_name(name), "arguments": _text(arguments)},
-        }
-        for name, arguments in calls
-    ]
+    encoded = [_call(name, arguments) for name, arguments in calls]
     return _completion({"content": text, "tool_calls": encoded}, "tool_calls", usage)
 
 
@@ -113,16 +107,6 @@ def error_reply(
     """A failure in OpenAI's shape."""
     error = {"message": message, "type": "server_error", "param": None, "code": None}
     return Reply({"error": error}, status, headers or {})
-
-
-def raw_reply(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Reply:
-    """Any bytes; a Content-Length beyond them makes an answer that is cut off."""
-    return Reply(body, status, headers or {})
-
-
-def dropped() -> Reply:
-    """No answer: the connection is cut."""
-    return Reply(drop=True)
 
 
 def walkthrough(
@@ -196,12 +180,11 @@ class ModelServer:
         return reply
 
 
-def _wire_name(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
-
-
-def _text(arguments: object) -> str:
-    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+def _call(name: str, arguments: object) -> Json:
+    wire = re.sub(r"[^A-Za-z0-9_-]", "_", name)
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    function = {"name": wire, "arguments": text}
+    return {"id": f"call_{uuid.uuid4().hex[:12]}", "type": "function", "function": function}
 
 
 def _completion(message: Json, finish_reason: str, usage: Json | None) -> Reply:

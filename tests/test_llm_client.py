@@ -24,9 +24,7 @@ from mcp_ghost.testing import (
     ModelServer,
     Reply,
     content_reply,
-    dropped,
     error_reply,
-    raw_reply,
 )
 from session.game_configuration import GameConfiguration
 
@@ -147,7 +145,7 @@ def test_attempts_are_limited() -> None:
 
 @pytest.mark.parametrize(
     "broken",
-    [dropped(), raw_reply(b"{", headers={"Content-Length": "500"})],
+    [Reply(drop=True), Reply(b"{", headers={"Content-Length": "500"})],
     ids=["no answer", "half an answer"],
 )
 def test_a_cut_connection_is_tried_again(broken: Reply) -> None:
@@ -224,14 +222,14 @@ def test_after_an_empty_answer_a_full_one_is_taken() -> None:
 
 @pytest.mark.parametrize("body", [b"<html>Welcome</html>", b'{"choices": []}', b"[1]"])
 def test_an_unusable_reply_is_asked_for_once_more(body: bytes) -> None:
-    with ModelServer([raw_reply(body)] * 2) as server, pytest.raises(LLMReplyError):
+    with ModelServer([Reply(body)] * 2) as server, pytest.raises(LLMReplyError):
         ask(client_of(server))
     assert len(server.requests) == 2
 
 
 def test_an_error_inside_a_success_counts_as_that_error() -> None:
     body = b'{"error": {"code": 429, "message": "slow down"}}'
-    with ModelServer([raw_reply(body), "ok"]) as server:
+    with ModelServer([Reply(body), "ok"]) as server:
         assert ask(client_of(server)) == "ok"
     assert len(server.requests) == 2
 
@@ -355,7 +353,7 @@ def test_a_key_for_one_provider_is_not_shown_to_another(monkeypatch: pytest.Monk
 
 def test_no_key_appears_in_logs_errors_or_the_client(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    script = [error_reply(500, f"key {KEY}"), raw_reply(f'{{"error": "{KEY}"}}'.encode())]
+    script = [error_reply(500, f"key {KEY}"), Reply(f'{{"error": "{KEY}"}}'.encode())]
     script += [error_reply(401, f"Incorrect API key provided: {KEY}")]
     with ModelServer(script) as server:
         client = client_of(server, KEY)
