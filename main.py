@@ -34,6 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         print(f"ZorkGPT {version()}")
         return PLAYED
+    # Neither logging's own troubles nor what libraries log is to come between the lines shown.
+    logging.raiseExceptions = False
+    logging.getLogger().addHandler(logging.NullHandler())
     interruption = Interruption()
     interruption.install()
     try:

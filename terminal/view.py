@@ -50,6 +50,8 @@ class EpisodeView(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Draw the event; whatever happens here, the game goes on."""
+        if self._so_far.end:
+            return  # the thread of a request that was cut off may still complain
         event: Event = {"message": record.getMessage(), **event_fields(record)}
         try:
             self._so_far.take(event)

@@ -275,6 +275,14 @@ def test_the_summary_of_a_silent_model_says_what_was_wrong(player: Player) -> No
     assert "failure  refused by the server" in player.shown
 
 
+def test_nothing_is_shown_after_the_summary(player: Player) -> None:
+    player.start()
+    player.end("aborted")
+    before = player.shown
+    player.log("llm_retry", "Attempt 1 failed: the connection was closed")
+    assert player.shown == before
+
+
 def test_an_episode_that_never_began_has_no_summary(player: Player) -> None:
     player.end("aborted")
     assert player.shown == ""

@@ -1,0 +1,472 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import resource
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply, action_reply, tool_reply
+
+ROOT = Path(__file__).parent.parent
+MAIN = str(ROOT / "main.py")
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+FLAGS = (
+    *("--max-turns", "--episodes", "--continuous", "--resume", "--story", "--seed"),
+    *("--model", "--base-url", "--mcp", "--no-mcp", "--config", "--version", "--help"),
+)
+MARK = "TEST_RUN"
+"""An environment variable that the program hands on to all of its children."""
+
+
+class Program:
+    """The command line in a working directory of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.mark = uuid.uuid4().hex
+        foreign = ("ZORKGPT_", "LANGFUSE_", "OPENAI_", "OPENROUTER_", "ZORK1_", "NO_COLOR")
+        self.env = {key: it for key, it in os.environ.items() if not key.startswith(foreign)}
+        self.env |= {MARK: self.mark, "ZORKGPT_RETRY_MAX_ATTEMPTS": "1", "TERM": "xterm"}
+
+    def start(
+        self,
+        *flags: str,
+        stdout: int = subprocess.PIPE,
+        limit: Callable[[], None] | None = None,
+    ) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, MAIN, *flags],
+            cwd=self.folder,
+            env=self.env,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=limit,
+        )
+
+    def run(
+        self, *flags: str, limit: Callable[[], None] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        process = self.start(*flags, limit=limit)
+        try:
+            output, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+        assert "Traceback" not in errors
+        return subprocess.CompletedProcess(flags, process.returncode, output, errors)
+
+    def play(self, model: ModelServer, *flags: str) -> subprocess.CompletedProcess[str]:
+        """A short episode of the bundled story."""
+        return self.run(*self.flags(model.base_url), *flags)
+
+    def flags(self, base_url: str, turns: int = 2) -> list[str]:
+        story = ["--story", "bundled", "--seed", "7"]
+        return [*story, "--max-turns", str(turns), "--base-url", base_url]
+
+    def configure(self, text: str) -> None:
+        (self.folder / "pyproject.toml").write_text(text)
+
+    def serve_tools(self, command: str = sys.executable, *args: str) -> None:
+        server = {
+            "command": command,
+            "args": list(args or ("-m", "thoughtbox")),
+            "env": {"PYTHONPATH": str(ROOT)},
+        }
+        config = {"mcpServers": {"thoughtbox": server}}
+        (self.folder / "mcp_config.json").write_text(json.dumps(config))
+
+    def episodes(self) -> list[Path]:
+        return sorted((self.folder / "game_files" / "episodes").iterdir())
+
+    def leftovers(self) -> list[str]:
+        """Processes of this run that are still there, after a second for them to go."""
+        found: list[str] = []
+        for _ in range(50):
+            found = [line for line in _marked(self.mark) if line]
+            if not found:
+                break
+            select.select([], [], [], 0.02)
+        return found
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    with ModelServer(lambda _request: action_reply("look", "Let us see.")) as server:
+        yield server
+
+
+class SlowModel:
+    """Answers at once until request number ``slow``, which it keeps waiting."""
+
+    def __init__(self, slow: int, *before: Reply) -> None:
+        self.asked = threading.Event()
+        self._before = iter(before)
+        self._slow = slow
+        self._count = 0
+
+    def __call__(self, _request: ModelRequest) -> Reply:
+        self._count += 1
+        if self._count < self._slow:
+            return next(self._before, action_reply("look"))
+        self.asked.set()
+        return action_reply("look").after(60)
+
+
+def test_help_is_complete_and_says_what_exit_codes_mean(program: Program) -> None:
+    played = program.run("--help")
+    assert played.returncode == 0
+    for words in (*FLAGS, "exit code", "OPENROUTER_API_KEY", "latest"):
+        assert words in played.stdout
+    assert max(map(len, played.stdout.splitlines())) <= 100
+
+
+def test_help_does_not_wait_for_what_it_does_not_need(program: Program) -> None:
+    seconds = []
+    for _ in range(5):
+        began = time.perf_counter()
+        program.run("--help")
+        seconds.append(time.perf_counter() - began)
+    assert min(seconds) < 0.3
+
+
+def test_version_names_program_and_version(program: Program) -> None:
+    played = program.run("--version")
+    assert played.returncode == 0
+    assert re.fullmatch(r"ZorkGPT \d+\.\d+\.\d+\S*\n", played.stdout)
+
+
+@pytest.mark.parametrize(
+    ("flags", "hint"),
+    [
+        (["--turns", "3"], "--turns"),
+        (["--max-turns", "0"], "whole number from 1"),
+        (["--seed", "0"], "from 1 to 2147483647"),
+        (["--base-url", "localhost:11434"], "http://"),
+        (["--episodes", "2", "--continuous"], "not allowed with"),
+        (["--resume", "latest", "--story", "bundled"], "--story is for a new episode"),
+        (["--resume", "latest"], "no episode in"),
+        (["--resume", "yesterday"], "no episode 'yesterday'"),
+        (["--config", "missing.toml"], "missing.toml"),
+        (["--story", "missing.z5", "--base-url", "http://127.0.0.1:9/v1"], "missing.z5"),
+        (["--mcp", "--base-url", "http://127.0.0.1:9/v1"], "mcp_config.json"),
+    ],
+)
+def test_wrong_use_ends_with_2_and_a_line_that_says_why(
+    program: Program, flags: list[str], hint: str
+) -> None:
+    played = program.run(*flags)
+    assert played.returncode == 2
+    assert "main.py: error:" in played.stderr
+    assert hint in played.stderr
+
+
+def test_an_unknown_setting_ends_with_2_and_names_the_nearest_one(program: Program) -> None:
+    program.configure("[tool.zorkgpt.orchestrator]\nmax_turns_per_episod = 3\n")
+    played = program.run()
+    assert played.returncode == 2
+    assert "did you mean 'max_turns_per_episode'?" in played.stderr
+
+
+def test_a_flag_wins_over_environment_dotenv_and_pyproject_in_this_order(
+    program: Program, model: ModelServer
+) -> None:
+    def asked_for(*flags: str) -> str:
+        played = program.play(model, "--max-turns", "1", *flags)
+        assert played.returncode == 0
+        return str(model.requests[-1].body["model"])
+
+    program.configure('[tool.zorkgpt.llm]\nagent_model = "of-pyproject"\n')
+    assert asked_for() == "of-pyproject"
+    (program.folder / ".env").write_text("ZORKGPT_AGENT_MODEL=of-dotenv\nSOMETHING_ELSE=1\n")
+    assert asked_for() == "of-dotenv"
+    program.env["ZORKGPT_AGENT_MODEL"] = "of-environment"
+    assert asked_for() == "of-environment"
+    assert asked_for("--model", "of-flag") == "of-flag"
+
+
+def test_config_names_another_file_of_settings(program: Program, model: ModelServer) -> None:
+    program.configure("[tool.zorkgpt.nonsense]\n")
+    other = program.folder / "other.toml"
+    other.write_text('[tool.zorkgpt.llm]\nagent_model = "of-other"\n')
+    assert program.play(model, "--config", "other.toml").returncode == 0
+    assert model.requests[0].body["model"] == "of-other"
+
+
+def test_base_url_wins_over_a_configured_endpoint_of_the_agent(
+    program: Program, model: ModelServer
+) -> None:
+    program.configure('[tool.zorkgpt.llm]\nagent_base_url = "http://127.0.0.1:9/v1"\n')
+    assert program.play(model).returncode == 0
+    assert model.requests
+
+
+def test_piped_output_shows_the_episode_in_plain_lines_without_a_key(
+    program: Program, model: ModelServer
+) -> None:
+    program.env["ZORKGPT_CLIENT_API_KEY"] = "sk-sesame-open-123456"
+    played = program.play(model, "--model", "parrot")
+    assert played.returncode == 0
+    assert played.stderr == ""
+    assert not CONTROL.search(played.stdout)
+    folder = program.episodes()[0]
+    for text in (
+        f"parrot at {model.base_url}",
+        "Turn 1 · ",
+        "Turn 2 · ",
+        "Let us see.",
+        ">  look",
+        "its last turn was played",
+        f"game_files/episodes/{folder.name}/episode.log",
+        f"--resume {folder.name} ",
+    ):
+        assert text in played.stdout
+    assert (folder / "episode.log").is_file()
+    assert model.requests[0].headers["authorization"] == "Bearer sk-sesame-open-123456"
+    assert "sesame" not in played.stdout + (folder / "episode.log").read_text()
+
+
+def test_the_dotenv_file_reaches_tool_servers_too(program: Program, model: ModelServer) -> None:
+    program.serve_tools("sh", "-c", f'test "$SECRET" = 1 && exec {sys.executable} -m thoughtbox')
+    assert program.play(model, "--mcp").returncode == 1
+    (program.folder / ".env").write_text("SECRET=1\n")
+    assert program.play(model, "--mcp").returncode == 0
+
+
+def test_mcp_is_a_matter_of_the_flag(program: Program, model: ModelServer) -> None:
+    program.serve_tools()
+    program.configure("[tool.zorkgpt.mcp]\nenabled = true\n")
+    assert program.play(model, "--no-mcp").returncode == 0
+    assert not any(request.tool_names for request in model.requests)
+    program.configure("")
+    assert program.play(model, "--mcp").returncode == 0
+    assert model.requests[-1].tool_names == ["thoughtbox_think"]
+    assert program.leftovers() == []
+
+
+def test_tool_calls_are_shown_as_they_went(program: Program) -> None:
+    thought = {
+        "thought": "Where am I?",
+        "thoughtNumber": 1,
+        "totalThoughts": 1,
+        "nextThoughtNeeded": False,
+    }
+    replies = [tool_reply([("thoughtbox.think", thought)]), action_reply("north")]
+    program.serve_tools()
+    with ModelServer(replies) as model:
+        played = program.play(model, "--mcp", "--max-turns", "1")
+    assert re.search(r"✓  thoughtbox\.think · .* · thought: Where am I\?", played.stdout)
+    assert "tools   1 call" in played.stdout
+
+
+def test_resume_goes_on_where_the_episode_stopped(program: Program, model: ModelServer) -> None:
+    assert program.play(model).returncode == 0
+    folder = program.episodes()[0]
+    for turn, wanted in enumerate((folder.name, str(folder), "latest"), start=3):
+        before = len(model.requests)
+        flags = ("--max-turns", str(turn), "--base-url", model.base_url)
+        played = program.run("--resume", wanted, *flags)
+        assert played.returncode == 0
+        assert len(model.requests) == before + 1
+        assert f"goes on after turn {turn - 1}" in played.stdout
+        assert f"Turn {turn} · " in played.stdout
+        assert f"Turn {turn - 1} · " not in played.stdout
+    assert program.episodes() == [folder]
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_an_interrupted_program_ends_at_once_leaves_nothing_and_says_how_to_go_on(
+    program: Program, number: int, code: int
+) -> None:
+    program.serve_tools()
+    script = SlowModel(2)
+    with ModelServer(script) as model:
+        process = program.start(*program.flags(model.base_url, 9), "--mcp")
+        assert script.asked.wait(30)
+        began = time.perf_counter()
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=10)
+        assert time.perf_counter() - began < 4, "a second on a machine that is not busy"
+    assert process.returncode == code
+    assert errors == ""
+    assert "The episode was interrupted" in output
+    assert re.search(r"turns +1$", output, re.MULTILINE), "the finished turn was kept"
+    assert f"--resume {program.episodes()[0].name}" in output
+    assert program.leftovers() == []
+
+
+def test_a_closed_pipe_ends_the_program_without_a_word(program: Program) -> None:
+    program.serve_tools()
+    script = SlowModel(10_000)
+    with ModelServer(script) as model:
+        process = program.start(*program.flags(model.base_url, 9999), "--mcp")
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("ZorkGPT")
+        process.stdout.close()
+        assert process.wait(timeout=30) == 141
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+        process.stderr.close()
+    assert program.leftovers() == []
+
+
+def test_a_model_that_cannot_be_reached_ends_with_1_and_an_episode_to_resume(
+    program: Program, model: ModelServer
+) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # taken, but nobody listens
+        played = program.run(*program.flags(f"http://127.0.0.1:{unused.getsockname()[1]}/v1", 9))
+    assert played.returncode == 1
+    assert len(re.findall(r"^Turn \d+ · ", played.stdout, re.MULTILINE)) <= 3
+    assert "the model gave no usable answer" in played.stdout
+    assert "failure" in played.stdout
+    resumed = program.run("--resume", "latest", "--max-turns", "4", "--base-url", model.base_url)
+    assert resumed.returncode == 0
+
+
+def test_a_tool_server_that_cannot_start_ends_with_1_and_names_the_log(
+    program: Program, model: ModelServer
+) -> None:
+    program.serve_tools("sh", "-c", "printf '\\033[31mno space left\\n' >&2; exit 3")
+    played = program.play(model, "--mcp")
+    assert played.returncode == 1
+    assert "no space left" in played.stderr
+    assert "\x1b" not in played.stderr
+    assert f"Log: game_files/episodes/{program.episodes()[0].name}/episode.log" in played.stderr
+
+
+def test_an_unexpected_failure_is_one_line_and_its_traceback_is_in_the_log(
+    program: Program, model: ModelServer
+) -> None:
+    def small_disk() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+
+    program.env["PYTHONDONTWRITEBYTECODE"] = "1"
+    played = program.run(*program.flags(model.base_url, 99), limit=small_disk)
+    assert played.returncode == 1
+    assert re.search(r"^main\.py: error: OSError: .*\nLog: .*episode\.log$", played.stderr, re.M)
+    assert "Traceback" in (program.episodes()[0] / "episode.log").read_text()
+
+
+def test_a_second_player_of_an_episode_is_turned_away(program: Program) -> None:
+    script = SlowModel(1)
+    with ModelServer(script) as model:
+        first = program.start(*program.flags(model.base_url))
+        assert script.asked.wait(30)
+        second = program.run("--resume", "latest", "--base-url", model.base_url)
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=10)
+    assert second.returncode == 2
+    assert "another process" in second.stderr
+
+
+def test_several_episodes_are_played_one_after_the_other_and_summed_up(
+    program: Program, model: ModelServer
+) -> None:
+    played = program.play(model, "--episodes", "2")
+    assert played.returncode == 0
+    assert len(program.episodes()) == 2
+    assert len(model.requests) == 4
+    assert "2 episodes: best score 0, mean 0.0, 4 turns" in played.stdout
+
+
+def test_continuous_play_goes_on_until_it_is_interrupted(program: Program) -> None:
+    script = SlowModel(3)
+    with ModelServer(script) as model:
+        process = program.start(*program.flags(model.base_url, 1), "--continuous")
+        assert script.asked.wait(30)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert "3 episodes: " in output
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_live"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_a_terminal_gets_colours_unless_it_or_its_user_wants_none(
+    program: Program, model: ModelServer, settings: dict[str, str], is_live: bool
+) -> None:
+    program.env |= settings
+    with _terminal() as (device, read_all):
+        process = program.start(*program.flags(model.base_url), stdout=device)
+        os.close(device)
+        output = read_all()
+        assert process.wait(timeout=30) == 0
+        assert process.stderr is not None
+        process.stderr.close()
+    assert "Turn 2" in output
+    assert bool(re.search(r"\x1b\[[\d;]*m", output)) == is_live
+    assert is_live or not CONTROL.search(output.replace("\r\n", "\n"))
+
+
+@pytest.mark.slow
+def test_without_key_and_story_it_plays_and_says_what_it_fell_back_to(program: Program) -> None:
+    program.env |= {"XDG_CACHE_HOME": str(program.folder), "https_proxy": "http://127.0.0.1:9"}
+    played = program.run("--max-turns", "1")
+    assert played.returncode == 0
+    assert "No API key found" in played.stdout
+    assert "OPENROUTER_API_KEY" in played.stdout
+    assert "Zork I is not available" in played.stdout
+    assert "Starting the embedded model" in played.stdout
+    assert program.leftovers() == []
+
+
+def _marked(mark: str) -> Sequence[str]:
+    """The command lines of the processes with this run's mark in their environment."""
+    if shutil.which("ps") and not Path("/proc/self/environ").exists():
+        listed = subprocess.run(["ps", "axeww"], capture_output=True, text=True, check=True)
+        return [line for line in listed.stdout.splitlines() if mark in line]
+    return [
+        folder.joinpath("cmdline").read_text().replace("\0", " ")
+        for folder in Path("/proc").glob("[0-9]*")
+        if mark.encode() in _bytes(folder / "environ")
+    ]
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""  # gone, or somebody else's
+
+
+@contextmanager
+def _terminal() -> Iterator[tuple[int, Callable[[], str]]]:
+    """A pseudo-terminal: the program's end, and a function that reads until it is closed."""
+    ours, theirs = pty.openpty()
+
+    def read_all() -> str:
+        read = bytearray()
+        while select.select([ours], [], [], 60)[0]:
+            try:
+                read += os.read(ours, 65536)
+            except OSError:  # Linux's way to say that the other end is closed
+                break
+        return read.decode()
+
+    try:
+        yield theirs, read_all
+    finally:
+        os.close(ours)
