@@ -214,13 +214,16 @@ class GameConfiguration(BaseSettings):
         return tuple(key for key in keys if key)
 
     def _key_for(self, base_url: str) -> str | None:
-        """A key goes only to the party that it belongs to."""
+        """A provider's key goes only to that provider, or to a proxy on this machine."""
         host = urlsplit(base_url).hostname or ""
         if self.client_api_key:
             return self.client_api_key
-        if host == "openrouter.ai" or host.endswith(".openrouter.ai"):
+        if f".{host}".endswith(".openrouter.ai"):
             return self.openrouter_api_key
-        return None if base_url == EMBEDDED_BASE_URL else self.openai_api_key
+        if f".{host}".endswith(".openai.com"):
+            return self.openai_api_key
+        on_this_machine = host in {"localhost", "127.0.0.1", "::1"}
+        return (self.openrouter_api_key or self.openai_api_key) if on_this_machine else None
 
 
 _SECTIONS = {

@@ -188,9 +188,27 @@ def test_a_key_in_the_environment_chooses_its_provider(
     assert role.model != "auto"
 
 
-def test_an_openrouter_key_never_goes_to_another_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-or")
-    assert GameConfiguration(client_base_url="http://127.0.0.1:1/v1").role().api_key is None
+@pytest.mark.parametrize("variable", ["OPENROUTER_API_KEY", "OPENAI_API_KEY"])
+@pytest.mark.parametrize(
+    ("base_url", "goes"),
+    [
+        ("http://192.168.1.7/v1", False),
+        ("https://evil-openrouter.ai/v1", False),
+        ("https://openai.com.example.org/v1", False),
+        ("http://127.0.0.1:11434/v1", True),
+    ],
+)
+def test_a_providers_key_goes_to_no_other_host(
+    monkeypatch: pytest.MonkeyPatch, variable: str, base_url: str, goes: bool
+) -> None:
+    monkeypatch.setenv(variable, "sk-1")
+    key = GameConfiguration(client_base_url=base_url).role().api_key
+    assert key == ("sk-1" if goes else None)
+
+
+def test_a_key_of_its_own_goes_to_any_endpoint() -> None:
+    config = GameConfiguration(client_base_url="http://192.168.1.7/v1", client_api_key="sk-2")
+    assert config.role().api_key == "sk-2"
 
 
 def test_no_key_shows_in_the_configuration_text() -> None:
