@@ -87,7 +87,8 @@ class ZorkOrchestratorV2:
     def _wire(self) -> None:
         episode_id = self.game_state.episode_id
         self.tracing = Tracing(episode_id, self.logger)
-        with event_context(episode_id=episode_id, turn=self.game_state.turn_count):
+        coming_turn = 1 + (self._saved.turns_played if self._saved else 0)
+        with event_context(episode_id=episode_id, turn=coming_turn):
             self.mcp_manager = self._create_mcp_manager()
         self.client = LLMClient(
             config=self.config, logger=self.logger, langfuse_client=self.tracing.client
@@ -166,7 +167,7 @@ class ZorkOrchestratorV2:
             log_event(
                 self.logger,
                 logging.ERROR,
-                f"Failed to initialise the MCP manager: {error}",
+                f"Failed to initialize MCP Manager: {error}",
                 "mcp_init_error",
                 error=str(error),
             )
@@ -174,7 +175,7 @@ class ZorkOrchestratorV2:
         log_event(
             self.logger,
             logging.INFO,
-            "MCP manager initialised",
+            "MCP Manager initialized",
             "mcp_manager_init",
             server=manager.server_name,
         )

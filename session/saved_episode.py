@@ -26,12 +26,14 @@ class SavedEpisode:
         self._start: dict[str, object] = {}
         self._end: dict[str, object] = {}
         self._snapshot = ""
+        self.turns_played = 0
         for event in read_events(folder):
             match event["event_type"]:
                 case "episode_start":
                     self._start = event
                     self._snapshot = str(event["snapshot"])
                 case "turn":
+                    self.turns_played = int(str(event["turn"]))
                     self._snapshot = str(event["snapshot"])
                 case "episode_end":
                     self._end = event
