@@ -407,7 +407,10 @@ def test_the_server_ends_with_its_input() -> None:
         headers = {"Authorization": "Bearer made-up"}
         assert httpx.get(f"http://127.0.0.1:{port}/health", headers=headers).status_code == 200
         server.stdin.close()
-        assert server.wait(WAIT) == 0
+        try:
+            assert server.wait(10) == 0
+        finally:
+            server.kill()
 
 
 def test_the_server_does_not_start_without_a_key() -> None:
