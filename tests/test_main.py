@@ -1,107 +1,26 @@
 from __future__ import annotations
 
-import json
 import os
-import pty
 import re
 import resource
-import select
-import shutil
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
-import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, action_reply, tool_reply
+from tests.program import Program, terminal
 
-ROOT = Path(__file__).parent.parent
-MAIN = str(ROOT / "main.py")
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 FLAGS = (
     *("--max-turns", "--episodes", "--continuous", "--resume", "--story", "--seed"),
     *("--model", "--base-url", "--mcp", "--no-mcp", "--config", "--version", "--help"),
 )
-MARK = "TEST_RUN"
-"""An environment variable that the program hands on to all of its children."""
-
-
-class Program:
-    """The command line in a working directory of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.mark = uuid.uuid4().hex
-        foreign = ("ZORKGPT_", "LANGFUSE_", "OPENAI_", "OPENROUTER_", "ZORK1_", "NO_COLOR")
-        self.env = {key: it for key, it in os.environ.items() if not key.startswith(foreign)}
-        self.env |= {MARK: self.mark, "ZORKGPT_RETRY_MAX_ATTEMPTS": "1", "TERM": "xterm"}
-
-    def start(
-        self,
-        *flags: str,
-        stdout: int = subprocess.PIPE,
-        limit: Callable[[], None] | None = None,
-    ) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, MAIN, *flags],
-            cwd=self.folder,
-            env=self.env,
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=limit,
-        )
-
-    def run(
-        self, *flags: str, limit: Callable[[], None] | None = None
-    ) -> subprocess.CompletedProcess[str]:
-        process = self.start(*flags, limit=limit)
-        try:
-            output, errors = process.communicate(timeout=60)
-        finally:
-            process.kill()
-        assert "Traceback" not in errors
-        return subprocess.CompletedProcess(flags, process.returncode, output, errors)
-
-    def play(self, model: ModelServer, *flags: str) -> subprocess.CompletedProcess[str]:
-        """A short episode of the bundled story."""
-        return self.run(*self.flags(model.base_url), *flags)
-
-    def flags(self, base_url: str, turns: int = 2) -> list[str]:
-        story = ["--story", "bundled", "--seed", "7"]
-        return [*story, "--max-turns", str(turns), "--base-url", base_url]
-
-    def configure(self, text: str) -> None:
-        (self.folder / "pyproject.toml").write_text(text)
-
-    def serve_tools(self, command: str = sys.executable, *args: str) -> None:
-        server = {
-            "command": command,
-            "args": list(args or ("-m", "thoughtbox")),
-            "env": {"PYTHONPATH": str(ROOT)},
-        }
-        config = {"mcpServers": {"thoughtbox": server}}
-        (self.folder / "mcp_config.json").write_text(json.dumps(config))
-
-    def episodes(self) -> list[Path]:
-        return sorted((self.folder / "game_files" / "episodes").iterdir())
-
-    def leftovers(self) -> list[str]:
-        """Processes of this run that are still there, after a second for them to go."""
-        found: list[str] = []
-        for _ in range(50):
-            found = [line for line in _marked(self.mark) if line]
-            if not found:
-                break
-            select.select([], [], [], 0.02)
-        return found
 
 
 @pytest.fixture
@@ -409,7 +328,7 @@ def test_a_terminal_gets_colours_unless_it_or_its_user_wants_none(
     program: Program, model: ModelServer, settings: dict[str, str], is_live: bool
 ) -> None:
     program.env |= settings
-    with _terminal() as (device, read_all):
+    with terminal() as (device, read_all):
         process = program.start(*program.flags(model.base_url), stdout=device)
         os.close(device)
         output = read_all()
@@ -431,42 +350,3 @@ def test_without_key_and_story_it_plays_and_says_what_it_fell_back_to(program: P
     assert "Zork I is not available" in played.stdout
     assert "Starting the embedded model" in played.stdout
     assert program.leftovers() == []
-
-
-def _marked(mark: str) -> Sequence[str]:
-    """The command lines of the processes with this run's mark in their environment."""
-    if shutil.which("ps") and not Path("/proc/self/environ").exists():
-        listed = subprocess.run(["ps", "axeww"], capture_output=True, text=True, check=True)
-        return [line for line in listed.stdout.splitlines() if mark in line]
-    return [
-        folder.joinpath("cmdline").read_text().replace("\0", " ")
-        for folder in Path("/proc").glob("[0-9]*")
-        if mark.encode() in _bytes(folder / "environ")
-    ]
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""  # gone, or somebody else's
-
-
-@contextmanager
-def _terminal() -> Iterator[tuple[int, Callable[[], str]]]:
-    """A pseudo-terminal: the program's end, and a function that reads until it is closed."""
-    ours, theirs = pty.openpty()
-
-    def read_all() -> str:
-        read = bytearray()
-        while select.select([ours], [], [], 60)[0]:
-            try:
-                read += os.read(ours, 65536)
-            except OSError:  # Linux's way to say that the other end is closed
-                break
-        return read.decode()
-
-    try:
-        yield theirs, read_all
-    finally:
-        os.close(ours)

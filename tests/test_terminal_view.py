@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -18,7 +16,6 @@ from session.game_state import EndReason, Observation, TurnRecord, Usage
 from terminal.screen import Screen
 from terminal.story_so_far import StorySoFar
 from terminal.summary import show_total
-from terminal.text import address, duration, one_line, plain
 from terminal.view import EpisodeView
 from tests.records import observation, record
 
@@ -396,62 +393,3 @@ def test_several_episodes_are_summed_up_in_one_line(tmp_path: Path) -> None:
     assert "\n" not in line
     assert "2 episodes: best score 25, mean 17.5, 24 turns, 6 tool calls" in line
     assert "30 requests, 18,000 tokens in (14,000 cached), 960 out" in line
-
-
-@given(st.text())
-def test_plain_text_never_holds_what_a_terminal_obeys(text: str) -> None:
-    assert not CONTROL.search(plain(text))
-    assert plain(plain(text)) == plain(text)
-
-
-@given(st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1))
-def test_printable_text_stays_as_it_is(text: str) -> None:
-    assert plain(text) == text
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a\x1b[1;31mb\x1b[0mc", "abc"),
-        ("a\x1b]8;;http://evil\x1b\\b", "ab"),
-        ("a\x1bPdata\x1b\\b", "ab"),
-        ("a\x9b31mb", "ab"),
-        ("a\x1b(Bb\x1b=c", "abc"),
-        ("one\r\ntwo\rthree\u2028four", "one\ntwo\nthree\nfour"),
-        ("one\n\n \n\ntwo\n", "one\n\ntwo"),
-        ("tab\tstop", "tab stop"),
-        ("lone \ud800 half", "lone  half"),
-    ],
-)
-def test_escape_sequences_go_and_lines_stay(text: str, expected: str) -> None:
-    assert plain(text) == expected
-
-
-def test_a_long_text_is_cut_where_it_can_be_seen() -> None:
-    assert one_line("word " * 100, 20) == "word word word word…"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [
-        (0.0036, "4 ms"),
-        (1.24, "1.2 s"),
-        (59.97, "1 min 0 s"),
-        (185, "3 min 5 s"),
-        (7440, "2 h 4 min"),
-    ],
-)
-def test_durations_are_short(seconds: float, shown: str) -> None:
-    assert duration(seconds) == shown
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("https://api.example/v1", "https://api.example/v1"),
-        ("http://me:secret@host:8000/v1?key=secret#x", "http://host:8000/v1"),
-        ("http://secret@host", "http://host"),
-    ],
-)
-def test_an_address_is_shown_without_what_may_be_secret(url: str, shown: str) -> None:
-    assert address(url) == shown
