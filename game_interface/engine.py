@@ -1,5 +1,6 @@
 """What the game layer asks of a Z-machine interpreter, and how one is chosen."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -65,18 +66,30 @@ def start_engine(choice: EngineChoice, image: "StoryImage", seed: int, *, profil
     "auto" is jericho where it is installed and its text is known to come out clean: it mixes the
     status line of stories of version 4 and later into their answers. Else it is fernz.
 
-    Raises: EngineUnavailableError for jericho where it is not installed.
+    Raises: EngineUnavailableError for jericho where it is not installed or cannot be loaded.
     """
-    suited = image.version == 3 or profiled
-    if choice == "jericho" or (choice == "auto" and suited and find_spec("jericho")):
-        try:
-            from game_interface.jericho_engine import JerichoEngine
-        except ImportError as exc:
-            raise EngineUnavailableError(
-                "the engine 'jericho' is not installed; run `uv sync --extra jericho`, "
-                "or choose the engine 'fernz'"
-            ) from exc
-        return JerichoEngine(image, seed)
+    if choice == "jericho":
+        return _start_jericho(image, seed)
+    if choice == "auto" and (image.version == 3 or profiled) and find_spec("jericho"):
+        with suppress(EngineUnavailableError):
+            return _start_jericho(image, seed)
     from game_interface.fernz_engine import FernzEngine
 
     return FernzEngine(image, seed)
+
+
+def _start_jericho(image: "StoryImage", seed: int) -> Engine:
+    try:
+        from game_interface.jericho_engine import JerichoEngine
+
+        return JerichoEngine(image, seed)
+    except ImportError as exc:
+        raise EngineUnavailableError(
+            "the engine 'jericho' is not installed; run `uv sync --extra jericho`, "
+            "or choose the engine 'fernz'"
+        ) from exc
+    except OSError as exc:  # it loads a copy of its library from the temporary folder
+        raise EngineUnavailableError(
+            f"the engine 'jericho' cannot be loaded ({exc}); point TMPDIR to a folder that allows "
+            "programs, or choose the engine 'fernz'"
+        ) from exc

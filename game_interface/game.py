@@ -28,6 +28,7 @@ class Game:
         self._facts = FactsReader(story.image, story.profile)
         self._outcomes = OutcomeReader(story.profile)
         self._progress: Progress | None = None
+        self._closed = False
 
     @property
     def story(self) -> StoryInfo:
@@ -61,12 +62,18 @@ class Game:
 
     @property
     def _current(self) -> Progress:
+        self._require_open()
         if self._progress is None:
             raise GameError("the game has not begun: call start() or restore() first")
         return self._progress
 
+    def _require_open(self) -> None:
+        if self._closed:
+            raise GameError("the game is closed; open it again")
+
     def start(self) -> str:
         """Begin (again) and return the opening text."""
+        self._require_open()
         text = self._engine.reset()
         self._progress = Progress(ending="other" if self._engine.done else None)
         return text
@@ -107,13 +114,15 @@ class Game:
 
         Raises: SnapshotError when it is damaged, or of another story or engine.
         """
+        self._require_open()
         snapshot = decode(data, self._story.image, self.engine_name)
         self._engine.restore(snapshot.vm)
         self._progress = snapshot.progress
         self._seed = snapshot.seed
 
     def close(self) -> None:
-        """Let the engine go."""
+        """Let the engine go; calling it again does nothing."""
+        self._closed = True
         self._engine.close()
 
     def __enter__(self) -> Self:

@@ -32,7 +32,8 @@ class JerichoEngine:
     def __init__(self, image: "StoryImage", seed: int) -> None:
         """Load a story; positive seeds give the same random numbers as fernz."""
         self._image = image
-        self._folder = tempfile.TemporaryDirectory(prefix="zorkgpt-")
+        self._seed = seed
+        self._folder = tempfile.TemporaryDirectory(prefix="zorkgpt-")  # read again at each reset
         path = Path(self._folder.name) / f"story.z{image.version}"
         # One byte of padding: jericho must not recognise the file, for what it does to the text of
         # games that it knows loses the first line of the opening.
@@ -77,6 +78,7 @@ class JerichoEngine:
         rest = {
             **dict(zip(_SCALARS, (pc, sp, fp, frames, opcode), strict=True)),
             "rng": [int(number) for number in rng],
+            "seed": self._seed,
             "stack": base64.b64encode(stack.tobytes()).decode("ascii"),
         }
         return VmState(ram.tobytes(), json.dumps(rest).encode())
@@ -88,6 +90,7 @@ class JerichoEngine:
             ram, stack, *_ = self._env.get_state()  # arrays of the right kind and size
             memoryview(ram)[:] = state.ram
             memoryview(stack)[:] = base64.b64decode(rest["stack"])
+            self._seed = self._env.seed(rest["seed"])  # for the next reset
             self._env.set_state((ram, stack, *(rest[name] for name in _SCALARS), rest["rng"], b""))
         except (ValueError, KeyError, TypeError) as exc:
             raise SnapshotError(f"jericho cannot use this snapshot: {exc!r}") from exc

@@ -7,7 +7,6 @@ properties are the Z-machine's own, globals counted from 0.
 
 import json
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -116,7 +115,6 @@ def read_profile(path: Path) -> Profile:
         raise StoryFormatError(f"the story profile {path} cannot be used: {exc}") from exc
 
 
-@lru_cache(maxsize=64)
 def _named_hash(path: Path) -> str | None:
     try:
         document = json.loads(path.read_bytes())

@@ -28,6 +28,17 @@ def test_a_game_must_be_started_before_it_is_played() -> None:
                 use()
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_closed_game_says_so(engine: EngineName) -> None:
+    game = started(engine=engine)
+    snapshot = game.snapshot()
+    game.close()
+
+    for use in (game.start, game.facts, game.snapshot, lambda: game.restore(snapshot)):
+        with pytest.raises(GameError, match="the game is closed"):
+            use()
+
+
 def test_starting_again_begins_again() -> None:
     with open_game("bundled", seed=1, engine="fernz") as game:
         opening, first = game.start(), game.facts()

@@ -66,6 +66,8 @@ def test_the_random_numbers_go_on_where_they_were(engine: EngineName, tmp_path: 
         other.restore(snapshot)
         assert other.seed == 5
         assert [other.step("roll") for _ in range(20)] == rest
+        other.start()
+        assert [other.step("roll") for _ in range(20)] == first
 
 
 @pytest.mark.parametrize("engine", ENGINES)
