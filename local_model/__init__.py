@@ -7,19 +7,28 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from local_model.errors import LocalModelError
-    from local_model.settings import EMBEDDED_MODEL_NAME
-    from local_model.transport import EMBEDDED_BASE_URL, embedded_transport
+    from local_model.transport import embedded_transport
 
-__all__ = ["EMBEDDED_BASE_URL", "EMBEDDED_MODEL_NAME", "LocalModelError", "embedded_transport"]
+EMBEDDED_HOST = "embedded.invalid"  # RFC 2606: no such host can exist
+EMBEDDED_BASE_URL = f"http://{EMBEDDED_HOST}/v1"
+EMBEDDED_MODEL_NAME = "smollm2-135m-instruct"
+
+__all__ = [
+    "EMBEDDED_BASE_URL",
+    "EMBEDDED_HOST",
+    "EMBEDDED_MODEL_NAME",
+    "LocalModelError",
+    "embedded_transport",
+]
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    if name == "LocalModelError":
+        from local_model.errors import LocalModelError
 
-    for module in ("settings", "errors", "transport"):
-        loaded = import_module(f"local_model.{module}")
-        if hasattr(loaded, name):
-            return getattr(loaded, name)
-    raise AssertionError(name)
+        return LocalModelError
+    if name == "embedded_transport":
+        from local_model.transport import embedded_transport
+
+        return embedded_transport
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from local_model import EMBEDDED_MODEL_NAME
 from local_model.errors import LocalModelError
 
-EMBEDDED_MODEL_NAME = "smollm2-135m-instruct"
 KEY_VARIABLE = "LOCAL_MODEL_KEY"
 """The environment variable that hands the child its key; a command line would show it."""
 INSTEAD = "set --base-url to an OpenAI-compatible server, or set OPENROUTER_API_KEY"

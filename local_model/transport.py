@@ -5,12 +5,9 @@ from pathlib import Path
 
 import httpx
 
-from local_model.errors import LocalModelError
+from local_model import EMBEDDED_BASE_URL, EMBEDDED_HOST
 from local_model.process import LocalModel, Notice
 from local_model.settings import Settings, find_model
-
-EMBEDDED_HOST = "embedded.invalid"  # RFC 2606: no such host can exist
-EMBEDDED_BASE_URL = f"http://{EMBEDDED_HOST}/v1"
 
 _models: dict[Settings, LocalModel] = {}
 _models_lock = threading.Lock()
@@ -83,6 +80,3 @@ class EmbeddedModelTransport(httpx.BaseTransport):
                 extensions=request.extensions,
             )
         )
-
-
-__all__ = ["EMBEDDED_BASE_URL", "EmbeddedModelTransport", "LocalModelError", "embedded_transport"]
