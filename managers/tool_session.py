@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.errors import MCPError
@@ -26,6 +27,7 @@ class ToolSession:
         self._config = config
         self._logger = logger
         self._connecting: asyncio.Task[None] | None = None
+        self._is_up = False
         self.schemas: list[ToolSchema] = []
         """What was offered when the turn began."""
 
@@ -46,7 +48,7 @@ class ToolSession:
         """
         if self._manager is None or self._manager.is_disabled:
             return
-        self._connecting = asyncio.create_task(self._manager.connect_session())
+        self._connecting = asyncio.create_task(self._connect(self._manager))
         await asyncio.sleep(0)  # lets the connection begin
         try:
             self.schemas = await self._manager.get_tool_schemas()
@@ -102,4 +104,24 @@ class ToolSession:
         if self._connecting is not None:
             self._connecting.cancel()
             await asyncio.wait([self._connecting])
+        started = time.perf_counter()
         await self._manager.disconnect_session()
+        if self._is_up:
+            self._log_server(self._manager, "stopped", started)
+
+    async def _connect(self, manager: MCPManager) -> None:
+        started = time.perf_counter()
+        await manager.connect_session()
+        self._is_up = True
+        self._log_server(manager, "started", started)
+
+    def _log_server(self, manager: MCPManager, what: str, since: float) -> None:
+        seconds = time.perf_counter() - since
+        log_event(
+            self._logger,
+            logging.DEBUG,
+            f"MCP server {manager.server_name} {what} ({seconds:.2f}s)",
+            f"mcp_server_{what}",
+            server_name=manager.server_name,
+            duration_ms=round(seconds * 1000, 3),
+        )
