@@ -270,6 +270,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 FIELDS = {
     "mcp_manager_init": ({1}, set()),
+    "mcp_server_started": ({1, 2, 3, 4, 5}, {"server_name", "duration_ms"}),
+    "mcp_server_stopped": ({1, 2, 3, 4, 5}, {"server_name", "duration_ms"}),
     "mcp_iteration_start": ({1, 2, 3, 4, 5, 6}, {"iteration", "max_iterations"}),
     "mcp_tool_call": ({1, 2, 5}, {"tool_name", "server_name", "arguments", "iteration"}),
     "mcp_tool_result": (
