@@ -38,9 +38,8 @@ import json, logging, sys, time
 
 class Printer(logging.Handler):
     def emit(self, record):
-        print(json.dumps({key: record.__dict__.get(key) for key in
-            ("levelname", "event_type", "episode_id", "turn", "error")}
-            | {"message": record.getMessage()}), flush=True)
+        say(message=record.getMessage(), **{key: record.__dict__.get(key) for key in
+            ("levelname", "event_type", "episode_id", "turn", "error")})
 
 logging.basicConfig(level=logging.WARNING)  # so that whatever is let through shows
 logger = logging.getLogger("episode")
@@ -48,8 +47,8 @@ logger.setLevel(logging.DEBUG)
 logger.propagate = False
 logger.addHandler(Printer())
 
-def say(**values):
-    print(json.dumps(values), flush=True)
+def say(**values):  # also from the thread that sends: one write, so that lines stay whole
+    print(json.dumps(values) + "\\n", end="", flush=True)
 
 from session.tracing import Tracing
 """
@@ -221,11 +220,13 @@ _BAD_HOSTS: dict[str, Callable[[], AbstractContextManager[str]]] = {
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     """The same episode against every bad host, side by side: they mostly wait."""
 
+    folder = tmp_path_factory.mktemp("episodes")
+
     def play(fault: str) -> Run:
         with _BAD_HOSTS[fault]() as base_url:
             # Left alone, Langfuse would now wait up to 20 seconds for each of eight batches.
             variables = with_keys(base_url, LANGFUSE_TIMEOUT="20", LANGFUSE_FLUSH_AT="5")
-            return run(_EPISODE, tmp_path_factory.mktemp("episode"), **variables)
+            return run(_EPISODE, folder, **variables)
 
     with ThreadPoolExecutor() as pool:
         return dict(zip(_BAD_HOSTS, pool.map(play, _BAD_HOSTS), strict=True))
