@@ -181,7 +181,8 @@ class LLMClient:
             with self._breaker.call():
                 return self._retried(call)
         except LLMError as exc:
-            self._log_failure(exc, call)
+            if not self._closed.is_set():
+                self._log_failure(exc, call)
             raise
 
     def _retried(self, call: _Call) -> LLMResponse:
@@ -192,8 +193,9 @@ class LLMClient:
                 raise _EmptyReplyError(response)
             return response
 
+        options = self._retry.options()
         retrying = tenacity.Retrying(
-            **self._retry.options(),
+            **{**options, "stop": options["stop"] | tenacity.stop_when_event_set(self._closed)},
             sleep=tenacity.sleep_using_event(self._closed),
             before_sleep=lambda state: self._log_retry(state, call),
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import logging
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -34,8 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         print(f"ZorkGPT {version()}")
         return PLAYED
-    # Neither logging's own troubles nor what libraries log is to come between the lines shown.
-    logging.raiseExceptions = False
+    # What libraries log is not to come between the lines shown.
     logging.getLogger().addHandler(logging.NullHandler())
     interruption = Interruption()
     interruption.install()
@@ -76,10 +74,8 @@ def _configuration(flags: Flags) -> tuple[GameConfiguration, str | None]:
     from terminal.resume import find_episode
 
     load_dotenv(".env")  # tracing and tool servers read the environment, not our settings
-    path = flags.config or "pyproject.toml"
-    if not flags.config and not Path(path).is_file():
-        path = os.devnull  # nothing is configured
-    config = GameConfiguration.from_toml(path, **flags.settings())
+    at_hand = "pyproject.toml" if Path("pyproject.toml").is_file() else None
+    config = GameConfiguration.from_toml(flags.config or at_hand, **flags.settings())
     if flags.resume is None:
         return config, None
     episode = find_episode(flags.resume, config.workdir)

@@ -29,6 +29,10 @@ class Thing:
     name: str
     holder: str | None = None
     """The name of the container or surface it is in; None: carried, or directly here."""
+    portable: bool | None = None
+    """Whether it can be carried; None: not known."""
+    shut: bool = False
+    """Whether it is something to open that is not open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +140,7 @@ class FactsReader:
         prop = self._profile.scenery_property if self._profile else None
         for number in memory.property_data(room, prop) if prop is not None else b"":
             if self._shown(memory, number):
-                yield Thing(number, self._name(memory, number))
+                yield self._thing(memory, number)
 
     def _contents(
         self, memory: "Memory", owner: int, holder: str | None = None, depth: int = 0
@@ -144,10 +148,24 @@ class FactsReader:
         for number in memory.children(owner):
             if not self._shown(memory, number):
                 continue
-            name = self._name(memory, number)
-            yield Thing(number, name, holder)
+            thing = self._thing(memory, number, holder)
+            yield thing
             if self._shows_contents(memory, number) and depth < 8:  # a damaged tree may be a ring
-                yield from self._contents(memory, number, name, depth + 1)
+                yield from self._contents(memory, number, thing.name, depth + 1)
+
+    def _thing(self, memory: "Memory", number: int, holder: str | None = None) -> Thing:
+        name = self._name(memory, number)
+        if self._profile is None:
+            return Thing(number, name, holder)
+        known = self._profile.attributes
+        portable = None
+        if known.portable is not None:
+            portable = memory.has(number, known.portable)
+        elif known.fixed:
+            portable = not any(memory.has(number, attribute) for attribute in known.fixed)
+        shut = any(memory.has(number, attribute) for attribute in known.openable)
+        shut = shut and not memory.has(number, known.open)
+        return Thing(number, name, holder, portable=portable, shut=shut)
 
     def _shown(self, memory: "Memory", number: int) -> bool:
         if number == self._player or not memory.exists(number) or not self._image.name(number):

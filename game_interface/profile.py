@@ -57,6 +57,11 @@ class Attributes(_Part):
     hidden: int | None = None
     """Set on things that the player cannot know of."""
     door: int | None = None
+    portable: int | None = None
+    """Set on things that can be carried."""
+    fixed: tuple[int, ...] = ()
+    """Where no such attribute exists: set on things that cannot be."""
+    openable: tuple[int, ...] = ()
 
 
 class Inform(_Part):

@@ -12,6 +12,10 @@ from game_interface.profile import STORIES, Profile, find_profile
 
 BUNDLED_STORY = "weatherworks"
 ZORK1_VARIABLE = "ZORK1_STORY"
+_FALLBACK = (
+    "Zork I is not available: the bundled story is played. "
+    f"For Zork I go online once, or name your copy in {ZORK1_VARIABLE}."
+)
 _ZORK1_FILE = "zork1-r119.z3"
 _ZORK1_HASHES = (
     ZORK1_SHA256,  # release 119
@@ -69,11 +73,10 @@ def find_story(
         return load_story(Path(story).expanduser())
     try:
         return load_story(_zork1_path(source, on_notice), name="zork1")
-    except (StoryNotFoundError, StoryFormatError, StoryDownloadError) as exc:
+    except (StoryNotFoundError, StoryFormatError, StoryDownloadError):
         if not fallback:
             raise
-        reason = " ".join(str(exc).split())
-        on_notice(f"Zork I is not available ({reason}); playing the bundled story instead")
+        on_notice(_FALLBACK)
         return _bundled()
 
 

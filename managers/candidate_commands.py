@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from session.game_state import Observation, TurnRecord
+    from game_interface import Facts
+    from session.game_state import TurnRecord
 
 MENU_LENGTH = 8
 
@@ -21,27 +23,18 @@ class CandidateCommands:
         tried = self._tried.setdefault(record.place.id, {})
         tried[record.command] = tried.get(record.command, 0) + 1
 
-    def menu(self, seen: Observation) -> list[str]:
-        """At most eight commands, the least tried first, of several kinds."""
-        tried = self._tried.get(seen.room.id, {})
-        ranked = sorted(_possible(seen), key=lambda command: tried.get(command, 0))
-        return ranked[:MENU_LENGTH] or ["look"]
+    def menu(self, facts: Facts) -> list[str]:
+        """At most eight commands: what is new here, else the ways out and a look around."""
+        tried = self._tried.get(facts.room_id, {})
+        ways = [way.direction for way in facts.exits if way.kind != "blocked"]
+        ways.sort(key=lambda way: tried.get(way, 0))
+        acts = [act for act in _acts(facts) if act not in tried]
+        return [*acts[: MENU_LENGTH - len(ways[:4])], *ways[:4]] or ["look"]
 
 
-def _possible(seen: Observation) -> list[str]:
-    """Every command that the facts suggest; ways and things take turns."""
-    ways = [way.direction for way in seen.exits if way.kind != "blocked"]
-    here = [_noun(thing) for thing in seen.visible]
-    carried = [_noun(thing) for thing in seen.inventory]
-    acts = [f"take {thing}" for thing in here]
-    acts += [f"open {thing}" for thing in here]
-    acts += [f"examine {thing}" for thing in (*here, *carried)]
-    acts += [f"turn on {thing}" for thing in carried]
-    mixed = [command for pair in zip(ways, acts, strict=False) for command in pair]
-    shorter = min(len(ways), len(acts))
-    return list(dict.fromkeys([*mixed, *ways[shorter:], *acts[shorter:], "look"]))
-
-
-def _noun(thing: str) -> str:
-    """The name without the remark on where the thing is."""
-    return thing.partition(" (")[0]
+def _acts(facts: Facts) -> Iterator[str]:
+    """What the things at hand are good for, the most promising first."""
+    things = (*facts.visible, *facts.inventory)
+    yield from (f"open {thing.name}" for thing in things if thing.shut)
+    yield from (f"take {thing.name}" for thing in facts.visible if thing.portable is not False)
+    yield from dict.fromkeys(f"examine {thing.name}" for thing in things)

@@ -40,7 +40,7 @@ class TurnPlayer:
         return self._record(state, place, decision, response, started)
 
     def _tell(self, state: GameState) -> tuple[str, list[str]]:
-        menu = self._candidates.menu(_observed(state)) if self._candidates else []
+        menu = self._candidates.menu(self._game.facts()) if self._candidates else []
         return self._context.build(state, menu), menu
 
     def _decide(self, state: GameState, text: str, menu: list[str]) -> Decision:

@@ -50,6 +50,7 @@ DIRECTIONS = {
     "in": "in_to",
     "out": "out_to",
 }
+FIXED = ("scenery", "static", "animate")
 BOOKKEEPING = ("visited", "moved", "workflag")
 CLOCK = "time_left"
 LIBRARY_NOTES = ("ext_number_1",)
@@ -148,6 +149,8 @@ def _attributes(debug: DebugInfo) -> Attributes:
         surface=debug.number("attribute", "supporter"),
         hidden=debug.number("attribute", "concealed"),
         door=debug.number("attribute", "door"),
+        fixed=tuple(debug.number("attribute", name) for name in FIXED),
+        openable=(debug.number("attribute", "openable"),),
     )
 
 

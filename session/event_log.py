@@ -44,7 +44,7 @@ class EventLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Append the event; one that ends a step of the episode is synced to the disk."""
         fields = event_fields(record)
-        if "event_type" not in fields:
+        if "event_type" not in fields or self._file < 0:
             return
         try:
             self._append({**_head(record), **fields})

@@ -107,7 +107,7 @@ class GameConfiguration(BaseSettings):
 
     story: str = "zork1"
     """``zork1``, ``bundled`` or the path of a story file."""
-    seed: int | None = None
+    seed: int | None = Field(default=None, ge=1, le=2**31 - 1)
     """Seed of the game's dice; unset: drawn anew and written to the log."""
     engine: EngineChoice = "auto"
     """Interpreter; ``auto`` takes jericho where it is installed and knows the story."""
@@ -154,18 +154,22 @@ class GameConfiguration(BaseSettings):
 
     @classmethod
     def from_toml(
-        cls, config_path: str | Path = "pyproject.toml", **overrides: object
+        cls, config_path: str | Path | None = "pyproject.toml", **overrides: object
     ) -> GameConfiguration:
         """The settings of ``[tool.zorkgpt.*]``, under environment and ``overrides``.
+
+        Args:
+            config_path: A TOML file; None when there is none.
+            overrides: Fields that win over everything else.
 
         Raises:
             ConfigurationError: naming the file, the key and the nearest known one.
         """
-        path = Path(config_path)
+        path = None if config_path is None else Path(config_path)
         try:
             environment = cls()
             above = environment.model_dump(include=environment.model_fields_set)
-            return cls(**{**_read_sections(path), **above, **overrides})
+            return cls(**{**(_read_sections(path) if path else {}), **above, **overrides})
         except ValidationError as error:
             raise ConfigurationError(_explain(error, path)) from error
 
@@ -289,9 +293,10 @@ def _unknown(path: Path, table: str, key: str, known: Iterable[str]) -> str:
     return f"Unknown key '{key}' in [{table}] of {path}: {hint}"
 
 
-def _explain(error: ValidationError, path: Path) -> str:
+def _explain(error: ValidationError, path: Path | None) -> str:
     lines = [
         f"  {'.'.join(map(str, problem['loc']))}: {problem['msg']}"
         for problem in error.errors(include_input=False, include_url=False)
     ]
-    return "\n".join([f"Invalid settings (from {path}, the environment or flags):", *lines])
+    file = f"{path}, " if path else ""
+    return "\n".join([f"Invalid settings (from {file}the environment or flags):", *lines])

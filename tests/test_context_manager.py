@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from game_interface import Exit, Facts, Thing
 from managers.candidate_commands import MENU_LENGTH, CandidateCommands
 from managers.context_manager import CHARACTERS_PER_TOKEN, ContextManager
 from managers.map_manager import MapManager
@@ -92,18 +93,50 @@ def test_the_compact_prompt_offers_the_menu() -> None:
     assert "Welcome, traveller." in text
 
 
-def test_the_menu_is_short_mixed_and_puts_what_was_tried_last() -> None:
-    exits = tuple(ExitSeen(direction=way, kind="open") for way in ("north", "south", "up"))
-    blocked = ExitSeen(direction="east", kind="blocked")
-    seen = observation(1, exits=(*exits, blocked), visible=("lamp (in chest)", "chest"))
+def facts(room: int, exits: tuple[Exit, ...] = (), visible: tuple[Thing, ...] = ()) -> Facts:
+    return Facts(
+        room_id=room,
+        room_name="Room",
+        score=0,
+        max_score=None,
+        moves=0,
+        inventory=(Thing(9, "map"),),
+        visible=visible,
+        exits=exits,
+        dark=False,
+        deaths=None,
+        dead=False,
+        won=False,
+        world_hash="",
+    )
+
+
+def test_the_menu_is_short_and_offers_what_is_new_here() -> None:
+    ways = ("north", "south", "up", "down", "in")
+    exits = [Exit(way, None, None, kind="open", note=None) for way in ways]
+    exits.append(Exit("east", None, None, kind="blocked", note=None))
+    things = (
+        Thing(1, "chest", shut=True, portable=False),
+        Thing(2, "lamp", holder="shelf", portable=True),
+        Thing(3, "cliff", portable=False),
+    )
+    seen = facts(1, tuple(exits), things)
     commands = CandidateCommands()
     menu = commands.menu(seen)
-    assert len(menu) <= MENU_LENGTH
-    assert menu[:2] == ["north", "take lamp"]
+    assert len(menu) == MENU_LENGTH
+    assert menu[:3] == ["open chest", "take lamp", "examine chest"]
+    assert "take cliff" not in menu
     assert "east" not in menu
-    commands.apply(record(1, "north", 1, 1))
-    assert commands.menu(seen)[0] == "take lamp"
-    assert commands.menu(observation(7)) == ["look"]
+    for turn, command in enumerate(("take lamp", "north"), start=1):
+        commands.apply(record(turn, command, 1, 1))
+    assert "take lamp" not in commands.menu(seen)
+    assert commands.menu(seen)[-4:] == ["south", "up", "down", "in"]
+
+
+def test_the_menu_is_never_empty() -> None:
+    commands = CandidateCommands()
+    commands.apply(record(1, "examine map", 7, 7))
+    assert commands.menu(facts(7)) == ["look"]
 
 
 @pytest.mark.parametrize("path", sorted(Path("prompts").glob("*.md")), ids=lambda path: path.name)

@@ -286,3 +286,11 @@ def test_an_ending_by_death_in_the_bundled_story_is_final(engine: EngineName) ->
 
 def _sees_thunder(facts: Facts) -> bool:
     return any(thing.name == "jar of thunder" for thing in facts.visible)
+
+
+def test_what_can_be_carried_and_what_can_be_opened_is_known() -> None:
+    seen = {thing.name: thing for turn in bundled_solution("fernz") for thing in turn.facts.visible}
+    carried = {thing.name for turn in bundled_solution("fernz") for thing in turn.facts.inventory}
+    assert all(seen[name].portable for name in carried if name in seen)
+    assert seen["bollard"].portable is False
+    assert not seen["bollard"].shut

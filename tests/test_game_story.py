@@ -76,7 +76,7 @@ def test_with_fallback_the_bundled_story_plays_and_one_line_says_so(tmp_path: Pa
 
     assert len(notices) == 1
     assert "\n" not in notices[0]
-    assert "playing the bundled story instead" in notices[0]
+    assert "the bundled story is played" in notices[0]
 
 
 def test_fallback_is_for_zork_1_only() -> None:

@@ -146,3 +146,12 @@ def _walkthrough(folder: Path) -> list[str]:
     path.write_bytes(image + b"\0" * 116 + b"^" * 7168)
     commands: list[str] = FrotzEnv(str(path), seed=12).get_walkthrough()
     return commands
+
+
+def test_what_can_be_carried_and_what_can_be_opened_is_known(game: Game) -> None:
+    things = {thing.name: thing for thing in game.facts().visible}
+    assert (things["small mailbox"].portable, things["small mailbox"].shut) == (False, True)
+    game.step("open mailbox")
+    things = {thing.name: thing for thing in game.facts().visible}
+    assert things["small mailbox"].shut is False
+    assert things["leaflet"].portable is True

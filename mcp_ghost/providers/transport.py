@@ -121,10 +121,9 @@ class Transport:
             LLMError: the request cannot be sent at all.
         """
         endpoint = self._endpoint
-        closed = LLMError(f"The connection to {endpoint.where} was closed here.")
-        if self._closed:
-            raise closed
         try:
+            if self._closed:
+                raise RuntimeError("closed")
             with self._http.stream(
                 "POST",
                 endpoint.base_url.rstrip("/") + path,
@@ -133,12 +132,12 @@ class Transport:
                 extensions={"trace": self._note_socket},
             ) as response:
                 content = b"".join(_in_time(response.iter_bytes(), endpoint.timeout))
-        except (httpx.HTTPError, httpx.InvalidURL) as exc:
-            raise connection_error(exc, endpoint) from exc
-        except RuntimeError as exc:  # httpx's word for a closed client
-            if not self._closed:
+        except (httpx.HTTPError, httpx.InvalidURL, RuntimeError) as exc:
+            if self._closed:
+                raise LLMError(f"The connection to {endpoint.where} was closed here.") from exc
+            if isinstance(exc, RuntimeError):
                 raise
-            raise closed from exc
+            raise connection_error(exc, endpoint) from exc
         return read_body(response, content, endpoint, model=payload.get("model"))
 
     def close(self) -> None:
