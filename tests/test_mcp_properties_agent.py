@@ -1,5 +1,5 @@
-"""Properties of what is logged and traced, of the event loop and of the answer: 28 to 32, 39, 40,
-46 to 48 of the specification."""
+"""Properties of what is logged and traced, of the event loop and of the answer: 28 to 32, 39 to
+44 and 46 to 48 of the specification."""
 
 from __future__ import annotations
 
@@ -166,6 +166,58 @@ def test_every_call_is_a_span_of_its_own(
     assert metadata["is_error"] == result.is_error == (tool != "echo")
     assert metadata["duration_ms"] >= 0
     assert not span["open"]
+
+
+# Property 41: ToolCallResult Success Format
+# Property 42: ToolCallResult Error Format
+@hundred_times
+@given(text=st.text(max_size=60), tool=st.sampled_from(["echo", "fail", "refuse", "invented"]))
+def test_every_call_comes_back_as_a_result_with_content_or_an_error_message(
+    traced: MCPManager,
+    run_in_one_loop: Callable[[Coroutine[Any, Any, ToolCallResult]], ToolCallResult],
+    text: str,
+    tool: str,
+) -> None:
+    # A text that is JSON comes back as its value.
+    text = f"say {text}"
+    result = run_in_one_loop(traced.call_tool(f"{NAME}.{tool}", {"text": text}))
+    assert isinstance(result, ToolCallResult)
+    if tool == "echo":
+        assert (result.content, result.is_error, result.error_message) == (text, False, None)
+    else:
+        assert (result.content, result.is_error) == (None, True)
+        assert result.error_message
+
+
+anything = st.one_of(
+    json_values,
+    st.floats(),
+    st.binary(max_size=9),
+    st.sets(st.integers(), max_size=3),
+    st.dictionaries(st.integers(), st.tuples(st.text(max_size=5))),
+    st.text(st.characters(), max_size=5),
+    st.builds(object),
+)
+
+
+# Property 43: ToolCallResult Serialization
+# Property 44: ToolCallResult JSON in History
+@hundred_times
+@given(content=anything, failed=st.booleans())
+def test_whatever_a_tool_gives_the_history_holds_it_as_strict_json(
+    content: object, *, failed: bool
+) -> None:
+    result = ToolCallResult(content, failed, "the lamp is broken" if failed else None)
+    turn = Turn([batch(1), answer()], FakeManager([result]))
+    turn.play()
+    (message,) = turn.tool_messages()
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no JSON")
+
+    told = json.loads(message["content"].encode("utf-8"), parse_constant=refuse)
+    assert told == json.loads(json.dumps(result.to_dict()))
+    assert told.keys() == ({"error", "content"} if failed else {"content"})
 
 
 def test_a_call_that_timed_out_is_a_span_too_marked_as_an_error(

@@ -141,6 +141,22 @@ def test_a_configuration_that_cannot_be_used_stops_the_start_and_says_why(
     assert event["event_type"] == "mcp_init_error"
 
 
+def test_a_python_that_is_too_old_is_named(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("managers.mcp_manager._PYTHON_VERSION", (99, 0))
+    with pytest.raises(MCPError, match=r"needs Python 3\.11 or newer\. Install it"):
+        ZorkOrchestratorV2("old", configuration())
+
+
+def test_an_mcp_package_that_is_too_old_is_named(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda _name: "1.22.0")
+    with pytest.raises(MCPError, match=r"1\.22\.0 is installed\. Run: uv sync"):
+        ZorkOrchestratorV2("old", configuration())
+
+
 def test_only_the_first_server_is_used_and_the_others_are_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
