@@ -137,7 +137,9 @@ class ZorkOrchestratorV2:
             record = player.play(state)
             self._take_in(record)
             self._log_turn(record)
-            span.update(output=record.response, metadata={"score": record.after.score})
+            span.update(
+                input=record.command, output=record.response, metadata={"score": record.after.score}
+            )
         state.end_reason = self._end_reason(record)
         return state.end_reason is None
 

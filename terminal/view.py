@@ -42,6 +42,8 @@ class EpisodeView(logging.Handler):
             "mcp_tool_error": self._tool_error,
             "mcp_tool_timeout": self._tool_timeout,
             "mcp_disabled_fallback": self._warning,
+            "tracing_failed": self._warning,
+            "tracing_off": self._warning,
             "llm_retry": self._retry,
             "agent_action": self._action,
             "turn": self._turn,

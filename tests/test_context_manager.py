@@ -14,6 +14,7 @@ from session.game_configuration import GameConfiguration
 from session.game_state import ExitSeen, GameState, Place
 from tests.records import observation, record
 
+PROMPTS = Path(__file__).parent.parent / "prompts"
 FULL = GameConfiguration(context_profile="full")
 COMPACT = GameConfiguration(context_profile="compact")
 
@@ -139,7 +140,7 @@ def test_the_menu_is_never_empty() -> None:
     assert commands.menu(facts(7)) == ["look"]
 
 
-@pytest.mark.parametrize("path", sorted(Path("prompts").glob("*.md")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(PROMPTS.glob("*.md")), ids=lambda path: path.name)
 def test_no_prompt_names_anything_of_a_particular_game(path: Path) -> None:
     text = path.read_text(encoding="utf-8").lower()
     names = {

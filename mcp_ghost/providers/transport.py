@@ -121,9 +121,9 @@ class Transport:
             LLMError: the request cannot be sent at all.
         """
         endpoint = self._endpoint
+        if self._closed:
+            raise self._closed_here()
         try:
-            if self._closed:
-                raise RuntimeError("closed")
             with self._http.stream(
                 "POST",
                 endpoint.base_url.rstrip("/") + path,
@@ -134,7 +134,7 @@ class Transport:
                 content = b"".join(_in_time(response.iter_bytes(), endpoint.timeout))
         except (httpx.HTTPError, httpx.InvalidURL, RuntimeError) as exc:
             if self._closed:
-                raise LLMError(f"The connection to {endpoint.where} was closed here.") from exc
+                raise self._closed_here() from exc
             if isinstance(exc, RuntimeError):
                 raise
             raise connection_error(exc, endpoint) from exc
@@ -147,6 +147,9 @@ class Transport:
             for sock in self._sockets:
                 _shut(sock)
         self._http.close()
+
+    def _closed_here(self) -> LLMError:
+        return LLMError(f"The connection to {self._endpoint.where} was closed here.")
 
     def _note_socket(self, event: str, info: Mapping[str, Any]) -> None:
         if event not in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
