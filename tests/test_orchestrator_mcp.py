@@ -34,13 +34,6 @@ if TYPE_CHECKING:
 ECHO = (f"{NAME}.echo", {"text": "hello"})
 
 
-@pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("OPENROUTER_API_KEY", "OPENAI_API_KEY", "LANGFUSE_PUBLIC_KEY"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def journal(tmp_path: Path) -> Journal:
     return Journal(tmp_path)
