@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -137,6 +138,25 @@ def test_the_first_connection_that_fails_stops_the_turn_without_a_retry(journal:
         player.play()
     assert len(journal.starts) == 1
     assert player.model.requests == []
+
+
+def test_a_turn_that_breaks_while_the_connection_failed_says_only_why_it_broke(
+    journal: Journal, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal.configure(failing_starts=[2, 3])
+    with Player([action_reply("look")], journal) as player:
+        player.play()
+
+        def broken(**_: object) -> None:
+            assert eventually(lambda: len(journal.starts) == 3)
+            assert eventually(lambda: bool(player.manager and player.manager.is_disabled))
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(player.client, "chat_completions_create", broken)
+        with pytest.raises(ZeroDivisionError):
+            player.play()
+    gc.collect()
+    assert [r for r in caplog.records if r.name == "asyncio" and r.levelno > logging.INFO] == []
 
 
 @pytest.fixture

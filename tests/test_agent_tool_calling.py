@@ -49,6 +49,7 @@ def test_a_batch_runs_in_order_and_its_results_reach_the_model(
         }
     assert journal.calls == [("echo", {"text": "hello"}), ("echo", {"text": "world"})]
     assert player.answers() == [{"content": "hello"}, {"content": "world"}]
+    assert "Let me think." in str(player.model.requests[1].messages)
     assert player.model.refusals == []
 
 
