@@ -140,7 +140,7 @@ class ZorkAgent:
         }
 
     def _session_span(self) -> AbstractContextManager[Any]:
-        langfuse = self.mcp_manager.langfuse_client if self.mcp_manager else None
+        langfuse = getattr(self.mcp_manager, "langfuse_client", None)
         if not self.mcp_enabled or langfuse is None:
             return nullcontext()
         span: AbstractContextManager[Any] = langfuse.start_as_current_observation(
@@ -161,10 +161,14 @@ class _Deliberation:
         self._config = agent.config
         self._logger = agent.logger
         self._answer_format = answer_format(candidates)
-        self._tools = ToolSession(
-            agent.mcp_manager if agent.mcp_enabled else None, agent.config, agent.logger
+        manager = agent.mcp_manager if agent.mcp_enabled else None
+        self._tools = ToolSession(manager, agent.config, agent.logger)
+        self._events = ToolEvents(
+            agent.logger,
+            agent.config.mcp_max_tool_iterations,
+            # A stand-in for the manager needs no more than its calls and is_disabled.
+            getattr(manager, "server_name", ""),
         )
-        self._events = ToolEvents(agent.logger, agent.config.mcp_max_tool_iterations)
         self._responses: list[LLMResponse] = []
         self._schema_was_enforced = False
 

@@ -190,7 +190,9 @@ class MCPManager:
         known = [schema["function"]["name"] for schema in self._schemas or []]
         if tool_name not in known:
             return _refusal(f"Unknown tool '{tool_name}'. Available tools: {', '.join(known)}")
-        return await session.call(tool_name.partition(".")[2], arguments, seconds)
+        return await session.call(
+            tool_name.removeprefix(f"{self.server_name}."), arguments, seconds
+        )
 
     async def _session(self) -> ServerSession:
         """The open session, waiting for a connection that is under way."""

@@ -22,11 +22,12 @@ RECORDED_CHARACTERS = 2000
 class ToolEvents(LoopObserver):
     """Logs each step of the loop while it happens; ``used`` holds what has been called."""
 
-    def __init__(self, logger: logging.Logger, max_iterations: int) -> None:
+    def __init__(self, logger: logging.Logger, max_iterations: int, server_name: str = "") -> None:
         self.used: list[ToolUse] = []
         self.iteration = 0
         self._logger = logger
         self._max_iterations = max_iterations
+        self._server_name = server_name
 
     def iteration_started(self, iteration: int) -> None:
         """Remember the iteration and log it."""
@@ -45,7 +46,7 @@ class ToolEvents(LoopObserver):
             f"Agent calling tool {call.function.name}",
             "mcp_tool_call",
             arguments=arguments,
-            **_names(call),
+            **self._names(call),
         )
         text = json.dumps(arguments, ensure_ascii=False)
         with event_context(iteration=self.iteration):
@@ -62,7 +63,7 @@ class ToolEvents(LoopObserver):
             result_length=len(str(result.content)),
             is_error=result.is_error,
             duration_ms=round(seconds * 1000, 3),
-            **_names(call),
+            **self._names(call),
         )
         if result.is_error:
             self._error(call, text)
@@ -80,7 +81,7 @@ class ToolEvents(LoopObserver):
             f"Tool call timeout: {call.function.name}",
             "mcp_tool_timeout",
             duration_ms=round(seconds * 1000, 3),
-            **_names(call),
+            **self._names(call),
         )
         self._use(call, f"timed out after {seconds:.3g}s", is_error=True, seconds=seconds)
 
@@ -99,11 +100,19 @@ class ToolEvents(LoopObserver):
             f"Tool call failed: {call.function.name} - {error}",
             "mcp_tool_error",
             error=error,
-            **_names(call),
+            **self._names(call),
         )
 
     def _event(self, level: int, message: str, event_type: str, **fields: object) -> None:
         log_event(self._logger, level, message, event_type, iteration=self.iteration, **fields)
+
+    def _names(self, call: ToolCall) -> dict[str, str]:
+        name = call.function.name
+        known = name.startswith(f"{self._server_name}.")  # which may hold dots itself
+        return {
+            "tool_name": name,
+            "server_name": self._server_name if known else name.partition(".")[0],
+        }
 
     def _use(self, call: ToolCall, text: str, *, is_error: bool, seconds: float) -> None:
         self.used.append(
@@ -115,11 +124,6 @@ class ToolEvents(LoopObserver):
                 duration_ms=round(seconds * 1000, 3),
             )
         )
-
-
-def _names(call: ToolCall) -> dict[str, str]:
-    name = call.function.name
-    return {"tool_name": name, "server_name": name.partition(".")[0]}
 
 
 def _as_text(value: object) -> str:
