@@ -69,6 +69,14 @@ def test_every_call_is_logged_with_tool_arguments_and_iteration(
     assert iterations == list(range(1, len(wanted) + 2))
 
 
+def test_a_server_whose_name_holds_dots_is_logged_by_its_whole_name() -> None:
+    manager = FakeManager(tools=["my.own.think"])
+    manager.server_name = "my.own"
+    turn = Turn([calls(("my.own.think", "{}")), answer()], manager)
+    turn.play()
+    assert [event["server_name"] for event in turn.of_type("mcp_tool_call")] == ["my.own"]
+
+
 # Property 29: Tool Result Logging
 @hundred_times
 @given(contents=st.lists(json_values, min_size=1, max_size=4), failed=st.booleans())

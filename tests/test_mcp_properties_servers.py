@@ -245,7 +245,7 @@ mcp_tools = st.lists(
     max_size=12,
     unique_by=lambda tool: str(tool["name"]),
 )
-server_names = st.from_regex(r"[A-Za-z0-9_ -]{1,20}", fullmatch=True)
+server_names = st.from_regex(r"[A-Za-z0-9_. -]{1,20}", fullmatch=True)
 
 
 # Property 33: Schema Translation to OpenAI Format
