@@ -1,10 +1,8 @@
 import logging
 import socket
 import threading
-import time
 import traceback
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +11,7 @@ from llm_client import LLMClient
 from mcp_ghost.errors import (
     LLMConnectionError,
     LLMError,
-    LLMReplyError,
     LLMStatusError,
-    LLMUnavailableError,
 )
 from mcp_ghost.ledger import Tally
 from mcp_ghost.providers.transport import tls_context
@@ -27,32 +23,7 @@ from mcp_ghost.testing import (
     error_reply,
 )
 from session.game_configuration import GameConfiguration
-
-KEY = "sk-or-v1-0123456789abcdef"
-MESSAGES = [{"role": "system", "content": "Play."}, {"role": "user", "content": "You see a lamp."}]
-IMPATIENT: dict[str, Any] = {
-    "retry_max_attempts": 3,
-    "retry_initial_delay": 0.001,
-    "retry_max_delay": 0.01,
-    "client_timeout_seconds": 10,
-}
-
-
-@pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("OPENROUTER_API_KEY", "OPENAI_API_KEY", "ZORKGPT_CLIENT_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-
-
-def client_of(server: ModelServer, api_key: str | None = None, **options: Any) -> LLMClient:  # noqa: ANN401  any setting
-    config = GameConfiguration(**{**IMPATIENT, "client_base_url": server.base_url, **options})
-    return LLMClient(config=config, api_key=api_key)
-
-
-def ask(client: LLMClient, model: str = "some-model", **options: Any) -> str | None:  # noqa: ANN401  any parameter
-    return client.chat_completions_create(model=model, messages=MESSAGES, **options).content
-
+from tests.clients import IMPATIENT, KEY, MESSAGES, ask, client_of
 
 # --- the call itself
 
@@ -114,186 +85,6 @@ def test_threads_share_a_client() -> None:
             thread.join(10)
     assert answers == {number: str(number) for number in range(12)}
     assert client.ledger.total.calls == 12
-
-
-# --- trying again
-
-
-@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
-def test_a_passing_failure_is_tried_again(status: int) -> None:
-    with ModelServer([error_reply(status), error_reply(status), "ok"]) as server:
-        assert ask(client_of(server)) == "ok"
-    assert len(server.requests) == 3
-
-
-@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 413, 422])
-def test_a_request_that_was_refused_is_sent_once(status: int) -> None:
-    with ModelServer([error_reply(status, "not like this")]) as server:
-        with pytest.raises(LLMStatusError, match="not like this") as caught:
-            ask(client_of(server))
-        assert caught.value.status == status
-    assert len(server.requests) == 1
-
-
-def test_attempts_are_limited() -> None:
-    with ModelServer([error_reply(500)] * 3) as server:
-        with pytest.raises(LLMStatusError) as caught:
-            ask(client_of(server))
-        assert caught.value.status == 500
-    assert len(server.requests) == 3
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [Reply(drop=True), Reply(b"{", headers={"Content-Length": "500"})],
-    ids=["no answer", "half an answer"],
-)
-def test_a_cut_connection_is_tried_again(broken: Reply) -> None:
-    with ModelServer([broken, "ok"]) as server:
-        assert ask(client_of(server)) == "ok"
-    assert len(server.requests) == 2
-
-
-def test_a_slow_answer_is_given_up_and_asked_for_again() -> None:
-    with ModelServer([content_reply("late").after(30), "ok"]) as server:
-        assert ask(client_of(server, client_timeout_seconds=0.2)) == "ok"
-    assert len(server.requests) == 2
-
-
-def test_an_answer_that_only_trickles_is_given_up() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        done = threading.Event()
-
-        def trickle() -> None:
-            connection, _ = listener.accept()
-            with connection:
-                connection.recv(65536)
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
-                while not done.wait(0.02):
-                    try:
-                        connection.sendall(b" ")
-                    except OSError:
-                        return
-
-        thread = threading.Thread(target=trickle)
-        thread.start()
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-        config = GameConfiguration(client_timeout_seconds=0.3, retry_max_attempts=1)
-        started = time.monotonic()
-        try:
-            with pytest.raises(LLMConnectionError, match=r"within 0\.3 s"):
-                ask(LLMClient(config=config, base_url=url))
-        finally:
-            done.set()
-            thread.join(10)
-        assert time.monotonic() - started < 5
-
-
-@pytest.mark.parametrize("header", ["0.3", "Retry-After-less"])
-def test_the_server_says_how_long_to_wait(header: str) -> None:
-    headers = {"Retry-After": header}
-    with ModelServer([error_reply(429, headers=headers), "ok"]) as server:
-        client = client_of(server, retry_max_delay=0.5)
-        started = time.monotonic()
-        assert ask(client) == "ok"
-        waited = time.monotonic() - started
-    assert (waited >= 0.3) == (header == "0.3")
-
-
-def test_waiting_is_limited_whatever_the_server_says() -> None:
-    with ModelServer([error_reply(503, headers={"Retry-After": "3600"}), "ok"]) as server:
-        started = time.monotonic()
-        assert ask(client_of(server)) == "ok"
-        assert time.monotonic() - started < 5
-
-
-def test_an_empty_answer_is_asked_for_once_more_and_then_taken() -> None:
-    with ModelServer(["", content_reply(None, finish_reason="length")]) as server:
-        response = client_of(server).chat_completions_create("m", MESSAGES)
-    assert (response.content, response.tool_calls) == (None, None)
-    assert response.finish_reason == "length"
-    assert len(server.requests) == 2
-
-
-def test_after_an_empty_answer_a_full_one_is_taken() -> None:
-    with ModelServer([error_reply(500), "<think>only</think>", "ok"]) as server:
-        assert ask(client_of(server)) == "ok"
-
-
-@pytest.mark.parametrize("body", [b"<html>Welcome</html>", b'{"choices": []}', b"[1]"])
-def test_an_unusable_reply_is_asked_for_once_more(body: bytes) -> None:
-    with ModelServer([Reply(body)] * 2) as server, pytest.raises(LLMReplyError):
-        ask(client_of(server))
-    assert len(server.requests) == 2
-
-
-def test_an_error_inside_a_success_counts_as_that_error() -> None:
-    body = b'{"error": {"code": 429, "message": "slow down"}}'
-    with ModelServer([Reply(body), "ok"]) as server:
-        assert ask(client_of(server)) == "ok"
-    assert len(server.requests) == 2
-
-
-def test_closing_a_client_ends_calls_that_wait() -> None:
-    arrived = threading.Event()
-
-    def script(_request: ModelRequest) -> Reply:
-        arrived.set()
-        return content_reply("late").after(60)
-
-    with ModelServer(script) as server:
-        patient = {"retry_initial_delay": 60, "retry_max_delay": 60, "client_timeout_seconds": 60}
-        client = client_of(server, None, **patient)
-        raised: list[Exception] = []
-
-        def wait_for_reply() -> None:
-            try:
-                ask(client)
-            except LLMError as exc:
-                raised.append(exc)
-
-        thread = threading.Thread(target=wait_for_reply)
-        thread.start()
-        assert arrived.wait(10)
-        client.close()
-        thread.join(10)
-        assert not thread.is_alive()
-    assert "was closed here" in str(raised[0])
-
-
-# --- the circuit breaker
-
-
-def test_the_breaker_counts_calls_and_then_spares_the_server() -> None:
-    with ModelServer([error_reply(500)] * 6) as server:
-        client = client_of(server, breaker_failure_threshold=2)
-        for _ in range(2):
-            with pytest.raises(LLMStatusError):
-                ask(client)
-        assert len(server.requests) == 6
-        with pytest.raises(LLMUnavailableError, match=r"2 times in a row.*again in 60 s"):
-            ask(client)
-    assert len(server.requests) == 6
-
-
-def test_after_the_recovery_time_one_success_closes_the_breaker() -> None:
-    script: list[Reply | str] = [error_reply(500), "ok", error_reply(500), "ok"]
-    options = {"breaker_failure_threshold": 1, "breaker_recovery_seconds": 0}
-    with ModelServer(script) as server:
-        client = client_of(server, None, retry_max_attempts=1, **options)
-        for _ in range(2):
-            with pytest.raises(LLMStatusError):
-                ask(client)
-            assert ask(client) == "ok"
-
-
-def test_refused_requests_do_not_open_the_breaker() -> None:
-    with ModelServer([*[error_reply(400)] * 4, "ok"]) as server:
-        client = client_of(server, breaker_failure_threshold=1)
-        for _ in range(4):
-            with pytest.raises(LLMStatusError):
-                ask(client)
-        assert ask(client) == "ok"
 
 
 # --- messages and keys
