@@ -35,4 +35,5 @@ class _TurnFormatter(logging.Formatter):
             if fields.get("iteration"):
                 place += f" Iteration {fields['iteration']}"
             place += ": "
-        return f"[{record.levelname}] {place}{record.getMessage()}"
+        message = record.getMessage().replace("\n", "\n    ")
+        return f"[{record.levelname}] {place}{message}"

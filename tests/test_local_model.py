@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import jsonschema  # type: ignore[import-untyped]  # ships no types; mcp depends on it
+import jsonschema
 import pytest
 
 import local_model.process
@@ -138,7 +138,10 @@ def test_ten_tool_requests_give_ten_valid_answers(client: httpx.Client) -> None:
         message = message_of(answer)
         if seed % 2 or message.get("tool_calls"):
             (call,) = message["tool_calls"]
-            parameters = {"thoughtbox_think": THINK_PARAMETERS, "map_exits": {"maxProperties": 0}}
+            parameters: dict[str, dict[str, Any]] = {
+                "thoughtbox_think": THINK_PARAMETERS,
+                "map_exits": {"maxProperties": 0},
+            }
             arguments = json.loads(call["function"]["arguments"])
             jsonschema.validate(arguments, parameters[call["function"]["name"]])
             assert answer["choices"][0]["finish_reason"] == "tool_calls"

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]  # ships no types; mcp depends on it
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
