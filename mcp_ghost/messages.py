@@ -2,7 +2,8 @@
 
 A message is a dict in the shape of OpenAI's chat format with our own tool names ("server.tool"):
 system and user messages have ``content``, assistant messages ``content`` and/or ``tool_calls``,
-tool messages ``tool_call_id`` and ``content``. ``cache_control`` on a message asks for prompt
+tool messages ``tool_call_id`` and ``content``. ``provider_state`` on an assistant message is for
+the provider that wrote it, and left out for others. ``cache_control`` on a message asks for prompt
 caching up to and including it.
 """
 
@@ -49,6 +50,8 @@ class LLMResponse:
     """Thinking that the provider returned apart from the answer."""
     cost: float | None = None
     """US dollars, where the provider reports them."""
+    provider_state: Any = None
+    """JSON that the provider wants back with this reply: thinking blocks, thought signatures."""
 
 
 def assistant_message(response: LLMResponse) -> Message:
@@ -63,6 +66,8 @@ def assistant_message(response: LLMResponse) -> Message:
             }
             for call in response.tool_calls
         ]
+    if response.provider_state is not None:
+        message["provider_state"] = response.provider_state
     return message
 
 
