@@ -29,7 +29,8 @@ _KEYS_OF_OTHER_CLIENTS: Final = frozenset(
 class ServerConfig(BaseModel):
     """How one server is reached: a command to start, or a URL."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # The input may hold keys, and pydantic would quote it in its errors.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     command: str | None = None
     """A program on PATH, or a path."""
@@ -66,10 +67,13 @@ class ServerConfig(BaseModel):
         """The configuration with every ``{env:NAME}`` replaced.
 
         Raises:
-            MCPConfigError: A variable is not defined; ``server`` is the name to blame.
+            MCPConfigError: A variable is not defined, or its value cannot be used; ``server`` is
+                the name to blame.
         """
         values = os.environ if environ is None else environ
-        return ServerConfig.model_validate(_substitute(self.model_dump(), values, server))
+        return _server(
+            server, _substitute(self.model_dump(), values, server), "with {env:...} filled in"
+        )
 
     def command_line(self) -> str:
         """The command as a person would type it, ``{env:NAME}`` unresolved."""

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pydantic import ValidationError
+
 from mcp_ghost.errors import MCPError, MCPServerStartupError
-from mcp_ghost.process import child_environment
+from mcp_ghost.process import ServerProcess
 from mcp_ghost.redact import redact, secrets_in
 
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
-    from mcp_ghost.process import ServerProcess
 
 NODE_VERSION: Final = 22
 """The oldest Node.js that current npm servers support."""
@@ -41,16 +42,19 @@ _OTHER_HINT: Final = "the command is installed and on PATH, and that its argumen
 async def startup_error(
     name: str,
     config: ServerConfig,
+    environment: Mapping[str, str],
     process: ServerProcess | None,
     seconds: float,
     cause: BaseException,
 ) -> Exception:
-    """The error for ``cause``, which ended the start of a server within ``seconds`` of trying."""
+    """The error for ``cause``, which ended the start of a server within ``seconds`` of trying.
+
+    ``config`` is shown as it was written; ``environment`` is what the server really got.
+    """
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
     if isinstance(cause, MCPError) and not isinstance(cause, MCPServerStartupError):
         return cause  # a configuration error says it all
-    environment = child_environment(config.env)
     lines = [
         f"Failed to start MCP server '{name}': {_details(config, process, seconds, cause)}",
         f"Command: {config.command_line()}",
@@ -62,11 +66,11 @@ async def startup_error(
     return error
 
 
-async def obituary(name: str, config: ServerConfig, process: ServerProcess) -> str:
+async def obituary(name: str, environment: Mapping[str, str], process: ServerProcess) -> str:
     """What to tell callers of a server whose process or connection is gone."""
     await process.exits_within(_EXIT_STATUS_WAIT)
     lines = [f"MCP server '{name}' is gone: it {_ending(process)}.", *_stderr_block(process)]
-    return redact("\n".join(lines), secrets_in(child_environment(config.env)))
+    return redact("\n".join(lines), secrets_in(environment))
 
 
 def _details(
@@ -78,7 +82,7 @@ def _details(
         return f"it did not answer within {seconds:g} s (a first start that downloads needs longer)"
     if process is not None and process.ended_by_itself:
         return f"it {_ending(process)} before it was ready"
-    if type(cause).__name__ == "ValidationError":
+    if isinstance(cause, ValidationError):
         return "its answer is not MCP: " + " ".join(str(cause).split()[:40])
     return str(cause) or type(cause).__name__
 
@@ -106,34 +110,31 @@ async def _hint(command: str, environment: Mapping[str, str]) -> str:
 async def _node_hint(environment: Mapping[str, str]) -> str:
     """What is wrong with Node.js itself; asked only when a start has failed."""
     advice = f"install version {NODE_VERSION} or newer from https://nodejs.org"
-    version = await _node_version(environment)
-    if version is None:
+    node = shutil.which("node", path=environment["PATH"])
+    if node is None:
         return f" 'node' was not found: {advice}."
-    if int(re.sub(r"\D.*", "", version.lstrip("v")) or 0) < NODE_VERSION:
+    version = await _node_version(node, environment)
+    if version is None:
+        return f" '{node}' does not run: {advice}."
+    if int(version.lstrip("v").partition(".")[0]) < NODE_VERSION:
         return f" This is Node.js {version}; current servers need more: {advice}."
     return ""
 
 
-async def _node_version(environment: Mapping[str, str]) -> str | None:
-    node = shutil.which("node", path=environment["PATH"])
-    if node is None:
+async def _node_version(node: str, environment: Mapping[str, str]) -> str | None:
+    try:
+        process = await ServerProcess.start([node, "--version"], environment, None)
+    except OSError:
         return None
-    process = await asyncio.create_subprocess_exec(
-        node,
-        "--version",
-        env=environment,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
     try:
         async with asyncio.timeout(_NODE_VERSION_TIMEOUT):
-            output, _ = await process.communicate()
+            output = await process.stdout.read()
     except TimeoutError:
-        process.kill()
-        await process.wait()
         return None
-    return output.decode(errors="replace").strip()
+    finally:
+        await process.stop(grace=0)
+    version = output.decode(errors="replace").strip()
+    return version if re.match(r"v?\d+\.", version) else None
 
 
 def _ending(process: ServerProcess) -> str:
@@ -152,6 +153,6 @@ def _ending(process: ServerProcess) -> str:
 
 def _stderr_block(process: ServerProcess | None) -> list[str]:
     lines = process.stderr_tail().strip().splitlines() if process is not None else []
-    return ["Its last output on stderr:", *(f"  {line}" for line in lines[-_STDERR_LINES:])] * bool(
-        lines
-    )
+    if not lines:
+        return []
+    return ["Its last output on stderr:", *(f"  {line}" for line in lines[-_STDERR_LINES:])]

@@ -130,7 +130,6 @@ class ServerProcess:
             reaper.release(self.pid)
             if self._stdin.get_write_buffer_size():
                 self._stdin.abort()  # else it would wait for a reader that may never come
-            self._transport.close()
             await self._closed()
             if leftovers:
                 await self._group_is_empty()
@@ -138,10 +137,14 @@ class ServerProcess:
     async def _closed(self) -> None:
         try:
             async with asyncio.timeout(_CLOSE_WAIT):
+                # Closed earlier, the transport would snatch the exit status from asyncio's watcher.
+                await self._pipes.exited.wait()
+                self._transport.close()
                 await self._pipes.closed.wait()
         except TimeoutError:
             pass  # a process in uninterruptible sleep; the kernel ends it later
         finally:
+            self._transport.close()
             self._last_words = self.stderr_tail()
             self._stderr.close()
 

@@ -45,6 +45,7 @@ class ServerSession:
         """What the server says about itself: name, version, perhaps title."""
         self._config = config
         self._result_limit = result_limit
+        self._environment: dict[str, str] = {}
         self._owner: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self._process: ServerProcess | None = None
@@ -68,11 +69,14 @@ class ServerSession:
         if self._owner is not None or self._closing.is_set():
             raise MCPError(f"This session with MCP server '{self.name}' was used before.")
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._owner = asyncio.create_task(self._own(ready, timeout), name=f"mcp-{self.name}")
+        owner = asyncio.create_task(self._own(ready, timeout), name=f"mcp-{self.name}")
+        self._owner = owner
         try:
-            await asyncio.shield(ready)
+            await asyncio.wait([ready, owner], return_when=asyncio.FIRST_COMPLETED)
+            if not ready.done():
+                await owner  # raises what went wrong
         except BaseException:
-            self._owner.cancel()
+            owner.cancel()
             await self.close()
             raise
 
@@ -110,8 +114,10 @@ class ServerSession:
     async def close(self) -> None:
         """End the session and the server's process group; never raises, may be repeated."""
         self._closing.set()
-        if self._owner is not None and not self._owner.done():
+        if self._owner is not None:
             await asyncio.wait([self._owner])
+            if not self._owner.cancelled():
+                self._owner.exception()  # else asyncio reports what open() no longer waited for
 
     @property
     def is_alive(self) -> bool:
@@ -124,16 +130,14 @@ class ServerSession:
         try:
             self._process = await self._start()
             await self._serve(self._process, ready, seconds)
-        except Exception as exc:  # noqa: BLE001 - handed to open(), which raises it
+        except Exception as exc:  # noqa: BLE001 - explained below, once stderr is complete
             failure = exc
         finally:
             if self._process is not None:
                 await self._process.stop(POLITE_GRACE if ready.done() else _UNREADY_GRACE)
-            if not ready.done() and failure is None:
-                ready.cancel()
         if failure is not None and not ready.done():
-            ready.set_exception(
-                await startup_error(self.name, self._config, self._process, seconds, failure)
+            raise await startup_error(
+                self.name, self._config, self._environment, self._process, seconds, failure
             )
 
     async def _start(self) -> ServerProcess:
@@ -143,7 +147,8 @@ class ServerSession:
                 f"MCP server '{self.name}' has a 'url'; only servers with a 'command' work so far."
             )
         command = [config.command, *config.args]
-        return await ServerProcess.start(command, child_environment(config.env), config.cwd)
+        self._environment = child_environment(config.env)
+        return await ServerProcess.start(command, self._environment, config.cwd)
 
     async def _serve(
         self, process: ServerProcess, ready: asyncio.Future[None], seconds: float
@@ -195,5 +200,5 @@ class ServerSession:
 
     async def _died(self, process: ServerProcess) -> MCPServerDiedError:
         if self._obituary is None:
-            self._obituary = await obituary(self.name, self._config, process)
+            self._obituary = await obituary(self.name, self._environment, process)
         return MCPServerDiedError(self._obituary)

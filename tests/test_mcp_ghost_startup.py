@@ -44,6 +44,14 @@ def test_secrets_do_not_reach_the_startup_error() -> None:
     assert "tr0ub4dor" not in message
 
 
+def test_a_secret_that_a_variable_holds_does_not_reach_the_startup_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SOME_NAME", "correct-horse-7")
+    message = startup_failure(faulty("exit3", DEMO_API_KEY="{env:SOME_NAME}"))
+    assert "fatal: missing API key, got ***" in message
+
+
 def test_a_server_that_never_answers_is_given_up_in_time(tmp_path: Path) -> None:
     log = tmp_path / "log"
     started = time.perf_counter()
@@ -94,6 +102,17 @@ def test_a_node_that_is_too_old_is_named(tmp_path: Path) -> None:
     assert "This is Node.js v18.19.1; current servers need more" in message
 
 
+@pytest.mark.parametrize("body", [b"\x7fELF", b"#!/bin/sh\nexec /bin/sleep 60", b"#!/bin/sh"])
+def test_a_node_that_does_not_run_is_named(
+    body: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcp_ghost.diagnosis._NODE_VERSION_TIMEOUT", 0.1)
+    (tmp_path / "node").write_bytes(body)
+    (tmp_path / "node").chmod(stat.S_IRWXU)
+    config = ServerConfig(command="npx", env={"PATH": f"{tmp_path}:/nowhere"})
+    assert f"'{tmp_path}/node' does not run: install version 22" in startup_failure(config)
+
+
 def test_a_script_without_an_interpreter_line_is_named(tmp_path: Path) -> None:
     script = tmp_path / "server"
     script.write_text("echo hello\n")
@@ -105,6 +124,17 @@ def test_an_undefined_variable_is_a_configuration_error() -> None:
     config = faulty(KEY="{env:NO_SUCH_VARIABLE}")
     with pytest.raises(MCPConfigError, match="'demo' needs the environment variable NO_SUCH_VAR"):
         asyncio.run(ServerSession("demo", config).open())
+
+
+def test_a_variable_that_makes_the_configuration_unusable_is_named_without_its_secrets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NOTHING", "")
+    monkeypatch.setenv("SOME_NAME", "correct-horse-7")
+    config = ServerConfig(command="{env:NOTHING}", env={"A": "{env:SOME_NAME}"})
+    with pytest.raises(MCPConfigError, match="server 'demo': 'command' is empty") as failure:
+        asyncio.run(ServerSession("demo", config).open())
+    assert "correct-horse-7" not in f"{failure.value} {failure.value.__cause__}"
 
 
 def test_a_url_is_refused_clearly() -> None:
