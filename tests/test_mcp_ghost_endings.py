@@ -18,6 +18,7 @@ import pytest
 from mcp_ghost.errors import (
     MCPServerDiedError,
 )
+from mcp_ghost.process import ServerProcess
 from mcp_ghost.session import ServerSession
 from tests.servers import call_in, eventually, faulty, is_running, pids, seen
 
@@ -105,6 +106,25 @@ def test_a_cancelled_open_leaves_nothing(tmp_path: Path) -> None:
         assert not is_running(pids(log)[0])
 
     asyncio.run(cancelled())
+
+
+def test_processes_that_are_stopped_in_a_hurry_are_reaped_without_a_word(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def stopped_at_once() -> None:
+        process = await ServerProcess.start(["sleep", "60"], os.environ, None)
+        stopping = asyncio.create_task(process.stop())
+        await asyncio.sleep(0)
+        stopping.cancel()
+        await asyncio.wait([stopping])
+        assert not is_running(process.pid)
+
+    async def many() -> None:
+        for _ in range(20):
+            await asyncio.gather(*(stopped_at_once() for _ in range(10)))
+
+    asyncio.run(many())
+    assert not caplog.records
 
 
 def test_a_forgotten_close_is_made_up_for_when_the_loop_ends(tmp_path: Path) -> None:
