@@ -13,7 +13,7 @@ _SENSITIVE_WORD = r"(?:key|token|secret|password)"
 _PATTERNS = (
     re.compile(r"()\b(?:sk|pk|rk|gh[pousr]|xox[abp]|AIza)[-_][A-Za-z0-9_-]{8,}"),
     re.compile(r"(Bearer )[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE),
-    re.compile(r"(://)[^/\s:@]+:[^/\s@]+(?=@)"),
+    re.compile(r"(://)[^/\s@]+(?=@)"),
     # A value has a digit; without one, "missing key: SOME_NAME" would lose the name.
     re.compile(
         rf"({_SENSITIVE_WORD}[\"']?\s*[=:]\s*[\"']?)(?=\S*\d)[^\s\"',;]{{6,}}", re.IGNORECASE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from managers.candidate_commands import CandidateCommands
 from managers.context_manager import ContextManager
 from managers.map_manager import MapManager
 from mcp_ghost.errors import MCPError
+from mcp_ghost.redact import redact
 from orchestration.turn import TurnPlayer, observation_of, snapshot_of
 from session.episode_log import EpisodeLog
 from session.event_log import EVENTS_FILE, EventLog
@@ -118,7 +120,7 @@ class ZorkOrchestratorV2:
         reason = EndReason.ABORTED
         try:
             while self._process_turn():
-                pass
+                time.sleep(self.config.turn_delay_seconds)
             reason = self.game_state.end_reason or reason
         finally:
             self._end(reason)
@@ -225,7 +227,7 @@ class ZorkOrchestratorV2:
             seed=game.seed,
             engine=game.engine_name,
             model=self.agent.model,
-            base_url=role.base_url,
+            base_url=redact(role.base_url),
             max_turns=self.config.max_turns_per_episode,
             mcp=self.mcp_manager.server_name if self.mcp_manager else None,
             opening=state.opening,

@@ -72,5 +72,10 @@ def test_keys_and_passwords_stay_out_of_what_is_shown() -> None:
     assert "abcdefgh12345678" not in said
 
 
+def test_a_user_name_alone_may_be_a_key_too() -> None:
+    with pytest.raises(LLMError, match=r"^'ftp://\*\*\*@host/v1' is no usable"):
+        Endpoint("ftp://some-token@host/v1")
+
+
 def test_payloads_are_utf_8() -> None:
     assert json.loads(encode_json({"a": "é \ud800"})) == {"a": "é ?"}

@@ -1,0 +1,39 @@
+"""The episode as a whole: what its files may hold and how fast it goes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from mcp_ghost.testing import ModelServer, action_reply
+from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+from session.event_log import read_events
+from session.game_configuration import GameConfiguration
+
+
+def configuration(base_url: str, **settings: object) -> GameConfiguration:
+    values = {"story": "bundled", "engine": "fernz", "client_base_url": base_url, **settings}
+    return GameConfiguration.model_validate(values)
+
+
+def test_a_password_in_the_base_url_reaches_the_server_but_no_file() -> None:
+    with ModelServer([action_reply("wait")]) as model:
+        url = model.base_url.replace("//", "//user:hunter2@")
+        orchestrator = ZorkOrchestratorV2("e", configuration(url, max_turns_per_episode=1))
+        orchestrator.play_episode()
+    assert model.requests[0].headers["authorization"].startswith("Basic ")
+    files = [path.read_text() for path in orchestrator.folder.iterdir() if path.is_file()]
+    assert any("episode_start" in text for text in files)
+    assert not any("hunter2" in text for text in files)
+
+
+def test_turns_are_spaced_by_the_configured_delay() -> None:
+    with ModelServer(lambda _: action_reply("wait")) as model:
+        config = configuration(model.base_url, max_turns_per_episode=2, turn_delay_seconds=0.3)
+        orchestrator = ZorkOrchestratorV2("e", config)
+        orchestrator.play_episode()
+    times = {
+        (event["event_type"], event["turn"]): datetime.fromisoformat(str(event["time"]))
+        for event in read_events(orchestrator.folder)
+    }
+    pause = times["turn_start", 2] - times["turn", 1]
+    assert pause.total_seconds() >= 0.3
