@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.loop import LoopObserver
+from mcp_ghost.results import jsonable
 from session.events import event_context, log_event, log_line
 from session.game_state import ToolUse
 
@@ -118,7 +119,7 @@ class ToolEvents(LoopObserver):
         self.used.append(
             ToolUse(
                 name=call.function.name,
-                arguments=_arguments(call.function.arguments),
+                arguments=jsonable(_arguments(call.function.arguments)),
                 result=text[:RECORDED_CHARACTERS],
                 is_error=is_error,
                 duration_ms=round(seconds * 1000, 3),
@@ -133,5 +134,5 @@ def _as_text(value: object) -> str:
 def _arguments(text: str) -> object:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text

@@ -140,7 +140,9 @@ def test_an_unknown_tool_is_told_with_the_names_that_exist(journal: Journal) -> 
     assert len(journal.calls) == 1
 
 
-@pytest.mark.parametrize("text", ["{not json", '["a", "list"]', "17", '{"text": "hel'])
+@pytest.mark.parametrize(
+    "text", ["{not json", '["a", "list"]', "17", '{"text": "hel', "[" * 100_000]
+)
 def test_arguments_that_are_no_json_object_are_answered_and_not_executed(
     text: str, journal: Journal, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -152,6 +154,18 @@ def test_arguments_that_are_no_json_object_are_answered_and_not_executed(
     assert echoed == {"content": "hello"}
     assert len(journal.calls) == len(events(caplog, "mcp_tool_call")) == 1
     assert player.model.refusals == []
+
+
+def test_arguments_nested_deeper_than_a_log_can_hold_are_recorded_as_far_as_it_can(
+    journal: Journal,
+) -> None:
+    deep = '{"text": ' * 400 + '"hello"' + "}" * 400
+    with Player([tool_reply([(ECHO[0], deep)]), action_reply("look")], journal) as player:
+        player.play()
+    assert player.agent.last_decision is not None
+    used = player.agent.last_decision.tools[0].model_dump_json()
+    assert used.count('"text":') == 50
+    assert "[nested too deeply]" in used
 
 
 @pytest.mark.parametrize("dialect", ["generic", "openai", "openrouter"])
