@@ -164,10 +164,7 @@ class _Deliberation:
         manager = agent.mcp_manager if agent.mcp_enabled else None
         self._tools = ToolSession(manager, agent.config, agent.logger)
         self._events = ToolEvents(
-            agent.logger,
-            agent.config.mcp_max_tool_iterations,
-            # A stand-in for the manager needs no more than its calls and is_disabled.
-            getattr(manager, "server_name", ""),
+            agent.logger, agent.config.mcp_max_tool_iterations, self._tools.server_name
         )
         self._responses: list[LLMResponse] = []
         self._schema_was_enforced = False

@@ -24,6 +24,8 @@ class ToolSession:
         self, manager: MCPManager | None, config: GameConfiguration, logger: logging.Logger
     ) -> None:
         self._manager = manager
+        # A stand-in for the manager needs no more than its calls and is_disabled.
+        self.server_name: str = getattr(manager, "server_name", "")
         self._config = config
         self._logger = logger
         self._connecting: asyncio.Task[None] | None = None
@@ -107,21 +109,21 @@ class ToolSession:
         started = time.perf_counter()
         await self._manager.disconnect_session()
         if self._is_up:
-            self._log_server(self._manager, "stopped", started)
+            self._log_server("stopped", started)
 
     async def _connect(self, manager: MCPManager) -> None:
         started = time.perf_counter()
         await manager.connect_session()
         self._is_up = True
-        self._log_server(manager, "started", started)
+        self._log_server("started", started)
 
-    def _log_server(self, manager: MCPManager, what: str, since: float) -> None:
+    def _log_server(self, what: str, since: float) -> None:
         seconds = time.perf_counter() - since
         log_event(
             self._logger,
             logging.DEBUG,
-            f"MCP server {manager.server_name} {what} ({seconds:.2f}s)",
+            f"MCP server {self.server_name} {what} ({seconds:.2f}s)",
             f"mcp_server_{what}",
-            server_name=manager.server_name,
+            server_name=self.server_name,
             duration_ms=round(seconds * 1000, 3),
         )

@@ -39,13 +39,13 @@ async def list_tools(request: Request) -> list[ToolSchema]:
     return list(tools.values())
 
 
-def tool_schema(tool: Mapping[str, Any], prefix: str = "") -> ToolSchema:
-    """An entry of ``tools/list`` in OpenAI's format, its name after ``prefix``."""
+def tool_schema(tool: Mapping[str, Any]) -> ToolSchema:
+    """An entry of ``tools/list`` in OpenAI's format."""
     description = tool.get("description")
     return {
         "type": "function",
         "function": {
-            "name": f"{prefix}{tool['name']}",
+            "name": tool["name"],
             "description": description if isinstance(description, str) else "",
             "parameters": _parameters(tool.get("inputSchema")),
         },

@@ -80,7 +80,6 @@ class FakeManager:
     """The public interface of MCPManager; each call takes the next outcome, then succeeds."""
 
     is_disabled = False
-    server_name = "thoughtbox"
 
     def __init__(
         self,
