@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mcp_ghost.interruption import Interruption
 from terminal.flags import Flags, parse_flags
-from terminal.interruption import Interruption
 
 if TYPE_CHECKING:
+    from mcp_ghost.screen import Screen
     from session.game_configuration import GameConfiguration
-    from terminal.screen import Screen
     from terminal.story_so_far import StorySoFar
 
 PLAYED, FAILED, WRONG_USE = 0, 1, 2
@@ -47,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _play(flags: Flags, interruption: Interruption) -> int:
     # Imported only now: --help and wrong flags are not to wait for it.
+    from mcp_ghost.screen import standard_screen
     from session.game_state import EndReason
-    from terminal.screen import standard_screen
     from terminal.summary import show_total
 
     config, episode = _configuration(flags)
@@ -133,9 +133,9 @@ def _report(error: Exception) -> int:
     )
     from local_model import LocalModelError
     from mcp_ghost.errors import LLMError, MCPConfigError, MCPGhostError
+    from mcp_ghost.text import plain
     from session.event_log import EpisodeLockedError
     from session.game_configuration import ConfigurationError
-    from terminal.text import plain
 
     wrong_use = (
         *(ConfigurationError, MCPConfigError, EpisodeLockedError),

@@ -6,7 +6,7 @@ import argparse
 import shlex
 from collections.abc import Sequence
 
-from terminal.text import address
+from mcp_ghost.text import address
 
 _DESCRIPTION = """\
 A language model plays interactive fiction: Zork I, or the bundled story where Zork I cannot be had.

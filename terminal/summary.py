@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from local_model import EMBEDDED_BASE_URL
+from mcp_ghost.text import address, counted, dollars, duration, tokens
 from session.episode_log import LOG_FILE
 from session.game_state import EndReason, Usage
-from terminal.text import address, counted, dollars, duration, tokens
 
 if TYPE_CHECKING:
-    from terminal.screen import Screen
+    from mcp_ghost.screen import Screen
     from terminal.story_so_far import StorySoFar
 
 _HEADINGS = {

@@ -6,12 +6,12 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mcp_ghost.text import counted, dollars, duration, one_line, tokens
 from session.events import event_fields
 from terminal.summary import show_header, show_summary
-from terminal.text import counted, dollars, duration, one_line, tokens
 
 if TYPE_CHECKING:
-    from terminal.screen import Screen
+    from mcp_ghost.screen import Screen
     from terminal.story_so_far import StorySoFar
 
 Event: TypeAlias = dict[str, Any]

@@ -10,10 +10,10 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from mcp_ghost.screen import Screen
 from session.event_log import EventLog
 from session.events import event_context, log_event, log_line
 from session.game_state import EndReason, Observation, TurnRecord, Usage
-from terminal.screen import Screen
 from terminal.story_so_far import StorySoFar
 from terminal.summary import show_total
 from terminal.view import EpisodeView

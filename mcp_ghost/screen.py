@@ -1,22 +1,23 @@
-"""Where an episode is shown: rich on a terminal, plain lines everywhere else.
+"""Where a run is shown: rich on a terminal, plain lines everywhere else.
 
 Callers hand in text as it came; nothing in it is read as markup or obeyed by a terminal.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable
-from typing import IO
+from typing import IO, TextIO
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from terminal.text import duration, one_line, plain
+from mcp_ghost.text import duration, one_line, plain
 
 INDENT = 3
 _FULL_WIDTH = 100
@@ -154,12 +155,13 @@ class _PipeAwareConsole(Console):
         self._on_closed()
 
 
-def standard_screen(on_closed: Callable[[], None]) -> Screen:
-    """The screen on standard output; ``on_closed`` is called when that is closed."""
-    live = _is_live(sys.stdout)
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")  # an ASCII-only locale gets question marks
-    return Screen(_PipeAwareConsole(on_closed, sys.stdout, live=live), live=live)
+def standard_screen(on_closed: Callable[[], None], file: TextIO | None = None) -> Screen:
+    """The screen on ``file``, by default standard output; ``on_closed`` is told when it closes."""
+    file = file or sys.stdout
+    live = _is_live(file)
+    if isinstance(file, io.TextIOWrapper):
+        file.reconfigure(errors="replace")  # an ASCII-only locale gets question marks
+    return Screen(_PipeAwareConsole(on_closed, file, live=live), live=live)
 
 
 def _is_live(file: IO[str]) -> bool:
