@@ -13,7 +13,7 @@ from managers.answer import AgentResponse, answer_format, read_answer
 from managers.tool_events import ToolEvents
 from managers.tool_session import ToolSession
 from mcp_ghost.errors import LLMError
-from mcp_ghost.loop import LoopEnd, LoopObserver, run_loop
+from mcp_ghost.loop import LoopEnd, LoopObserver, in_order, run_loop
 from mcp_ghost.messages import assistant_message
 from prompts import load_prompt
 from session.events import event_context, log_event
@@ -187,12 +187,13 @@ class _Deliberation:
 
     async def _ask_until_decided(self, messages: list[Message]) -> Decision:
         with_tools = bool(self._tools.schemas)
+        observer = self._events if with_tools else LoopObserver()
         result = await run_loop(
             messages,
             ask=self._ask,
-            call_tool=self._tools.call,
+            answer_calls=in_order(self._tools.call, observer),
             max_iterations=self._config.mcp_max_tool_iterations if with_tools else 1,
-            observer=self._events if with_tools else LoopObserver(),
+            observer=observer,
         )
         why = str(result.end)
         if result.end is LoopEnd.ANSWER:

@@ -26,6 +26,20 @@ class LoopEnd(StrEnum):
     EMPTY_REPLY = "empty reply"
     LIMIT = "iteration limit"
     TOOLS_LOST = "loss of the tools"
+    FAILED_CALL = "failed call"
+    DEADLINE = "deadline"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The answers to all calls of one reply, in their order, and whether they end the loop."""
+
+    answers: list[Message]
+    end: LoopEnd | None = None
+
+
+AnswerCalls: TypeAlias = Callable[[LLMResponse, int], Awaitable[Batch]]
+"""(reply with calls, iteration) -> answers; ``in_order`` makes the simplest"""
 
 
 @dataclass(frozen=True)
@@ -63,9 +77,9 @@ async def run_loop(
     messages: list[Message],
     *,
     ask: Ask,
-    call_tool: CallTool,
+    answer_calls: AnswerCalls,
     max_iterations: int,
-    observer: LoopObserver,
+    observer: LoopObserver | None = None,
 ) -> LoopResult:
     """Ask until the model answers without tool calls; ``messages`` grows by what was said.
 
@@ -73,33 +87,39 @@ async def run_loop(
         Whatever ``ask`` raises; what a tool does wrong is told to the model.
     """
     for iteration in range(1, max_iterations + 1):
-        observer.iteration_started(iteration)
+        if observer is not None:
+            observer.iteration_started(iteration)
         response = await ask(messages, iteration)
         if not response.tool_calls:
             end = LoopEnd.ANSWER if (response.content or "").strip() else LoopEnd.EMPTY_REPLY
             return LoopResult(response, end, iteration)
         messages.append(assistant_message(response))
-        tools_lost = await _answer_batch(messages, response.tool_calls, call_tool, observer)
-        if tools_lost:
-            return LoopResult(response, LoopEnd.TOOLS_LOST, iteration)
+        batch = await answer_calls(response, iteration)
+        messages += batch.answers
+        if batch.end is not None:
+            return LoopResult(response, batch.end, iteration)
     return LoopResult(response, LoopEnd.LIMIT, max_iterations)
 
 
-async def _answer_batch(
-    messages: list[Message], calls: list[ToolCall], call_tool: CallTool, observer: LoopObserver
-) -> bool:
-    """Answer every call in order, executed or not; whether no tool can work any more."""
-    for position, call in enumerate(calls, start=1):
-        result, then = await _execute(call, call_tool, observer)
-        messages.append(_result_message(call, result))
-        if then is _Then.GO_ON:
-            continue
-        # Providers refuse a history in which a call has no answer.
-        reason = f"Skipped: the call of {call.function.name} before it {then.value}"
-        messages += [_result_message(left, _failure(reason)) for left in calls[position:]]
-        observer.tools_skipped(calls[position:], reason)
-        return then is _Then.STOP_TOOLS
-    return False
+def in_order(call_tool: CallTool, observer: LoopObserver) -> AnswerCalls:
+    """Calls one after the other, until one times out or loses the server."""
+
+    async def answer_calls(response: LLMResponse, _iteration: int) -> Batch:
+        calls = response.tool_calls or []
+        answers: list[Message] = []
+        for position, call in enumerate(calls, start=1):
+            result, then = await _execute(call, call_tool, observer)
+            answers.append(_result_message(call, result))
+            if then is _Then.GO_ON:
+                continue
+            # Providers refuse a history in which a call has no answer.
+            reason = f"Skipped: the call of {call.function.name} before it {then.value}"
+            answers += [_result_message(left, _failure(reason)) for left in calls[position:]]
+            observer.tools_skipped(calls[position:], reason)
+            return Batch(answers, LoopEnd.TOOLS_LOST if then is _Then.STOP_TOOLS else None)
+        return Batch(answers)
+
+    return answer_calls
 
 
 class _Then(Enum):
