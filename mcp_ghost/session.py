@@ -106,6 +106,8 @@ class ServerSession:
                 f"MCP server '{self.name}' did not answer '{tool}' within {timeout:g} s"
             ) from None
         except ProtocolError as exc:
+            if self._closing.is_set():
+                raise self._not_open() from exc
             if not process.is_connected:
                 raise await self._died(process) from exc
             return ToolCallResult(None, is_error=True, error_message=str(exc))
@@ -187,16 +189,19 @@ class ServerSession:
     async def _request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         # Below the SDK's typed methods: those refuse a whole page of tools for one bad entry.
         if self._dispatcher is None:
-            raise MCPToolCallError(f"The session with MCP server '{self.name}' is not open.")
+            raise self._not_open()
         return await self._dispatcher.send_raw_request(method, params)
 
     async def _connected(self) -> ServerProcess:
         """The process, when calls can be answered."""
         if self._process is None or self._closing.is_set():
-            raise MCPToolCallError(f"The session with MCP server '{self.name}' is not open.")
+            raise self._not_open()
         if not self._process.is_connected:
             raise await self._died(self._process)
         return self._process
+
+    def _not_open(self) -> MCPToolCallError:
+        return MCPToolCallError(f"The session with MCP server '{self.name}' is not open.")
 
     async def _died(self, process: ServerProcess) -> MCPServerDiedError:
         if self._obituary is None:

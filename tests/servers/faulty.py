@@ -3,6 +3,7 @@
 Usage: faulty.py MODE. Modes are faults of the server as a whole, tools are faults of one call.
 SERVER_LOG names a file that gets a line for each start, each message and the end of input.
 START_COUNTER names a file that counts starts; those listed in FAILING_STARTS ("2,3") exit at once.
+In the mode "meet", a server starts only while as many as MEETING_SIZE start in the folder MEETING.
 """
 
 from __future__ import annotations
@@ -124,6 +125,12 @@ def structured(arguments: JSON, id_: int) -> JSON:
     return {**text("42 degrees"), "structuredContent": {"degrees": 42}}
 
 
+def meet(arguments: JSON, id_: int) -> JSON:
+    """Answer once as many servers as ``size`` are here at the same time."""
+    met = gather(arguments["folder"], arguments["size"])
+    return {**text("met" if met else "nobody came"), "isError": not met}
+
+
 def change_list(arguments: JSON, id_: int) -> JSON:
     send(method="notifications/tools/list_changed")
     return text("changed")
@@ -133,7 +140,7 @@ TOOLS = {
     f.__name__: f
     for f in (
         *(echo, environment, where, hang, die, close_output, spawn, huge, fail, refuse),
-        *(refuse_generic, bad_result, bad_reply, rich, structured, change_list),
+        *(refuse_generic, bad_result, bad_reply, rich, structured, meet, change_list),
     )
 }
 
@@ -197,6 +204,16 @@ def count_start() -> None:
         sys.exit(f"start {start} fails as told")
 
 
+def gather(folder: str, size: int) -> bool:
+    Path(folder, str(os.getpid())).touch()
+    deadline = time.monotonic() + 10
+    while len([*Path(folder).iterdir()]) < size:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True
+
+
 def main() -> None:
     log(event="start")
     count_start()
@@ -205,6 +222,8 @@ def main() -> None:
             "fatal: missing API key, got " + os.environ.get("DEMO_API_KEY", "none") + "\n"
         )
         sys.exit(3)
+    if MODE == "meet" and not gather(os.environ["MEETING"], int(os.environ["MEETING_SIZE"])):
+        sys.exit("nobody came")
     if MODE == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if MODE == "garbage":
