@@ -141,6 +141,7 @@ def test_numbers_and_truth_values_written_as_text_are_understood() -> None:
     [
         ({}, "thought is missing; thoughtNumber is missing"),
         (step(thoughtNumber=0), "thoughtNumber must be a whole number from 1"),
+        (step(thoughtNumber="9" * 5000), "thoughtNumber must be a whole number from 1"),
         (step(thoughtNumber=True), "thoughtNumber must be a whole number from 1"),
         (step(nextThoughtNeeded="maybe"), "nextThoughtNeeded must be true or false"),
         (step(isRevision=True), "isRevision needs revisesThought"),

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 _OUTLINE_STEPS = 8
 _OUTLINE_CHARACTERS = 80
 _LONGEST_THOUGHT = 20_000
+_LONGEST_NUMBER = 9  # Python refuses to read numbers of thousands of digits
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -106,11 +107,15 @@ def _coerced(name: str, value: Any) -> Any:  # noqa: ANN401 - any JSON value
     expected = SCHEMA["properties"].get(name, {}).get("type")
     if expected == "boolean" and value in ("true", "false"):
         return value == "true"
-    if expected == "integer" and isinstance(value, str) and value.isascii() and value.isdigit():
+    if expected == "integer" and isinstance(value, str) and _is_short_number(value):
         return int(value)
     if expected == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
     return value
+
+
+def _is_short_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER
 
 
 def _field_problems(step: dict[str, Any]) -> list[str]:
