@@ -2,7 +2,7 @@
 
 A message is a dict in the shape of OpenAI's chat format with our own tool names ("server.tool"):
 system and user messages have ``content``, assistant messages ``content`` and/or ``tool_calls``,
-tool messages ``tool_call_id`` and ``content``. ``provider_state`` on an assistant message is for
+tool messages ``tool_call_id``, ``content`` and ``is_error``. ``provider_state`` on an assistant message is for
 the provider that wrote it, and left out for others. ``cache_control`` on a message asks for prompt
 caching up to and including it.
 """
@@ -71,6 +71,7 @@ def assistant_message(response: LLMResponse) -> Message:
     return message
 
 
-def tool_message(call_id: str, content: str) -> Message:
-    """The answer to one call."""
-    return {"role": "tool", "tool_call_id": call_id, "content": content}
+def tool_message(call_id: str, content: str, *, is_error: bool = False) -> Message:
+    """The answer to one call; some providers are told apart whether it is a failure."""
+    message: Message = {"role": "tool", "tool_call_id": call_id, "content": content}
+    return {**message, "is_error": True} if is_error else message

@@ -17,20 +17,23 @@ _ENDS_LIKE_A_HASH = re.compile(rf"_[0-9a-f]{{{_HASH_LENGTH}}}$")
 
 
 class ToolNames:
-    """The two-way table for the tools of one request."""
+    """The two-way table for the tools of one request; ``namespace`` leads the names on the wire."""
 
-    def __init__(self, names: Iterable[str]) -> None:
-        plain = {name: _sanitise(name) for name in dict.fromkeys(names)}
+    def __init__(self, names: Iterable[str], namespace: str = "") -> None:
+        self._prefix = f"{namespace}." if namespace else ""
+        plain = {name: _sanitise(self._prefix + name) for name in dict.fromkeys(names)}
         uses = Counter(plain.values())
         self._wire = {
-            name: candidate if uses[candidate] == 1 and _fits(candidate) else _hashed(name)
+            name: candidate
+            if uses[candidate] == 1 and _fits(candidate)
+            else _hashed(self._prefix + name)
             for name, candidate in plain.items()
         }
         self._name = {wire: name for name, wire in self._wire.items()}
 
     def encode(self, name: str) -> str:
         """The name for the wire; also for a name that is not in the table."""
-        return self._wire.get(name) or _hashed(name)
+        return self._wire.get(name) or _hashed(self._prefix + name)
 
     def decode(self, wire: str) -> str:
         """Our name for ``wire``; what a model invented comes back unchanged."""

@@ -7,18 +7,36 @@ others, which differ in what they refuse; a :class:`Dialect` says how.
 from __future__ import annotations
 
 import json
+import math
 import re
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema
-from mcp_ghost.names import ToolNames
+from mcp_ghost.providers.common import (
+    Json,
+    WireRequest,
+    breakpoints,
+    calls_of,
+    count,
+    error_text,
+    minimal_tools,
+    object_of,
+    object_schema,
+    parsed_object,
+    result_text,
+    state_of,
+    text_of,
+    usage_of,
+)
+from mcp_ghost.providers.common import tool_names as tool_names  # callers of encode need it
 from mcp_ghost.providers.thinking import split_thinking
 
-Json: TypeAlias = dict[str, Any]
+if TYPE_CHECKING:
+    from mcp_ghost.names import ToolNames
 
 
 @dataclass(frozen=True)
@@ -51,8 +69,11 @@ _HOST = re.compile(r"https?://(?:[^/@]*@)?([^/:?#]+)", re.IGNORECASE)
 _REASONING_MODEL = re.compile(r"(?:^|/)(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*-chat))", re.IGNORECASE)
 _SAMPLING = frozenset({"temperature", "top_p", "stop"})
 _EXTRA_SAMPLING = frozenset({"top_k", "min_p"})
+# Claude takes temperature or top_p, and refuses both together.
+_ONE_SAMPLER_MODEL = re.compile(r"claude", re.IGNORECASE)
+# Thinking that its provider wants back with the calls: DeepSeek and Kimi, OpenRouter.
+_ECHOED = ("reasoning_content", "reasoning_details")
 _MAX_DESCRIPTION = 1024
-_NOT_AT_TOP_LEVEL = frozenset({"anyOf", "oneOf", "allOf", "enum", "not"})
 
 
 def dialect_of(base_url: str) -> Dialect:
@@ -62,13 +83,6 @@ def dialect_of(base_url: str) -> Dialect:
         if host and f".{host[1].lower()}".endswith(f".{domain}"):
             return dialect
     return GENERIC
-
-
-def tool_names(messages: Iterable[Message], tools: Iterable[ToolSchema] | None) -> ToolNames:
-    """The table for one request: tools on offer, and whatever the history calls."""
-    offered = [tool["function"]["name"] for tool in tools or ()]
-    called = [call["function"]["name"] for call in _calls(messages)]
-    return ToolNames([*offered, *called])
 
 
 def encode(
@@ -95,14 +109,24 @@ def encode(
         payload["tools"] = [_tool(tool, names, dialect, model) for tool in tools]
         if tool_choice is not None:
             payload["tool_choice"] = _tool_choice(tool_choice, names)
-    elif dialect.tools_with_history and any(_calls(messages)):
-        defined = known_tools or _minimal_tools(messages)
+    elif dialect.tools_with_history and any(calls_of(messages)):
+        defined = known_tools or minimal_tools(messages)
         payload["tools"] = [_tool(tool, names, dialect, model) for tool in defined]
         payload["tool_choice"] = "none"
     if response_format is not None:
         payload["response_format"] = response_format
+    if _ONE_SAMPLER_MODEL.search(model) and options.get("temperature") is not None:
+        options = {**options, "top_p": None}
     payload |= _options(options, dialect, reasoning, constrained=response_format is not None)
     return payload
+
+
+def without_schema(payload: Json) -> Json:
+    """``payload`` for a server that cannot enforce its ``response_format``."""
+    kept = {key: payload[key] for key in payload if key != "response_format"}
+    if "provider" in kept:
+        kept["provider"] = {**kept["provider"], "require_parameters": False}
+    return kept
 
 
 def decode(body: Mapping[str, Any], names: ToolNames, *, model: str = "") -> LLMResponse:
@@ -115,8 +139,8 @@ def decode(body: Mapping[str, Any], names: ToolNames, *, model: str = "") -> LLM
     choice = _choice(body)
     message = choice.get("message")
     message = message if isinstance(message, dict) else {}
-    said, thinking = split_thinking(_text(message.get("content")))
-    said = said if said.strip() else _text(message.get("refusal"))
+    said, thinking = split_thinking(text_of(message.get("content")))
+    said = said if said.strip() else text_of(message.get("refusal"))
     thinking = "\n".join(
         filter(None, [_thinking_fields(message), _thinking_parts(message.get("content")), thinking])
     )
@@ -133,27 +157,65 @@ def decode(body: Mapping[str, Any], names: ToolNames, *, model: str = "") -> LLM
         finish_reason=str(finish_reason) if finish_reason else None,
         text=(said or None) if calls else None,
         reasoning=thinking or None,
-        cost=float(cost) if isinstance(cost, (int, float)) else None,
+        cost=float(cost) if isinstance(cost, (int, float)) and math.isfinite(cost) else None,
+        provider_state=_state(message, calls),
     )
+
+
+class OpenAI:
+    """OpenAI, and at another address whatever speaks its format."""
+
+    name = "openai"
+    key_variables = ("OPENAI_API_KEY",)
+    base_url = "https://api.openai.com/v1"
+    base_url_variable = "OPENAI_BASE_URL"
+    default_model = "gpt-4.1"
+
+    def encode(
+        self,
+        messages: Sequence[Message],
+        *,
+        model: str,
+        names: ToolNames,
+        api_key: str | None,
+        base_url: str,
+        tools: Sequence[ToolSchema] | None = None,
+        known_tools: Sequence[ToolSchema] | None = None,
+        tool_choice: str | Json | None = None,
+        **options: Any,  # noqa: ANN401  fields of the request
+    ) -> WireRequest:
+        """See :class:`mcp_ghost.providers.common.Provider`."""
+        payload = encode(
+            messages,
+            model=model,
+            names=names,
+            dialect=dialect_of(base_url),
+            tools=tools,
+            known_tools=known_tools,
+            tool_choice=tool_choice,
+            **options,
+        )
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        return WireRequest("/chat/completions", payload, headers)
+
+    def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
+        """See :class:`mcp_ghost.providers.common.Provider`."""
+        return decode(body, names, model=model)
 
 
 # --- encoding
 
 
-def _calls(messages: Iterable[Message]) -> Iterable[Json]:
-    return (call for message in messages for call in message.get("tool_calls") or ())
-
-
 def _messages(
     messages: Sequence[Message], names: ToolNames, dialect: Dialect, reasoning: bool
 ) -> list[Json]:
-    marked = _breakpoints(messages, dialect.cache_breakpoints)
+    marked = breakpoints(messages, dialect.cache_breakpoints)
     encoded = []
     for index, message in enumerate(messages):
         if message["role"] == "assistant":
             encoded.append(_assistant(message, names))
         elif message["role"] == "tool":
-            answer = {"tool_call_id": message["tool_call_id"], "content": _text_of(message)}
+            answer = {"tool_call_id": message["tool_call_id"], "content": result_text(message)}
             encoded.append({"role": "tool", **answer})
         else:
             entry = {"role": message["role"], "content": _content(message, index in marked)}
@@ -161,20 +223,6 @@ def _messages(
                 entry["role"] = "developer"
             encoded.append(entry)
     return encoded
-
-
-def _breakpoints(messages: Sequence[Message], limit: int) -> set[int]:
-    """The messages whose marker is honoured: the stable head, then the latest ones."""
-    wanted = [
-        index
-        for index, message in enumerate(messages)
-        if message.get("cache_control")
-        and message["role"] in ("system", "user")
-        and _text(message.get("content")).strip()
-    ]
-    if len(wanted) > limit:
-        wanted = [*wanted[:1], *wanted[len(wanted) - limit + 1 :]][:limit]
-    return set(wanted)
 
 
 def _content(message: Message, marked: bool) -> str | list[Json]:
@@ -190,16 +238,12 @@ def _content(message: Message, marked: bool) -> str | list[Json]:
     return parts
 
 
-def _text_of(message: Message) -> str:
-    content = message.get("content")
-    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-
-
 def _assistant(message: Message, names: ToolNames) -> Json:
-    content = _text(message.get("content"))
+    content = text_of(message.get("content"))
     calls = message.get("tool_calls")
     if not calls:
         return {"role": "assistant", "content": content}
+    state = next(iter(state_of(message, "openai")), {})
     encoded = [
         {
             "id": call["id"],
@@ -208,6 +252,7 @@ def _assistant(message: Message, names: ToolNames) -> Json:
                 "name": names.encode(call["function"]["name"]),
                 "arguments": _valid_arguments(call["function"].get("arguments")),
             },
+            **state.get("calls", {}).get(call["id"], {}),
         }
         for call in calls
     ]
@@ -216,18 +261,15 @@ def _assistant(message: Message, names: ToolNames) -> Json:
         "role": "assistant",
         "content": content if content.strip() else None,
         "tool_calls": encoded,
+        **state.get("message", {}),
     }
 
 
 def _valid_arguments(arguments: object) -> str:
-    """The model's arguments; many servers parse them again and fail on what is no object."""
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
-    try:
-        if isinstance(json.loads(text), dict):
-            return text
-    except (ValueError, RecursionError):
-        pass
-    return json.dumps({"invalid_arguments": text}) if text.strip() else "{}"
+    """The model's own text; many servers parse it again and fail on what is no object."""
+    if isinstance(arguments, str) and parsed_object(arguments) is not None:
+        return arguments
+    return json.dumps(object_of(arguments), ensure_ascii=False)
 
 
 def _tool(tool: ToolSchema, names: ToolNames, dialect: Dialect, model: str) -> Json:
@@ -237,7 +279,7 @@ def _tool(tool: ToolSchema, names: ToolNames, dialect: Dialect, model: str) -> J
         if dialect.official or (dialect.routes and model.startswith("openai/")):
             description = _shortened(description)
         encoded["description"] = description
-    encoded["parameters"] = _parameters(function.get("parameters"))
+    encoded["parameters"] = object_schema(function.get("parameters"))
     if function.get("strict") is not None:
         encoded["strict"] = function["strict"]
     return {"type": "function", "function": encoded}
@@ -249,27 +291,10 @@ def _shortened(description: str) -> str:
     return description[: _MAX_DESCRIPTION - 4].rstrip() + " ..."
 
 
-def _parameters(schema: object) -> Json:
-    """``schema`` as the plain object that OpenAI wants at the top level."""
-    given = schema if isinstance(schema, dict) else {}
-    kept = {key: value for key, value in given.items() if key not in _NOT_AT_TOP_LEVEL}
-    properties = kept.get("properties")
-    return {
-        **kept,
-        "type": "object",
-        "properties": properties if isinstance(properties, dict) else {},
-    }
-
-
 def _tool_choice(choice: str | Json, names: ToolNames) -> str | Json:
     if isinstance(choice, str):
         return choice
     return {"type": "function", "function": {"name": names.encode(choice["function"]["name"])}}
-
-
-def _minimal_tools(messages: Sequence[Message]) -> list[ToolSchema]:
-    called = dict.fromkeys(call["function"]["name"] for call in _calls(messages))
-    return [{"type": "function", "function": {"name": name}} for name in called]
 
 
 def _options(
@@ -310,37 +335,22 @@ def _choice(body: Mapping[str, Any]) -> Json:
 
 
 def _reported(error: object) -> LLMStatusError | LLMReplyError:
-    details = error if isinstance(error, dict) else {"message": str(error)}
-    said = str(details.get("message") or json.dumps(details))
-    code = str(details.get("code"))
+    said = error_text({"error": error})
+    code = str(error.get("code")) if isinstance(error, dict) else ""
     if code.isdecimal() and 400 <= int(code) <= 599:
         return LLMStatusError(said, int(code))
     return LLMReplyError(f"The model server reported an error: {said}")
 
 
-def _text(content: object) -> str:
-    """The text of a content, which is a string, a list of parts or nothing."""
-    if isinstance(content, list):
-        parts = [part for part in content if isinstance(part, dict)]
-        return "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
-    return content if isinstance(content, str) else ""
-
-
 def _thinking_fields(message: Json) -> str:
-    return next(
-        (
-            text
-            for key in ("reasoning", "reasoning_content")
-            if isinstance(text := message.get(key), str) and text
-        ),
-        "",
-    )
+    fields = (message.get(key) for key in ("reasoning", "reasoning_content"))
+    return next((text for text in fields if isinstance(text, str) and text), "")
 
 
 def _thinking_parts(content: object) -> str:
     """Mistral's way: parts of type "thinking" that hold text parts."""
     parts = content if isinstance(content, list) else []
-    return "".join(_text(part.get("thinking")) for part in parts if isinstance(part, dict))
+    return "".join(text_of(part.get("thinking")) for part in parts if isinstance(part, dict))
 
 
 def _tool_calls(raw: object, names: ToolNames) -> list[ToolCall]:
@@ -358,6 +368,19 @@ def _tool_calls(raw: object, names: ToolNames) -> list[ToolCall]:
     return calls
 
 
+def _state(message: Json, calls: Sequence[ToolCall]) -> Json | None:
+    """What is sent back with ``calls``; Gemini signs each of them in a field of its own."""
+    if not calls:
+        return None
+    fields = {key: message[key] for key in _ECHOED if message.get(key)}
+    signed = {
+        call.id: {"extra_content": entry["extra_content"]}
+        for call, entry in zip(calls, message["tool_calls"], strict=True)
+        if isinstance(entry, dict) and entry.get("extra_content")
+    }
+    return {"openai": [{"message": fields, "calls": signed}]} if fields or signed else None
+
+
 def _arguments(raw: object) -> str:
     if isinstance(raw, str):
         return raw if raw.strip() else "{}"
@@ -367,15 +390,9 @@ def _arguments(raw: object) -> str:
 def _usage(usage: Mapping[str, Any]) -> dict[str, int]:
     details = usage.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
-    prompt = _count(usage.get("prompt_tokens"))
-    completion = _count(usage.get("completion_tokens"))
-    return {
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "total_tokens": _count(usage.get("total_tokens")) or prompt + completion,
-        "cached_tokens": _count(cached) or _count(usage.get("prompt_cache_hit_tokens")),
-    }
-
-
-def _count(value: object) -> int:
-    return int(value) if isinstance(value, (int, float)) else 0
+    return usage_of(
+        usage.get("prompt_tokens"),
+        usage.get("completion_tokens"),
+        usage.get("total_tokens"),
+        count(cached) or usage.get("prompt_cache_hit_tokens"),
+    )

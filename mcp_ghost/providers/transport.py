@@ -6,6 +6,7 @@ the business of :class:`RetryPolicy`. No key appears in any message that this mo
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import ipaddress
 import json
@@ -27,12 +28,14 @@ import httpx
 import tenacity
 
 from mcp_ghost.errors import LLMConnectionError, LLMError, LLMReplyError, LLMStatusError
+from mcp_ghost.providers.common import error_text
 from mcp_ghost.redact import redact
 
 _CONNECT_SECONDS = 10.0
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _EXCERPT = 600
 _ADVICE = {
+    300: "Correct the base URL.",
     400: "The request does not suit this server or model.",
     401: "Check the key in {key}.",
     402: "The account has no credit left.",
@@ -84,15 +87,20 @@ class Endpoint:
         """``text`` without this endpoint's key or anything that looks like one."""
         return redact(text, [self.api_key] if self.api_key else [])
 
+    def quote(self, text: str) -> str:
+        """As much of the server's words as a message can take, redacted."""
+        return self.redact(text)[:_EXCERPT]
+
     def status_error(
         self, status: int, said: str, *, model: object = "", retry_after: float | None = None
     ) -> LLMStatusError:
         """The error for an HTTP status, with the server's words and what to do about it."""
-        advice = _ADVICE.get(status, "The server has a problem; try again later.")
+        default = "The server has a problem; try again later."
+        advice = _ADVICE.get(status) or _ADVICE.get(status // 100 * 100, default)
         if status in (401, 403) and not self.api_key:
             advice = "No key was sent: set {key}."
         advice = advice.format(key=self.key_variable, model=model)
-        said = self.redact(said)[:_EXCERPT].strip().rstrip(".") or "no reason given"
+        said = self.quote(said).strip().rstrip(".") or "no reason given"
         return LLMStatusError(
             f"{self.where} answered with status {status}: {said}. {advice}", status, retry_after
         )
@@ -162,6 +170,38 @@ class Transport:
                     _shut(sock)
 
 
+class AsyncTransport:
+    """The pooled connections to one endpoint, for one event loop; :meth:`aclose` ends them."""
+
+    def __init__(
+        self, endpoint: Endpoint, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        self._endpoint = endpoint
+        self._http = httpx.AsyncClient(transport=transport, **client_options(endpoint))
+
+    async def post(
+        self, path: str, payload: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """Send ``payload`` once, like :meth:`Transport.post`; cancelling cuts the connection."""
+        endpoint = self._endpoint
+        try:
+            async with asyncio.timeout(endpoint.timeout):
+                response = await self._http.post(
+                    endpoint.base_url.rstrip("/") + path,
+                    content=encode_json(payload),
+                    headers={"Content-Type": "application/json", **headers},
+                )
+        except TimeoutError as exc:
+            raise connection_error(httpx.ReadTimeout("the answer trickles"), endpoint) from exc
+        except (httpx.HTTPError, httpx.InvalidURL) as exc:
+            raise connection_error(exc, endpoint) from exc
+        return read_body(response, response.content, endpoint, model=payload.get("model"))
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+
 def _shut(sock: socket.socket) -> None:
     """End reads that wait in other threads, which closing alone does not."""
     with suppress(OSError):
@@ -229,7 +269,7 @@ def read_body(
     if not response.is_success:
         raise endpoint.status_error(
             response.status_code,
-            error_text(body) or content.decode("utf-8", errors="replace"),
+            error_text(body) or _moved(response) or content.decode("utf-8", errors="replace"),
             model=model,
             retry_after=retry_after(response.headers),
         )
@@ -241,12 +281,9 @@ def read_body(
     return body
 
 
-def error_text(body: object) -> str:
-    """What an error body of any provider says, or ""."""
-    error = body.get("error") if isinstance(body, dict) else None
-    if isinstance(error, dict):
-        return str(error.get("message") or json.dumps(error))
-    return str(error or "")
+def _moved(response: httpx.Response) -> str:
+    """Where a redirect leads; following it could carry the key to another host."""
+    return f"moved to {response.headers['location']}" if response.has_redirect_location else ""
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -1,0 +1,276 @@
+"""Anthropic's messages API: neutral messages into a request, a reply body into an LLMResponse."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mcp_ghost.errors import LLMReplyError, LLMStatusError
+from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema
+from mcp_ghost.providers.common import (
+    OPENING,
+    Json,
+    WireRequest,
+    breakpoints,
+    calls_of,
+    count,
+    head_and_rest,
+    minimal_tools,
+    object_of,
+    object_schema,
+    parts_of,
+    schema_in,
+    state_of,
+    text_of,
+    usage_of,
+)
+
+if TYPE_CHECKING:
+    from mcp_ghost.names import ToolNames
+
+DEFAULT_MAX_TOKENS = 8192
+"""The API wants a limit with every request; every model of today can write this much."""
+_MAX_BREAKPOINTS = 4
+_VERSION = "2023-06-01"
+_STATUS = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+_FINISH_REASON = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+# Claude from Opus 4.7 and version 5 on refuses sampling parameters.
+_NO_SAMPLING = re.compile(r"claude-(?:opus-4-[7-9]|[a-z]+-(?:[5-9]|\d\d)(?!\d))")
+_SAMPLING = ("temperature", "top_p", "top_k")
+
+
+class Anthropic:
+    """Anthropic, and at another address whatever speaks its format."""
+
+    name = "anthropic"
+    key_variables = ("ANTHROPIC_API_KEY",)
+    base_url = "https://api.anthropic.com"
+    base_url_variable = "ANTHROPIC_BASE_URL"
+    default_model = "claude-sonnet-4-6"
+
+    def encode(
+        self,
+        messages: Sequence[Message],
+        *,
+        model: str,
+        names: ToolNames,
+        api_key: str | None,
+        base_url: str,
+        tools: Sequence[ToolSchema] | None = None,
+        known_tools: Sequence[ToolSchema] | None = None,
+        tool_choice: str | Json | None = None,
+        **options: object,
+    ) -> WireRequest:
+        """See :class:`mcp_ghost.providers.common.Provider`."""
+        head, rest = head_and_rest(messages)
+        marked = breakpoints(messages, _MAX_BREAKPOINTS, ("system", "user", "tool"))
+        system = [b for i, message in enumerate(head) for b in _content(message, i in marked)]
+        turns = _turns(rest, names, {index - len(head) for index in marked})
+        payload: Json = {"model": model, "max_tokens": DEFAULT_MAX_TOKENS, "messages": turns}
+        payload |= {"system": system} if system else {}
+        if tools or any(calls_of(messages)):
+            # A history that calls tools needs definitions even where none is on offer.
+            offered = tools or known_tools or minimal_tools(messages)
+            payload["tools"] = [_tool(tool, names) for tool in offered]
+            choice = _tool_choice(tool_choice if tools else "none", names)
+            sequential = options.get("parallel_tool_calls") is False
+            payload |= {"tool_choice": _sequential(choice) if sequential else choice}
+        payload |= _options(options, model)
+        headers = {"anthropic-version": _VERSION} | ({"x-api-key": api_key} if api_key else {})
+        # Addresses with and without the version are both in use.
+        path = "/messages" if base_url.rstrip("/").endswith("/v1") else "/v1/messages"
+        return WireRequest(path, payload, headers)
+
+    def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
+        """See :class:`mcp_ghost.providers.common.Provider`."""
+        blocks = _blocks(body)
+        said = "".join(str(b.get("text") or "") for b in blocks if b["type"] == "text")
+        thinking = [str(b["thinking"]) for b in blocks if b.get("thinking")]
+        calls = [_call(block, names) for block in blocks if block["type"] == "tool_use"]
+        stop = body.get("stop_reason")
+        if stop == "refusal" and not said and not calls:
+            raise LLMReplyError("Claude refused to answer this request (stop reason 'refusal').")
+        return LLMResponse(
+            content=None if calls else said or None,
+            model=str(body.get("model") or model),
+            usage=_usage(body.get("usage")),
+            tool_calls=calls or None,
+            finish_reason=_FINISH_REASON.get(str(stop), str(stop)) if stop else None,
+            text=(said or None) if calls else None,
+            reasoning="\n".join(thinking) or None,
+            provider_state=_state(blocks),
+        )
+
+
+# --- encoding
+
+
+def _turns(messages: Sequence[Message], names: ToolNames, marked: set[int]) -> list[Json]:
+    """User and assistant in alternation, the user first; several of one kind are one turn."""
+    turns: list[Json] = [{"role": "user", "content": []}]
+    for index, message in enumerate(messages):
+        if message["role"] == "assistant":
+            role, blocks = "assistant", _assistant(message, names)
+        elif message["role"] == "tool":
+            role, blocks = "user", [_result(message, index in marked)]
+        else:
+            role, blocks = "user", _content(message, index in marked)
+        if blocks and turns[-1]["role"] == role:
+            turns[-1]["content"] += blocks
+        elif blocks:
+            turns.append({"role": role, "content": blocks})
+    turns[0]["content"] = turns[0]["content"] or [{"type": "text", "text": OPENING}]
+    return turns
+
+
+def _content(message: Message, marked: bool) -> list[Json]:
+    """The blocks of a system or user message; blank text is refused, so it is left out."""
+    blocks = [_block(part) for part in parts_of(message.get("content"))]
+    if marked:
+        blocks[-1]["cache_control"] = message["cache_control"]
+    return blocks
+
+
+def _block(part: Json) -> Json:
+    if part.get("type") == "image_url":
+        url = str(part["image_url"]["url"])
+        if match := re.fullmatch(r"data:([^;,]+);base64,(.*)", url, re.DOTALL):
+            source = {"type": "base64", "media_type": match[1], "data": match[2]}
+        else:
+            source = {"type": "url", "url": url}
+        return {"type": "image", "source": source}
+    return {key: value for key, value in part.items() if key != "cache_control"}
+
+
+def _assistant(message: Message, names: ToolNames) -> list[Json]:
+    """Text, then calls; in the order of the reply where it must come back as it was."""
+    text = text_of(message.get("content")).rstrip()
+    said: list[Json] = [{"type": "text", "text": text}] if text else []
+    calls = {_id(call["id"]): _use(call, names) for call in message.get("tool_calls") or ()}
+    state = state_of(message, Anthropic.name)
+    if not state:
+        return [*said, *calls.values()]
+    placed = {block["id"] for block in state if block["type"] == "tool_use"}
+    texts = [block["text"] for block in state if block["type"] == "text"]
+    if placed != set(calls) or "".join(texts).rstrip() != text:  # somebody edited the message
+        kept = [block for block in state if block["type"] not in ("text", "tool_use")]
+        return [*kept, *said, *calls.values()]
+    return [calls[block["id"]] if block["type"] == "tool_use" else block for block in state]
+
+
+def _use(call: Json, names: ToolNames) -> Json:
+    function = call["function"]
+    named = {"id": _id(call["id"]), "name": names.encode(function["name"])}
+    return {"type": "tool_use", **named, "input": object_of(function.get("arguments"))}
+
+
+def _result(message: Message, marked: bool) -> Json:
+    block: Json = {"type": "tool_result", "tool_use_id": _id(message["tool_call_id"])}
+    content = message.get("content")
+    if isinstance(content, list):
+        block["content"] = [_block(part) for part in parts_of(content)]
+    elif content:
+        block["content"] = content if isinstance(content, str) else json.dumps(content)
+    if message.get("is_error"):
+        block["is_error"] = True
+    if marked:
+        block["cache_control"] = message["cache_control"]
+    return block
+
+
+def _id(call_id: str) -> str:
+    """The id of a call, which other providers spell more freely."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", call_id)
+
+
+def _tool_choice(choice: str | Json | None, names: ToolNames) -> Json:
+    if isinstance(choice, dict):
+        return {"type": "tool", "name": names.encode(choice["function"]["name"])}
+    return {"type": "any" if choice == "required" else choice or "auto"}
+
+
+def _sequential(choice: Json) -> Json:
+    return choice if choice["type"] == "none" else {**choice, "disable_parallel_tool_use": True}
+
+
+def _tool(tool: ToolSchema, names: ToolNames) -> Json:
+    function = tool["function"]
+    encoded: Json = {"name": names.encode(function["name"])}
+    if description := function.get("description"):
+        encoded["description"] = description
+    return {**encoded, "input_schema": object_schema(function.get("parameters"))}
+
+
+def _options(options: Mapping[str, object], model: str) -> Json:
+    kept = {key: value for key, value in options.items() if value is not None}
+    refused = set(_SAMPLING) if _NO_SAMPLING.search(model) else set()
+    if "temperature" in kept:  # newer models take only one of the two
+        refused.add("top_p")
+    kept = {key: value for key, value in kept.items() if key not in refused}
+    kept.pop("parallel_tool_calls", None)
+    if stop := kept.pop("stop", None):
+        kept["stop_sequences"] = [stop] if isinstance(stop, str) else stop
+    if schema := schema_in(kept.pop("response_format", None)):
+        kept["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+    return kept
+
+
+# --- decoding
+
+
+def _blocks(body: Mapping[str, Any]) -> list[Json]:
+    error = body.get("error")
+    if isinstance(error, dict):
+        said = str(error.get("message") or json.dumps(error))
+        status = _STATUS.get(str(error.get("type")))
+        raise LLMStatusError(said, status) if status else LLMReplyError(said)
+    content = body.get("content")
+    if not isinstance(content, list):
+        raise LLMReplyError("The model server sent a reply without content.")
+    return [block for block in content if isinstance(block, dict) and block.get("type")]
+
+
+def _call(block: Json, names: ToolNames) -> ToolCall:
+    arguments = json.dumps(block.get("input") or {}, ensure_ascii=False)
+    name = names.decode(str(block.get("name") or ""))
+    return ToolCall(str(block.get("id")), "function", FunctionCall(name, arguments))
+
+
+def _state(blocks: Iterable[Json]) -> Json | None:
+    """The reply as it was, where something in it is signed; of calls only their place."""
+    kept = [
+        {"type": "tool_use", "id": block.get("id")} if block["type"] == "tool_use" else block
+        for block in blocks
+        if block["type"] != "text" or str(block.get("text")).strip()
+    ]
+    signed = any(block["type"] not in ("text", "tool_use") for block in kept)
+    return {Anthropic.name: kept} if signed else None
+
+
+def _usage(usage: object) -> dict[str, int] | None:
+    if not isinstance(usage, dict):
+        return None
+    cached = count(usage.get("cache_read_input_tokens"))
+    written = count(usage.get("cache_creation_input_tokens"))
+    prompt = count(usage.get("input_tokens")) + cached + written
+    return usage_of(prompt, usage.get("output_tokens"), None, cached)

@@ -1,0 +1,222 @@
+"""What the providers' modules share: the seam they implement, and readings of neutral messages."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from mcp_ghost.names import ToolNames
+
+if TYPE_CHECKING:
+    from mcp_ghost.messages import LLMResponse, Message, ToolSchema
+
+Json: TypeAlias = dict[str, Any]
+
+OPENING = "Go on."
+"""Said for the user where a provider wants a first user message and the history has none."""
+_NOT_AT_TOP_LEVEL = frozenset({"anyOf", "oneOf", "allOf", "enum", "not"})
+
+
+@dataclass(frozen=True)
+class WireRequest:
+    """One HTTP request, but for the address of the server."""
+
+    path: str
+    payload: Json
+    headers: dict[str, str] = field(repr=False)
+
+
+class Provider(Protocol):
+    """One wire format, and where its users keep key and address."""
+
+    @property
+    def name(self) -> str:
+        """What users call it."""
+
+    @property
+    def key_variables(self) -> tuple[str, ...]:
+        """Environment variables that may hold the key; the first is the one to recommend."""
+
+    @property
+    def base_url(self) -> str:
+        """The provider's own address."""
+
+    @property
+    def base_url_variable(self) -> str:
+        """The environment variable that replaces it."""
+
+    @property
+    def default_model(self) -> str:
+        """Asked where the user names none."""
+
+    def encode(
+        self,
+        messages: Sequence[Message],
+        *,
+        model: str,
+        names: ToolNames,
+        api_key: str | None,
+        base_url: str,
+        tools: Sequence[ToolSchema] | None = None,
+        known_tools: Sequence[ToolSchema] | None = None,
+        tool_choice: str | Json | None = None,
+        **options: object,
+    ) -> WireRequest:
+        """The request for one reply.
+
+        ``known_tools`` defines the tools that the history calls, for use where none is on offer.
+        ``options`` are ``temperature``, ``top_p``, ``top_k``, ``max_tokens``, ``stop``,
+        ``response_format`` and ``parallel_tool_calls`` as OpenAI spells them, and whatever else
+        the provider takes; those that are None are left out.
+        """
+
+    def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
+        """The reply in ``body``.
+
+        Raises:
+            LLMStatusError: an error that came with HTTP status 200, in the server's words.
+            LLMReplyError: nothing usable, and why.
+        """
+
+
+# --- readings
+
+
+def calls_of(messages: Iterable[Message]) -> Iterator[Json]:
+    """Every call in ``messages``."""
+    return (call for message in messages for call in message.get("tool_calls") or ())
+
+
+def tool_names(
+    messages: Iterable[Message], tools: Iterable[ToolSchema] | None, namespace: str = ""
+) -> ToolNames:
+    """The table for one request: tools on offer, and whatever the history calls."""
+    offered = [tool["function"]["name"] for tool in tools or ()]
+    called = [call["function"]["name"] for call in calls_of(messages)]
+    return ToolNames([*offered, *called], namespace)
+
+
+def minimal_tools(messages: Iterable[Message]) -> list[ToolSchema]:
+    """Bare definitions of what the history calls."""
+    called = dict.fromkeys(call["function"]["name"] for call in calls_of(messages))
+    return [{"type": "function", "function": {"name": name}} for name in called]
+
+
+def parts_of(content: object) -> list[Json]:
+    """A content, which is a string, a list of parts or nothing, as parts that say something."""
+    parts: list[Json] = (
+        content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
+    )
+    return [part for part in parts if part.get("type") != "text" or part["text"].strip()]
+
+
+def text_of(content: object) -> str:
+    """The text of a content."""
+    if isinstance(content, list):
+        parts = [part for part in content if isinstance(part, dict)]
+        return "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
+    return content if isinstance(content, str) else ""
+
+
+def result_text(message: Message) -> str:
+    """A tool's result as text, whatever it holds."""
+    content = message.get("content")
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+
+
+def object_of(arguments: object) -> Json:
+    """The model's arguments as the object they should be; what is none is kept under a name."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+    value = parsed_object(text)
+    if value is not None:
+        return value
+    return {"invalid_arguments": text} if text.strip() else {}
+
+
+def parsed_object(text: str) -> Json | None:
+    """The JSON object in ``text``, if it is one."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def breakpoints(
+    messages: Sequence[Message], limit: int, roles: Collection[str] = ("system", "user")
+) -> set[int]:
+    """The messages whose cache marker is honoured: the stable head, then the latest ones."""
+    wanted = [
+        index
+        for index, message in enumerate(messages)
+        if message.get("cache_control")
+        and message["role"] in roles
+        and text_of(message.get("content")).strip()
+    ]
+    if len(wanted) > limit:
+        wanted = [*wanted[:1], *wanted[len(wanted) - limit + 1 :]][:limit]
+    return set(wanted)
+
+
+def object_schema(schema: object) -> Json:
+    """``schema`` as the plain object that providers want at the top level."""
+    given = schema if isinstance(schema, dict) else {}
+    kept = {key: value for key, value in given.items() if key not in _NOT_AT_TOP_LEVEL}
+    properties = kept.get("properties")
+    return {
+        **kept,
+        "type": "object",
+        "properties": properties if isinstance(properties, dict) else {},
+    }
+
+
+def head_and_rest(messages: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
+    """The system messages at the start, and what follows them."""
+    length = next((i for i, m in enumerate(messages) if m["role"] != "system"), len(messages))
+    return messages[:length], messages[length:]
+
+
+def state_of(message: Message, provider: str) -> list[Json]:
+    """What ``provider`` attached to ``message``; what others attached is not its business."""
+    state = message.get("provider_state")
+    parts = state.get(provider) if isinstance(state, Mapping) else None
+    return parts if isinstance(parts, list) else []
+
+
+def schema_in(response_format: object) -> Json | None:
+    """The JSON schema that an answer is asked to follow."""
+    if not isinstance(response_format, Mapping) or response_format.get("type") != "json_schema":
+        return None
+    named = response_format.get("json_schema")
+    schema = named.get("schema") if isinstance(named, Mapping) else None
+    return schema if isinstance(schema, dict) else None
+
+
+def usage_of(prompt: object, completion: object, total: object, cached: object) -> dict[str, int]:
+    """The usage of one reply in our terms; ``cached`` is part of ``prompt``."""
+    return {
+        "prompt_tokens": count(prompt),
+        "completion_tokens": count(completion),
+        "total_tokens": count(total) or count(prompt) + count(completion),
+        "cached_tokens": count(cached),
+    }
+
+
+def error_text(body: object) -> str:
+    """What an error body of any provider says, or ""."""
+    error = body.get("error") if isinstance(body, dict) else None
+    if not isinstance(error, dict):
+        return str(error or "")
+    said = str(error.get("message") or json.dumps(error))
+    # OpenRouter's own message is only "Provider returned error"; the reason is what that one said.
+    metadata = error.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    return f"{said}: {raw}" if raw else said
+
+
+def count(value: object) -> int:
+    """A number of tokens, or 0 for what is none."""
+    return int(value) if isinstance(value, (int, float)) and math.isfinite(value) else 0

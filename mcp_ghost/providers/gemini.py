@@ -1,0 +1,317 @@
+"""Gemini's generateContent: neutral messages into a request, a reply body into an LLMResponse."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from mcp_ghost.errors import LLMReplyError, LLMStatusError
+from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema
+from mcp_ghost.providers.common import (
+    OPENING,
+    Json,
+    WireRequest,
+    calls_of,
+    count,
+    head_and_rest,
+    minimal_tools,
+    object_of,
+    parsed_object,
+    parts_of,
+    result_text,
+    schema_in,
+    state_of,
+    text_of,
+    usage_of,
+)
+from mcp_ghost.providers.gemini_schema import gemini_parameters
+
+if TYPE_CHECKING:
+    from mcp_ghost.names import ToolNames
+
+# From version 3 on, a call in the history without its signature is refused, unless it says this.
+_WANTS_SIGNATURES = re.compile(r"gemini-(?:[3-9]|\d\d)")
+_NO_SIGNATURE = "skip_thought_signature_validator"
+_TOP_LEVEL = frozenset({"safetySettings", "cachedContent", "labels", "serviceTier", "store"})
+_GENERATION = {
+    "temperature": "temperature",
+    "top_p": "topP",
+    "top_k": "topK",
+    "max_tokens": "maxOutputTokens",
+    "seed": "seed",
+    "presence_penalty": "presencePenalty",
+    "frequency_penalty": "frequencyPenalty",
+}
+_NOT_HERE = frozenset({"parallel_tool_calls", "user", "metadata"})
+"""Options that other providers take and that mean nothing here."""
+_FINISH_REASON = {"": None, "STOP": "stop", "MAX_TOKENS": "length", "CONTINUATION": "length"}
+_ADVICE = {
+    "MALFORMED_FUNCTION_CALL": "It wrote a tool call that cannot be read; try again.",
+    "UNEXPECTED_TOOL_CALL": "It called a tool where none was on offer.",
+    "TOO_MANY_TOOL_CALLS": "It made too many tool calls at once.",
+    "MISSING_THOUGHT_SIGNATURE": "A call in the history has lost its thought signature.",
+    "MALFORMED_RESPONSE": "Its answer cannot be read; try again.",
+    "RECITATION": "The answer would repeat a source word by word.",
+    "LANGUAGE": "The language is not supported.",
+    "SPII": "The answer may hold sensitive personal data.",
+    **dict.fromkeys(
+        ("SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "ESCALATION"),
+        "Google's filters withheld the answer; rephrase the request.",
+    ),
+}
+
+
+class Gemini:
+    """Google's Gemini API, and at another address whatever speaks its format."""
+
+    name = "gemini"
+    key_variables = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+    base_url = "https://generativelanguage.googleapis.com"
+    base_url_variable = "GOOGLE_GEMINI_BASE_URL"
+    default_model = "gemini-3.5-flash"
+
+    def encode(
+        self,
+        messages: Sequence[Message],
+        *,
+        model: str,
+        names: ToolNames,
+        api_key: str | None,
+        base_url: str,
+        tools: Sequence[ToolSchema] | None = None,
+        known_tools: Sequence[ToolSchema] | None = None,
+        tool_choice: str | Json | None = None,
+        **options: object,
+    ) -> WireRequest:
+        """See :class:`mcp_ghost.providers.common.Provider`."""
+        head, rest = head_and_rest(messages)
+        signed = _WANTS_SIGNATURES.search(model) is not None
+        payload: Json = {"contents": _contents(rest, names, signed=signed)}
+        if system := [part for message in head for part in _parts(message)]:
+            payload["systemInstruction"] = {"parts": system}
+        given = {key: value for key, value in options.items() if value is not None}
+        constrained = given.get("response_format") is not None
+        if not tools and not constrained and any(calls_of(messages)):
+            tools, tool_choice = known_tools or minimal_tools(messages), "none"
+        if tools:
+            payload["tools"] = [{"functionDeclarations": [_tool(tool, names) for tool in tools]}]
+            payload |= _tool_config(tool_choice, names)
+        payload |= {key: value for key, value in given.items() if key in _TOP_LEVEL}
+        payload |= _generation_config(given)
+        name = model if "/" in model else f"models/{model}"
+        version = "" if re.search(r"/v\d\w*$", base_url.rstrip("/")) else "/v1beta"
+        headers = {"x-goog-api-key": api_key} if api_key else {}
+        return WireRequest(f"{version}/{quote(name)}:generateContent", payload, headers)
+
+    def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
+        """See :class:`mcp_ghost.providers.common.Provider`."""
+        candidate = _candidate(body)
+        parts = _reply_parts(candidate)
+        said = "".join(part["text"] for part in parts if "text" in part and not part.get("thought"))
+        thinking = [part["text"] for part in parts if "text" in part and part.get("thought")]
+        calls = [_call(part["functionCall"], names) for part in parts if _is_call(part)]
+        reason = str(candidate.get("finishReason") or "")
+        if reason in _ADVICE or (reason not in _FINISH_REASON and not said and not calls):
+            raise _unusable(reason, candidate.get("finishMessage"))
+        finish_reason = _FINISH_REASON.get(reason, reason.lower())
+        return LLMResponse(
+            content=None if calls else said or None,
+            model=str(body.get("modelVersion") or model),
+            usage=_usage(body.get("usageMetadata")),
+            tool_calls=calls or None,
+            finish_reason="tool_calls" if calls and finish_reason == "stop" else finish_reason,
+            text=(said or None) if calls else None,
+            reasoning="\n".join(thinking) or None,
+            provider_state=_state(parts, calls),
+        )
+
+
+# --- encoding
+
+
+def _contents(messages: Sequence[Message], names: ToolNames, *, signed: bool) -> list[Json]:
+    """User and model in alternation, the user first; several of one kind are one content."""
+    contents: list[Json] = [{"role": "user", "parts": []}]
+    called: dict[str, Json] = {}
+    for message in messages:
+        if message["role"] == "assistant":
+            calls = _call_parts(message, names, signed=signed)
+            called |= calls
+            role, parts = "model", _model_parts(message, calls)
+        elif message["role"] == "tool":
+            role, parts = "user", [_response(message, called, names)]
+        else:
+            role, parts = "user", _parts(message)
+        if parts and contents[-1]["role"] == role:
+            contents[-1]["parts"] += parts
+        elif parts:
+            contents.append({"role": role, "parts": parts})
+    contents[0]["parts"] = contents[0]["parts"] or [{"text": OPENING}]
+    return contents
+
+
+def _parts(message: Message) -> list[Json]:
+    return [_part(part) for part in parts_of(message.get("content"))]
+
+
+def _part(part: Json) -> Json:
+    if part.get("type") != "image_url":
+        return {"text": str(part.get("text") or "")}
+    url = str(part["image_url"]["url"])
+    if match := re.fullmatch(r"data:([^;,]+);base64,(.*)", url, re.DOTALL):
+        return {"inlineData": {"mimeType": match[1], "data": match[2]}}
+    return {"fileData": {"fileUri": url}}
+
+
+def _call_parts(message: Message, names: ToolNames, *, signed: bool) -> dict[str, Json]:
+    """The calls of ``message`` by our id, with Gemini's own id and signature where it gave them."""
+    state = {entry["call"]: entry for entry in state_of(message, Gemini.name) if "call" in entry}
+    parts = {
+        call["id"]: _call_part(call["function"], state.get(call["id"], {}), names)
+        for call in message.get("tool_calls") or ()
+    }
+    first = next(iter(parts.values()), None)
+    if signed and first is not None:  # of several calls at once only the first is signed
+        first.setdefault("thoughtSignature", _NO_SIGNATURE)
+    return parts
+
+
+def _call_part(function: Json, state: Json, names: ToolNames) -> Json:
+    call: Json = {"name": names.encode(function["name"])}
+    call["args"] = object_of(function.get("arguments"))
+    call |= {"id": state["id"]} if "id" in state else {}
+    return {"functionCall": call, **_signature(state)}
+
+
+def _signature(part: Json) -> Json:
+    return {key: part[key] for key in ("thoughtSignature",) if key in part}
+
+
+def _model_parts(message: Message, calls: dict[str, Json]) -> list[Json]:
+    """Text, then calls; in the order of the reply where it is known."""
+    text = text_of(message.get("content"))
+    state = state_of(message, Gemini.name)
+    placed = {entry["call"] for entry in state if "call" in entry}
+    texts = [entry["text"] for entry in state if "text" in entry and not entry.get("thought")]
+    if state and placed == set(calls) and "".join(texts) == text:
+        return [calls[entry["call"]] if "call" in entry else entry for entry in state]
+    return [*([{"text": text}] if text.strip() else []), *calls.values()]
+
+
+def _response(message: Message, called: Mapping[str, Json], names: ToolNames) -> Json:
+    """A tool's result, which Gemini ties to its call by name, and by id where it gave one."""
+    call = called.get(message["tool_call_id"], {}).get("functionCall", {})
+    text = result_text(message)
+    result = parsed_object(text) or text
+    response: Json = {"name": call.get("name") or names.encode(str(message.get("name") or "tool"))}
+    response["response"] = {"error" if message.get("is_error") else "output": result}
+    return {"functionResponse": response | ({"id": call["id"]} if "id" in call else {})}
+
+
+def _tool(tool: ToolSchema, names: ToolNames) -> Json:
+    function = tool["function"]
+    # A description is required, so a tool without one is described by its name.
+    described = {"description": function.get("description") or function["name"]}
+    declared: Json = {"name": names.encode(function["name"]), **described}
+    parameters = gemini_parameters(function.get("parameters"))
+    return declared | ({"parameters": parameters} if parameters else {})
+
+
+def _tool_config(choice: str | Json | None, names: ToolNames) -> Json:
+    if choice is None:
+        return {}
+    if isinstance(choice, dict):
+        allowed = [names.encode(choice["function"]["name"])]
+        config: Json = {"mode": "ANY", "allowedFunctionNames": allowed}
+    else:
+        config = {"mode": {"required": "ANY"}.get(choice, choice.upper())}
+    return {"toolConfig": {"functionCallingConfig": config}}
+
+
+def _generation_config(options: Mapping[str, Any]) -> Json:
+    config: Json = dict(options.get("generationConfig") or {})
+    for key, value in options.items():
+        if key == "stop":
+            config["stopSequences"] = [value] if isinstance(value, str) else value
+        elif key == "response_format":
+            config["responseMimeType"] = "application/json"
+            if schema := schema_in(value):
+                config["responseJsonSchema"] = schema
+        elif key not in _TOP_LEVEL and key not in _NOT_HERE and key != "generationConfig":
+            config[_GENERATION.get(key, key)] = value
+    return {"generationConfig": config} if config else {}
+
+
+# --- decoding
+
+
+def _candidate(body: Mapping[str, Any]) -> Json:
+    error = body.get("error")
+    if isinstance(error, dict):
+        said = str(error.get("message") or json.dumps(error))
+        code = error.get("code")
+        raise LLMStatusError(said, code) if isinstance(code, int) else LLMReplyError(said)
+    feedback = body.get("promptFeedback")
+    if isinstance(feedback, dict) and feedback.get("blockReason"):
+        said = f": {feedback['blockReasonMessage']}" if feedback.get("blockReasonMessage") else ""
+        raise LLMReplyError(
+            f"Gemini's filters blocked the prompt ({feedback['blockReason']}){said}. Rephrase it."
+        )
+    candidates = body.get("candidates")
+    first = candidates[0] if isinstance(candidates, list) and candidates else None
+    if not isinstance(first, dict):
+        raise LLMReplyError("The model server sent a reply without any candidate in it.")
+    return first
+
+
+def _reply_parts(candidate: Json) -> list[Json]:
+    content = candidate.get("content")
+    parts = content.get("parts") if isinstance(content, dict) else None
+    return [part for part in parts or () if isinstance(part, dict)]
+
+
+def _is_call(part: Json) -> bool:
+    return isinstance(part.get("functionCall"), dict)
+
+
+def _unusable(reason: str, message: object) -> LLMReplyError:
+    advice = _ADVICE.get(reason, "Nothing came back.")
+    said = f" It says: {message}" if message else ""
+    return LLMReplyError(f"Gemini gave no usable answer ({reason}). {advice}{said}")
+
+
+def _call(call: Json, names: ToolNames) -> ToolCall:
+    call_id = str(call.get("id") or f"call_{uuid.uuid4().hex[:24]}")
+    arguments = json.dumps(call.get("args") or {}, ensure_ascii=False)
+    name = names.decode(str(call.get("name") or ""))
+    return ToolCall(call_id, "function", FunctionCall(name, arguments))
+
+
+def _state(parts: Iterable[Json], calls: Iterable[ToolCall]) -> Json | None:
+    """What must come back as it was: signatures in their places, and ids that Gemini gave."""
+    entries: list[Json] = []
+    remaining = iter(calls)
+    for part in parts:
+        if _is_call(part):
+            given = {
+                key: part["functionCall"][key] for key in ("id",) if part["functionCall"].get(key)
+            }
+            entries.append({"call": next(remaining).id, **given, **_signature(part)})
+        elif "thoughtSignature" in part or ("text" in part and not part.get("thought")):
+            entries.append(part)
+    telling = any("id" in entry or "thoughtSignature" in entry for entry in entries)
+    return {Gemini.name: entries} if telling else None
+
+
+def _usage(usage: object) -> dict[str, int] | None:
+    """Thoughts are paid for as output."""
+    if not isinstance(usage, dict):
+        return None
+    prompt = count(usage.get("promptTokenCount")) + count(usage.get("toolUsePromptTokenCount"))
+    completion = count(usage.get("candidatesTokenCount")) + count(usage.get("thoughtsTokenCount"))
+    cached = usage.get("cachedContentTokenCount")
+    return usage_of(prompt, completion, usage.get("totalTokenCount"), cached)
