@@ -10,7 +10,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,9 @@ _OWN_KEY_VARIABLE = "ZORKGPT_CLIENT_API_KEY"
 _CACHED_ROLES = ("system", "user")
 _NO_TOOLS = ("o1-", "o3-", "qwq", "deepseek-r1", "deepseek-reasoner", "-reasoning", "r1-")
 _NO_TOOLS_WITHOUT_SUFFIX = re.compile(r"(?:^|/)o[13](?:$|:)")
+
+# What servers say that know no schemas: DeepSeek, Groq; OpenRouter, when no provider knows them.
+_NO_SCHEMAS = re.compile(r"response.?format|json.?schema|requested parameters", re.IGNORECASE)
 
 
 def supports_tool_calling(model: str, force: bool = False) -> bool:
@@ -97,6 +100,8 @@ class LLMClient:
             is_failure=lambda exc: is_transient(exc) or isinstance(exc, LLMReplyError),
             refusal=self._unavailable,
         )
+        self._without_schemas: set[str] = set()
+        """Models that are asked without ``response_format``, since they refused it."""
         self._closed = threading.Event()
 
     def __repr__(self) -> str:
@@ -179,11 +184,27 @@ class LLMClient:
         """The breaker counts the call once, whatever its attempts."""
         try:
             with self._breaker.call():
-                return self._retried(call)
+                return self._formatted(call)
         except LLMError as exc:
             if not self._closed.is_set():
                 self._log_failure(exc, call)
             raise
+
+    def _formatted(self, call: _Call) -> LLMResponse:
+        """Without the answer's format where the server turned out not to know it."""
+        if "response_format" not in call.payload:
+            return self._retried(call)
+        if call.model not in self._without_schemas:
+            try:
+                return self._retried(call)
+            except LLMStatusError as exc:
+                if exc.status >= 500 or not _NO_SCHEMAS.search(str(exc)):
+                    raise
+                self._without_schemas.add(call.model)
+                fields = {"role": call.role, "model": call.model, "error": str(exc)}
+                message = f"Asking without a schema from now on: {exc}"
+                log_event(self._logger, logging.WARNING, message, "llm_no_schema", **fields)
+        return self._retried(replace(call, payload=openai.without_schema(call.payload)))
 
     def _retried(self, call: _Call) -> LLMResponse:
         def attempt() -> LLMResponse:
@@ -214,7 +235,7 @@ class LLMClient:
         except LLMStatusError as exc:  # it came with HTTP status 200, in the server's words
             raise self._endpoint.status_error(exc.status, str(exc), model=call.model) from None
         except LLMReplyError as exc:
-            raise LLMReplyError(self._endpoint.redact(str(exc))) from None
+            raise LLMReplyError(self._endpoint.quote(str(exc))) from None
 
     @contextmanager
     def _observed(

@@ -24,6 +24,7 @@ _MESSAGE_KEYS = {
     "assistant": {"role", "content", "name", "tool_calls", "refusal"},
     "tool": {"role", "content", "tool_call_id"},
 }
+_THINKING_KEYS = {"reasoning_content", "reasoning_details"}
 _OPENAI_PARAMETERS = {
     "model", "messages", "tools", "tool_choice", "parallel_tool_calls", "response_format",
     "temperature", "top_p", "stop", "max_tokens", "max_completion_tokens", "n", "seed", "user",
@@ -69,7 +70,10 @@ def _message(message: object, at: str, dialect: ServerDialect) -> Iterator[str]:
     if not isinstance(message, dict) or message.get("role") not in _MESSAGE_KEYS:
         yield f"Invalid value: '{at}.role' must be one of {', '.join(_MESSAGE_KEYS)}."
         return
-    for key in message.keys() - _MESSAGE_KEYS[message["role"]]:
+    allowed = _MESSAGE_KEYS[message["role"]]
+    if message["role"] == "assistant" and dialect != "openai":
+        allowed = allowed | _THINKING_KEYS
+    for key in message.keys() - allowed:
         yield f"Unknown parameter: '{at}.{key}'."
     content = message.get("content")
     if content is None and not (message["role"] == "assistant" and message.get("tool_calls")):

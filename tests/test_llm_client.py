@@ -121,6 +121,31 @@ def test_a_wrong_key_names_the_variable_that_holds_it(monkeypatch: pytest.Monkey
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
+def test_the_words_of_the_provider_behind_a_router_are_told() -> None:
+    metadata = {"raw": "Function call is missing a thought_signature", "provider_name": "Google"}
+    error = {"message": "Provider returned error", "code": 400, "metadata": metadata}
+    said = "returned error: Function call is missing"
+    with ModelServer([Reply({"error": error}, 400)]) as server:
+        client = client_of(server)
+        with pytest.raises(LLMStatusError, match=said):
+            ask(client)
+
+
+def test_a_redirect_says_where_it_leads() -> None:
+    reply = Reply(status=308, headers={"Location": "https://new.example/v1"})
+    with ModelServer([reply]) as server:
+        client = client_of(server)
+        with pytest.raises(LLMStatusError, match=r"moved to https://new\.example/v1\. Correct the"):
+            ask(client)
+
+
+def test_an_unusual_refusal_is_not_called_a_problem_of_the_server() -> None:
+    with ModelServer([error_reply(422, "bad field")]) as server:
+        client = client_of(server)
+        with pytest.raises(LLMStatusError, match=r"bad field\. The request does not suit"):
+            ask(client)
+
+
 def test_a_missing_key_is_said_to_be_missing() -> None:
     with ModelServer([error_reply(401, "No auth")]) as server:
         client = provider_client(server, "https://api.openai.com/v1")

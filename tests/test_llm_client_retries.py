@@ -41,6 +41,40 @@ def test_a_request_that_was_refused_is_sent_once(status: int) -> None:
     assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "This response_format type is unavailable now"),
+        (422, "response_format.type `json_schema` is unavailable now"),
+        (404, "No endpoints found that can handle the requested parameters."),
+    ],
+)
+def test_a_model_that_knows_no_schemas_is_asked_without_from_then_on(
+    status: int, words: str
+) -> None:
+    form = {"type": "json_object"}
+    with ModelServer([error_reply(status, words), "one", "two", "three"]) as server:
+        client = client_of(server)
+        assert [ask(client, response_format=form) for _ in range(2)] == ["one", "two"]
+        assert ask(client, "other-model", response_format=form) == "three"
+    assert ["response_format" in each.body for each in server.requests] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_a_refusal_of_something_else_leaves_the_schema_as_it_is() -> None:
+    form = {"type": "json_object"}
+    with ModelServer([error_reply(400, "The prompt is too long"), "ok"]) as server:
+        client = client_of(server)
+        with pytest.raises(LLMStatusError, match="too long"):
+            ask(client, response_format=form)
+        assert ask(client, response_format=form) == "ok"
+    assert all("response_format" in each.body for each in server.requests)
+
+
 def test_attempts_are_limited() -> None:
     with ModelServer([error_reply(500)] * 3) as server:
         with pytest.raises(LLMStatusError) as caught:

@@ -116,6 +116,14 @@ def test_other_openai_models_keep_sampling_but_not_foreign_parameters(model: str
     assert sent == {"model": model, "messages": [USER], "temperature": 0.5, "max_tokens": 9}
 
 
+def test_claude_gets_one_of_the_two_samplers_that_it_refuses_together() -> None:
+    model = "anthropic/claude-sonnet-4.5"
+    both = payload([USER], model, dialect=openai.OPENROUTER, temperature=0.6, top_p=0.9)
+    assert both["temperature"] == 0.6
+    assert "top_p" not in both
+    assert payload([USER], model, temperature=None, top_p=0.9)["top_p"] == 0.9
+
+
 def test_openrouter_must_find_a_provider_that_honours_the_schema() -> None:
     form = {"type": "json_object"}
     options = {"dialect": openai.OPENROUTER, "top_k": 3, "provider": {"sort": "price"}}

@@ -27,6 +27,14 @@ def call(name: str, arguments: Json = "{}", call_id: str = "c1") -> dict[str, Js
     }
 
 
+def sent_back(response: LLMResponse) -> dict[str, Json]:
+    """``response`` as part of the history of the next request."""
+    messages = [assistant_message(response)]
+    names = openai.tool_names(messages, None)
+    message: dict[str, Json] = openai.encode(messages, model="m", names=names)["messages"][0]
+    return message
+
+
 def test_an_answer_is_read_with_model_usage_and_cost() -> None:
     usage = {
         "prompt_tokens": 10,
@@ -75,6 +83,31 @@ def test_the_wire_name_is_decoded() -> None:
 def test_arguments_are_read_as_text(sent: Json, read: str) -> None:
     calls = reply({"tool_calls": [call("a", sent)]}).tool_calls or []
     assert calls[0].function.arguments == read
+
+
+def test_what_providers_want_back_with_their_calls_is_sent_back_with_them() -> None:
+    signature = {"google": {"thought_signature": "c2ln"}}
+    thinking = {
+        "reasoning_content": "Hm.",
+        "reasoning_details": [{"type": "reasoning.encrypted", "data": "c2lnbmVk"}],
+    }
+    calls = [call("a_b"), {**call("a_b", call_id="c2"), "extra_content": signature}]
+    sent = sent_back(reply({"content": None, "tool_calls": calls, **thinking}))
+    assert {key: sent[key] for key in thinking} == thinking
+    assert [entry.get("extra_content") for entry in sent["tool_calls"]] == [None, signature]
+
+
+def test_thinking_beside_an_answer_is_not_sent_back() -> None:
+    sent = sent_back(reply({"content": "Done.", "reasoning_content": "Hm."}))
+    assert sent == {"role": "assistant", "content": "Done."}
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), "12", None])
+def test_what_is_no_number_counts_nothing(number: Json) -> None:
+    read = reply({"content": "Done."}, usage={"prompt_tokens": number, "cost": number})
+    assert read.usage is not None
+    assert read.usage["prompt_tokens"] == 0
+    assert read.cost is None
 
 
 def test_missing_and_repeated_ids_are_replaced() -> None:
