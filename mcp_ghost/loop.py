@@ -27,7 +27,6 @@ class LoopEnd(StrEnum):
     LIMIT = "iteration limit"
     TOOLS_LOST = "loss of the tools"
     FAILED_CALL = "failed call"
-    DEADLINE = "deadline"
 
 
 @dataclass(frozen=True)

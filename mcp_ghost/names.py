@@ -30,6 +30,10 @@ class ToolNames:
             for name, candidate in plain.items()
         }
         self._name = {wire: name for name, wire in self._wire.items()}
+        if namespace:
+            # Models drop a prefix that all names share.
+            bare = ToolNames(self._wire)._name  # noqa: SLF001  of the same class
+            self._name = {**bare, **self._name}
 
     def encode(self, name: str) -> str:
         """The name for the wire; also for a name that is not in the table."""

@@ -77,6 +77,11 @@ class ProviderClient:
         return f"ProviderClient({self.provider_name!r}, {self.model!r}, {self._endpoint.where!r})"
 
     @property
+    def api_key(self) -> str | None:
+        """What must not appear anywhere else."""
+        return self._endpoint.api_key
+
+    @property
     def provider_name(self) -> str:
         """What the provider is called."""
         return self._provider.name

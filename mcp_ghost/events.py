@@ -1,0 +1,51 @@
+"""What happens in a run, told to the caller's ``on_event`` while it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from mcp_ghost.account import Account
+    from mcp_ghost.limits import Deadline
+
+OnEvent: TypeAlias = Callable[[dict[str, Any]], object]
+"""A function or a coroutine function of one event, a dict with "type" and further fields."""
+EventType: TypeAlias = Literal[
+    "run_start", "server_connected", "server_failed", "model_reply", "tool_call", "tool_result",
+    "retry", "backtrack", "breaker_open", "loop", "compaction", "run_end",
+]  # fmt: skip
+_PATIENCE: Final = 5.0
+"""Seconds for one call of a coroutine function."""
+_LEAST: Final = 0.1
+"""The same when the run's deadline is about to pass."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Events:
+    """Calls ``on_event``; whatever goes wrong there is logged once and never stops the run."""
+
+    def __init__(self, on_event: OnEvent | None, account: Account, deadline: Deadline) -> None:
+        self._on_event = on_event
+        self._account = account
+        self._deadline = deadline
+        self._failed = False
+
+    async def emit(self, type_: EventType, **fields: object) -> None:
+        """Tell that something of ``type_`` happened."""
+        if self._on_event is None:
+            return
+        event = {"type": type_, **{name: self._account.clean(v) for name, v in fields.items()}}
+        try:
+            outcome = self._on_event(event)
+            if inspect.isawaitable(outcome):
+                async with asyncio.timeout(max(_LEAST, min(_PATIENCE, self._deadline.left))):
+                    await outcome
+        except Exception:  # foreign code; the run is worth more
+            if not self._failed:
+                self._failed = True
+                _logger.exception("on_event failed; later failures are not logged")

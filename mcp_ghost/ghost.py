@@ -1,0 +1,201 @@
+"""``mcp_ghost()``: one call runs a whole MCP tool operation and returns the account of it."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    import httpx
+
+    from mcp_ghost.account import GhostResult
+    from mcp_ghost.events import OnEvent
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_POSITIVE: Final = (
+    "timeout", "llm_timeout", "startup_timeout", "deadline", "max_cost",
+    "max_tokens", "result_limit", "context_limit",
+)  # fmt: skip
+
+
+async def mcp_ghost(
+    server_config: Mapping[str, Any] | str | Path,
+    system_prompt: str,
+    provider: str,
+    api_key: str | None = None,
+    user_prompt: str = "",
+    model: str | None = None,
+    namespace: str = "mcp_ghost",
+    timeout: float = 30.0,  # noqa: ASYNC109  part of the specified interface
+    max_iterations: int = 10,
+    enable_backtracking: bool = True,
+    conversation_memory: bool = True,
+    *,
+    base_url: str | None = None,
+    llm_timeout: float = 120.0,
+    startup_timeout: float = 30.0,
+    deadline: float | None = None,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
+    allow: Sequence[str] | None = None,
+    deny: Sequence[str] | None = None,
+    result_limit: int = 32_000,
+    context_limit: int = 400_000,
+    on_event: OnEvent | None = None,
+    transport: httpx.AsyncBaseTransport | None = None,
+) -> dict[str, Any]:
+    """Let a model do ``user_prompt`` with the tools of MCP servers, and say what happened.
+
+    Args:
+        server_config: ``{"mcpServers": {...}}``, or the path of a JSON or JSONC file with it.
+        system_prompt: How the model should use the tools, in your words.
+        provider: "openai", "anthropic", "gemini", or one added with ``register_provider()``.
+        api_key: By default from the environment or ``.env``, where the provider's own SDK looks.
+        user_prompt: The request.
+        model: By default a current one of the provider's.
+        namespace: Leads the names of the tools on the wire.
+        timeout: Seconds for one tool call.
+        max_iterations: Replies in which the model may call tools; then it has to answer.
+        enable_backtracking: Whether the model may find another way after a failed call; else the
+            first failure ends the run.
+        conversation_memory: Whether the model sees the whole run; else only the latest exchange.
+        base_url: Where the provider is, if not where its own SDK would look.
+        llm_timeout: Seconds for one reply of the model.
+        startup_timeout: Seconds for one server to start.
+        deadline: Seconds for the whole run.
+        max_tokens: Tokens, as the provider counts them, after which the model is not asked again.
+        max_cost: US dollars after which it is not asked again, where the provider reports them.
+        allow: The only tools to offer: names or shell patterns, of "server.tool" or of the tool.
+        deny: Tools not to offer; wins over ``allow``.
+        result_limit: Characters of one tool result that the model gets.
+        context_limit: Characters of conversation above which older parts are summarised.
+        on_event: Called with a dict for each step; may be a coroutine function.
+        transport: Takes the place of the network, for tests and recordings.
+
+    Returns:
+        ``success``, ``final_result``, ``summary``, ``tool_chain``, ``conversation_history``,
+        ``errors`` and ``execution_metadata``: plain JSON values.
+
+    Raises:
+        ValueError: An argument or the configuration cannot be used.
+        LLMError: The provider is unknown (a ValueError too), or there is no key for it.
+            Whatever fails after that is told in the result.
+    """
+    return (await _run(Settings(**locals()))).to_dict()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of :func:`mcp_ghost`, checked."""
+
+    server_config: Mapping[str, Any] | str | Path
+    system_prompt: str
+    provider: str
+    api_key: str | None = field(repr=False)
+    user_prompt: str
+    model: str | None
+    namespace: str
+    timeout: float
+    max_iterations: int
+    enable_backtracking: bool
+    conversation_memory: bool
+    base_url: str | None
+    llm_timeout: float
+    startup_timeout: float
+    deadline: float | None
+    max_tokens: int | None
+    max_cost: float | None
+    allow: Sequence[str] | None
+    deny: Sequence[str] | None
+    result_limit: int
+    context_limit: int
+    on_event: OnEvent | None
+    transport: httpx.AsyncBaseTransport | None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.user_prompt, str) or not self.user_prompt.strip():
+            raise ValueError("user_prompt is empty: say what should be done.")
+        if not isinstance(self.system_prompt, str):
+            raise ValueError(f"system_prompt must be a string, not {self.system_prompt!r}.")  # noqa: TRY004
+        if not _is_positive(self.max_iterations) or self.max_iterations != int(self.max_iterations):
+            raise ValueError(
+                f"max_iterations must be a whole number of at least 1, not {self.max_iterations!r}."
+            )
+        for name in _POSITIVE:
+            value = getattr(self, name)
+            if value is not None and not _is_positive(value):
+                raise ValueError(f"{name} must be a number above 0, not {value!r}.")
+        if self.on_event is not None and not callable(self.on_event):
+            raise ValueError("on_event must be a function of one argument.")
+
+
+def _is_positive(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) and value > 0
+
+
+async def _run(settings: Settings) -> GhostResult:
+    # These take most of the package's import time.
+    from mcp_ghost.config import load_servers
+    from mcp_ghost.operation import Operation
+    from mcp_ghost.providers.client import get_llm_client
+
+    servers = load_servers(settings.server_config)
+    client = get_llm_client(
+        settings.provider,
+        settings.api_key,
+        settings.model,
+        settings.base_url,
+        timeout=settings.llm_timeout,
+        transport=settings.transport,
+    )
+    return await Operation(settings, servers, client).run()
+
+
+def _takes_arguments_of(
+    original: Callable[P, object],
+) -> Callable[[Callable[..., T]], Callable[P, T]]:
+    """Gives a function the parameters of ``original``, for readers, callers and type checkers."""
+
+    def decorate(function: Callable[..., T]) -> Callable[P, T]:
+        @functools.wraps(function)
+        def decorated(*args: P.args, **kwargs: P.kwargs) -> T:
+            return function(*args, **kwargs)
+
+        signature = inspect.signature(original)
+        result = inspect.signature(function).return_annotation
+        signature = signature.replace(return_annotation=result)
+        decorated.__signature__ = signature  # type: ignore[attr-defined]  # unknown to typeshed
+        return decorated
+
+    return decorate
+
+
+@_takes_arguments_of(mcp_ghost)
+async def run_ghost(*args: Any, **kwargs: Any) -> GhostResult:  # noqa: ANN401
+    """``mcp_ghost()`` with a typed result, which has the price and the cached tokens as well."""
+    arguments = inspect.signature(mcp_ghost).bind(*args, **kwargs)
+    arguments.apply_defaults()
+    return await _run(Settings(**arguments.arguments))
+
+
+@_takes_arguments_of(mcp_ghost)
+def mcp_ghost_sync(*args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
+    """``mcp_ghost()`` for programs without an event loop.
+
+    Raises:
+        RuntimeError: This thread runs an event loop: ``await mcp_ghost(...)`` there.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(mcp_ghost(*args, **kwargs))
+    raise RuntimeError("This thread runs an event loop already: use 'await mcp_ghost(...)'.")
