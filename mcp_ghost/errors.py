@@ -7,11 +7,13 @@ MCPGhostError
 │   ├── MCPServerStartupError       a server could not be started or initialised
 │   └── MCPToolCallError            a call did not produce a result
 │       └── MCPServerDiedError      because the server is gone
-└── LLMError                        anything about the model's side
-    ├── LLMConnectionError          no answer: refused, cut, timed out
-    ├── LLMStatusError              an answer with an HTTP error status
-    ├── LLMReplyError               an answer that holds nothing usable
-    └── LLMUnavailableError         not asked: the circuit breaker is open
+├── LLMError                        anything about the model's side
+│   ├── LLMConnectionError          no answer: refused, cut, timed out
+│   ├── LLMStatusError              an answer with an HTTP error status
+│   ├── LLMReplyError               an answer that holds nothing usable
+│   └── LLMUnavailableError         not asked: the circuit breaker is open
+└── GoldenError                     a recording cannot be read or written
+    └── GoldenExhaustedError        it holds fewer replies than were asked for (an LLMError too)
 """
 
 
@@ -67,3 +69,11 @@ class LLMReplyError(LLMError):
 
 class LLMUnavailableError(LLMError):
     """Raised when the circuit breaker is open, without asking the provider."""
+
+
+class GoldenError(MCPGhostError, ValueError):
+    """Raised when a recording cannot be read, written or replayed."""
+
+
+class GoldenExhaustedError(GoldenError, LLMError):
+    """Raised when a replayed run asks the model more often than was recorded."""

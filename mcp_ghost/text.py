@@ -15,14 +15,18 @@ _HARMFUL = frozenset({"Cc", "Cf", "Cs"})
 """Control, format (such as reversed writing) and surrogate characters."""
 
 
-def plain(text: object) -> str:
-    """``text`` without anything that a terminal would obey; lines stay, with one empty between."""
+def harmless(text: object) -> str:
+    """``text`` without anything that a terminal would obey; tabs and all lines stay."""
     without_sequences = _ESCAPE_SEQUENCE.sub("", str(text))
-    lines = _LINE_ENDS.sub("\n", without_sequences).expandtabs(4)
-    kept = "".join(
-        char for char in lines if char == "\n" or unicodedata.category(char) not in _HARMFUL
+    lines = _LINE_ENDS.sub("\n", without_sequences)
+    return "".join(
+        char for char in lines if char in "\n\t" or unicodedata.category(char) not in _HARMFUL
     )
-    return _EMPTY_LINES.sub("\n\n", kept).strip("\n")
+
+
+def plain(text: object) -> str:
+    """``text`` harmless and tidy: no tabs, and never more than one empty line."""
+    return _EMPTY_LINES.sub("\n\n", harmless(text).expandtabs(4)).strip("\n")
 
 
 def one_line(text: object, limit: int = 400) -> str:

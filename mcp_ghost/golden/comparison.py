@@ -1,0 +1,205 @@
+"""Whether a run did what was recorded: by its calls, failures and costs, not by its words."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from mcp_ghost.golden.drift import provider_drift
+from mcp_ghost.golden.file import Golden, as_golden
+from mcp_ghost.golden.scrub import MASK, Scrubber, places
+from mcp_ghost.text import one_line
+
+Json: TypeAlias = Mapping[str, Any]
+MAX_AGE_DAYS: Final = 180
+TIME_FACTOR: Final = 10.0
+TOKEN_FACTOR: Final = 2.0
+_TIME_SLACK: Final = 30.0
+"""Seconds: a short run on a busy machine is not slow."""
+_TOKEN_SLACK: Final = 500
+
+
+class GoldenWarning(UserWarning):
+    """Given for a golden that should be recorded again, though the run matches it."""
+
+
+def compare_golden(
+    result: Json,
+    golden: Json | str | Path,
+    *,
+    time_factor: float | None = TIME_FACTOR,
+    token_factor: float | None = TOKEN_FACTOR,
+    max_age_days: float | None = MAX_AGE_DAYS,
+    now: datetime | None = None,
+) -> list[str]:
+    """In what ``result`` differs from ``golden``, one line each; nothing is good.
+
+    Compared are the sequence of tools, their arguments, results and failures, whether there is a
+    final result, the time (``time_factor`` times the recorded one, and half a minute) and the
+    tokens; for what :func:`replay_golden` returned, also its requests. A tool that the golden calls
+    volatile may return anything. Then come the lines of :func:`golden_notices`.
+    """
+    golden = as_golden(golden)
+    differences = _differences(result, golden, time_factor, token_factor)
+    return [*differences, *golden_notices(golden, max_age_days=max_age_days, now=now)]
+
+
+def assert_matches_golden(
+    result: Json,
+    golden: Json | str | Path,
+    *,
+    time_factor: float | None = TIME_FACTOR,
+    token_factor: float | None = TOKEN_FACTOR,
+    max_age_days: float | None = MAX_AGE_DAYS,
+) -> None:
+    """Raise AssertionError with all differences; a GoldenWarning says that a golden is outdated."""
+    golden = as_golden(golden)
+    for notice in golden_notices(golden, max_age_days=max_age_days):
+        warnings.warn(f"{golden.get('test_name')}: {notice}", GoldenWarning, stacklevel=2)
+    differences = list(_differences(result, golden, time_factor, token_factor))
+    if differences:
+        lines = "".join(f"\n- {line}" for line in differences)
+        raise AssertionError(f"The run differs from the golden {golden.get('test_name')}:{lines}")
+
+
+def golden_notices(
+    golden: Json | str | Path,
+    *,
+    max_age_days: float | None = MAX_AGE_DAYS,
+    now: datetime | None = None,
+) -> list[str]:
+    """Why ``golden`` should be recorded again: its age, and the provider's drift."""
+    golden = as_golden(golden)
+    return [*_age(golden, max_age_days, now), *provider_drift(golden)]
+
+
+def _differences(
+    result: Json, golden: Golden, time_factor: float | None, token_factor: float | None
+) -> list[str]:
+    expected = golden["golden_output"]
+    now = Scrubber((), places(golden.path)).hide(result)
+    return [
+        *getattr(result, "drift", ()),
+        *_outcome(expected, now),
+        *_calls(expected.get("tool_chain", []), now.get("tool_chain", []), golden),
+        *_errors(expected, now),
+        *_bound(_seconds(expected), _seconds(now), time_factor, _TIME_SLACK, "seconds"),
+        *_bound(_tokens(expected), _tokens(now), token_factor, _TOKEN_SLACK, "tokens"),
+    ]
+
+
+def _outcome(expected: Json, now: Json) -> Iterator[str]:
+    if expected.get("success") != now.get("success"):
+        why = f" ({one_line(now.get('summary') or '', 200)})" if not now.get("success") else ""
+        yield f"success: recorded {expected.get('success')}, now {now.get('success')}{why}"
+    if bool(expected.get("final_result")) != bool(now.get("final_result")):
+        yield "final_result: " + (
+            "recorded, and missing now"
+            if expected.get("final_result")
+            else "new, none was recorded"
+        )
+
+
+def _calls(expected: list[Any], now: list[Any], golden: Golden) -> Iterator[str]:
+    names, names_now = ([call["tool_name"] for call in chain] for chain in (expected, now))
+    if names != names_now:
+        yield f"tool sequence: recorded {_arrows(names)}, now {_arrows(names_now)}"
+    for number, (before, after) in enumerate(zip(expected, now, strict=False), start=1):
+        if before["tool_name"] != after["tool_name"]:
+            return  # what follows belongs to another way
+        for difference in _call(before, after, golden):
+            yield f"call {number} ({before['tool_name']}): {difference}"
+
+
+def _call(before: Json, after: Json, golden: Golden) -> Iterator[str]:
+    volatile = any(fnmatchcase(before["tool_name"], it) for it in golden.get("volatile") or ())
+    if before.get("retry_attempt") != after.get("retry_attempt"):
+        yield _changed("retry_attempt", before.get("retry_attempt"), after.get("retry_attempt"))
+    if before["success"] != after["success"]:
+        yield (
+            "succeeded when recorded, failed now: " + one_line(after.get("error"), 200)
+            if before["success"]
+            else "failed when recorded, succeeded now"
+        )
+    if not _same(before["arguments"], after["arguments"]):
+        yield _changed("arguments", before["arguments"], after["arguments"])
+    elif before["success"] and after["success"] and not volatile:
+        yield from _result(before["result"], after["result"])
+
+
+def _result(before: object, after: object) -> Iterator[str]:
+    if not _same(before, after):
+        yield _changed("result", before, after)
+
+
+def _errors(expected: Json, now: Json) -> Iterator[str]:
+    """Which tools failed and whether something was done about it, in order."""
+    before, after = (
+        [
+            f"{error['tool_name']} ({'recovered' if error.get('recovery_action') else 'given up'})"
+            for error in output.get("errors", [])
+        ]
+        for output in (expected, now)
+    )
+    if before != after:
+        yield f"errors: recorded {_arrows(before)}, now {_arrows(after)}"
+
+
+def _bound(
+    recorded: float, now: float, factor: float | None, slack: float, unit: str
+) -> Iterator[str]:
+    if factor is not None and now > (limit := recorded * factor + slack):
+        yield f"{unit}: {now:.6g} are more than {limit:.6g} (recorded {recorded:.6g})"
+
+
+def _age(golden: Golden, max_days: float | None, now: datetime | None) -> Iterator[str]:
+    if max_days is None:
+        return
+    try:
+        recorded = datetime.fromisoformat(str(golden.get("recorded_at")))
+    except ValueError:
+        yield "age: recorded_at does not say when it was recorded"
+        return
+    recorded = recorded if recorded.tzinfo else recorded.replace(tzinfo=UTC)
+    days = ((now or datetime.now(UTC)) - recorded).total_seconds() / 86400
+    if days > max_days:
+        yield f"age: recorded {days:.0f} days ago, more than {max_days:g}; record it again"
+
+
+def _same(recorded: object, now: object) -> bool:
+    """Equal, where what was filtered out may stand for anything."""
+    if isinstance(recorded, Mapping) and isinstance(now, Mapping):
+        return recorded.keys() == now.keys() and all(_same(recorded[it], now[it]) for it in now)
+    if isinstance(recorded, list) and isinstance(now, list):
+        return len(recorded) == len(now) and all(map(_same, recorded, now))
+    if isinstance(recorded, str) and isinstance(now, str) and MASK in recorded:
+        pattern = ".*".join(re.escape(part) for part in recorded.split(MASK))
+        return re.fullmatch(pattern, now, re.DOTALL) is not None
+    return recorded == now
+
+
+def _seconds(output: Json) -> float:
+    return float(output.get("execution_metadata", {}).get("total_execution_time") or 0)
+
+
+def _tokens(output: Json) -> float:
+    usage = output.get("execution_metadata", {}).get("token_usage") or {}
+    return float(usage.get("total_tokens") or 0)
+
+
+def _changed(what: str, before: object, now: object) -> str:
+    return f"{what}: recorded {_short(before)}, now {_short(now)}"
+
+
+def _short(value: object) -> str:
+    return one_line(json.dumps(value, ensure_ascii=False, default=str), 200)
+
+
+def _arrows(names: list[str]) -> str:
+    return " → ".join(names) or "none"

@@ -1,0 +1,126 @@
+"""The file of a golden: JSON for people and machines, written as a whole or not at all.
+
+{"test_name", "recorded_at", "recorded_from", "volatile",
+ "input": {"server_config", "system_prompt", "provider", "user_prompt", ...},
+ "golden_output": the result of the run,
+ "provider_responses": [{"iteration", "path", "request", "status", "response", "token_usage"}]}
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from mcp_ghost.errors import GoldenError
+from mcp_ghost.golden.scrub import Scrubber, places, secrets_of
+from mcp_ghost.results import jsonable
+
+RecordedFrom: TypeAlias = Literal["live provider", "protocol server", "embedded model"]
+_AS_THEY_ARE = ("recorded_at", "recorded_from", "volatile")
+
+
+class Golden(dict[str, Any]):
+    """What a file holds, and where the file is."""
+
+    def __init__(self, content: Mapping[str, Any], path: Path | None = None) -> None:
+        super().__init__(content)
+        self.path = path
+
+
+def load_golden(path: str | Path) -> Golden:
+    """Read a golden as it was written, with ``{path:...}`` in it.
+
+    Raises:
+        GoldenError: There is none at ``path``.
+    """
+    path = Path(path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as exc:
+        raise GoldenError(f"No golden at {path}. Record it with record_golden().") from exc
+    except (OSError, ValueError) as exc:
+        raise GoldenError(f"The golden {path} cannot be read: {exc}") from exc
+    if not isinstance(content, dict) or not isinstance(content.get("golden_output"), dict):
+        raise GoldenError(f"{path} is no golden: it has no 'golden_output'.")
+    return Golden(content, path)
+
+
+def as_golden(golden: Mapping[str, Any] | str | Path) -> Golden:
+    """A golden, whichever way it was given."""
+    if isinstance(golden, Golden):
+        return golden
+    return Golden(golden) if isinstance(golden, Mapping) else load_golden(golden)
+
+
+def save_golden(
+    path: str | Path,
+    result: Mapping[str, Any],
+    *,
+    test_name: str | None = None,
+    input: Mapping[str, Any] | None = None,  # noqa: A002  the name in the file
+    provider_responses: Sequence[Mapping[str, Any]] = (),
+    recorded_from: RecordedFrom | None = None,
+    volatile: Iterable[str] = (),
+    secrets: Iterable[str] = (),
+) -> Golden:
+    """Write a result of ``mcp_ghost()``, or a whole golden, without secrets and machine paths.
+
+    ``input`` and ``provider_responses`` (those of a RecordingTransport) make it replayable;
+    ``volatile`` names the tools whose results differ from run to run, such as a clock.
+    """
+    path = Path(path)
+    content = dict(result)
+    if "golden_output" not in content:
+        content = {
+            "test_name": test_name or path.stem,
+            "recorded_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "recorded_from": recorded_from,
+            "volatile": list(volatile),
+            "input": dict(input or {}),
+            "golden_output": content,
+            "provider_responses": list(provider_responses),
+        }
+    golden = Golden(_published(content, path, secrets), path)
+    _write(path, json.dumps(golden, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    return golden
+
+
+def _published(content: Mapping[str, Any], path: Path, secrets: Iterable[str]) -> dict[str, Any]:
+    plain: Any = jsonable(content)  # strict JSON, whatever tools returned
+    servers = plain.get("input", {}).get("server_config")
+    known = secrets_of(servers if servers else {"mcpServers": {}})
+    scrubber = Scrubber({*known, *secrets}, places(path))
+    hidden: dict[str, Any] = {
+        key: it if key in _AS_THEY_ARE else scrubber.hide(it) for key, it in plain.items()
+    }
+    if servers:
+        hidden["input"]["server_config"] = scrubber.servers(servers)
+    if "provider" in plain.get("input", {}):
+        hidden["input"]["provider"] = plain["input"]["provider"]
+    return hidden
+
+
+def _write(path: Path, text: str) -> None:
+    """Replace ``path`` in one step: a reader sees the old file or the new one."""
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)  # mkstemp's are for the owner only
+        Path(temporary).replace(path)
+    except OSError as exc:
+        raise GoldenError(f"The golden {path} cannot be written: {exc}") from exc
+    finally:
+        if temporary:
+            with suppress(FileNotFoundError):
+                Path(temporary).unlink()

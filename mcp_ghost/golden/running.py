@@ -1,0 +1,149 @@
+"""Runs that are written into a golden, and runs that are answered from one."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_ghost.config import load_servers
+from mcp_ghost.errors import GoldenError, LLMError
+from mcp_ghost.golden.file import RecordedFrom, as_golden, save_golden
+from mcp_ghost.golden.scrub import Scrubber, places, usable_at_replay
+from mcp_ghost.golden.transport import RecordingTransport, ReplayTransport
+from mcp_ghost.providers.transport import Endpoint
+
+if TYPE_CHECKING:
+    import httpx
+
+_NO_KEY: Final = "replayed"
+"""Sent nowhere."""
+_NOT_OF_THE_INPUT: Final = frozenset({"api_key", "on_event", "server_config", "base_url"})
+
+
+class Replayed(dict[str, Any]):
+    """The result of a replay, and in what its requests differed from the recorded ones."""
+
+    def __init__(self, result: Mapping[str, Any], drift: Iterable[str]) -> None:
+        super().__init__(result)
+        self.drift = list(drift)
+
+
+async def record_golden(
+    path: str | Path,
+    *,
+    test_name: str | None = None,
+    recorded_from: RecordedFrom | None = None,
+    volatile: Iterable[str] = (),
+    transport: httpx.AsyncBaseTransport | None = None,
+    **arguments: Any,  # noqa: ANN401  those of mcp_ghost
+) -> dict[str, Any]:
+    """Run ``mcp_ghost(**arguments)`` and write what happened to ``path``; the result of the run.
+
+    Paths may be given as ``{path:tests}`` (see :func:`mcp_ghost.golden.scrub.places`) in
+    ``server_config`` and the prompts. ``recorded_from`` says whose replies they are; unless told
+    otherwise, a server on this machine is a "protocol server". ``volatile`` names tools whose
+    results differ from run to run, as patterns.
+
+    Raises:
+        GoldenError: The file cannot be written.
+        Whatever ``mcp_ghost`` raises; nothing is written then.
+    """
+    from mcp_ghost.ghost import mcp_ghost  # the whole engine
+
+    path = Path(path)
+    scrubber = Scrubber((), places(path))
+    servers = _entries(scrubber.show(arguments["server_config"]))
+    arguments = {**scrubber.show(arguments), "server_config": servers}
+    base_url = _base_url(arguments)
+    recording = RecordingTransport(transport)
+    result: dict[str, Any] = await mcp_ghost(**{**arguments, "transport": recording})
+    save_golden(
+        path,
+        result,
+        test_name=test_name,
+        input={
+            "server_config": servers,
+            "base_url": _address(base_url),
+            **{name: it for name, it in arguments.items() if name not in _NOT_OF_THE_INPUT},
+        },
+        provider_responses=[
+            {**exchange, "token_usage": _token_usage(arguments["provider"], exchange)}
+            for exchange in recording.exchanges
+        ],
+        recorded_from=recorded_from or _origin(base_url),
+        volatile=volatile,
+        secrets=recording.secrets | {arguments.get("api_key") or ""},
+    )
+    return result
+
+
+async def replay_golden(
+    golden: Mapping[str, Any] | str | Path,
+    **overrides: Any,  # noqa: ANN401  arguments of mcp_ghost
+) -> Replayed:
+    """Run the input of ``golden`` again: real loop, real servers, the recorded replies.
+
+    ``overrides`` take the place of recorded arguments. Variables and headers of servers that were
+    filtered out, or that refer to what is not set here, are left out.
+
+    Raises:
+        GoldenError: There is nothing to replay.
+        GoldenExhaustedError: The run asked the model more often than was recorded.
+    """
+    from mcp_ghost.ghost import mcp_ghost
+
+    golden = as_golden(golden)
+    replies = ReplayTransport(golden)
+    arguments = Scrubber((), places(golden.path)).show(golden.get("input") or {})
+    missing = {"server_config", "provider", "user_prompt"} - arguments.keys()
+    if missing:
+        raise GoldenError(f"The golden's input lacks {', '.join(sorted(missing))}.")
+    arguments["server_config"] = usable_at_replay(arguments["server_config"], os.environ)
+    arguments |= {"api_key": _NO_KEY, "base_url": _base_url(arguments)} | overrides
+    result = await mcp_ghost(**{"system_prompt": "", **arguments, "transport": replies})
+    if replies.exhausted:
+        raise replies.exhausted
+    return Replayed(result, replies.drift)
+
+
+def _entries(server_config: Mapping[str, Any] | str | Path) -> dict[str, Any]:
+    """The configuration as a dict of plain dicts, a file's or a given one."""
+    servers = load_servers(server_config)
+    entries = {name: it.model_dump(exclude_defaults=True) for name, it in servers.items()}
+    return {"mcpServers": entries}
+
+
+def _base_url(arguments: Mapping[str, Any]) -> str:
+    """Said outright, so that a replay does not depend on the environment of who replays."""
+    from mcp_ghost.providers.registry import get_provider
+
+    provider = get_provider(arguments["provider"])
+    given: str | None = arguments.get("base_url") or os.environ.get(provider.base_url_variable)
+    return given or provider.base_url
+
+
+def _origin(base_url: str) -> RecordedFrom:
+    return "protocol server" if Endpoint(base_url).is_loopback else "live provider"
+
+
+def _address(base_url: str) -> str:
+    """Without user and password, and without the port that a local server happened to get."""
+    endpoint = Endpoint(base_url)
+    return re.sub(r":\d+(?=/|$)", "", endpoint.where) if endpoint.is_loopback else endpoint.where
+
+
+def _token_usage(provider: str, exchange: Mapping[str, Any]) -> dict[str, int] | None:
+    """What the reply says that it took, in our terms."""
+    from mcp_ghost.names import ToolNames
+    from mcp_ghost.providers.registry import get_provider
+
+    body = exchange.get("response")
+    if not isinstance(body, Mapping) or exchange.get("status") != 200:
+        return None
+    try:
+        return get_provider(provider).decode(body, ToolNames([]), model="").usage
+    except LLMError:
+        return None

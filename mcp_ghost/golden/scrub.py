@@ -1,0 +1,185 @@
+"""What must not enter a file: secrets become ``***``, paths of this machine ``{path:NAME}``.
+
+The names are those of :func:`places`. Reading a golden puts the paths of the reading machine in
+their place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from mcp_ghost.redact import redact, secrets_in
+
+MASK: Final = "***"
+_SHORTEST_SECRET: Final = 6
+"""Shorter values would be found in the middle of ordinary words."""
+_REFERENCE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+_ONLY_PLACES = re.compile(r"(?:\{path:\w+\}[\w./-]*[:;]?)+")
+_SAYS_NOTHING: Final = frozenset(
+    {"", "0", "1", "true", "false", "yes", "no", "on", "off", "basic", "bearer", "token"}
+)
+"""Values of variables and headers that are shown, beside references and places."""
+_SECRET_FIELD = re.compile(
+    r"(?:x-)?(?:goog-)?api[_-]?key|authorization|passw(?:or)?d|(?:access|auth|refresh)[_-]?token"
+    r"|(?:client[_-]?)?secret|private[_-]?key|cookie",
+    re.IGNORECASE,
+)
+_SECRET_FLAG = re.compile(r"--?[\w-]*(?:key|token|secret|passw|credential|auth)[\w-]*(=?)")
+_IN_QUERY = re.compile(
+    r"([?&;][\w-]*(?:key|token|secret|signature|sig|passw|auth|code)[\w-]*=)[^&;#\s\"'<>]+",
+    re.IGNORECASE,
+)
+
+
+def places(golden: Path | None) -> dict[str, str]:
+    """The folders that differ between machines, by name, the innermost first.
+
+    ``tests`` is the folder of that name around the golden, ``root`` the one that it lies in.
+    """
+    start = (golden.absolute() if golden else Path.cwd() / "golden").parent
+    tests = next((at for at in (start, *start.parents) if at.name == "tests"), start)
+    found = {
+        "python": sys.executable,
+        "tests": str(tests),
+        "root": str(tests.parent),
+        "here": str(Path.cwd()),
+        "tmp": tempfile.gettempdir(),
+        "home": str(Path.home()),
+    }
+    usable = {name: path for name, path in found.items() if len(path) > 1}
+    return dict(sorted(usable.items(), key=lambda item: -len(item[1])))
+
+
+class Scrubber:
+    """Hides secrets and paths in JSON values, and shows the paths again."""
+
+    def __init__(self, secrets: Iterable[str], paths: Mapping[str, str]) -> None:
+        known = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
+        escaped = {json.dumps(secret)[1:-1] for secret in known}
+        self._secrets = known | escaped | {quote(secret, safe="") for secret in known}
+        self._paths = paths
+        self._of_path: dict[str, str] = {}
+        for name, path in paths.items():
+            self._of_path.setdefault(path, f"{{path:{name}}}")
+        alternatives = "|".join(re.escape(path) for path in self._of_path)
+        # Only whole folders: neither /home/me2 nor http://host/tmp is one of ours.
+        self._path = re.compile(rf"(?<![\w.~-])(?:{alternatives})(?![\w-])")
+
+    def hide(self, value: Any) -> Any:  # noqa: ANN401  any JSON
+        """A copy of ``value`` that may be published."""
+        if isinstance(value, str):
+            return self._hide_text(value)
+        if isinstance(value, list | tuple):
+            return [self.hide(item) for item in value]
+        if isinstance(value, Mapping):
+            return {self._hide_text(str(key)): self._field(key, it) for key, it in value.items()}
+        return value
+
+    def show(self, value: Any) -> Any:  # noqa: ANN401  any JSON
+        """A copy of ``value`` with the paths of this machine."""
+        if isinstance(value, str):
+            return re.sub(r"\{path:(\w+)\}", lambda it: self._paths.get(it[1], it[0]), value)
+        if isinstance(value, list):
+            return [self.show(item) for item in value]
+        if isinstance(value, Mapping):
+            return {key: self.show(item) for key, item in value.items()}
+        return value
+
+    def servers(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """``{"mcpServers": ...}`` without the values of variables and headers."""
+        servers = {name: self._server(dict(it)) for name, it in config["mcpServers"].items()}
+        return {"mcpServers": servers}
+
+    def _server(self, entry: dict[str, Any]) -> dict[str, Any]:
+        for field in ("env", "headers"):
+            if entry.get(field):
+                entry[field] = {key: self._variable(it) for key, it in entry[field].items()}
+        if entry.get("args"):
+            entry["args"] = _without_secret_flags(entry["args"])
+        kept = {key: entry.pop(key) for key in ("env", "headers") if key in entry}
+        return {**self.hide(entry), **kept}
+
+    def _variable(self, value: str) -> str:
+        """References and places stay: they say nothing, and a replay needs them."""
+        hidden = self._hide_paths(value)
+        return hidden if _is_harmless(hidden) else MASK
+
+    def _field(self, key: object, value: object) -> object:
+        if isinstance(value, str) and value and _SECRET_FIELD.fullmatch(str(key)):
+            return MASK
+        return self.hide(value)
+
+    def _hide_text(self, text: str) -> str:
+        if text.lstrip()[:1] in ("{", "["):
+            # Replacing inside of JSON could leave something that is none.
+            try:
+                value = json.loads(text)
+            except (ValueError, RecursionError):
+                pass
+            else:
+                hidden = self.hide(value)
+                return text if hidden == value else json.dumps(hidden, ensure_ascii=False)
+        return _IN_QUERY.sub(rf"\1{MASK}", redact(self._hide_paths(text), self._secrets))
+
+    def _hide_paths(self, text: str) -> str:
+        return self._path.sub(lambda match: self._of_path[match[0]], text)
+
+
+def secrets_of(servers: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> set[str]:
+    """Whatever a server of the configuration, or our environment, may know and tell."""
+    environ = os.environ if environ is None else environ
+    found = secrets_in(environ)
+    for entry in servers["mcpServers"].values():
+        text = json.dumps(entry)
+        found |= {environ[name] for name in _REFERENCE.findall(text) if environ.get(name)}
+        for field in ("env", "headers"):
+            found |= {_bare(it) for it in (entry.get(field) or {}).values() if not _is_harmless(it)}
+    return found
+
+
+def usable_at_replay(servers: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+    """The configuration without variables and headers that this machine has no value for."""
+
+    def known(value: str) -> bool:
+        return MASK not in value and all(name in environ for name in _REFERENCE.findall(value))
+
+    entries = {name: dict(entry) for name, entry in servers["mcpServers"].items()}
+    for entry in entries.values():
+        for field in ("env", "headers"):
+            if entry.get(field):
+                entry[field] = {key: it for key, it in entry[field].items() if known(it)}
+    return {"mcpServers": entries}
+
+
+def _is_harmless(value: str) -> bool:
+    rest = _REFERENCE.sub("", value).strip()
+    return rest.lower() in _SAYS_NOTHING or _ONLY_PLACES.fullmatch(rest) is not None
+
+
+def _bare(header: str) -> str:
+    scheme, _, rest = header.partition(" ")
+    return rest if rest and scheme.lower() in _SAYS_NOTHING else header
+
+
+def _without_secret_flags(arguments: Iterable[str]) -> list[str]:
+    """``--token X`` and ``--token=X`` without X, unless that is a reference."""
+    kept: list[str] = []
+    is_value = False
+    for argument in arguments:
+        flag = _SECRET_FLAG.match(argument)
+        if is_value and not argument.startswith("-") and not _is_harmless(argument):
+            kept.append(MASK)
+        elif flag and flag[1] and not _is_harmless(argument[flag.end() :]):
+            kept.append(flag[0] + MASK)
+        else:
+            kept.append(argument)
+        is_value = flag is not None and flag.end() == len(argument)
+    return kept

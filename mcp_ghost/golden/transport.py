@@ -1,0 +1,173 @@
+"""Where goldens are recorded and replayed: httpx transports, below everything that is ours.
+
+    await mcp_ghost(..., transport=RecordingTransport())     # .exchanges
+    await mcp_ghost(..., transport=ReplayTransport(golden))  # .drift
+
+One object serves one run. Headers are not recorded: they hold keys, and nothing a replay needs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from mcp_ghost.errors import GoldenError, GoldenExhaustedError
+from mcp_ghost.golden.file import as_golden
+from mcp_ghost.golden.outline import request_differences
+from mcp_ghost.golden.scrub import Scrubber, places
+from mcp_ghost.providers.transport import Endpoint, client_options
+
+_KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key")
+_OF_THE_TRANSFER = ("content-encoding", "content-length", "transfer-encoding")
+
+
+class RecordingTransport(httpx.AsyncBaseTransport):
+    """Sends requests on and keeps what was said, for ``provider_responses`` of a golden."""
+
+    def __init__(self, inner: httpx.AsyncBaseTransport | None = None) -> None:
+        self._inner = inner or _Standard()
+        self._iteration = 1
+        self.exchanges: list[dict[str, Any]] = []
+        self.secrets: set[str] = set()
+        """The keys that were sent."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send, and keep the exchange whatever comes of it."""
+        self.secrets |= _keys(request)
+        exchange: dict[str, Any] = {
+            "iteration": self._iteration,
+            "path": request.url.path,
+            "request": _json(await request.aread()),
+        }
+        try:
+            response = await self._whole(request)
+        except httpx.TransportError as exc:
+            self.exchanges.append({**exchange, "error": [type(exc).__name__, str(exc)]})
+            raise
+        said = {"status": response.status_code, "response": _json(response.content)}
+        self.exchanges.append({**exchange, **said})
+        self._iteration += response.is_success
+        return response
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._inner.aclose()
+
+    async def _whole(self, request: httpx.Request) -> httpx.Response:
+        """The response, read and decoded."""
+        response = await self._inner.handle_async_request(request)
+        try:
+            content = await response.aread()
+        finally:
+            await response.aclose()
+        headers = [it for it in response.headers.multi_items() if it[0] not in _OF_THE_TRANSFER]
+        return httpx.Response(response.status_code, headers=headers, content=content)
+
+
+class ReplayTransport(httpx.AsyncBaseTransport):
+    """Answers with the replies of a golden in their order; no key, no network."""
+
+    def __init__(self, golden: Mapping[str, Any] | str | Path) -> None:
+        """Raises GoldenError when there is nothing to replay."""
+        golden = as_golden(golden)
+        self._recorded: list[dict[str, Any]] = list(golden.get("provider_responses") or ())
+        if not self._recorded:
+            raise GoldenError(
+                "The golden holds no provider_responses, so it cannot be replayed. "
+                "Record it with record_golden()."
+            )
+        self._scrubber = Scrubber((), places(golden.path))
+        self._differences: list[str] = []
+        self.asked = 0
+        """Requests of the run so far."""
+
+    @property
+    def drift(self) -> list[str]:
+        """In what the run's requests differ from the recorded ones, where it matters."""
+        fewer = len(self._recorded) - self.asked
+        if fewer <= 0:
+            return self._differences
+        asked = f"requests: {len(self._recorded)} were recorded, the run made {self.asked}"
+        return [*self._differences, asked]
+
+    @property
+    def exhausted(self) -> GoldenExhaustedError | None:
+        """What was wrong when the run asked once too often."""
+        if self.asked <= len(self._recorded):
+            return None
+        return GoldenExhaustedError(
+            f"The golden holds {len(self._recorded)} replies, and the run asked for more. The loop "
+            "goes another way than when it was recorded; the drift says where. "
+            "If that is wanted, record it again."
+        )
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The next reply, whatever was asked."""
+        body = _json(await request.aread())
+        self.asked += 1
+        if self.exhausted:
+            raise self.exhausted
+        recorded = self._recorded[self.asked - 1]
+        self._compare(recorded, {"path": request.url.path, "request": body})
+        if error := recorded.get("error"):
+            raise _transport_error(error)
+        # Where a try failed, the next one need not wait.
+        return httpx.Response(
+            recorded.get("status", 200),
+            content=_bytes(self._scrubber.show(recorded.get("response"))),
+            headers={"content-type": "application/json", "retry-after": "0"},
+        )
+
+    def _compare(self, recorded: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+        """Note what is new: a difference of the first request is in all that follow, too."""
+        noted = {line.partition(": ")[2] for line in self._differences}
+        self._differences += [
+            f"request {self.asked}: {difference}"
+            for difference in request_differences(recorded, now)
+            if difference not in noted
+        ]
+
+
+class _Standard(httpx.AsyncBaseTransport):
+    """The way that httpx itself would take, proxies included."""
+
+    def __init__(self) -> None:
+        self._client: httpx.AsyncClient | None = None
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if self._client is None:
+            self._client = httpx.AsyncClient(**client_options(Endpoint(str(request.url))))
+        return await self._client.send(request, stream=True)
+
+    async def aclose(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+
+
+def _keys(request: httpx.Request) -> set[str]:
+    sent = [request.headers.get(name, "").rpartition(" ")[2] for name in _KEY_HEADERS]
+    return {key for key in (*sent, request.url.params.get("key", "")) if key}
+
+
+def _json(content: bytes) -> Any:  # noqa: ANN401  any JSON; text where it is none
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return content.decode("utf-8", errors="replace")
+
+
+def _bytes(recorded: object) -> bytes:
+    text = recorded if isinstance(recorded, str) else json.dumps(recorded)
+    return text.encode("utf-8", errors="replace")
+
+
+def _transport_error(recorded: list[str]) -> httpx.TransportError:
+    name, message = recorded
+    known = getattr(httpx, name, None)
+    if isinstance(known, type) and issubclass(known, httpx.TransportError):
+        return known(message)
+    return httpx.TransportError(message)

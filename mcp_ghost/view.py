@@ -1,0 +1,162 @@
+"""The live view of a run: draws its events, and what the engine logs as a warning."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mcp_ghost.text import counted, duration, one_line, tokens
+
+if TYPE_CHECKING:
+    from mcp_ghost.screen import Screen
+
+Event: TypeAlias = dict[str, Any]
+_SHOWN = 120
+"""Characters of a call's arguments, and of an error."""
+
+
+class RunView:
+    """Shows one run on a screen; ``show`` is for ``on_event``."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._draw: dict[str, Callable[[Event], None]] = {
+            "run_start": self._start,
+            "server_connected": self._connected,
+            "server_failed": self._server_failed,
+            "model_reply": self._reply,
+            "tool_call": self._call,
+            "tool_result": self._result,
+            "retry": self._retry,
+            "backtrack": self._backtrack,
+            "breaker_open": self._breaker_open,
+            "loop": self._loop,
+            "compaction": self._compaction,
+            "run_end": self._end,
+        }
+
+    def show(self, event: Event) -> None:
+        """Draw ``event``; an unknown one is no matter."""
+        draw = self._draw.get(event["type"])
+        if draw is not None:
+            draw(event)
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """While the block runs, warnings are shown too, and something moves."""
+        handler = _Warnings(self._screen)
+        logger = logging.getLogger("mcp_ghost")
+        logger.addHandler(handler)
+        try:
+            yield
+        finally:
+            logger.removeHandler(handler)
+            self._screen.idle()
+
+    def summary(self, result: Event) -> None:
+        """The figures of a run that is over."""
+        metadata = result["execution_metadata"]
+        usage = metadata["token_usage"]
+        calls = len(result["tool_chain"])
+        failed = sum(not call["success"] for call in result["tool_chain"])
+        parts = [
+            ("success", "bold green") if result["success"] else ("no success", "bold red"),
+            (counted(calls, "call") + (f" ({failed} failed)" if failed else ""), ""),
+            (tokens(usage["prompt_tokens"], 0, usage["completion_tokens"]), ""),
+            (duration(metadata["total_execution_time"]), ""),
+        ]
+        self._screen.parts(parts, mark="✓" if result["success"] else "✗")
+
+    def _start(self, event: Event) -> None:
+        asked = " ".join(str(event[key]) for key in ("provider", "model") if event.get(key))
+        self._screen.heading("mcp_ghost", asked)
+        self._screen.busy("Servers are starting …")
+
+    def _connected(self, event: Event) -> None:
+        tools = event.get("tools")
+        number = len(tools) if isinstance(tools, list) else tools
+        parts = [(event["server"], "green"), ("connected", "")]
+        if isinstance(number, int):
+            parts.append((counted(number, "tool"), "dim"))
+        self._screen.parts(parts, mark="✓", style="green")
+        self._think()
+
+    def _server_failed(self, event: Event) -> None:
+        self._failure(event["server"], event.get("error"))
+
+    def _reply(self, event: Event) -> None:
+        said = event.get("reasoning") or event.get("content") or event.get("text")
+        if said and event.get("tool_calls"):
+            self._screen.text(one_line(said), "dim italic", mark="…")
+
+    def _call(self, event: Event) -> None:
+        self._screen.busy(f"{event['tool_name']} {_arguments(event.get('arguments'))}")
+
+    def _result(self, event: Event) -> None:
+        if not event.get("success"):
+            self._failure(event["tool_name"], event.get("error"), event)
+            return
+        parts = [(one_line(event["tool_name"], 60), "green"), *_time(event)]
+        parts.append((_arguments(event.get("arguments")), "dim"))
+        self._screen.parts([part for part in parts if part[0]], mark="✓", style="green")
+        self._think()
+
+    def _failure(self, name: str, error: object, event: Event | None = None) -> None:
+        parts = [(one_line(name, 60), "red"), *_time(event or {}), (one_line(error or ""), "")]
+        self._screen.parts([part for part in parts if part[0]], mark="✗", style="red")
+        self._think()
+
+    def _retry(self, event: Event) -> None:
+        self._notice(
+            f"trying {event.get('tool_name')} again (attempt {event['retry_attempt'] + 1})"
+        )
+
+    def _backtrack(self, event: Event) -> None:
+        self._notice(f"{event.get('tool_name') or 'a call'} failed: another way is asked for")
+
+    def _breaker_open(self, event: Event) -> None:
+        self._notice(f"{event['tool_name']} fails again and again: switched off for this run")
+
+    def _loop(self, event: Event) -> None:
+        self._notice(f"{event['tool_name']} was called with the same result again: not executed")
+
+    def _compaction(self, _event: Event) -> None:
+        self._notice("the conversation is long: older turns are summarised")
+
+    def _end(self, _event: Event) -> None:
+        self._screen.idle()
+
+    def _notice(self, text: str) -> None:
+        self._screen.text(one_line(text), "yellow", mark="!")
+        self._think()
+
+    def _think(self) -> None:
+        self._screen.busy("The model thinks …")
+
+
+class _Warnings(logging.Handler):
+    def __init__(self, screen: Screen) -> None:
+        super().__init__(logging.WARNING)
+        self._screen = screen
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._screen.text(one_line(record.getMessage()), "yellow", mark="!")
+
+
+def _time(event: Event) -> list[tuple[str, str]]:
+    seconds = event.get("execution_time")
+    return [(duration(seconds), "")] if isinstance(seconds, int | float) else []
+
+
+def _arguments(arguments: object) -> str:
+    if not isinstance(arguments, dict):
+        return one_line(arguments or "", _SHOWN)
+    shown = (f"{key}: {_value(value)}" for key, value in arguments.items())
+    return one_line(", ".join(shown), _SHOWN)
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
