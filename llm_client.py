@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError, LLMUnavail
 from mcp_ghost.ledger import Ledger, Tally
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers import openai
+from mcp_ghost.providers.optional_fields import refused_fields, without_fields
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, Transport, is_transient
 from session.events import log_event
 
@@ -38,9 +39,6 @@ _OWN_KEY_VARIABLE = "ZORKGPT_CLIENT_API_KEY"
 _CACHED_ROLES = ("system", "user")
 _NO_TOOLS = ("o1-", "o3-", "qwq", "deepseek-r1", "deepseek-reasoner", "-reasoning", "r1-")
 _NO_TOOLS_WITHOUT_SUFFIX = re.compile(r"(?:^|/)o[13](?:$|:)")
-
-# What servers say that know no schemas: DeepSeek, Groq; OpenRouter, when no provider knows them.
-_NO_SCHEMAS = re.compile(r"response.?format|json.?schema|requested parameters", re.IGNORECASE)
 
 
 def supports_tool_calling(model: str, force: bool = False) -> bool:
@@ -100,8 +98,8 @@ class LLMClient:
             is_failure=lambda exc: is_transient(exc) or isinstance(exc, LLMReplyError),
             refusal=self._unavailable,
         )
-        self._without_schemas: set[str] = set()
-        """Models that are asked without ``response_format``, since they refused it."""
+        self._refused: dict[str, frozenset[str]] = {}
+        """Model -> optional fields of the request that it refused."""
         self._closed = threading.Event()
 
     def __repr__(self) -> str:
@@ -184,27 +182,25 @@ class LLMClient:
         """The breaker counts the call once, whatever its attempts."""
         try:
             with self._breaker.call():
-                return self._formatted(call)
+                return self._accepted(call)
         except LLMError as exc:
             if not self._closed.is_set():
                 self._log_failure(exc, call)
             raise
 
-    def _formatted(self, call: _Call) -> LLMResponse:
-        """Without the answer's format where the server turned out not to know it."""
-        if "response_format" not in call.payload:
-            return self._retried(call)
-        if call.model not in self._without_schemas:
+    def _accepted(self, call: _Call) -> LLMResponse:
+        """The reply to what the model accepts: fields that it refuses are left out from then on."""
+        while True:
+            left_out = self._refused.get(call.model, frozenset())
+            payload = without_fields(call.payload, left_out)
             try:
-                return self._retried(call)
+                return self._retried(replace(call, payload=payload))
             except LLMStatusError as exc:
-                if exc.status >= 500 or not _NO_SCHEMAS.search(str(exc)):
+                refused = refused_fields(payload, exc)
+                if not refused:
                     raise
-                self._without_schemas.add(call.model)
-                fields = {"role": call.role, "model": call.model, "error": str(exc)}
-                message = f"Asking without a schema from now on: {exc}"
-                log_event(self._logger, logging.WARNING, message, "llm_no_schema", **fields)
-        return self._retried(replace(call, payload=openai.without_schema(call.payload)))
+                self._refused[call.model] = left_out | refused
+                self._log_refused(refused, exc, call)
 
     def _retried(self, call: _Call) -> LLMResponse:
         def attempt() -> LLMResponse:
@@ -276,6 +272,19 @@ class LLMClient:
             model=call.model,
             attempt=state.attempt_number,
             delay_seconds=round(delay, 3),
+            error=str(error),
+        )
+
+    def _log_refused(self, fields: Iterable[str], error: LLMError, call: _Call) -> None:
+        names = ", ".join(sorted(fields))
+        log_event(
+            self._logger,
+            logging.WARNING,
+            f"Asking without {names} from now on: {error}",
+            "llm_field_refused",
+            role=call.role,
+            model=call.model,
+            fields=names,
             error=str(error),
         )
 

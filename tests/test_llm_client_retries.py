@@ -3,6 +3,7 @@
 import socket
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -63,6 +64,26 @@ def test_a_model_that_knows_no_schemas_is_asked_without_from_then_on(
         False,
         True,
     ]
+
+
+def test_sampling_that_a_model_refuses_is_left_out_field_by_field() -> None:
+    refusals = [
+        error_reply(400, "`temperature` is deprecated for this model."),
+        error_reply(400, "Unsupported parameter: top_p"),
+    ]
+    with ModelServer([*refusals, "ok"]) as server:
+        sampling: dict[str, Any] = {"temperature": 0.5, "top_p": 0.9, "max_tokens": 9}
+        assert ask(client_of(server), **sampling) == "ok"
+    assert server.requests[1].body.keys() & sampling.keys() == {"top_p", "max_tokens"}
+    assert server.requests[2].body.keys() & sampling.keys() == {"max_tokens"}
+
+
+def test_what_is_refused_although_it_was_left_out_is_an_error() -> None:
+    with ModelServer([error_reply(400, "bad temperature")] * 2) as server:
+        client = client_of(server)
+        with pytest.raises(LLMStatusError, match="bad temperature"):
+            ask(client, temperature=0.5)
+    assert len(server.requests) == 2
 
 
 def test_a_refusal_of_something_else_leaves_the_schema_as_it_is() -> None:

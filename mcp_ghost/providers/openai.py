@@ -121,14 +121,6 @@ def encode(
     return payload
 
 
-def without_schema(payload: Json) -> Json:
-    """``payload`` for a server that cannot enforce its ``response_format``."""
-    kept = {key: payload[key] for key in payload if key != "response_format"}
-    if "provider" in kept:
-        kept["provider"] = {**kept["provider"], "require_parameters": False}
-    return kept
-
-
 def decode(body: Mapping[str, Any], names: ToolNames, *, model: str = "") -> LLMResponse:
     """The reply in ``body``; ``model`` is the one asked for, used where the body names none.
 
