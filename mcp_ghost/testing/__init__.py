@@ -1,0 +1,36 @@
+"""A strict model server on loopback, for tests and for trying things out without a provider.
+
+    def script(request):
+        return tool_reply([("clock.now", {})]) if request.last["role"] == "user" else "It is noon."
+
+    with ModelServer(script) as server:
+        ...  # point any OpenAI-compatible client at server.base_url
+
+``ModelServer(script, wire="anthropic")`` and ``wire="gemini"`` play the same script in those
+providers' formats. Each refuses with status 400 what the real one refuses
+(:mod:`mcp_ghost.refusals` and its siblings). Every request is kept in ``server.requests``.
+"""
+
+from mcp_ghost.testing.replies import (
+    ModelRequest,
+    Reply,
+    Script,
+    action_reply,
+    content_reply,
+    error_reply,
+    tool_reply,
+    walkthrough,
+)
+from mcp_ghost.testing.server import ModelServer
+
+__all__ = [
+    "ModelRequest",
+    "ModelServer",
+    "Reply",
+    "Script",
+    "action_reply",
+    "content_reply",
+    "error_reply",
+    "tool_reply",
+    "walkthrough",
+]

@@ -1,0 +1,148 @@
+"""What arrives at the model server and what it sends back, in OpenAI's shape for every wire.
+
+A script is written once: the server translates requests before the script sees them, and its
+replies before they are sent.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+Json: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """What arrived."""
+
+    body: Json
+    """As on the wire."""
+    headers: dict[str, str]
+    """Names in lower case; ":path" is what was asked for."""
+    refusal: str | None = None
+    """Why the script did not see it."""
+    translation: Json | None = None
+    """``body`` in OpenAI's shape, where the wire is another one."""
+
+    @property
+    def chat(self) -> Json:
+        """The request in OpenAI's shape, whatever the wire."""
+        return self.body if self.translation is None else self.translation
+
+    @property
+    def messages(self) -> list[Json]:
+        """The conversation."""
+        return list(self.chat.get("messages") or ())
+
+    @property
+    def last(self) -> Json:
+        """The latest message."""
+        return self.messages[-1]
+
+    @property
+    def tool_names(self) -> list[str]:
+        """The tools on offer, spelled as on the wire."""
+        if self.chat.get("tool_choice") == "none":
+            return []
+        return [tool["function"]["name"] for tool in self.chat.get("tools") or ()]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What is sent back; the functions below make the usual ones."""
+
+    body: Json | bytes = b""
+    """With a Content-Length beyond these bytes, the answer is cut off."""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    """Seconds before the first byte."""
+    drop: bool = False
+    """Cut the connection instead of answering."""
+
+    def after(self, seconds: float) -> Reply:
+        """The same, later."""
+        return replace(self, delay=seconds)
+
+
+Script: TypeAlias = Callable[[ModelRequest], Reply | str] | Iterable[Reply | str]
+"""From request to reply, or the replies in order; a string is content."""
+
+
+def content_reply(
+    text: object, *, finish_reason: str = "stop", usage: Json | None = None, **message: object
+) -> Reply:
+    """An answer; ``message`` adds fields beside it, such as ``reasoning``, on every wire."""
+    return _completion({"content": text, **message}, finish_reason, usage)
+
+
+def tool_reply(
+    calls: Sequence[tuple[str, object]],
+    text: str | None = None,
+    *,
+    usage: Json | None = None,
+    **message: object,
+) -> Reply:
+    """Calls of tools as (name, arguments); "server.tool" is spelled as on the wire."""
+    encoded = [_call(name, arguments) for name, arguments in calls]
+    said = {"content": text, "tool_calls": encoded, **message}
+    return _completion(said, "tool_calls", usage)
+
+
+def action_reply(action: str, thinking: str = "As planned.") -> Reply:
+    """A game command in the form that ZorkGPT's agent answers in."""
+    answer = {"thinking": thinking, "action": action, "new_objective": None}
+    return content_reply(json.dumps(answer))
+
+
+def error_reply(
+    status: int, message: str = "made to fail", headers: dict[str, str] | None = None
+) -> Reply:
+    """A failure, in the shape of the wire's provider."""
+    error = {"message": message, "type": "server_error", "param": None, "code": None}
+    return Reply({"error": error}, status, headers or {})
+
+
+def walkthrough(
+    commands: Iterable[str], calls: Sequence[tuple[str, object]] = ()
+) -> Callable[[ModelRequest], Reply]:
+    """A model that plays ``commands`` in order; where tools are on offer, ``calls`` come first."""
+    remaining = iter(commands)
+
+    def answer(request: ModelRequest) -> Reply:
+        if calls and request.tool_names and request.last["role"] != "tool":
+            return tool_reply(calls)
+        return action_reply(next(remaining, "look"))
+
+    return answer
+
+
+def _call(name: str, arguments: object) -> Json:
+    wire = re.sub(r"[^A-Za-z0-9_-]", "_", name)
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    function = {"name": wire, "arguments": text}
+    return {"id": f"call_{uuid.uuid4().hex[:12]}", "type": "function", "function": function}
+
+
+def _completion(message: Json, finish_reason: str, usage: Json | None) -> Reply:
+    said = {"role": "assistant", **message}
+    choice = {"index": 0, "message": said, "finish_reason": finish_reason}
+    body: Json = {"object": "chat.completion", "choices": [choice]}
+    return Reply(body if usage is None else {**body, "usage": usage})
+
+
+def in_order(replies: Iterable[Reply | str]) -> Callable[[ModelRequest], Reply | str]:
+    """A script that gives ``replies`` one by one, and fails when there is none left."""
+    remaining = iter(replies)
+
+    def answer(_request: ModelRequest) -> Reply | str:
+        for reply in remaining:
+            return reply
+        raise AssertionError("more requests than the script has replies")
+
+    return answer

@@ -1,0 +1,237 @@
+"""The model server itself: one script, served over HTTP on loopback."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+import uuid
+from contextlib import suppress
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+import httpx
+
+from mcp_ghost.testing.replies import Json, ModelRequest, Reply, Script, content_reply, in_order
+from mcp_ghost.testing.wires import OpenAIWire, WireName, wire_called
+
+if TYPE_CHECKING:
+    from mcp_ghost.refusals import ServerDialect
+
+
+class ModelServer:
+    """Serves one script while its ``with`` block runs.
+
+    Args:
+        script: What to answer; the same script plays on every wire.
+        wire: Whose format is spoken.
+        dialect: Which of OpenAI's, where it is that.
+        namespace: Leads the tool names that the script says, as a client may want it.
+        port: By default any that is free.
+    """
+
+    def __init__(
+        self,
+        script: Script = (),
+        *,
+        wire: WireName = "openai",
+        dialect: ServerDialect = "generic",
+        namespace: str = "",
+        port: int = 0,
+    ) -> None:
+        self.requests: list[ModelRequest] = []
+        self._wire = wire_called(wire, dialect)
+        self._prefix = re.sub(r"[^A-Za-z0-9_-]", "_", f"{namespace}.") if namespace else ""
+        self._lock = threading.Lock()
+        self._next = script if callable(script) else in_order(script)
+        self._faults: list[Exception] = []
+        self._http = _HTTPServer(self, port)
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, exc_type: object, *_: object) -> None:
+        self._http.stop()
+        self._thread.join()
+        if self._faults and exc_type is None:
+            raise self._faults[0]
+
+    @property
+    def base_url(self) -> str:
+        """What to give to a client."""
+        return f"http://127.0.0.1:{self._http.server_port}{self._wire.base_path}"
+
+    @property
+    def refusals(self) -> list[str]:
+        """Why requests were refused; empty is good."""
+        return [request.refusal for request in self.requests if request.refusal]
+
+    def transport(self) -> httpx.BaseTransport:
+        """An httpx transport that ends here whatever the URL, to play any provider."""
+        return _Rerouted(self._http.server_port)
+
+    def async_transport(self) -> httpx.AsyncBaseTransport:
+        """The same for asynchronous clients."""
+        return _AsyncRerouted(self._http.server_port)
+
+    def serves(self, path: str) -> bool:
+        """Whether completions are asked for at ``path``."""
+        return self._wire.serves(urlsplit(path).path)
+
+    def answer(self, body: object, headers: dict[str, str]) -> Reply:
+        """The reply to one request, which is recorded; ``headers`` hold its ":path", too."""
+        objection = self._wire.refusal(body, headers)
+        known = body if isinstance(body, dict) else {}
+        chat = {} if objection else self._wire.read(known, headers)
+        translation = chat if chat is not known else None
+        request = ModelRequest(known, headers, objection, translation)
+        with self._lock:
+            self.requests.append(request)
+            if objection:
+                return self.failure(400, objection)
+            try:
+                reply = self._next(request)
+            except Exception as exc:  # noqa: BLE001  the script is foreign code; raised at the end
+                self._faults.append(exc)
+                return self.failure(400, f"The script failed: {exc!r}")
+        return self._on_the_wire(content_reply(reply) if isinstance(reply, str) else reply, request)
+
+    def failure(self, status: int, message: str) -> Reply:
+        """A failure in the shape of the wire."""
+        return Reply(self._wire.error(status, message), status)
+
+    def _on_the_wire(self, reply: Reply, request: ModelRequest) -> Reply:
+        if isinstance(reply.body, dict) and "choices" in reply.body:
+            completion = _completed(reply.body, request, self._prefix)
+            return replace(reply, body=self._wire.write(completion))
+        failure = reply.body.get("error") if isinstance(reply.body, dict) else None
+        if isinstance(failure, dict) and not isinstance(self._wire, OpenAIWire):
+            message = str(failure.get("message"))
+            return replace(reply, body=self._wire.error(reply.status, message))
+        return reply
+
+
+def _completed(body: Json, request: ModelRequest, prefix: str) -> Json:
+    prompt = len(json.dumps(request.messages)) // 4
+    usage = {"prompt_tokens": prompt, "completion_tokens": 8, "total_tokens": prompt + 8}
+    head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": 0, "model": request.chat["model"]}
+    choices = [
+        {**choice, "message": _named(choice["message"], prefix)} for choice in body["choices"]
+    ]
+    return {**head, "usage": usage, **body, "choices": choices}
+
+
+def _named(message: Json, prefix: str) -> Json:
+    """``message`` with the names of its calls as the client wants them."""
+    calls = message.get("tool_calls")
+    if not calls or not prefix:
+        return message
+    named = [
+        {**call, "function": {**call["function"], "name": prefix + call["function"]["name"]}}
+        for call in calls
+    ]
+    return {**message, "tool_calls": named}
+
+
+class _HTTPServer(ThreadingHTTPServer):
+    """Threads that end with their connections, which end with the server."""
+
+    daemon_threads = False
+
+    def __init__(self, model: ModelServer, port: int) -> None:
+        self.model = model
+        self.stopping = threading.Event()
+        self._connections: set[socket.socket] = set()
+        super().__init__(("127.0.0.1", port), _Handler)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
+        self._connections.add(request)
+        super().finish_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:  # noqa: ANN401
+        self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
+        """Clients that hang up are part of the game."""
+
+    def stop(self) -> None:
+        self.stopping.set()
+        self.shutdown()
+        for connection in list(self._connections):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        self.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _HTTPServer
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1  # headers and body in one packet
+
+    def do_POST(self) -> None:
+        content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        model = self.server.model
+        if not model.serves(self.path):
+            self._send(model.failure(404, f"No such address: {self.path}"))
+            return
+        try:
+            body = json.loads(content)
+        except ValueError:
+            body = None
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self._send(model.answer(body, {**headers, ":path": self.path}))
+
+    def _send(self, reply: Reply) -> None:
+        if reply.delay:
+            self.server.stopping.wait(reply.delay)
+        if reply.drop:
+            self.close_connection = True
+            return
+        body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
+        headers = {"Content-Type": "application/json", "Content-Length": str(len(body))}
+        self.send_response(reply.status)
+        for name, value in {**headers, **reply.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+        if int(reply.headers.get("Content-Length", len(body))) != len(body):
+            self.close_connection = True
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  inherited name
+        """Requests are in ``server.requests``."""
+
+
+class _Rerouted(httpx.BaseTransport):
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._inner = httpx.HTTPTransport(verify=False)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        request.url = _rerouted(request.url, self._port)
+        return self._inner.handle_request(request)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class _AsyncRerouted(httpx.AsyncBaseTransport):
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._inner = httpx.AsyncHTTPTransport(verify=False)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        request.url = _rerouted(request.url, self._port)
+        return await self._inner.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def _rerouted(url: httpx.URL, port: int) -> httpx.URL:
+    return url.copy_with(scheme="http", host="127.0.0.1", port=port)
