@@ -73,9 +73,9 @@ def _configuration(flags: Flags) -> tuple[GameConfiguration, str | None]:
     from session.game_configuration import GameConfiguration
     from terminal.resume import find_episode
 
-    load_dotenv(".env")  # tracing and tool servers read the environment, not our settings
     at_hand = "pyproject.toml" if Path("pyproject.toml").is_file() else None
     config = GameConfiguration.from_toml(flags.config or at_hand, **flags.settings())
+    load_dotenv(".env")  # tracing and tool servers read the environment, not our settings
     if flags.resume is None:
         return config, None
     episode = find_episode(flags.resume, config.workdir)

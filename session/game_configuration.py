@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
+from dotenv import dotenv_values
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
 from pydantic_settings import (
     BaseSettings,
@@ -19,6 +21,8 @@ from pydantic_settings import (
 
 from local_model import EMBEDDED_BASE_URL, EMBEDDED_MODEL_NAME
 
+_PREFIX, _DOTENV = "ZORKGPT_", ".env"
+_NO_KEYS_HERE = "keys come from the environment or .env, such as ZORKGPT_CLIENT_API_KEY."
 EngineChoice: TypeAlias = Literal["auto", "fernz", "jericho"]
 OPENROUTER_BASE_URL = "https://openrouter.ai/api/v1"
 OPENAI_BASE_URL = "https://api.openai.com/v1"
@@ -63,8 +67,9 @@ class GameConfiguration(BaseSettings):
     """Everything that can be set; keyword arguments win over all other sources."""
 
     model_config = SettingsConfigDict(
-        env_prefix="ZORKGPT_",
-        env_file=".env",
+        env_prefix=_PREFIX,
+        env_file=_DOTENV,
+        env_ignore_empty=True,
         extra="forbid",
         populate_by_name=True,
         validate_assignment=True,
@@ -166,6 +171,7 @@ class GameConfiguration(BaseSettings):
             ConfigurationError: naming the file, the key and the nearest known one.
         """
         path = None if config_path is None else Path(config_path)
+        _refuse_unknown_variables()
         try:
             environment = cls()
             above = environment.model_dump(include=environment.model_fields_set)
@@ -275,22 +281,51 @@ def _read_sections(path: Path) -> dict[str, object]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigurationError(f"Cannot read {path}: {error}") from error
     values: dict[str, object] = {}
-    for section, table in document.get("tool", {}).get("zorkgpt", {}).items():
+    for section, table in _table(path, _table(path, document, "tool"), "zorkgpt").items():
         if section not in _SECTIONS or not isinstance(table, dict):
-            raise ConfigurationError(_unknown(path, "tool.zorkgpt", section, _SECTIONS))
+            where = f"[tool.zorkgpt] of {path}"
+            raise ConfigurationError(
+                f"Unknown key '{section}' in {where}: {_near(section, _SECTIONS)}"
+            )
         prefix, keys = _SECTIONS[section]
         for key, value in table.items():
             if key not in keys:
-                raise ConfigurationError(_unknown(path, f"tool.zorkgpt.{section}", key, keys))
+                hint = _NO_KEYS_HERE if key.endswith("api_key") else _near(key, keys)
+                where = f"[tool.zorkgpt.{section}] of {path}"
+                raise ConfigurationError(f"Unknown key '{key}' in {where}: {hint}")
             values[prefix + key] = value
     return values
 
 
-def _unknown(path: Path, table: str, key: str, known: Iterable[str]) -> str:
+def _table(path: Path, table: dict[str, Any], name: str) -> dict[str, Any]:
+    inner = table.get(name, {})
+    if not isinstance(inner, dict):
+        raise ConfigurationError(f"'{name}' in {path} is no table: write [tool.zorkgpt.SECTION].")
+    return inner
+
+
+def _refuse_unknown_variables() -> None:
+    """A mistyped name would be overlooked: nothing else sets variables with our prefix."""
+    known = [_PREFIX + name.upper() for name in GameConfiguration.model_fields]
+    for source, names in (("the environment", os.environ), (_DOTENV, _names_in_dotenv())):
+        for name in names:
+            if name.upper().startswith(_PREFIX) and name.upper() not in known:
+                raise ConfigurationError(
+                    f"Unknown variable {name} in {source}: {_near(name, known)}"
+                )
+
+
+def _names_in_dotenv() -> Iterable[str]:
+    try:
+        return dotenv_values(_DOTENV)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"Cannot read {_DOTENV}: {error}") from error
+
+
+def _near(key: str, known: Iterable[str]) -> str:
     names = list(known)
     nearest = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
-    hint = f"did you mean '{nearest[0]}'?" if nearest else f"known are: {', '.join(names)}."
-    return f"Unknown key '{key}' in [{table}] of {path}: {hint}"
+    return f"did you mean '{nearest[0]}'?" if nearest else f"known are: {', '.join(names)}."
 
 
 def _explain(error: ValidationError, path: Path | None) -> str:

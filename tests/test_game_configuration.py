@@ -156,10 +156,50 @@ def test_argument_beats_environment_beats_dotenv_beats_file_beats_default(
     assert GameConfiguration.from_toml(path, agent_model="flag").agent_model == "flag"
 
 
-def test_a_mistyped_name_in_dotenv_is_an_error(tmp_path: Path) -> None:
+def test_a_mistyped_name_in_dotenv_is_an_error_that_names_the_nearest_one(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("ZORKGPT_AGNET_MODEL=x\n", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match="agnet_model"):
+    expected = r"ZORKGPT_AGNET_MODEL in \.env: did you mean 'ZORKGPT_AGENT_MODEL'"
+    with pytest.raises(ConfigurationError, match=expected):
         GameConfiguration.from_toml(toml(tmp_path, ""))
+    with pytest.raises(ValueError, match="agnet_model"):
+        GameConfiguration()
+
+
+def test_a_mistyped_name_in_the_environment_is_an_error_that_names_the_nearest_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ZORKGPT_LOCAL_THREDS", "2")
+    with pytest.raises(
+        ConfigurationError, match="environment: did you mean 'ZORKGPT_LOCAL_THREADS'"
+    ):
+        GameConfiguration.from_toml(toml(tmp_path, ""))
+
+
+def test_an_empty_variable_counts_as_unset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").write_text("ZORKGPT_AGENT_MODEL=\nOPENAI_API_KEY=\n", encoding="utf-8")
+    monkeypatch.setenv("ZORKGPT_SEED", "")
+    config = GameConfiguration.from_toml(toml(tmp_path, "[tool.zorkgpt.game]\nseed = 7"))
+    assert (config.agent_model, config.seed, config.uses_embedded_model) == ("auto", 7, True)
+
+
+def test_a_dotenv_that_is_no_text_is_an_error_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigurationError, match=r"Cannot read \.env"):
+        GameConfiguration.from_toml(toml(tmp_path, ""))
+
+
+@pytest.mark.parametrize("text", ["tool = 3", "[tool]\nzorkgpt = 3"])
+def test_a_value_in_place_of_a_table_is_an_error(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigurationError, match="is no table"):
+        GameConfiguration.from_toml(toml(tmp_path, text))
+
+
+def test_a_key_for_a_provider_in_the_file_is_an_error_that_says_where_keys_go(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(ConfigurationError, match=r"environment or \.env") as refused:
+        GameConfiguration.from_toml(toml(tmp_path, "[tool.zorkgpt.llm]\nclient_api_key = 'sk-77'"))
+    assert "sk-77" not in str(refused.value)
 
 
 def test_a_key_in_dotenv_is_used(tmp_path: Path) -> None:
