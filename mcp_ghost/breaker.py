@@ -42,7 +42,7 @@ class CircuitBreaker:
     @contextmanager
     def call(self) -> Iterator[None]:
         """Guard one call; what is no failure by ``is_failure`` leaves the count as it is."""
-        self._enter()
+        is_probe = self._enter()
         failed: bool | None = None
         try:
             yield
@@ -51,20 +51,23 @@ class CircuitBreaker:
             failed = True if self._is_failure(exc) else None
             raise
         finally:
-            self._settle(failed)
+            self._settle(failed, is_probe)
 
-    def _enter(self) -> None:
+    def _enter(self) -> bool:
+        """Whether the call is a probe."""
         with self._lock:
             if self._opened_at is None:
-                return
+                return False
             left = self._opened_at + self._recovery - self._clock()
             if left > 0 or self._probing:
                 raise self._refusal(max(left, 0.0))
             self._probing = True
+            return True
 
-    def _settle(self, failed: bool | None) -> None:
+    def _settle(self, failed: bool | None, is_probe: bool) -> None:
         with self._lock:
-            self._probing = False
+            if is_probe:
+                self._probing = False
             if failed is None:
                 return
             self._failures = self._failures + 1 if failed else 0

@@ -1,4 +1,5 @@
 import threading
+from contextlib import ExitStack
 
 import pytest
 
@@ -90,6 +91,19 @@ def test_an_interrupted_probe_lets_the_next_call_probe() -> None:
         harness.call(KeyboardInterrupt())
     harness.call()
     assert not harness.breaker.is_open
+
+
+def test_a_call_from_before_that_ends_during_the_probe_does_not_let_in_a_second() -> None:
+    harness = Harness()
+    early = ExitStack()
+    early.enter_context(harness.breaker.call())
+    harness.fail(2)
+    harness.now = 10
+    with harness.breaker.call():
+        with pytest.raises(ValueError, match="no failure"), early:
+            raise ValueError("no failure")
+        with pytest.raises(RefusedError):
+            harness.call()
 
 
 def test_one_call_at_a_time_may_probe() -> None:
