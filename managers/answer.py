@@ -24,7 +24,9 @@ def answer_format(candidates: Sequence[str] = ()) -> dict[str, Any]:
     """The ``response_format`` of an AgentResponse, its action one of ``candidates`` if any."""
     response_format = create_json_schema(AgentResponse)
     if candidates:
-        # For a model that needs a menu, every free word is a chance to lose the thread.
+        # For a model that needs a menu, every free word is a chance to lose the thread. Strict
+        # mode has no lengths: OpenAI refuses them.
+        response_format["json_schema"]["strict"] = False
         response_format["json_schema"]["schema"]["properties"] = {
             "thinking": {"type": "string", "maxLength": 120},
             "action": {"type": "string", "enum": list(candidates)},

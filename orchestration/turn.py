@@ -7,13 +7,14 @@ import time
 from typing import TYPE_CHECKING
 
 from session.game_state import ExitSeen, Observation, Place, TurnRecord
+from zork_agent import Decision
 
 if TYPE_CHECKING:
     from game_interface import Facts, Game, Thing
     from managers.candidate_commands import CandidateCommands
     from managers.context_manager import ContextManager
     from session.game_state import GameState
-    from zork_agent import Decision, ZorkAgent
+    from zork_agent import ZorkAgent
 
 
 class TurnPlayer:
@@ -44,8 +45,6 @@ class TurnPlayer:
         return self._context.build(state, menu), menu
 
     def _decide(self, state: GameState, text: str, menu: list[str]) -> Decision:
-        from zork_agent import Decision
-
         self._agent.turn = state.turn_count
         self._agent.last_decision = None
         answer = self._agent.get_action_with_reasoning(

@@ -73,11 +73,7 @@ class ZorkOrchestratorV2:
         self._candidates = CandidateCommands() if compact else None
         self.logger = logging.getLogger(f"zorkgpt.episode.{self.folder.name}")
         self.logger.setLevel(logging.DEBUG)
-        self._handlers = [
-            EventLog(self.folder, self.config.secrets),
-            EpisodeLog(self.folder, self.config.secrets),
-            *handlers,
-        ]
+        self._handlers = [*_open_logs(self.folder, self.config.secrets), *handlers]
         for handler in self._handlers:
             self.logger.addHandler(handler)
         try:
@@ -137,8 +133,8 @@ class ZorkOrchestratorV2:
         with event_context(episode_id=state.episode_id, turn=turn), self.tracing.turn(turn) as span:
             log_event(self.logger, logging.DEBUG, "Turn begins", "turn_start")
             record = player.play(state)
+            self._log_turn(record)  # first of all: a turn that cannot be kept was not played
             self._take_in(record)
-            self._log_turn(record)
             span.update(
                 input=record.command, output=record.response, metadata={"score": record.after.score}
             )
@@ -311,6 +307,16 @@ class ZorkOrchestratorV2:
     def _notice(self, message: str) -> None:
         with event_context(episode_id=self.game_state.episode_id, turn=0):
             log_event(self.logger, logging.INFO, message, "notice")
+
+
+def _open_logs(folder: Path, secrets: tuple[str, ...]) -> list[logging.Handler]:
+    try:
+        return [EventLog(folder, secrets), EpisodeLog(folder, secrets)]
+    except OSError as error:
+        raise ConfigurationError(
+            f"Cannot write to {folder} ({error.strerror}): set workdir in [tool.zorkgpt.game], "
+            "or ZORKGPT_WORKDIR, to a folder that can be written to."
+        ) from error
 
 
 def _configuration_at_hand() -> GameConfiguration:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime
+
+import pytest
 
 from mcp_ghost.testing import ModelServer, action_reply
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
@@ -24,6 +27,31 @@ def test_a_password_in_the_base_url_reaches_the_server_but_no_file() -> None:
     files = [path.read_text() for path in orchestrator.folder.iterdir() if path.is_file()]
     assert any("episode_start" in text for text in files)
     assert not any("hunter2" in text for text in files)
+
+
+def test_a_turn_that_cannot_be_kept_does_not_count_as_played() -> None:
+    class FullDisk(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if getattr(record, "event_type", "") == "turn":
+                raise OSError("No space left on device")
+
+    with ModelServer([action_reply("wait")]) as model:
+        orchestrator = ZorkOrchestratorV2("e", configuration(model.base_url), handlers=[FullDisk()])
+        with pytest.raises(OSError, match="No space left"):
+            orchestrator.play_episode()
+    assert orchestrator.game_state.turn_count == 0
+
+
+def test_the_menu_of_the_compact_prompt_suits_openai_too() -> None:
+    with ModelServer([action_reply("wait")], dialect="openai") as model:
+        config = configuration(
+            model.base_url, context_profile="compact", agent_model="gpt-4.1", agent_top_k=None
+        )
+        with ZorkOrchestratorV2("e", config) as orchestrator:
+            orchestrator._process_turn()
+    schema = model.requests[0].body["response_format"]["json_schema"]["schema"]
+    assert schema["properties"]["action"]["enum"]
+    assert model.refusals == []
 
 
 def test_turns_are_spaced_by_the_configured_delay() -> None:
