@@ -72,7 +72,9 @@ class ServerConfig(BaseModel):
         """
         values = os.environ if environ is None else environ
         return _server(
-            server, _substitute(self.model_dump(), values, server), "with {env:...} filled in"
+            server,
+            _substitute(self.model_dump(), values, server),
+            "the MCP configuration as resolved",
         )
 
     def command_line(self) -> str:
