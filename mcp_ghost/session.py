@@ -1,6 +1,6 @@
 """One MCP server: open, initialise, list its tools, call them, close; every wait is bounded.
 
-One task owns the process and the SDK's session from start to end, because the SDK's contexts must
+One task owns the link and the SDK's session from start to end, because the SDK's contexts must
 be left by the task that entered them. ``open``, ``call`` and ``close`` may come from any task of
 the same event loop, and a forgotten ``close`` is made up for when the loop ends.
 """
@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import sys
-from typing import TYPE_CHECKING, Any, Final, Self
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
-from mcp_ghost.diagnosis import obituary, startup_error
-from mcp_ghost.errors import MCPConfigError, MCPError, MCPServerDiedError, MCPToolCallError
-from mcp_ghost.process import POLITE_GRACE, ServerProcess, child_environment
+from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPToolCallError
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, jsonable, result_from_mcp
+from mcp_ghost.session_stdio import StdioLink
 from mcp_ghost.tools import list_tools
 
 if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
     from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
     from mcp_ghost.config import ServerConfig
@@ -26,10 +26,25 @@ if TYPE_CHECKING:
 
 DEFAULT_STARTUP_TIMEOUT: Final = 10.0
 DEFAULT_CALL_TIMEOUT: Final = 30.0
-_UNREADY_GRACE: Final = 0.2
-"""Seconds for the exit of a server that never answered; it has nothing to finish."""
 _CLIENT_INFO: Final = {"name": "mcp_ghost", "version": "0.1.0"}
 _METHOD_NOT_FOUND: Final = -32601
+
+
+class Link(Protocol):
+    """The way to a server: a process of ours, or a URL."""
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether more answers can come."""
+
+    def connect(self, ready: asyncio.Future[None]) -> AbstractAsyncContextManager[TransportStreams]:
+        """The SDK's two streams; ``ready`` is done once the server has answered."""
+
+    async def startup_error(self, seconds: float, cause: BaseException) -> Exception:
+        """The error for ``cause``, which ended a start within ``seconds`` of trying."""
+
+    async def obituary(self) -> str:
+        """What to tell callers once the server is gone."""
 
 
 class ServerSession:
@@ -45,10 +60,9 @@ class ServerSession:
         """What the server says about itself: name, version, perhaps title."""
         self._config = config
         self._result_limit = result_limit
-        self._environment: dict[str, str] = {}
         self._owner: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
-        self._process: ServerProcess | None = None
+        self._link: Link | None = None
         self._dispatcher: JSONRPCDispatcher | None = None
         self._obituary: str | None = None
 
@@ -60,7 +74,7 @@ class ServerSession:
         await self.close()
 
     async def open(self, timeout: float = DEFAULT_STARTUP_TIMEOUT) -> None:  # noqa: ASYNC109 - part of the interface
-        """Start the server, initialise, and list its tools; once for each object.
+        """Connect to the server, initialise, and list its tools; once for each object.
 
         Raises:
             MCPServerStartupError: It did not work within ``timeout`` seconds; nothing is left.
@@ -95,7 +109,7 @@ class ServerSession:
         """
         from mcp import MCPError as ProtocolError
 
-        process = await self._connected()
+        link = await self._connected()
         try:
             async with asyncio.timeout(timeout):
                 raw = await self._request(
@@ -108,13 +122,13 @@ class ServerSession:
         except ProtocolError as exc:
             if self._closing.is_set():
                 raise self._not_open() from exc
-            if not process.is_connected:
-                raise await self._died(process) from exc
+            if not link.is_connected:
+                raise await self._died(link) from exc
             return ToolCallResult(None, is_error=True, error_message=str(exc))
         return result_from_mcp(raw, self._result_limit)
 
     async def close(self) -> None:
-        """End the session and the server's process group; never raises, may be repeated."""
+        """End the session and a server of ours, with all of its processes; never raises."""
         self._closing.set()
         if self._owner is not None:
             await asyncio.wait([self._owner])
@@ -124,48 +138,36 @@ class ServerSession:
     @property
     def is_alive(self) -> bool:
         """Whether calls can still be answered."""
-        return self._dispatcher is not None and bool(self._process and self._process.is_connected)
+        return self._dispatcher is not None and bool(self._link and self._link.is_connected)
 
     async def _own(self, ready: asyncio.Future[None], seconds: float) -> None:
-        """The owner task: everything from the start of the process to its end."""
+        """The owner task: everything from the first step to the server to the last."""
         failure: Exception | None = None
+        self._link = link = await self._make_link()
         try:
-            self._process = await self._start()
-            await self._serve(self._process, ready, seconds)
-        except Exception as exc:  # noqa: BLE001 - explained below, once stderr is complete
+            async with link.connect(ready) as streams:
+                await self._serve(streams, ready, seconds)
+        except Exception as exc:  # noqa: BLE001 - explained below
             failure = exc
-        finally:
-            if self._process is not None:
-                await self._process.stop(POLITE_GRACE if ready.done() else _UNREADY_GRACE)
         if failure is not None and not ready.done():
-            raise await startup_error(
-                self.name, self._config, self._environment, self._process, seconds, failure
-            )
+            raise await link.startup_error(seconds, failure)
 
-    async def _start(self) -> ServerProcess:
-        config = self._config.resolved(server=self.name)
-        if config.command is None:
-            raise MCPConfigError(
-                f"MCP server '{self.name}' has a 'url'; only servers with a 'command' work so far."
-            )
-        command = [config.command, *config.args]
-        self._environment = child_environment(config.env)
-        return await ServerProcess.start(command, self._environment, config.cwd)
+    async def _make_link(self) -> Link:
+        if self._config.url is None:
+            return StdioLink(self.name, self._config)
+        await asyncio.to_thread(importlib.import_module, "mcp_ghost.session_http")
+        from mcp_ghost.session_http import HttpLink
+
+        return HttpLink(self.name, self._config)
 
     async def _serve(
-        self, process: ServerProcess, ready: asyncio.Future[None], seconds: float
+        self, streams: TransportStreams, ready: asyncio.Future[None], seconds: float
     ) -> None:
-        if "mcp_ghost.wire" not in sys.modules:
-            # The SDK takes half a second to import: only once a server is really wanted, while
-            # that server is starting, and without holding up the event loop.
-            await asyncio.to_thread(importlib.import_module, "mcp_ghost.wire")
         from mcp import ClientSession
         from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
         from mcp.types import Implementation
 
-        from mcp_ghost.wire import Incoming, Outgoing
-
-        self._dispatcher = JSONRPCDispatcher(Incoming(process), Outgoing(process))
+        self._dispatcher = JSONRPCDispatcher(*streams)
         async with ClientSession(
             dispatcher=self._dispatcher, client_info=Implementation(**_CLIENT_INFO)
         ) as session:
@@ -192,18 +194,18 @@ class ServerSession:
             raise self._not_open()
         return await self._dispatcher.send_raw_request(method, params)
 
-    async def _connected(self) -> ServerProcess:
-        """The process, when calls can be answered."""
-        if self._process is None or self._closing.is_set():
+    async def _connected(self) -> Link:
+        """The link, when calls can be answered."""
+        if self._dispatcher is None or self._link is None or self._closing.is_set():
             raise self._not_open()
-        if not self._process.is_connected:
-            raise await self._died(self._process)
-        return self._process
+        if not self._link.is_connected:
+            raise await self._died(self._link)
+        return self._link
 
     def _not_open(self) -> MCPToolCallError:
         return MCPToolCallError(f"The session with MCP server '{self.name}' is not open.")
 
-    async def _died(self, process: ServerProcess) -> MCPServerDiedError:
+    async def _died(self, link: Link) -> MCPServerDiedError:
         if self._obituary is None:
-            self._obituary = await obituary(self.name, self._environment, process)
+            self._obituary = await link.obituary()
         return MCPServerDiedError(self._obituary)

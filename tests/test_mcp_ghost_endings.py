@@ -173,7 +173,7 @@ PROGRAM = """
         session = ServerSession("s", faulty(sys.argv[1]))
         await session.open()
         child = (await session.call("spawn", {})).content
-        print(child, session._process.pid, flush=True)
+        print(child, session._link.process.pid, flush=True)
         await asyncio.sleep(60)
 
     asyncio.run(main())
@@ -234,7 +234,8 @@ def test_a_helper_that_was_killed_is_replaced_and_knows_the_servers() -> None:
             eventually(lambda: not is_running(helper))
             second = ServerSession("s", faulty())
             await second.open()
-            print(first._process.pid, second._process.pid, *helpers_of(os.getpid()), flush=True)
+            servers = [session._link.process.pid for session in (first, second)]
+            print(*servers, *helpers_of(os.getpid()), flush=True)
             await asyncio.sleep(60)
 
         asyncio.run(main())
@@ -257,7 +258,7 @@ def test_a_forked_child_does_not_keep_the_servers_alive() -> None:
             await session.open()
             if not (fork := os.fork()):
                 time.sleep(60)
-            print(fork, session._process.pid, flush=True)
+            print(fork, session._link.process.pid, flush=True)
             await asyncio.sleep(60)
 
         asyncio.run(main())

@@ -135,8 +135,3 @@ def test_a_variable_that_makes_the_configuration_unusable_is_named_without_its_s
     with pytest.raises(MCPConfigError, match="server 'demo': 'command' is empty") as failure:
         asyncio.run(ServerSession("demo", config).open())
     assert "correct-horse-7" not in f"{failure.value} {failure.value.__cause__}"
-
-
-def test_a_url_is_refused_clearly() -> None:
-    with pytest.raises(MCPConfigError, match="'demo' has a 'url'"):
-        asyncio.run(ServerSession("demo", ServerConfig(url="http://localhost/mcp")).open())

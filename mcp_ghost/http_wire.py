@@ -1,0 +1,236 @@
+"""The last step before the network for requests to an MCP server, below everything that logs.
+
+The SDK sees an address without secrets: headers, user, query and resolved variables are put in
+here. What goes wrong becomes an answer in JSON-RPC, since an exception would end the SDK's tasks
+in a heap.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import urllib.request
+from base64 import b64encode
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import httpx2
+from mcp.types import INTERNAL_ERROR, METHOD_NOT_FOUND
+
+from mcp_ghost.process import MAX_LINE_BYTES
+from mcp_ghost.providers.transport import Endpoint, tls_context
+from mcp_ghost.redact import redact
+
+_GOODBYE_SECONDS: Final = 2.0
+_KEEPALIVE_SECONDS: Final = 3.0
+"""Less than servers keep an idle connection (5 s are usual), or a request may meet its end."""
+_EXCERPT: Final = 300
+_ERROR_BYTES: Final = 65_536
+_SHORTEST_SECRET: Final = 4
+_SESSION_ID: Final = "mcp-session-id"
+_RESUMES: Final = "last-event-id"
+
+
+class HttpWire(httpx2.AsyncBaseTransport):
+    """Adds what is secret, turns faults into answers, and knows how the connection is."""
+
+    def __init__(self, written: str, url: str, headers: Mapping[str, str]) -> None:
+        """``written`` is ``url`` before its variables were resolved."""
+        endpoint = Endpoint(url)
+        self.address = _address(written, endpoint.where)
+        self.fault: str | None = None
+        """What ended the connection."""
+        self._status = 0
+        self._url = httpx2.URL(url).copy_with(userinfo=b"", fragment=None)
+        self._headers = {**_credentials(url), **headers}
+        self._secrets = set(_secrets(url, self.address, self._headers))
+        self._network = httpx2.AsyncHTTPTransport(
+            verify=tls_context() if self._url.scheme == "https" else False,
+            limits=httpx2.Limits(max_connections=None, keepalive_expiry=_KEEPALIVE_SECONDS),
+            proxy=None if endpoint.is_loopback else _proxy(self._url),
+        )
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send ``request`` to the real address."""
+        if request.method == "DELETE" and self.fault is not None:
+            return httpx2.Response(204)  # the session ended already
+        try:
+            response = await self._network.handle_async_request(self._real(request))
+        except httpx2.TransportError as exc:
+            return self._broken(request, exc)
+        if request.method == "GET" and response.is_success and _RESUMES in request.headers:
+            self.fault = None  # the answer that was cut off goes on
+        if request.method == "POST":
+            self._status = response.status_code
+            if response.status_code >= 400:
+                return await self._refused(request, response)
+            is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+            limit = math.inf if is_stream else MAX_LINE_BYTES  # the SDK bounds each event
+            response.stream = _Body(response.stream, self, limit)
+        return response
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._network.aclose()
+
+    def redact(self, text: str) -> str:
+        """``text`` without anything of the configuration that may be secret."""
+        return redact(text, self._secrets)
+
+    def hint(self, cause: BaseException) -> str:
+        """What to check after a failed start."""
+        if "CERTIFICATE_VERIFY_FAILED" in (self.fault or ""):
+            return "its certificate is valid for this host and comes from a trusted authority."
+        if self.fault is not None:
+            return "the server is running and the URL is right."
+        if isinstance(cause, TimeoutError):
+            return "the server is well and the URL is right; a slow one needs a longer timeout."
+        if self._status in (401, 403):
+            return "'headers' holds the credentials that the server wants."
+        if self._status >= 500:
+            return "the server is well; its own log may say more."
+        return "the URL is that of a streamable HTTP endpoint (it often ends in /mcp)."
+
+    def end(self, fault: str) -> None:
+        """Note what ended the connection, unless something did before."""
+        self.fault = self.fault or self.redact(fault)
+
+    def broke(self, exc: Exception) -> None:
+        """Note that the connection broke during an answer."""
+        self.end(f"the connection to {self.address} broke: {_words(exc)}")
+
+    def _real(self, request: httpx2.Request) -> httpx2.Request:
+        """A copy of ``request`` for the network; the SDK's own is logged."""
+        shown = request.url == httpx2.URL(self.address)  # else a redirect to the same host
+        extensions = request.extensions
+        if request.method == "DELETE":
+            bounds = dict.fromkeys(("connect", "read", "write", "pool"), _GOODBYE_SECONDS)
+            extensions = {**extensions, "timeout": bounds}
+        headers = httpx2.Headers(request.headers)
+        headers.update({"Accept-Encoding": "identity", **self._headers})  # bounds are for real
+        return httpx2.Request(
+            request.method,
+            self._url if shown else request.url,
+            headers=headers,
+            stream=request.stream,
+            extensions=extensions,
+        )
+
+    def _broken(self, request: httpx2.Request, exc: httpx2.TransportError) -> httpx2.Response:
+        if isinstance(exc, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
+            self.end(f"no server can be reached at {self.address} ({_words(exc)})")
+        elif request.method == "POST":
+            self.broke(exc)
+        return _error_response(503, INTERNAL_ERROR, self.fault or "")
+
+    async def _refused(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+        """An HTTP status as an error in JSON-RPC, with the server's words where it has any."""
+        status = response.status_code
+        code, message = _error_in(await _text(response))
+        # 404 by the specification; widely copied example servers answer 400.
+        lost = status == 404 or (status == 400 and "session" in message.lower())
+        if lost and _SESSION_ID in request.headers and code != METHOD_NOT_FOUND:
+            self.end("it no longer knows this session; it was restarted, perhaps")
+        words = self.redact(message)[:_EXCERPT].rstrip(". ") or HTTPStatus(status).phrase
+        if code is None:
+            words = f"it answered with status {status}: {words}"
+        return _error_response(status, INTERNAL_ERROR if code is None else code, words)
+
+
+class _Body(httpx2.AsyncByteStream):
+    """An answer that ends quietly where it breaks or gets too long; the fault is noted."""
+
+    def __init__(
+        self, stream: httpx2.SyncByteStream | httpx2.AsyncByteStream, wire: HttpWire, limit: float
+    ) -> None:
+        assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - it came from the network
+        self._stream = stream
+        self._wire = wire
+        self._room = limit
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        room = self._room
+        try:
+            async for chunk in self._stream:
+                room -= len(chunk)
+                if room < 0:
+                    self._wire.end("it sent a message that is too long")
+                    return
+                yield chunk
+        except httpx2.TransportError as exc:
+            self._wire.broke(exc)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def _address(written: str, where: str) -> str:
+    """``where`` with the path as the user wrote it, whose variables may hold secrets."""
+    parts, real = urlsplit(written), urlsplit(where)
+    return f"{real.scheme}://{real.netloc}{parts.path if parts.scheme else ''}"
+
+
+def _credentials(url: str) -> dict[str, str]:
+    """User and password of ``url`` as a header."""
+    parts = urlsplit(url)
+    if parts.username is None:
+        return {}
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
+
+
+def _secrets(url: str, address: str, headers: Mapping[str, str]) -> Iterator[str]:
+    """Everything that a server may repeat and nobody should read."""
+    parts = urlsplit(url)
+    values = [parts.username, parts.password, *(value for _, value in parse_qsl(parts.query))]
+    hidden = {*parts.path.split("/")} - {*urlsplit(address).path.split("/")}
+    sent = [part for value in headers.values() for part in (value, *value.split()[-1:])]
+    for value in (*values, *hidden, *sent):
+        if value and len(value) >= _SHORTEST_SECRET:
+            yield from {value, unquote(value)}
+
+
+def _proxy(url: httpx2.URL) -> str | None:
+    """The proxy of the environment for ``url``: a transport of one's own does not look it up."""
+    if urllib.request.proxy_bypass(url.host):
+        return None
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get(url.scheme) or proxies.get("all")
+    return f"http://{proxy}" if proxy and "://" not in proxy else proxy
+
+
+async def _text(response: httpx2.Response) -> str:
+    """The beginning of an answer, as far as it comes."""
+    content = b""
+    with suppress(httpx2.HTTPError):
+        async for chunk in response.aiter_bytes():
+            content += chunk
+            if len(content) > _ERROR_BYTES:
+                break
+    await response.aclose()
+    return content.decode(errors="replace")
+
+
+def _error_in(text: str) -> tuple[int | None, str]:
+    """Code and message of an error in JSON-RPC; of anything else, what it says."""
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        return None, " ".join(re.sub(r"<[^>]*>", " ", text).split())
+    error = body.get("error") if isinstance(body, dict) else None
+    if isinstance(error, dict) and isinstance(error.get("code"), int):
+        return error["code"], str(error.get("message", ""))
+    return None, text
+
+
+def _error_response(status: int, code: int, message: str) -> httpx2.Response:
+    error = {"code": code, "message": message}
+    return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": error})
+
+
+def _words(exc: Exception) -> str:
+    return str(exc) or type(exc).__name__
