@@ -2,9 +2,9 @@
 
 A message is a dict in the shape of OpenAI's chat format with our own tool names ("server.tool"):
 system and user messages have ``content``, assistant messages ``content`` and/or ``tool_calls``,
-tool messages ``tool_call_id``, ``content`` and ``is_error``. ``provider_state`` on an assistant message is for
-the provider that wrote it, and left out for others. ``cache_control`` on a message asks for prompt
-caching up to and including it.
+tool messages ``tool_call_id``, ``content`` and, where the call failed, ``is_error``.
+``provider_state`` on an assistant message is for the provider that wrote it, and left out for
+others. ``cache_control`` on a message asks for prompt caching up to and including it.
 """
 
 from __future__ import annotations

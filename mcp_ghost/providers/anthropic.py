@@ -54,9 +54,6 @@ _FINISH_REASON = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
-# Claude from Opus 4.7 and version 5 on refuses sampling parameters.
-_NO_SAMPLING = re.compile(r"claude-(?:opus-4-[7-9]|[a-z]+-(?:[5-9]|\d\d)(?!\d))")
-_SAMPLING = ("temperature", "top_p", "top_k")
 
 
 class Anthropic:
@@ -95,7 +92,7 @@ class Anthropic:
             choice = _tool_choice(tool_choice if tools else "none", names)
             sequential = options.get("parallel_tool_calls") is False
             payload |= {"tool_choice": _sequential(choice) if sequential else choice}
-        payload |= _options(options, model)
+        payload |= _options(options)
         headers = {"anthropic-version": _VERSION} | ({"x-api-key": api_key} if api_key else {})
         # Addresses with and without the version are both in use.
         path = "/messages" if base_url.rstrip("/").endswith("/v1") else "/v1/messages"
@@ -221,12 +218,10 @@ def _tool(tool: ToolSchema, names: ToolNames) -> Json:
     return {**encoded, "input_schema": object_schema(function.get("parameters"))}
 
 
-def _options(options: Mapping[str, object], model: str) -> Json:
+def _options(options: Mapping[str, object]) -> Json:
     kept = {key: value for key, value in options.items() if value is not None}
-    refused = set(_SAMPLING) if _NO_SAMPLING.search(model) else set()
-    if "temperature" in kept:  # newer models take only one of the two
-        refused.add("top_p")
-    kept = {key: value for key, value in kept.items() if key not in refused}
+    if "temperature" in kept:  # most models take only one of the two
+        kept.pop("top_p", None)
     kept.pop("parallel_tool_calls", None)
     if stop := kept.pop("stop", None):
         kept["stop_sequences"] = [stop] if isinstance(stop, str) else stop

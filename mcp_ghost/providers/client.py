@@ -14,6 +14,7 @@ import tenacity
 
 from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError
 from mcp_ghost.providers.common import tool_names
+from mcp_ghost.providers.optional_fields import refused_fields, without_fields
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.transport import AsyncTransport, Endpoint, RetryPolicy
 
@@ -71,6 +72,7 @@ class ProviderClient:
         self._retry = retry or RetryPolicy()
         self._given_transport = transport
         self._kept: AsyncTransport | None = None
+        self._refused: frozenset[str] = frozenset()
         self._defaults = {"max_tokens": max_tokens, "temperature": temperature}
 
     def __repr__(self) -> str:
@@ -117,7 +119,7 @@ class ProviderClient:
             tool_choice=tool_choice,
             **{**self._defaults, **options},
         )
-        return await self._retried(request, names)
+        return await self._accepted(request, names)
 
     async def create_completion(
         self,
@@ -174,23 +176,38 @@ class ProviderClient:
         finally:
             await transport.aclose()
 
-    async def _retried(self, request: WireRequest, names: ToolNames) -> LLMResponse:
-        empty: list[LLMResponse] = []
-        retrying = tenacity.AsyncRetrying(**self._retry.options(), before_sleep=self._log_retry)
+    async def _accepted(self, request: WireRequest, names: ToolNames) -> LLMResponse:
+        """The reply to what the model accepts: fields that it refuses are left out from then on."""
         async with self._transport() as transport:
+            while True:
+                payload = without_fields(request.payload, self._refused)
+                try:
+                    return await self._retried(transport, replace(request, payload=payload), names)
+                except LLMStatusError as exc:
+                    refused = refused_fields(payload, exc)
+                    if not refused:
+                        raise
+                    self._refused |= refused
+                    _log.warning("Asking without %s from now on: %s", ", ".join(refused), exc)
 
-            async def attempt() -> LLMResponse:
-                response = await self._send(transport, request, names)
-                if not response.content and not response.tool_calls:
-                    empty.append(response)
-                    raise _EmptyReplyError(response)
-                return response
+    async def _retried(
+        self, transport: AsyncTransport, request: WireRequest, names: ToolNames
+    ) -> LLMResponse:
+        empty: list[LLMResponse] = []
 
-            try:
-                response: LLMResponse = await retrying(attempt)
-            except _EmptyReplyError as exc:
-                empty.remove(exc.response)
-                response = exc.response
+        async def attempt() -> LLMResponse:
+            response = await self._send(transport, request, names)
+            if not response.content and not response.tool_calls:
+                empty.append(response)
+                raise _EmptyReplyError(response)
+            return response
+
+        retrying = tenacity.AsyncRetrying(**self._retry.options(), before_sleep=self._log_retry)
+        try:
+            response: LLMResponse = await retrying(attempt)
+        except _EmptyReplyError as exc:
+            empty.remove(exc.response)
+            response = exc.response
         return replace(response, usage=_sum([response, *empty])) if empty else response
 
     async def _send(

@@ -271,7 +271,7 @@ def read_body(
             response.status_code,
             error_text(body) or _moved(response) or content.decode("utf-8", errors="replace"),
             model=model,
-            retry_after=retry_after(response.headers),
+            retry_after=_asked_delay(response.headers, body),
         )
     if not isinstance(body, dict):
         raise LLMReplyError(
@@ -284,6 +284,18 @@ def read_body(
 def _moved(response: httpx.Response) -> str:
     """Where a redirect leads; following it could carry the key to another host."""
     return f"moved to {response.headers['location']}" if response.has_redirect_location else ""
+
+
+def _asked_delay(headers: Mapping[str, str], body: object) -> float | None:
+    """Seconds to wait as the server asked: in a header, or as Google does in the body."""
+    asked = retry_after(headers)
+    error = body.get("error") if isinstance(body, dict) else None
+    details = error.get("details") if isinstance(error, dict) else None
+    for detail in details if asked is None and isinstance(details, list) else ():
+        delay = str(detail.get("retryDelay")) if isinstance(detail, dict) else ""
+        if match := re.fullmatch(r"(\d+(?:\.\d+)?)s", delay):
+            return float(match[1])
+    return asked
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
