@@ -8,7 +8,6 @@ in a heap.
 from __future__ import annotations
 
 import json
-import math
 import re
 import urllib.request
 from base64 import b64encode
@@ -32,6 +31,7 @@ _EXCERPT: Final = 300
 _ERROR_BYTES: Final = 65_536
 _SHORTEST_SECRET: Final = 4
 _SESSION_ID: Final = "mcp-session-id"
+_READ_BY_THE_SDK: Final = frozenset({"content-type", _SESSION_ID})
 _RESUMES: Final = "last-event-id"
 
 
@@ -48,8 +48,11 @@ class HttpWire(httpx2.AsyncBaseTransport):
         self._url = httpx2.URL(url).copy_with(userinfo=b"", fragment=None)
         self._headers = {**_credentials(url), **headers}
         self._secrets = set(_secrets(url, self.address, self._headers))
+        # Reading the certificates takes tens of milliseconds, which plain HTTP on this machine can
+        # save; elsewhere, a server may redirect to its own HTTPS.
+        is_plain = endpoint.is_loopback and self._url.scheme == "http"
         self._network = httpx2.AsyncHTTPTransport(
-            verify=tls_context() if self._url.scheme == "https" else False,
+            verify=False if is_plain else tls_context(),
             limits=httpx2.Limits(max_connections=None, keepalive_expiry=_KEEPALIVE_SECONDS),
             proxy=None if endpoint.is_loopback else _proxy(self._url),
         )
@@ -68,9 +71,10 @@ class HttpWire(httpx2.AsyncBaseTransport):
             self._status = response.status_code
             if response.status_code >= 400:
                 return await self._refused(request, response)
-            is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
-            limit = math.inf if is_stream else MAX_LINE_BYTES  # the SDK bounds each event
-            response.stream = _Body(response.stream, self, limit)
+            if response.headers.get("content-type", "").startswith("text/event-stream"):
+                response.stream = _Events(response.stream, self)
+            elif response.is_success:
+                return await self._whole(response)
         return response
 
     async def aclose(self) -> None:
@@ -127,10 +131,27 @@ class HttpWire(httpx2.AsyncBaseTransport):
             self.broke(exc)
         return _error_response(503, INTERNAL_ERROR, self.fault or "")
 
+    async def _whole(self, response: httpx2.Response) -> httpx2.Response:
+        """``response`` with its body, if that arrives and can be read."""
+        try:
+            content = await _content(response, MAX_LINE_BYTES)
+        except httpx2.DecodingError:
+            return _error_response(502, INTERNAL_ERROR, "The server sent a malformed reply")
+        except httpx2.TransportError as exc:
+            self.broke(exc)
+        else:
+            if len(content) <= MAX_LINE_BYTES:
+                kept = {n: v for n, v in response.headers.items() if n in _READ_BY_THE_SDK}
+                return httpx2.Response(response.status_code, headers=kept, content=content)
+            self.end("it sent a message that is too long")
+        return _error_response(503, INTERNAL_ERROR, self.fault or "")
+
     async def _refused(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """An HTTP status as an error in JSON-RPC, with the server's words where it has any."""
-        status = response.status_code
-        code, message = _error_in(await _text(response))
+        status, said = response.status_code, b""
+        with suppress(httpx2.HTTPError):
+            said = await _content(response, _ERROR_BYTES)
+        code, message = _error_in(said.decode(errors="replace"))
         # 404 by the specification; widely copied example servers answer 400.
         lost = status == 404 or (status == 400 and "session" in message.lower())
         if lost and _SESSION_ID in request.headers and code != METHOD_NOT_FOUND:
@@ -141,25 +162,19 @@ class HttpWire(httpx2.AsyncBaseTransport):
         return _error_response(status, INTERNAL_ERROR if code is None else code, words)
 
 
-class _Body(httpx2.AsyncByteStream):
-    """An answer that ends quietly where it breaks or gets too long; the fault is noted."""
+class _Events(httpx2.AsyncByteStream):
+    """A stream of events that ends quietly where it breaks; the fault is noted."""
 
     def __init__(
-        self, stream: httpx2.SyncByteStream | httpx2.AsyncByteStream, wire: HttpWire, limit: float
+        self, stream: httpx2.SyncByteStream | httpx2.AsyncByteStream, wire: HttpWire
     ) -> None:
         assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - it came from the network
         self._stream = stream
         self._wire = wire
-        self._room = limit
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        room = self._room
         try:
             async for chunk in self._stream:
-                room -= len(chunk)
-                if room < 0:
-                    self._wire.end("it sent a message that is too long")
-                    return
                 yield chunk
         except httpx2.TransportError as exc:
             self._wire.broke(exc)
@@ -203,16 +218,17 @@ def _proxy(url: httpx2.URL) -> str | None:
     return f"http://{proxy}" if proxy and "://" not in proxy else proxy
 
 
-async def _text(response: httpx2.Response) -> str:
-    """The beginning of an answer, as far as it comes."""
-    content = b""
-    with suppress(httpx2.HTTPError):
+async def _content(response: httpx2.Response, limit: int) -> bytes:
+    """The body; what is longer than ``limit`` is cut somewhere after it."""
+    content = bytearray()
+    try:
         async for chunk in response.aiter_bytes():
             content += chunk
-            if len(content) > _ERROR_BYTES:
+            if len(content) > limit:
                 break
-    await response.aclose()
-    return content.decode(errors="replace")
+    finally:
+        await response.aclose()
+    return bytes(content)
 
 
 def _error_in(text: str) -> tuple[int | None, str]:

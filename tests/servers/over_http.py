@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import ssl
 import subprocess
 import sys
 import threading
@@ -58,8 +59,16 @@ class Faulty(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, fault: str) -> None:
+    def __init__(self, fault: str, certificate: Path | None) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self._scheme = "https" if certificate else "http"
+        if certificate:
+            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls.load_cert_chain(certificate)
+            # The handshake is for the thread of the request, not for the one that accepts.
+            self.socket = tls.wrap_socket(
+                self.socket, server_side=True, do_handshake_on_connect=False
+            )
         self.fault = fault
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         """HTTP method, target and headers of each request."""
@@ -67,15 +76,16 @@ class Faulty(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/mcp"
+        return f"{self._scheme}://127.0.0.1:{self.server_port}/mcp"
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - theirs
         """Say nothing: clients that give up are part of the tests."""
 
 
 @contextmanager
-def faulty_http(fault: str) -> Iterator[Faulty]:
-    server = Faulty(fault)
+def faulty_http(fault: str, certificate: Path | None = None) -> Iterator[Faulty]:
+    """A running server; with ``certificate`` (and key, in one file) over HTTPS."""
+    server = Faulty(fault, certificate)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
@@ -96,7 +106,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self._note()
-        self._send(405, "")
+        if "last-event-id" not in self.headers:
+            self._send(405, "")
+            return
+        result = {"content": [{"type": "text", "text": "resumed"}]}
+        event = json.dumps({"jsonrpc": "2.0", "id": 0, "result": result})
+        self._send(200, f"id: 2\ndata: {event}\n\n", "text/event-stream")
 
     def do_DELETE(self) -> None:
         self._note()
@@ -109,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
         message = json.loads(self.rfile.read(int(self.headers["content-length"])))
         method, id_ = message.get("method"), message.get("id")
         fault = self.server.fault
-        if method == "initialize" and fault.startswith("init "):
+        if method == "initialize" and fault.startswith("init ") and self.path != "/other":
             self._misbehave(fault.removeprefix("init "))
         elif method == "initialize":
             info = {"name": "faulty", "version": "1.0"}
@@ -138,6 +153,12 @@ class _Handler(BaseHTTPRequestHandler):
         elif kind == "cut":  # cut:TYPE, after the first half of the body
             self._send(200, '{"jsonrpc": "2.0"', rest, **{"content-length": "100"})
             self.close_connection = True
+        elif kind == "resume":  # what GET brings to its end
+            head = "id: 1\nretry: 10\ndata:\n\n"
+            self._send(200, head, "text/event-stream", **{"content-length": "100"})
+            self.close_connection = True
+        elif kind == "garbled":
+            self._send(200, "{}", "application/json", **{"content-encoding": "gzip"})
         elif kind == "close":
             self.close_connection = True
         elif kind == "long":
