@@ -7,6 +7,7 @@ import logging
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,11 +117,12 @@ def _keep_traceback(error: Exception, folder: Path, config: GameConfiguration) -
     """Write the traceback into the episode's log, and the log's place into the error."""
     from session.episode_log import LOG_FILE, EpisodeLog
 
-    log = EpisodeLog(folder, config.secrets)
-    text = "".join(traceback.format_exception(error))
-    log.handle(logging.makeLogRecord({"levelname": "ERROR", "msg": text}))
-    log.close()
     error.add_note(f"Log: {folder / LOG_FILE}")
+    text = "".join(traceback.format_exception(error))
+    with suppress(OSError):  # a full disk, which must not hide what went wrong
+        log = EpisodeLog(folder, config.secrets)
+        log.handle(logging.makeLogRecord({"levelname": "ERROR", "msg": text}))
+        log.close()
 
 
 def _report(error: Exception) -> int:
@@ -131,18 +133,19 @@ def _report(error: Exception) -> int:
         StoryFormatError,
         StoryNotFoundError,
     )
-    from local_model import LocalModelError
+    from local_model.errors import LocalModelError, ModelFileError
     from mcp_ghost.errors import LLMError, MCPConfigError, MCPGhostError
     from mcp_ghost.text import plain
-    from session.event_log import EpisodeLockedError
+    from session.event_log import EpisodeDamagedError, EpisodeLockedError, EpisodeNotKeptError
     from session.game_configuration import ConfigurationError
 
     wrong_use = (
-        *(ConfigurationError, MCPConfigError, EpisodeLockedError),
-        *(StoryNotFoundError, StoryFormatError, EngineUnavailableError),
+        *(ConfigurationError, MCPConfigError, EpisodeLockedError, EpisodeDamagedError),
+        *(StoryNotFoundError, StoryFormatError, EngineUnavailableError, ModelFileError),
         LLMError,  # no failed request, which costs a turn only: a key that cannot be sent
     )
-    explained = isinstance(error, (*wrong_use, MCPGhostError, GameError, LocalModelError))
+    failures = (MCPGhostError, GameError, LocalModelError, EpisodeNotKeptError)
+    explained = isinstance(error, (*wrong_use, *failures))
     message = str(error) if explained else f"{type(error).__name__}: {error}"
     lines = [f"main.py: error: {message}", *getattr(error, "__notes__", ())]
     print(plain("\n".join(lines)), file=sys.stderr)

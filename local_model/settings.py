@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from local_model import EMBEDDED_MODEL_NAME
-from local_model.errors import LocalModelError
+from local_model.errors import LocalModelError, ModelFileError
 
 KEY_VARIABLE = "LOCAL_MODEL_KEY"
 """The environment variable that hands the child its key; a command line would show it."""
@@ -42,21 +42,22 @@ def find_model(settings: Settings) -> Path:
     """Return the model's file.
 
     Raises:
-        LocalModelError: a package or the file is missing, or the file is no GGUF file.
+        ModelFileError: the file is missing, or is no GGUF file.
+        LocalModelError: a package is missing.
     """
     if find_spec("xllamacpp") is None:
         raise _missing("xllamacpp")
-    path = settings.model_path or _bundled_file()
+    path = (settings.model_path or _bundled_file()).expanduser()
     try:
         with path.open("rb") as file:
             magic = file.read(len(GGUF_MAGIC))
     except OSError as exc:
-        raise LocalModelError(
+        raise ModelFileError(
             f"Cannot read the model file {path} ({exc.strerror}). "
             "Correct model_path in [tool.zorkgpt.local], or leave it out for the bundled model."
         ) from exc
     if magic != GGUF_MAGIC:
-        raise LocalModelError(
+        raise ModelFileError(
             f"{path} is not a GGUF model file. Set model_path in [tool.zorkgpt.local] to one, "
             "or leave it out for the bundled model."
         )

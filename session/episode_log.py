@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 from session.events import event_fields
@@ -24,6 +26,16 @@ class EpisodeLog(logging.FileHandler):
         for secret in self._secrets:
             line = line.replace(secret, "[redacted]")
         return line
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  logging's name
+        """A full disk costs lines for reading only; the event log is the one to complain."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handleError(record)
+
+    def close(self) -> None:
+        """Close the file; what did not fit on the disk is left out."""
+        with suppress(OSError):
+            super().close()
 
 
 class _TurnFormatter(logging.Formatter):

@@ -11,6 +11,7 @@ import json
 import logging
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,6 +23,14 @@ _DURABLE = frozenset({"episode_start", "episode_resumed", "turn", "episode_end"}
 
 class EpisodeLockedError(RuntimeError):
     """Raised when another process is writing this episode."""
+
+
+class EpisodeDamagedError(ValueError):
+    """Raised when an episode's log cannot be read; the message says how to save what can be."""
+
+
+class EpisodeNotKeptError(RuntimeError):
+    """Raised when a step of the episode cannot be written; it then does not count as played."""
 
 
 class EventLog(logging.Handler):
@@ -50,18 +59,27 @@ class EventLog(logging.Handler):
             self._append({**_head(record), **fields})
             if fields["event_type"] in _DURABLE:
                 os.fsync(self._file)
-        except OSError:
+        except OSError as error:
+            # The loss of any other event is no reason to stop; the next durable one will tell.
             if fields["event_type"] in _DURABLE:
-                raise  # a turn that cannot be kept must not count as played
-            self.handleError(record)
+                raise EpisodeNotKeptError(
+                    f"Cannot write {self.path} ({error.strerror}). What was played before is kept: "
+                    f"make room there, then go on with --resume {self.path.parent.name}."
+                ) from error
 
     def _append(self, event: dict[str, object]) -> None:
         line = json.dumps(event, ensure_ascii=False, default=str)
         for secret in self._secrets:
             line = line.replace(secret, "[redacted]")
         data = (line + "\n").encode("utf-8", errors="backslashreplace")
-        while data:
-            data = data[os.write(self._file, data) :]
+        begin = os.lseek(self._file, 0, os.SEEK_CUR)
+        try:
+            while data:
+                data = data[os.write(self._file, data) :]
+        except OSError:
+            os.ftruncate(self._file, begin)  # half a line would spoil the next one
+            os.lseek(self._file, begin, os.SEEK_SET)
+            raise
 
     def close(self) -> None:
         """Give the file and its lock back."""
@@ -72,11 +90,27 @@ class EventLog(logging.Handler):
 
 
 def read_events(folder: Path) -> Iterator[dict[str, object]]:
-    """The events of the episode in ``folder``; a line cut off by a crash is left out."""
-    with (folder / EVENTS_FILE).open("rb") as file:
-        for line in file:
+    """The events of the episode in ``folder``; a line cut off by a crash is left out.
+
+    Raises:
+        EpisodeDamagedError: A line is no event.
+    """
+    path = folder / EVENTS_FILE
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
             if line.endswith(b"\n"):
-                yield json.loads(line)
+                yield _event(line, path, number)
+
+
+def _event(line: bytes, path: Path, number: int) -> dict[str, object]:
+    with suppress(ValueError, RecursionError):
+        event = json.loads(line)
+        if isinstance(event, dict) and "event_type" in event:
+            return event
+    raise EpisodeDamagedError(
+        f"Line {number} of {path} is damaged. To go on from the turn before it, "
+        "delete that line and all after it."
+    )
 
 
 def _head(record: logging.LogRecord) -> dict[str, object]:

@@ -6,7 +6,9 @@ import base64
 from collections.abc import Iterator
 from pathlib import Path
 
-from session.event_log import EVENTS_FILE, read_events
+from pydantic import ValidationError
+
+from session.event_log import EVENTS_FILE, EpisodeDamagedError, read_events
 from session.game_configuration import ConfigurationError, EngineChoice
 from session.game_state import EndReason, Observation, TurnRecord
 
@@ -83,4 +85,11 @@ class SavedEpisode:
         fields = TurnRecord.model_fields.keys()
         for event in read_events(self.folder):
             if event["event_type"] == "turn":
-                yield TurnRecord.model_validate({key: event[key] for key in fields})
+                known = {key: event[key] for key in fields & event.keys()}
+                try:
+                    yield TurnRecord.model_validate(known)
+                except ValidationError as error:
+                    raise EpisodeDamagedError(
+                        f"Turn {event.get('turn', '?')} in {self.folder / EVENTS_FILE} cannot be "
+                        f"read. To go on from the turn before it, delete its line and all after it."
+                    ) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from session.event_log import EVENTS_FILE
+from session.event_log import EVENTS_FILE, read_events
 from session.game_configuration import ConfigurationError
 
 
@@ -41,8 +41,13 @@ def _is_episode(folder: Path) -> bool:
 
 
 def _latest(episodes: Path) -> str:
-    logs = episodes.glob(f"*/{EVENTS_FILE}")
-    newest = max(logs, key=lambda log: log.stat().st_mtime, default=None)
+    logs = sorted(episodes.glob(f"*/{EVENTS_FILE}"), key=lambda log: -log.stat().st_mtime)
+    newest = next((log.parent for log in logs if _began(log.parent)), None)
     if newest is None:
         raise ConfigurationError(f"There is no episode in {episodes} yet: start one.")
-    return newest.parent.name
+    return newest.name
+
+
+def _began(folder: Path) -> bool:
+    """Whether there is anything to go on with; a wrong story, say, may have come first."""
+    return any(event["event_type"] == "episode_start" for event in read_events(folder))

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 import logging
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from session.episode_log import LOG_FILE, EpisodeLog
-from session.event_log import EVENTS_FILE, EpisodeLockedError, EventLog, read_events
+from session.event_log import (
+    EVENTS_FILE,
+    EpisodeDamagedError,
+    EpisodeLockedError,
+    EpisodeNotKeptError,
+    EventLog,
+    read_events,
+)
 from session.events import event_context, log_event, log_line
 
 KEY = "sk-very-secret"
@@ -66,6 +74,31 @@ def test_a_line_cut_by_a_crash_is_neither_read_nor_continued(
     logger.addHandler(EventLog(tmp_path))
     log_event(logger, logging.INFO, "", "c")
     assert [event["event_type"] for event in read_events(tmp_path)] == ["a", "c"]
+
+
+def test_a_line_that_did_not_fit_on_the_disk_leaves_nothing_behind(
+    tmp_path: Path, logger: logging.Logger
+) -> None:
+    logger.addHandler(EventLog(tmp_path))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    log_event(logger, logging.INFO, "", "a")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        log_event(logger, logging.INFO, "x" * 2000, "b")
+        with pytest.raises(EpisodeNotKeptError, match=f"--resume {tmp_path.name}"):
+            log_event(logger, logging.INFO, "x" * 2000, "turn")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    log_event(logger, logging.INFO, "", "c")
+    assert [event["event_type"] for event in read_events(tmp_path)] == ["a", "c"]
+
+
+@pytest.mark.parametrize("line", ["garbage", "[]", "{}", "[" * 100_000, '{"event_type": "x"'])
+def test_a_damaged_line_is_an_error_that_names_it(tmp_path: Path, line: str) -> None:
+    text = f'{{"event_type": "a"}}\n{line}\n{{"event_type": "b"}}\n'
+    (tmp_path / EVENTS_FILE).write_text(text, encoding="utf-8")
+    with pytest.raises(EpisodeDamagedError, match="Line 2 of"):
+        list(read_events(tmp_path))
 
 
 def test_two_writers_of_one_episode_are_refused(tmp_path: Path) -> None:

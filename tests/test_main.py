@@ -275,7 +275,7 @@ def test_a_tool_server_that_cannot_start_ends_with_1_and_names_the_log(
     assert f"Log: game_files/episodes/{program.episodes()[0].name}/episode.log" in played.stderr
 
 
-def test_an_unexpected_failure_is_one_line_and_its_traceback_is_in_the_log(
+def test_a_full_disk_ends_with_1_keeps_what_was_played_and_says_how_to_go_on(
     program: Program, model: ModelServer
 ) -> None:
     def small_disk() -> None:
@@ -284,8 +284,72 @@ def test_an_unexpected_failure_is_one_line_and_its_traceback_is_in_the_log(
     program.env["PYTHONDONTWRITEBYTECODE"] = "1"
     played = program.run(*program.flags(model.base_url, 99), limit=small_disk)
     assert played.returncode == 1
-    assert re.search(r"^main\.py: error: OSError: .*\nLog: .*episode\.log$", played.stderr, re.M)
-    assert "Traceback" in (program.episodes()[0] / "episode.log").read_text()
+    (episode,) = program.episodes()
+    said = (
+        rf"main\.py: error: Cannot write .*: make room .* --resume {episode.name}\.\nLog: .*\.log\n"
+    )
+    assert re.fullmatch(said, played.stderr)
+    assert "Traceback" in (episode / "episode.log").read_text()
+    turns = len(re.findall("^Turn ", played.stdout, re.MULTILINE)) - 1
+    flags = ("--resume", "latest", "--base-url", model.base_url, "--max-turns", "99")
+    still_full = program.run(*flags, limit=small_disk)
+    assert still_full.returncode == 1
+    assert "make room" in still_full.stderr
+    resumed = program.run(*flags)
+    assert f"goes on after turn {turns}\n" in resumed.stdout
+    assert resumed.returncode == 0
+
+
+def test_a_folder_that_cannot_be_written_to_ends_with_2_and_names_the_setting(
+    program: Program, model: ModelServer
+) -> None:
+    (program.folder / "game_files").touch()
+    played = program.play(model)
+    assert played.returncode == 2
+    assert "ZORKGPT_WORKDIR" in played.stderr
+
+
+def test_a_damaged_log_ends_with_2_and_can_be_cut_by_hand_before_the_damage(
+    program: Program, model: ModelServer
+) -> None:
+    assert program.play(model, "--max-turns", "4").returncode == 0
+    log = program.episodes()[0] / "events.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    third = next(i for i, line in enumerate(lines) if b'"turn", ' in line and b'"turn": 3' in line)
+    flags = ("--resume", "latest", "--base-url", model.base_url, "--max-turns", "3")
+    for damage, said in (
+        (b"\xff\x00 garbage\n", f"Line {third + 1} of "),
+        (b'{"turn": 3}\n', f"Line {third + 1} of "),
+        (b'{"event_type": "turn", "turn": 3, "snapshot": ""}\n', "Turn 3 in "),
+    ):
+        log.write_bytes(b"".join([*lines[:third], damage, *lines[third + 1 :]]))
+        refused = program.run(*flags)
+        assert refused.returncode == 2
+        assert said in refused.stderr
+        assert "delete" in refused.stderr
+    log.write_bytes(b"".join(lines[:third]))
+    resumed = program.run(*flags)
+    assert "goes on after turn 2\n" in resumed.stdout
+    assert resumed.returncode == 0
+
+
+def test_latest_is_the_last_episode_that_began(program: Program, model: ModelServer) -> None:
+    assert program.play(model).returncode == 0
+    (episode,) = program.episodes()
+    wrong = program.run("--story", "missing.z5", "--base-url", model.base_url)
+    assert wrong.returncode == 2
+    resumed = program.run("--resume", "latest", "--base-url", model.base_url, "--max-turns", "3")
+    assert resumed.returncode == 0
+    assert f"episodes/{episode.name}/episode.log" in resumed.stdout
+
+
+def test_a_wrong_model_file_ends_with_2_and_names_the_setting(program: Program) -> None:
+    program.env["ZORKGPT_LOCAL_MODEL_PATH"] = "~/missing.gguf"
+    program.env["HOME"] = str(program.folder)
+    played = program.run("--story", "bundled")
+    assert played.returncode == 2
+    assert str(program.folder / "missing.gguf") in played.stderr
+    assert "model_path in [tool.zorkgpt.local]" in played.stderr
 
 
 def test_a_second_player_of_an_episode_is_turned_away(program: Program) -> None:
