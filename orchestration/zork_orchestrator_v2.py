@@ -129,6 +129,8 @@ class ZorkOrchestratorV2:
         if state.game_over:
             return False
         player = self._player or self._start()
+        if state.game_over:  # resumed where its limits let it go no further
+            return False
         turn = state.turn_count + 1
         with event_context(episode_id=state.episode_id, turn=turn), self.tracing.turn(turn) as span:
             log_event(self.logger, logging.DEBUG, "Turn begins", "turn_start")
@@ -251,6 +253,7 @@ class ZorkOrchestratorV2:
             self._take_in(record)
         game.restore(saved.snapshot)
         state.failed_turns = state.turns_without_news = 0
+        state.end_reason = self._limit_reached()
         log_event(
             self.logger,
             logging.INFO,
@@ -270,21 +273,28 @@ class ZorkOrchestratorV2:
     def _end_reason(self, record: TurnRecord) -> EndReason | None:
         """Why the episode ends after this turn, if it does."""
         state, config = self.game_state, self.config
-        tokens = state.usage.prompt_tokens + state.usage.completion_tokens
         if record.won:
             return EndReason.VICTORY
         if record.over:
             return EndReason.FINAL_DEATH
         if state.failed_turns >= config.max_failed_turns:
             return EndReason.LLM_UNAVAILABLE
+        if reached := self._limit_reached():
+            return reached
+        if state.turns_without_news >= config.max_turns_stuck:
+            return EndReason.STALLED
+        return None
+
+    def _limit_reached(self) -> EndReason | None:
+        """Which of the limits set for the whole episode is used up."""
+        state, config = self.game_state, self.config
+        tokens = state.usage.prompt_tokens + state.usage.completion_tokens
         if config.max_cost_per_episode and state.usage.cost >= config.max_cost_per_episode:
             return EndReason.BUDGET
         if config.max_tokens_per_episode and tokens >= config.max_tokens_per_episode:
             return EndReason.BUDGET
         if state.turn_count >= config.max_turns_per_episode:
             return EndReason.MAX_TURNS
-        if state.turns_without_news >= config.max_turns_stuck:
-            return EndReason.STALLED
         return None
 
     def _end(self, reason: EndReason) -> None:

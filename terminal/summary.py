@@ -21,7 +21,10 @@ _HEADINGS = {
     EndReason.MAX_TURNS: ("The episode ended: its last turn was played", "bold"),
     EndReason.LLM_UNAVAILABLE: ("The episode stopped: the model gave no usable answer", "bold red"),
     EndReason.ABORTED: ("The episode was interrupted", "bold yellow"),
-    EndReason.BUDGET: ("The episode ended: its budget is used up", "bold yellow"),
+    EndReason.BUDGET: (
+        "The episode ended: its budget is used up, raise it to go on",
+        "bold yellow",
+    ),
 }
 
 

@@ -103,6 +103,25 @@ def test_an_episode_that_reached_its_limit_can_go_on(tmp_path: Path) -> None:
     assert [turn["turn"] for turn in turns_in(resumed.folder)] == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [({"max_turns_per_episode": 3}, "max_turns"), ({"max_tokens_per_episode": 1}, "budget")],
+)
+def test_an_episode_resumed_at_its_limit_plays_no_further_turn(
+    tmp_path: Path, limit: dict[str, int], reason: str
+) -> None:
+    with ModelServer(ScriptedModel(WALKTHROUGH)) as model:
+        config = GameConfiguration(
+            client_base_url=model.base_url, story="bundled", workdir=str(tmp_path)
+        )
+        first = ZorkOrchestratorV2("long", config, max_turns_per_episode=3)
+        score = first.play_episode()
+        resumed = ZorkOrchestratorV2("long", config.model_copy(update=limit), resume=True)
+        assert resumed.play_episode() == score
+    assert resumed.game_state.end_reason == reason
+    assert len(turns_in(resumed.folder)) == len(model.requests) == 3
+
+
 def test_an_unknown_episode_cannot_be_resumed(tmp_path: Path) -> None:
     config = GameConfiguration(workdir=str(tmp_path))
     with pytest.raises(ConfigurationError, match="no episode to resume"):
