@@ -22,6 +22,9 @@ _ZORK1_HASHES = (
     "158f1f63b1302591bbce30e1ec23b17909d2a66e39403ed14593a75280b1e7f9",  # release 88
 )
 
+_MAX_BYTES = 2**20
+"""Twice what the standard allows, padding included; a wrong file may be of any size."""
+
 Notice = Callable[[str], None]
 
 
@@ -86,7 +89,7 @@ def load_story(path: Path, *, name: str | None = None) -> Story:
     Raises: StoryNotFoundError, StoryFormatError.
     """
     try:
-        image = StoryImage(path.read_bytes())
+        image = StoryImage(_read(path))
     except OSError as exc:
         raise StoryNotFoundError(
             f"there is no story file at {path} ({exc.strerror}); give a path, 'zork1', or 'bundled'"
@@ -105,6 +108,11 @@ def load_story(path: Path, *, name: str | None = None) -> Story:
         profiled=profile is not None,
     )
     return Story(info, image, profile)
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_MAX_BYTES)
 
 
 def _bundled() -> Story:
@@ -147,7 +155,7 @@ def _accepted_files(folder: Path) -> Iterator[Path]:
 
 def _is_zork1(path: Path) -> bool:
     try:
-        return StoryImage(path.read_bytes()).sha256 in _ZORK1_HASHES
+        return StoryImage(_read(path)).sha256 in _ZORK1_HASHES
     except (OSError, StoryFormatError):
         return False
 

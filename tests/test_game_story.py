@@ -56,6 +56,11 @@ def test_a_file_that_is_no_story_is_an_error_that_names_the_file(tmp_path: Path)
         open_game(path)
 
 
+def test_a_file_without_end_is_an_error_too() -> None:
+    with pytest.raises(StoryFormatError, match="not a Z-machine"):
+        open_game("/dev/zero")
+
+
 def test_zork_1_that_cannot_be_had_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     notices: list[str] = []
     with pytest.raises(StoryDownloadError, match="put your own copy of Zork I") as caught:
