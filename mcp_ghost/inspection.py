@@ -121,21 +121,18 @@ def _replies(exchanges: Sequence[Json]) -> Iterator[Json]:
 
 
 def _failures(output: Json, chain: Sequence[Json]) -> Iterator[str]:
-    """Where it failed, and what came of that."""
-    for number, call in enumerate(chain, start=1):
-        if not call["success"]:
-            again = f", retry {call['retry_attempt']}" if call.get("retry_attempt") else ""
-            where = f"call {number}, {call['tool_name']} (reply {call['iteration']}{again})"
-            yield f"{where}: {call['error']}"
-    for error in output.get("errors") or []:
-        told = any(not it["success"] and it["tool_name"] == error["tool_name"] for it in chain)
+    """Where it failed, and what was done about that."""
+    errors = output.get("errors") or []
+    for error in errors:
         recovery = error.get("recovery_action")
-        if recovery:
-            yield f"recovery, {error['tool_name']} (reply {error['iteration']}): {recovery}"
-        elif not told:
-            yield f"{error['tool_name']} (reply {error['iteration']}): {error['error']}"
+        then = f" → {recovery}" if recovery else ""
+        yield f"reply {error['iteration']}, {error['tool_name']}: {error['error']}{then}"
+    told = {(error["iteration"], error["tool_name"]) for error in errors}
+    for call in chain:
+        if not call["success"] and (call["iteration"], call["tool_name"]) not in told:
+            yield f"reply {call['iteration']}, {call['tool_name']}: {call['error']}"
     if not output.get("success"):
-        yield f"the run ended without success: {output.get('summary')}"
+        yield "the run ended without success"
 
 
 # --- on a screen

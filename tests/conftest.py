@@ -9,6 +9,18 @@ from pathlib import Path
 import pytest
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--record-golden", action="store_true", help="record the goldens anew")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--record-golden"):
+        return
+    for item in items:
+        if item.get_closest_marker("record_golden"):
+            item.add_marker(pytest.mark.skip(reason="records only with --record-golden"))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_keys() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:

@@ -27,8 +27,9 @@ MARK = "TEST_RUN"
 class Program:
     """The command line in a working directory of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *command: str) -> None:
         self.folder = folder
+        self.command = [sys.executable, *(command or (MAIN,))]
         self.mark = uuid.uuid4().hex
         foreign = ("ZORKGPT_", "LANGFUSE_", "OPENAI_", "OPENROUTER_", "ZORK1_", "NO_COLOR")
         self.env = {key: it for key, it in os.environ.items() if not key.startswith(foreign)}
@@ -37,25 +38,28 @@ class Program:
     def start(
         self,
         *flags: str,
+        stdin: int | None = None,
         stdout: int = subprocess.PIPE,
+        stderr: int = subprocess.PIPE,
         limit: Callable[[], None] | None = None,
     ) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, MAIN, *flags],
+            [*self.command, *flags],
             cwd=self.folder,
             env=self.env,
+            stdin=stdin,
             stdout=stdout,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             text=True,
             preexec_fn=limit,
         )
 
     def run(
-        self, *flags: str, limit: Callable[[], None] | None = None
+        self, *flags: str, said: str | None = None, limit: Callable[[], None] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        process = self.start(*flags, limit=limit)
+        process = self.start(*flags, stdin=subprocess.PIPE if said else None, limit=limit)
         try:
-            output, errors = process.communicate(timeout=60)
+            output, errors = process.communicate(said, timeout=60)
         finally:
             process.kill()
         assert "Traceback" not in errors
