@@ -17,16 +17,20 @@ _ENDS_LIKE_A_HASH = re.compile(rf"_[0-9a-f]{{{_HASH_LENGTH}}}$")
 
 
 class ToolNames:
-    """The two-way table for the tools of one request; ``namespace`` leads the names on the wire."""
+    """The two-way table for the tools of one request.
 
-    def __init__(self, names: Iterable[str], namespace: str = "") -> None:
+    ``namespace`` leads the names on the wire, except for those that a model ``invented`` there.
+    """
+
+    def __init__(
+        self, names: Iterable[str], namespace: str = "", invented: Iterable[str] = ()
+    ) -> None:
         self._prefix = f"{namespace}." if namespace else ""
-        plain = {name: _sanitise(self._prefix + name) for name in dict.fromkeys(names)}
+        whole = {name: name for name in invented} | {name: self._prefix + name for name in names}
+        plain = {name: _sanitise(whole[name]) for name in whole}
         uses = Counter(plain.values())
         self._wire = {
-            name: candidate
-            if uses[candidate] == 1 and _fits(candidate)
-            else _hashed(self._prefix + name)
+            name: candidate if uses[candidate] == 1 and _fits(candidate) else _hashed(whole[name])
             for name, candidate in plain.items()
         }
         self._name = {wire: name for name, wire in self._wire.items()}

@@ -24,7 +24,7 @@ from mcp_ghost.toolbox import Toolbox
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.ghost import Settings
-    from mcp_ghost.messages import LLMResponse, Message
+    from mcp_ghost.messages import LLMResponse, Message, ToolSchema
     from mcp_ghost.providers.client import ProviderClient
 
 _CUT_OFF: Final = frozenset({"length", "max_tokens", "MAX_TOKENS"})
@@ -51,6 +51,7 @@ class Operation:
         self._client = client
         self._account = Account(secret=client.api_key)
         self._messages: list[Message] = []
+        self._known_tools: list[ToolSchema] = []
         self._compactions: list[dict[str, Any]] = []
         self._memory: Memory = LatestExchange()
         if settings.conversation_memory:
@@ -116,7 +117,8 @@ class Operation:
         """Count what there is, and go no further when servers were wanted and none is there."""
         account, toolbox = self._account, self._toolbox
         account.servers_connected = len(toolbox.connected)
-        account.tools_discovered = len(toolbox.schemas)
+        self._known_tools = toolbox.schemas
+        account.tools_discovered = len(self._known_tools)
         recovery = "went on without this server" if toolbox.connected else None
         for server, error in toolbox.failures.items():
             account.failed(server, error, recovery)
@@ -167,18 +169,13 @@ class Operation:
         return Calls(execute, self._toolbox.server_of, *shared, backtracking=backtracking)
 
     async def _ask(self, messages: Sequence[Message], iteration: int) -> LLMResponse:
-        return await self._complete(messages, iteration, tools=self._toolbox.schemas or None)
+        return await self._complete(messages, iteration, self._toolbox.schemas)
 
     async def _answer_without_tools(self, why: str) -> _Ending:
         """The last chance; a model that still has no answer has none."""
         text = prompts.LAST_ANSWER.format(why=f"{why[:1].upper()}{why[1:]}.")
         self._messages.append({"role": "user", "content": text})
-        response = await self._complete(
-            self._messages,
-            self._account.replies + 1,
-            tools=None,
-            known_tools=self._toolbox.schemas or None,
-        )
+        response = await self._complete(self._messages, self._account.replies + 1, [])
         if not response.tool_calls and (response.content or "").strip():
             return self._answered(response, why)
         self._messages.append(assistant_message(response))
@@ -194,10 +191,7 @@ class Operation:
         return _Ending((response.content or "").strip(), why)
 
     async def _complete(
-        self,
-        messages: Sequence[Message],
-        iteration: int,
-        **offer: Any,  # noqa: ANN401
+        self, messages: Sequence[Message], iteration: int, tools: list[ToolSchema]
     ) -> LLMResponse:
         """One reply, within deadline and budget."""
         self._budget.check(self._account)
@@ -206,7 +200,10 @@ class Operation:
             await self._events.emit("compaction", **self._compactions.pop())
         async with self._deadline.bound():
             response = await self._client.complete(
-                view, namespace=self._settings.namespace, **offer
+                view,
+                tools=tools or None,
+                known_tools=self._known_tools or None,  # a lost server's, for example
+                namespace=self._settings.namespace,
             )
         self._account.replied(response)
         await self._events.emit(

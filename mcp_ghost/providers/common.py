@@ -96,7 +96,10 @@ def tool_names(
     """The table for one request: tools on offer, and whatever the history calls."""
     offered = [tool["function"]["name"] for tool in tools or ()]
     called = [call["function"]["name"] for call in calls_of(messages)]
-    return ToolNames([*offered, *called], namespace)
+    # What never was a "server.tool" goes back as the model wrote it.
+    invented = {name for name in called if "." not in name}.difference(offered)
+    ours = [name for name in called if name not in invented]
+    return ToolNames([*offered, *ours], namespace, sorted(invented))
 
 
 def minimal_tools(messages: Iterable[Message]) -> list[ToolSchema]:
