@@ -33,6 +33,7 @@ ALLOWED: dict[str, set[str]] = {
     "prompts": set(),
     "thoughtbox": set(),
     "mcp_ghost": set(),
+    "movie_generator": {"mcp_ghost"},
 }
 """Who may import whom, besides itself and third parties."""
 
@@ -73,11 +74,19 @@ def test_managers_do_not_know_each_other() -> None:
                 assert node.module in helpers, path
 
 
+def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Its lines, without the docstring."""
+    end = function.end_lineno or function.lineno
+    first = function.body[0]
+    described = ast.get_docstring(function) is not None
+    documentation = (first.end_lineno or first.lineno) - first.lineno + 1 if described else 0
+    return end - function.lineno + 1 - documentation
+
+
 def test_no_file_has_more_than_400_lines_and_no_function_more_than_60() -> None:
     for path in [*ROOT.glob("*.py"), *(p for _, p in sources()), *(ROOT / "tests").rglob("*.py")]:
         text = path.read_text(encoding="utf-8")
         assert len(text.splitlines()) <= 400, path
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                length = (node.end_lineno or node.lineno) - node.lineno + 1
-                assert length <= 60, f"{path}: {node.name}"
+                assert length(node) <= 60, f"{path}: {node.name}"
