@@ -16,6 +16,7 @@ from mcp_ghost.providers.common import (
     breakpoints,
     calls_of,
     count,
+    error_text,
     head_and_rest,
     minimal_tools,
     object_of,
@@ -236,8 +237,7 @@ def _options(options: Mapping[str, object]) -> Json:
 def _blocks(body: Mapping[str, Any]) -> list[Json]:
     error = body.get("error")
     if isinstance(error, dict):
-        said = str(error.get("message") or json.dumps(error))
-        status = _STATUS.get(str(error.get("type")))
+        said, status = error_text(body), _STATUS.get(str(error.get("type")))
         raise LLMStatusError(said, status) if status else LLMReplyError(said)
     content = body.get("content")
     if not isinstance(content, list):

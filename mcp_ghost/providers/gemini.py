@@ -17,6 +17,7 @@ from mcp_ghost.providers.common import (
     WireRequest,
     calls_of,
     count,
+    error_text,
     head_and_rest,
     minimal_tools,
     object_of,
@@ -252,8 +253,7 @@ def _generation_config(options: Mapping[str, Any]) -> Json:
 def _candidate(body: Mapping[str, Any]) -> Json:
     error = body.get("error")
     if isinstance(error, dict):
-        said = str(error.get("message") or json.dumps(error))
-        code = error.get("code")
+        said, code = error_text(body), error.get("code")
         raise LLMStatusError(said, code) if isinstance(code, int) else LLMReplyError(said)
     feedback = body.get("promptFeedback")
     if isinstance(feedback, dict) and feedback.get("blockReason"):
