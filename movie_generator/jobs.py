@@ -28,7 +28,6 @@ from mcp_ghost.redact import redact, secrets_in
 from mcp_ghost.text import one_line, plain
 from movie_generator.database import JOBS, Database
 
-DEFAULT_DATABASE_URL: Final = "sqlite:///movie_jobs.db"
 MAX_ATTEMPTS: Final = 3
 RESULT_FORMAT: Final = "VideoScript/1"
 """What a result is: the JSON of a ``VideoScript``, and the version of its shape."""
@@ -96,7 +95,7 @@ class Claim:
 class JobQueue:
     """The jobs in one database; any number of processes may use it at once."""
 
-    def __init__(self, url: str = DEFAULT_DATABASE_URL, *, lease: float = 60.0) -> None:
+    def __init__(self, url: str, *, lease: float = 60.0) -> None:
         """Open the queue; a claim holds for ``lease`` seconds after its last sign of life.
 
         Raises:
