@@ -205,7 +205,7 @@ def _schema(schema: object, at: str) -> Iterator[str]:
         yield f"Invalid value at '{at}' (type.googleapis.com/Schema)"
         return
     yield from _unknown(schema, _SCHEMA, at)
-    kind = schema.get("type")
+    kind = str(schema.get("type"))
     if "anyOf" in schema:
         if schema.keys() - {"anyOf"}:
             yield f"{at}: when using any_of, it must be the only field set"
@@ -214,7 +214,7 @@ def _schema(schema: object, at: str) -> Iterator[str]:
         return
     if kind not in _TYPES:
         yield f"* {at}.type: must be specified"
-    if "format" in schema and schema["format"] not in _FORMATS.get(str(kind), ()):
+    if "format" in schema and schema["format"] not in _FORMATS.get(kind, ()):
         yield f"* {at}.format: only certain formats are supported for {kind} type"
     yield from _members(schema, at)
 

@@ -85,7 +85,7 @@ class ModelServer:
 
     def answer(self, body: object, headers: dict[str, str]) -> Reply:
         """The reply to one request, which is recorded; ``headers`` hold its ":path", too."""
-        objection = self._wire.refusal(body, headers)
+        objection = self._objection(body, headers)
         known = body if isinstance(body, dict) else {}
         chat = {} if objection else self._wire.read(known, headers)
         translation = chat if chat is not known else None
@@ -100,6 +100,12 @@ class ModelServer:
                 self._faults.append(exc)
                 return self.failure(400, f"The script failed: {exc!r}")
         return self._on_the_wire(content_reply(reply) if isinstance(reply, str) else reply, request)
+
+    def _objection(self, body: object, headers: dict[str, str]) -> str | None:
+        try:
+            return self._wire.refusal(body, headers)
+        except (AttributeError, KeyError, TypeError, ValueError) as exc:
+            return f"The request is malformed: {exc!r}"
 
     def failure(self, status: int, message: str) -> Reply:
         """A failure in the shape of the wire."""
