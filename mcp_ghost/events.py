@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable
+import traceback
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -43,9 +44,20 @@ class Events:
         try:
             outcome = self._on_event(event)
             if inspect.isawaitable(outcome):
-                async with asyncio.timeout(max(_LEAST, min(_PATIENCE, self._deadline.left))):
-                    await outcome
-        except Exception:  # foreign code; the run is worth more
-            if not self._failed:
-                self._failed = True
-                _logger.exception("on_event failed; later failures are not logged")
+                await self._patiently(outcome)
+        except Exception as exc:  # noqa: BLE001  foreign code; the run is worth more
+            self._log_once(exc)
+
+    async def _patiently(self, outcome: Awaitable[object]) -> None:
+        try:
+            async with asyncio.timeout(max(_LEAST, min(_PATIENCE, self._deadline.left))):
+                await outcome
+        except TimeoutError:
+            self._on_event = None
+            _logger.warning("on_event takes too long and is not called any more")
+
+    def _log_once(self, exc: Exception) -> None:
+        if not self._failed:
+            self._failed = True
+            trace = self._account.clean_text("".join(traceback.format_exception(exc)))
+            _logger.error("on_event failed; later failures are not logged:\n%s", trace)

@@ -19,6 +19,8 @@ DEFAULT_LIMIT: Final = 400_000
 """Characters of conversation that are sent at most; about 100,000 tokens."""
 _RECENT: Final = 3
 """Exchanges at the end that stay whole, as long as there is room for them."""
+_ROOMY: Final = 0.7
+"""Part of the limit that is left after a compaction, where that is possible."""
 _SHORT: Final = 500
 """Characters that are kept of an older result."""
 _LINE: Final = 200
@@ -48,8 +50,8 @@ class LatestExchange:
 class Compaction:
     """Everything up to ``limit`` characters; beyond, older results are shortened, then summarised.
 
-    It compacts to half the limit at once, so that afterwards the head of the conversation stays as
-    it is for a while and providers can cache it. ``on_compaction`` is told when it does.
+    It compacts further than it must, so that afterwards the head of the conversation stays as it
+    is for a while and providers can cache it. ``on_compaction`` is told when it does.
     """
 
     def __init__(
@@ -75,11 +77,14 @@ class Compaction:
     def _compact(self, head: list[Message], exchanges: list[Exchange]) -> bool:
         """Go on until it fits; whether anything changed."""
         start = self._shortened, self._summarised
+        roomy = round(self._limit * _ROOMY)
         for recent in range(_RECENT, 0, -1):
             old = len(exchanges) - recent
-            while self._shortened < old and self._is_above(self._limit // 2, head, exchanges):
+            while self._shortened < old and self._is_above(roomy, head, exchanges):
                 self._shortened += 1
-            while self._summarised < old and self._is_above(self._limit // 2, head, exchanges):
+            if not self._is_above(self._limit, head, exchanges):
+                break
+            while self._summarised < old and self._is_above(roomy, head, exchanges):
                 self._summarised += 1
             if not self._is_above(self._limit, head, exchanges):
                 break

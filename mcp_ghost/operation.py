@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -108,8 +109,9 @@ class Operation:
         except LLMError as exc:
             self._account.failed(settings.provider, exc)
             return _Ending(None, f"the model could not be asked: {self._account.words(exc)}")
-        except Exception as exc:  # the edge: a run that has begun ends with a result
-            _logger.exception("A fault of mcp_ghost itself, or of what it was given, ended a run")
+        except Exception as exc:  # noqa: BLE001  the edge: a run that has begun ends with a result
+            trace = self._account.clean_text("".join(traceback.format_exception(exc)))
+            _logger.error("A fault of mcp_ghost, or of what it was given, ended a run:\n%s", trace)  # noqa: TRY400  the trace may hold the key
             self._account.failed("mcp_ghost", exc)
             return _Ending(None, f"{type(exc).__name__}: {self._account.words(exc)}")
 
