@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import ssl
 import subprocess
@@ -15,9 +16,22 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mcp_ghost.config import ServerConfig
 
+SECRET = "correct-horse-7"
+"""For whatever a configuration hides."""
 REMOTE = Path(__file__).parent / "remote.py"
+
+
+@pytest.fixture(autouse=True)
+def silent_log(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Whatever happens: no warning, no traceback, and no secret at any level."""
+    caplog.set_level(logging.DEBUG)
+    yield
+    assert [r for r in caplog.records if r.levelno >= logging.WARNING] == []
+    assert [r for r in caplog.records if SECRET in r.getMessage()] == []
 
 
 @dataclass
