@@ -15,6 +15,8 @@ CHARACTERS_PER_TOKEN = 4
 _RESPONSE_CHARACTERS = 400
 _THINKING_CHARACTERS = 160
 _MAP_ROOMS = 25
+_LEAST_CHARACTERS = 100
+"""Of a section's last line, which is better left out of the budget than cut to nothing."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,9 @@ def fit(sections: list[Section], token_budget: int) -> list[Section]:
         lines = list(section.lines)
         while excess > 0 and len(lines) > 1:
             excess -= len(lines.pop(0)) + 1
+        if excess > 0 and lines and len(lines[0]) > excess + _LEAST_CHARACTERS:
+            lines[0] = f"{lines[0][: -excess - 1]}…"
+            excess = 0
         kept[index] = Section(section.title, tuple(lines), section.importance)
     return [section for section in kept.values() if section.lines]
 

@@ -69,6 +69,15 @@ def test_the_prompt_keeps_its_budget_and_loses_the_oldest_turns_first() -> None:
     assert "command1\n" not in text
 
 
+def test_even_one_endless_answer_is_cut_to_the_budget() -> None:
+    config = GameConfiguration(context_profile="full", context_token_budget=300)
+    state = begun()
+    state.apply(record(1, "read book", 1, 1, response="word " * 5000))
+    text = ContextManager(config, MapManager()).build(state)
+    assert len(text) <= 300 * CHARACTERS_PER_TOKEN
+    assert "> read book" in text or "word word" in text
+
+
 def test_the_size_of_the_prompt_does_not_grow_with_the_episode() -> None:
     state, context = begun(), ContextManager(FULL, MapManager())
     lengths = []
