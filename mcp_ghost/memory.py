@@ -37,6 +37,9 @@ class Memory(Protocol):
     def view(self, messages: Sequence[Message]) -> list[Message]:
         """The messages to send in place of ``messages``."""
 
+    def shrink(self, messages: Sequence[Message]) -> bool:
+        """Show less of ``messages``, which were too long; whether that is possible."""
+
 
 class LatestExchange:
     """Only the system prompt, the request and the latest exchange."""
@@ -45,6 +48,10 @@ class LatestExchange:
         """See :class:`Memory`."""
         head, exchanges = _parts(messages)
         return [*head, *(exchanges[-1] if exchanges else [])]
+
+    def shrink(self, _messages: Sequence[Message]) -> bool:
+        """See :class:`Memory`."""
+        return False
 
 
 class Compaction:
@@ -73,6 +80,13 @@ class Compaction:
             fields = {"shortened": self._shortened, "summarised": self._summarised}
             self._on_compaction({**fields, "size_before": before, "size_after": _size(shown)})
         return self._shown(head, exchanges)
+
+    def shrink(self, messages: Sequence[Message]) -> bool:
+        """See :class:`Memory`."""
+        head, exchanges = _parts(messages)
+        before = _size(self._shown(head, exchanges))
+        self._limit = round(before * _ROOMY)
+        return _size(self.view(messages)) < before
 
     def _compact(self, head: list[Message], exchanges: list[Exchange]) -> bool:
         """Go on until it fits; whether anything changed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 import traceback
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_ghost import prompts, synthesis
 from mcp_ghost.account import Account, GhostResult, history
 from mcp_ghost.calls import Calls
-from mcp_ghost.errors import LLMError
+from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.events import Events
 from mcp_ghost.limits import Budget, Deadline, RunStoppedError
 from mcp_ghost.loop import LoopEnd, run_loop
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
 
 _CUT_OFF: Final = frozenset({"length", "max_tokens", "MAX_TOKENS"})
 """How providers say that an answer is longer than they may give."""
+
+_TOO_LONG: Final = re.compile(
+    r"context.(length|size|window)|too long|exceeds? the .*(token|context)", re.IGNORECASE
+)
+"""How providers say that a request is more than the model can read."""
+_CACHED: Final = {"type": "ephemeral"}
 
 _logger = logging.getLogger(__name__)
 
@@ -157,7 +164,7 @@ class Operation:
             settings.system_prompt, self._toolbox.schemas, self._client.provider_name
         )
         return [
-            {"role": role, "content": content, "cache_control": {"type": "ephemeral"}}
+            {"role": role, "content": content, "cache_control": _CACHED}
             for role, content in (("system", system), ("user", settings.user_prompt))
             if content
         ]
@@ -195,18 +202,24 @@ class Operation:
     async def _complete(
         self, messages: Sequence[Message], iteration: int, tools: list[ToolSchema]
     ) -> LLMResponse:
-        """One reply, within deadline and budget."""
+        """One reply, within deadline, budget and the model's context."""
         self._budget.check(self._account)
         view = self._memory.view(messages)
+        view[-1] = {**view[-1], "cache_control": _CACHED}
         while self._compactions:
             await self._events.emit("compaction", **self._compactions.pop())
-        async with self._deadline.bound():
-            response = await self._client.complete(
-                view,
-                tools=tools or None,
-                known_tools=self._known_tools or None,  # a lost server's, for example
-                namespace=self._settings.namespace,
-            )
+        try:
+            async with self._deadline.bound():
+                response = await self._client.complete(
+                    view,
+                    tools=tools or None,
+                    known_tools=self._known_tools or None,  # a lost server's, for example
+                    namespace=self._settings.namespace,
+                )
+        except LLMStatusError as exc:
+            if not (_TOO_LONG.search(str(exc)) and self._memory.shrink(messages)):
+                raise
+            return await self._complete(messages, iteration, tools)
         self._account.replied(response)
         await self._events.emit(
             "model_reply",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mcp_ghost.memory import Compaction, LatestExchange
 from mcp_ghost.messages import Message, tool_message
-from mcp_ghost.testing import Reply, tool_reply
+from mcp_ghost.testing import ModelRequest, Reply, error_reply, tool_reply
 from tests.ghosts import PROVIDERS, Notes, play, said_to
 from tests.servers import faulty
 
@@ -111,16 +111,18 @@ def test_compaction_is_reported() -> None:
 )
 def test_no_view_ever_parts_a_call_from_its_result(sizes: list[list[int]], limit: int) -> None:
     # B32
-    exchanges = [exchange(n, ["z" * length for length in each]) for n, each in enumerate(sizes)]
+    exchanges = [
+        exchange(n, ["z" * each_size for each_size in each]) for n, each in enumerate(sizes)
+    ]
     for memory in (Compaction(limit), LatestExchange()):
-        for count in range(len(exchanges) + 1):
-            view = memory.view(conversation(exchanges[:count]))
+        for length in range(len(exchanges) + 1):
+            view = memory.view(conversation(exchanges[:length]))
             asked = [call["id"] for message in view for call in message.get("tool_calls") or ()]
             answered = [m["tool_call_id"] for m in view if m["role"] == "tool"]
             assert asked == answered
             assert view[:2] == HEAD
-            if count:
-                latest = exchanges[count - 1]
+            if length:
+                latest = exchanges[length - 1]
                 assert view[-len(latest) :] == latest
 
 
@@ -166,3 +168,38 @@ def test_a_long_run_is_compacted_for_the_model_but_not_in_the_result(  # B32
     assert "Summary of the" in said_to(model, 8)
     assert "Step 0." in said_to(model, 8)
     assert [event for event in events if event["type"] == "compaction"]
+
+
+TOO_LONG = {
+    "openai": "This model's maximum context length is 2000 tokens.",
+    "anthropic": "prompt is too long: 3000 tokens > 2000 maximum",
+    "gemini": "The input token count (3000) exceeds the maximum number of tokens allowed (2000).",
+}
+
+
+@every_provider
+def test_a_model_with_a_smaller_context_gets_what_it_can_read(provider: WireName) -> None:  # B32
+    def script(request: ModelRequest) -> Reply | str:
+        if size(request.messages) > 8000:
+            return error_reply(400, TOO_LONG[provider])
+        number = next(numbers)
+        if number == 8:
+            return "Done."
+        return tool_reply([("s.huge", {"size": 2000 + number})], f"Step {number}.")
+
+    numbers = count()
+    result, model = play(script, {"s": faulty()}, provider)
+    assert result["success"]
+    assert len(result["tool_chain"]) == 8
+    assert len(model.requests) > 9
+    assert result["errors"] == []
+
+
+def test_a_single_exchange_that_is_too_long_ends_the_run() -> None:
+    script = [
+        tool_reply([("s.huge", {"size": 9000})]),
+        error_reply(400, TOO_LONG["openai"]),
+    ]
+    result, _ = play(script, {"s": faulty()})
+    assert result["success"] is False
+    assert "maximum context length" in result["summary"]
