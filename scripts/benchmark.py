@@ -1,6 +1,8 @@
-"""Figures of what a turn costs beside the model and the game. Quote ratios, not milliseconds.
+"""Figures of what a turn, and a run of mcp_ghost(), cost beside model, game and tools.
 
-    uv run python scripts/benchmark.py [--turns 40] [--long 1000]
+    uv run python scripts/benchmark.py [--only game|library] [--turns 40] [--long 1000]
+
+Quote ratios, not milliseconds.
 
 The model is a scripted one in a process of its own; the tool server is the bundled one.
 """
@@ -9,18 +11,13 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import logging
-import multiprocessing
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -29,8 +26,10 @@ from rich.table import Table
 
 from llm_client import LLMClient
 from managers.mcp_manager import MCPManager
-from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+from scripts.bench_model import ANSWER, BenchModel, served
+from scripts.benchmark_ghost import library
 from session.game_configuration import GameConfiguration
 from zork_agent import ZorkAgent
 
@@ -39,52 +38,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 WALK = ("north", "look", "examine me", "south", "inventory", "examine sign")
-ANSWER = json.dumps({"thinking": "So.", "action": "look", "new_objective": None})
-THOUGHT: dict[str, object] = {
-    "thought": "A thought of ordinary length about what could be tried next.",
-    "thoughtNumber": 1,
-    "totalThoughts": 1,
-    "nextThoughtNeeded": False,
-}
-
-
-class BenchModel:
-    """Calls a tool ``calls`` times, ``batch`` at once, then answers; each reply takes a while."""
-
-    def __init__(self, calls: int = 0, batch: int = 1, seconds: float = 0.0) -> None:
-        self.calls, self.batch, self.seconds = calls, batch, seconds
-
-    def __call__(self, request: ModelRequest) -> Reply:
-        """One reply."""
-        done = sum(message["role"] == "tool" for message in request.messages)
-        if done < self.calls and request.tool_names:
-            reply = tool_reply([(request.tool_names[0], THOUGHT)] * self.batch)
-        else:
-            reply = content_reply(ANSWER)
-        return reply.after(self.seconds) if self.seconds else reply
-
-
-def _serve(model: Callable[[ModelRequest], Reply], address: Any) -> None:  # noqa: ANN401
-    with ModelServer(model) as server:
-        address.send(server.base_url)
-        threading.Event().wait()
-
-
-@contextmanager
-def served(model: Callable[[ModelRequest], Reply]) -> Iterator[str]:
-    """The base URL of ``model`` in a process of its own."""
-    ours, theirs = multiprocessing.get_context("spawn").Pipe()
-    process = multiprocessing.get_context("spawn").Process(
-        target=_serve, args=(model, theirs), daemon=True
-    )
-    process.start()
-    try:
-        if not ours.poll(30):
-            raise RuntimeError("The model server did not start.")
-        yield ours.recv()
-    finally:
-        process.kill()
-        process.join()
 
 
 class TimedManager(MCPManager):
@@ -237,10 +190,15 @@ def help_time(console: Console) -> None:
 def main() -> None:
     """Print every table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--turns", type=int, default=40, help="turns of each scenario")
+    parser.add_argument("--only", choices=("game", "library"), help="one half of the figures")
+    parser.add_argument("--turns", type=int, default=40, help="turns or runs of each scenario")
     parser.add_argument("--long", type=int, default=1000, help="turns of the long episode")
     arguments = parser.parse_args()
     console = Console()
+    if arguments.only != "game":
+        library(console, arguments.turns)
+    if arguments.only == "library":
+        return
     help_time(console)
     cost_of_turns(console, arguments.turns)
     visible_cost(console, max(5, arguments.turns // 4))
