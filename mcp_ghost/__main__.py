@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -37,14 +37,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # What Python still flushes on its way out must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        interruption.output_closed()
-        return interruption.exit_code
+        return 128 + signal.SIGPIPE
     except (MCPGhostError, ValueError) as error:
         _complain(str(error))
         return WRONG_USE
 
 
 def _run(flags: Flags, interruption: Interruption) -> int:
+    import asyncio
+
     from mcp_ghost.screen import standard_screen
     from mcp_ghost.view import RunView
 

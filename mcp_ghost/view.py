@@ -23,10 +23,10 @@ class RunView:
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
+        # A server that failed is told by the engine's warning, in full.
         self._draw: dict[str, Callable[[Event], None]] = {
             "run_start": self._start,
             "server_connected": self._connected,
-            "server_failed": self._server_failed,
             "model_reply": self._reply,
             "tool_call": self._call,
             "tool_result": self._result,
@@ -76,46 +76,32 @@ class RunView:
         self._screen.busy("Servers are starting …")
 
     def _connected(self, event: Event) -> None:
-        tools = event.get("tools")
-        number = len(tools) if isinstance(tools, list) else tools
-        parts = [(event["server"], "green"), ("connected", "")]
-        if isinstance(number, int):
-            parts.append((counted(number, "tool"), "dim"))
+        parts = [(one_line(event["server"], 60), "green"), ("connected", "")]
         self._screen.parts(parts, mark="✓", style="green")
         self._think()
 
-    def _server_failed(self, event: Event) -> None:
-        self._failure(event["server"], event.get("error"))
-
     def _reply(self, event: Event) -> None:
-        said = event.get("reasoning") or event.get("content") or event.get("text")
-        if said and event.get("tool_calls"):
-            self._screen.text(one_line(said), "dim italic", mark="…")
+        if event["content"] and event["tool_calls"]:
+            self._screen.text(one_line(event["content"]), "dim italic", mark="…")
 
     def _call(self, event: Event) -> None:
-        self._screen.busy(f"{event['tool_name']} {_arguments(event.get('arguments'))}")
+        self._screen.busy(f"{event['tool_name']} {_arguments(event['arguments'])}")
 
     def _result(self, event: Event) -> None:
-        if not event.get("success"):
-            self._failure(event["tool_name"], event.get("error"), event)
-            return
-        parts = [(one_line(event["tool_name"], 60), "green"), *_time(event)]
-        parts.append((_arguments(event.get("arguments")), "dim"))
-        self._screen.parts([part for part in parts if part[0]], mark="✓", style="green")
-        self._think()
-
-    def _failure(self, name: str, error: object, event: Event | None = None) -> None:
-        parts = [(one_line(name, 60), "red"), *_time(event or {}), (one_line(error or ""), "")]
-        self._screen.parts([part for part in parts if part[0]], mark="✗", style="red")
+        if event["success"]:
+            mark, style, more = "✓", "green", _arguments(event["arguments"])
+        else:
+            mark, style, more = "✗", "red", one_line(event["error"])
+        parts = [(one_line(event["tool_name"], 60), style)]
+        parts += [(duration(event["execution_time"]), ""), (more, "dim")]
+        self._screen.parts([part for part in parts if part[0]], mark=mark, style=style)
         self._think()
 
     def _retry(self, event: Event) -> None:
-        self._notice(
-            f"trying {event.get('tool_name')} again (attempt {event['retry_attempt'] + 1})"
-        )
+        self._notice(f"trying {event['tool_name']} again (attempt {event['retry_attempt'] + 1})")
 
     def _backtrack(self, event: Event) -> None:
-        self._notice(f"{event.get('tool_name') or 'a call'} failed: another way is asked for")
+        self._notice(f"{event['tool_name']} failed: another way is asked for")
 
     def _breaker_open(self, event: Event) -> None:
         self._notice(f"{event['tool_name']} fails again and again: switched off for this run")
@@ -146,14 +132,7 @@ class _Warnings(logging.Handler):
         self._screen.text(one_line(record.getMessage()), "yellow", mark="!")
 
 
-def _time(event: Event) -> list[tuple[str, str]]:
-    seconds = event.get("execution_time")
-    return [(duration(seconds), "")] if isinstance(seconds, int | float) else []
-
-
-def _arguments(arguments: object) -> str:
-    if not isinstance(arguments, dict):
-        return one_line(arguments or "", _SHOWN)
+def _arguments(arguments: dict[str, Any]) -> str:
     shown = (f"{key}: {_value(value)}" for key, value in arguments.items())
     return one_line(", ".join(shown), _SHOWN)
 
