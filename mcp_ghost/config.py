@@ -82,8 +82,13 @@ class ServerConfig(BaseModel):
         return " ".join([self.command or self.url or "", *self.args])
 
 
-def load_servers(source: Mapping[str, Any] | str | Path) -> dict[str, ServerConfig]:
+def load_servers(
+    source: Mapping[str, Any] | str | Path, *, comments: bool = False
+) -> dict[str, ServerConfig]:
     """Every configured server by name, in the order of the file, disabled ones included.
+
+    A file may hold comments and trailing commas where its name ends in .jsonc, and with
+    ``comments`` whatever its name is.
 
     Raises:
         MCPConfigError: The source cannot be read or used; the message says where.
@@ -91,7 +96,7 @@ def load_servers(source: Mapping[str, Any] | str | Path) -> dict[str, ServerConf
     if isinstance(source, Mapping):
         return _servers(source, "the MCP configuration")
     path = Path(source)
-    return _servers(_parse(path, _read(path)), str(path))
+    return _servers(_parse(path, _read(path), comments=comments), str(path))
 
 
 def _read(path: Path) -> str:
@@ -106,9 +111,9 @@ def _read(path: Path) -> str:
         raise MCPConfigError(f"MCP configuration {path} cannot be read: {exc}") from exc
 
 
-def _parse(path: Path, text: str) -> object:
+def _parse(path: Path, text: str, *, comments: bool) -> object:
     try:
-        if path.suffix == ".jsonc":
+        if comments or path.suffix == ".jsonc":
             return _parse_jsonc(text)
         return json.loads(text, object_pairs_hook=_without_duplicates)
     except json.JSONDecodeError as exc:

@@ -1,0 +1,139 @@
+"""The agent: a model that calls MCP tools until it can answer, on the engine's loop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from mcp_ghost.loop import LoopEnd, LoopObserver, in_order, run_loop
+from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, cap, format_tool_response
+from movie_generator.errors import AgentError, IterationLimitError
+from movie_generator.llm import OpenRouter, model_client
+from movie_generator.tools import convert_mcp_tools_to_openai
+
+if TYPE_CHECKING:
+    from mcp_ghost.messages import LLMResponse, Message
+    from mcp_ghost.providers.client import ProviderClient
+
+_GO_ON: Final = "Your answer was cut off. Go on exactly where it stops; repeat nothing."
+_ENDS: Final = {
+    LoopEnd.TOOLS_LOST: "its tools are gone",
+    LoopEnd.EMPTY_REPLY: "the model's last reply was empty",
+}
+
+
+class ToolSource(Protocol):
+    """What the agent needs of :class:`movie_generator.client.MCPClient`."""
+
+    @property
+    def available_tools(self) -> list[dict[str, Any]]:
+        """The tools as MCP lists them."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any]) -> object:
+        """The result of one call."""
+
+
+class AgentLoop:
+    """Runs a task with the tools of ``mcp_client``.
+
+    Args:
+        mcp_client: Lists the tools and calls them.
+        api_key: For the model; a server on this machine needs none.
+        model: The model's name at ``base_url``.
+        base_url: An OpenAI-style address, without ``/chat/completions``.
+        max_iterations: Replies that the model may give.
+        system_prompt: Goes before the task.
+        llm_timeout: Seconds for one reply.
+        result_limit: Characters of one result that the model sees.
+        observer: Told what happens.
+    """
+
+    def __init__(
+        self,
+        mcp_client: ToolSource,
+        api_key: str | None,
+        model: str,
+        base_url: str = OpenRouter.base_url,
+        max_iterations: int = 10,
+        *,
+        system_prompt: str | None = None,
+        llm_timeout: float = 120.0,
+        result_limit: int = DEFAULT_LIMIT,
+        observer: LoopObserver | None = None,
+    ) -> None:
+        if max_iterations < 1:
+            raise ValueError(f"max_iterations must be at least 1, not {max_iterations}")
+        self.messages: list[Message] = []
+        """The conversation of the latest run."""
+        self._tools = mcp_client
+        self._client = model_client(api_key, model, base_url, timeout=llm_timeout)
+        self._max_iterations = max_iterations
+        self._system_prompt = system_prompt
+        self._result_limit = result_limit
+        self._observer = observer or LoopObserver()
+
+    async def run(self, task: str) -> str:
+        """The model's final answer to ``task``.
+
+        Raises:
+            IterationLimitError: The limit was reached; nothing further was asked.
+            AgentError: There is no answer for another reason.
+            LLMError: The model could not be asked.
+        """
+        self.messages = [{"role": "user", "content": task}]
+        if self._system_prompt:
+            self.messages.insert(0, {"role": "system", "content": self._system_prompt})
+        said: list[str] = []
+        left = self._max_iterations
+        async with self._client as client:
+            while left > 0:
+                response, used = await self._until_text(client, left)
+                left -= used
+                said.append(response.content or "")
+                if response.finish_reason != "length":
+                    return "".join(said).strip()
+                self.messages += [
+                    {"role": "assistant", "content": response.content},
+                    {"role": "user", "content": _GO_ON},
+                ]
+        raise self._limit_reached("the answer was still being cut off")
+
+    async def _until_text(self, client: ProviderClient, left: int) -> tuple[LLMResponse, int]:
+        """The next reply that is text, and how many replies it took."""
+
+        async def ask(messages: list[Message], _iteration: int) -> LLMResponse:
+            tools = convert_mcp_tools_to_openai(self._tools.available_tools)
+            return await client.complete(messages, tools=tools or None)
+
+        loop = await run_loop(
+            self.messages,
+            ask=ask,
+            answer_calls=in_order(self._call, self._observer),
+            max_iterations=left,
+            observer=self._observer,
+        )
+        if loop.end is LoopEnd.ANSWER:
+            return loop.response, loop.iterations
+        if loop.end is LoopEnd.LIMIT:
+            raise self._limit_reached("the model still asks for tools")
+        reason = loop.response.finish_reason
+        raise AgentError(
+            f"The agent came to no answer: {_ENDS[loop.end]}"
+            + (f" (finish_reason: {reason})." if reason else ".")
+            + " Try again, or try another model."
+        )
+
+    async def _call(self, name: str, arguments: dict[str, Any]) -> ToolCallResult:
+        result = await self._tools.call_tool(name, arguments)
+        if not isinstance(result, ToolCallResult):
+            result = ToolCallResult(result)
+        text = format_tool_response(result.content)
+        if len(text) <= self._result_limit:
+            return result
+        capped = cap(text, self._result_limit)
+        return ToolCallResult(capped, result.is_error, result.error_message)
+
+    def _limit_reached(self, why: str) -> IterationLimitError:
+        return IterationLimitError(
+            f"The agent reached its limit of {self._max_iterations} iterations: {why}. "
+            "Raise the limit, or make the task smaller."
+        )

@@ -1,0 +1,96 @@
+"""The video script: what is said and shown, section by section; as YAML and as JSON."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from movie_generator.errors import ScriptError
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Narration(_Part):
+    """What one voice says without a break."""
+
+    text: str
+    """As it is shown."""
+    reading: str
+    """As it is spoken: in Japanese the katakana of ``text``."""
+    persona_id: str | None = None
+    """Who says it, in a dialogue."""
+
+
+class ScriptSection(_Part):
+    """One part of the video, with one picture."""
+
+    title: str
+    narrations: list[Narration]
+    slide_prompt: str | None = None
+    """For a model that draws the picture."""
+    source_image_url: str | None = None
+    """An image of the page to show instead."""
+
+
+class RoleAssignment(_Part):
+    """What one persona does in a dialogue."""
+
+    persona_id: str
+    role: str
+    description: str
+
+
+class VideoScript(_Part):
+    """A whole video."""
+
+    title: str
+    description: str
+    sections: list[ScriptSection]
+    role_assignments: list[RoleAssignment] | None = None
+
+    def to_json(self) -> str:
+        """The script as JSON, indented."""
+        return self.model_dump_json(indent=2) + "\n"
+
+    def to_yaml(self) -> str:
+        """The script as YAML, in the order of the fields."""
+        import yaml
+
+        return yaml.safe_dump(self.model_dump(), allow_unicode=True, sort_keys=False, width=100)
+
+    def save(self, path: str | Path) -> None:
+        """Write JSON where the name ends in .json, else YAML; the whole file or none of it."""
+        path = Path(path)
+        text = self.to_json() if path.suffix.lower() == ".json" else self.to_yaml()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        unfinished = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            unfinished.chmod(0o644)  # temporary files are the owner's alone
+            unfinished.replace(path)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what ``save`` wrote.
+
+        Raises:
+            ScriptError: It is no video script; the message says where.
+            OSError: It cannot be read.
+        """
+        import yaml
+
+        try:  # JSON is YAML too
+            return cls.model_validate(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
+        except (yaml.YAMLError, UnicodeDecodeError, ValidationError) as exc:
+            raise ScriptError(f"{path} holds no video script: {exc}") from exc

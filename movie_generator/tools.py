@@ -1,0 +1,43 @@
+"""MCP tools as OpenAI's chat completions want them, under their own names."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from mcp_ghost.tools import tool_schema
+
+if TYPE_CHECKING:
+    from mcp_ghost.messages import ToolSchema
+
+
+def convert_mcp_tools_to_openai(tools: Iterable[Mapping[str, Any] | object]) -> list[ToolSchema]:
+    """Each of ``tools`` in OpenAI's format, in their order; what was given stays as it was.
+
+    Takes entries of ``tools/list`` as dicts (``inputSchema``) and the SDK's objects
+    (``input_schema``, in earlier versions ``inputSchema``).
+
+    Raises:
+        ValueError: A tool has no name.
+    """
+    return [_converted(tool) for tool in tools]
+
+
+def _converted(tool: Mapping[str, Any] | object) -> ToolSchema:
+    name = _field(tool, "name")
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"An MCP tool needs a name; this one has none: {tool!r:.200}")
+    schema = _field(tool, "inputSchema", "input_schema")
+    description = _field(tool, "description")
+    entry = {"name": name, "description": description, "inputSchema": schema}
+    # The result is for the caller to change; the server's list is not.
+    return copy.deepcopy(tool_schema(entry))
+
+
+def _field(tool: Mapping[str, Any] | object, *names: str) -> object:
+    """The first of the fields ``names`` that there is."""
+    found = (
+        tool if isinstance(tool, Mapping) else {name: getattr(tool, name, None) for name in names}
+    )
+    return next((found[name] for name in names if found.get(name) is not None), None)

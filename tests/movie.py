@@ -1,0 +1,76 @@
+"""What the tests of the movie generator share: servers, a page on loopback, a model's script."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+SERVERS = Path(__file__).parent / "servers"
+
+
+def desk(*names: str) -> dict[str, Any]:
+    """The servers "db" and "files" of ``desk.py``; both have a tool "list"."""
+    entries = {
+        name: {"command": sys.executable, "args": [str(SERVERS / "desk.py"), name]}
+        for name in names or ("db", "files")
+    }
+    return {"mcpServers": entries}
+
+
+class Site:
+    """Pages by path: (content type, body), or a place to be sent to."""
+
+    def __init__(self, pages: dict[str, tuple[str, bytes] | str]) -> None:
+        self.pages = pages
+        self.asked: list[str] = []
+        self.bodies: list[Any] = []
+        self.url = ""
+
+
+@contextmanager
+def site(pages: dict[str, tuple[str, bytes] | str]) -> Iterator[Site]:
+    """Serve ``pages`` on loopback; POST is answered as GET is."""
+    served = Site(pages)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            served.asked.append(self.path)
+            page = served.pages.get(self.path.partition("?")[0])
+            if isinstance(page, tuple):
+                self._send(200, {"Content-Type": page[0]}, page[1])
+            elif page is not None:
+                self._send(302, {"Location": page}, b"")
+            else:
+                self._send(404, {"Content-Type": "text/html"}, b"<p>There is no such page.</p>")
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            served.bodies.append(json.loads(body))
+            self.do_GET()
+
+        def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  inherited name
+            """Requests are in ``asked``."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    served.url = f"http://127.0.0.1:{server.server_port}"
+    thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield served
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
