@@ -159,7 +159,8 @@ class ProviderClient:
             await kept.aclose()
 
     async def __aenter__(self) -> Self:
-        self._kept = AsyncTransport(self._endpoint, self._given_transport)
+        if self._kept is None:
+            self._kept = AsyncTransport(self._endpoint, self._given_transport)
         return self
 
     async def __aexit__(self, *_: object) -> None:
