@@ -221,6 +221,12 @@ def test_a_volatile_tool_may_return_anything() -> None:
     assert compare_golden(replay("case.json"), "case.json") == []
 
 
+def test_arguments_that_mcp_ghost_does_not_take_are_an_error_and_no_file() -> None:
+    with pytest.raises(TypeError, match="'promt'"):
+        record([], promt="Hello")
+    assert not Path("case.json").exists()
+
+
 # --- the file
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -53,6 +54,7 @@ async def record_golden(
     """
     from mcp_ghost.ghost import mcp_ghost  # the whole engine
 
+    inspect.signature(mcp_ghost).bind(**arguments)  # a TypeError that names what is wrong
     path = Path(path)
     scrubber = Scrubber((), places(path))
     servers = _entries(scrubber.show(arguments["server_config"]))
