@@ -27,11 +27,11 @@ _Asked: TypeAlias = tuple[ToolCall, Attempt]
 class _Answers:
     """What has been answered of one reply."""
 
-    by_id: dict[str, Message] = field(default_factory=dict)
+    by_position: dict[int, Message] = field(default_factory=dict)
     end: LoopEnd | None = None
 
-    def add(self, call: ToolCall, text: str) -> None:
-        self.by_id[call.id] = tool_message(call.id, text)
+    def add(self, call: ToolCall, attempt: Attempt, text: str) -> None:
+        self.by_position[attempt.position] = tool_message(call.id, text)
 
 
 class Calls:
@@ -58,12 +58,11 @@ class Calls:
 
     async def answer(self, response: LLMResponse, iteration: int) -> Batch:
         """The answers to all calls of ``response``."""
-        calls = response.tool_calls or []
         answers = _Answers()
         async with asyncio.TaskGroup() as group:
             for asked in self._groups(response, iteration):
                 group.create_task(self._answer_in_order(asked, answers))
-        return Batch([answers.by_id[call.id] for call in calls], answers.end)
+        return Batch([message for _, message in sorted(answers.by_position.items())], answers.end)
 
     def _groups(self, response: LLMResponse, iteration: int) -> list[list[_Asked]]:
         """The calls, parted by server; in one group where a failure is to stop the rest."""
@@ -80,15 +79,15 @@ class Calls:
         stopped: str | None = None
         for call, attempt in asked:
             if stopped is not None:
-                answers.add(call, prompts.skipped(stopped))
+                answers.add(call, attempt, prompts.skipped(stopped))
                 continue
             try:
-                answers.add(call, format_tool_response(await self._checked(call, attempt)))
+                answers.add(call, attempt, format_tool_response(await self._checked(call, attempt)))
             except RunStoppedError as exc:
                 stopped = str(exc)
-                answers.add(call, prompts.failure(attempt.tool, stopped))
+                answers.add(call, attempt, prompts.failure(attempt.tool, stopped))
             except Exception as exc:  # noqa: BLE001  a tool is foreign code: its failure is the call's
-                answers.add(call, await self._failed(attempt, exc))
+                answers.add(call, attempt, await self._failed(attempt, exc))
                 if not self._backtracking:
                     answers.end, stopped = LoopEnd.FAILED_CALL, f"{attempt.tool} failed before it"
 

@@ -120,6 +120,8 @@ class Settings:
     transport: httpx.AsyncBaseTransport | None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.server_config, Mapping | str | Path):
+            raise ValueError('server_config must be {"mcpServers": {...}} or the path of a file.')  # noqa: TRY004
         if not isinstance(self.user_prompt, str) or not self.user_prompt.strip():
             raise ValueError("user_prompt is empty: say what should be done.")
         if not isinstance(self.system_prompt, str):
@@ -147,6 +149,7 @@ async def _run(settings: Settings) -> GhostResult:
     from mcp_ghost.config import load_servers
     from mcp_ghost.operation import Operation
     from mcp_ghost.providers.client import get_llm_client
+    from mcp_ghost.providers.transport import RetryPolicy
 
     servers = load_servers(settings.server_config)
     client = get_llm_client(
@@ -155,6 +158,7 @@ async def _run(settings: Settings) -> GhostResult:
         settings.model,
         settings.base_url,
         timeout=settings.llm_timeout,
+        retry=RetryPolicy(max_attempts=4, initial_delay=0.5),  # somebody waits for the call
         transport=settings.transport,
     )
     return await Operation(settings, servers, client).run()

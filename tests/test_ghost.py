@@ -133,6 +133,7 @@ def test_the_key_comes_from_the_environment_or_a_file(  # B4
 @pytest.mark.parametrize(
     ("argument", "value", "says"),
     [
+        ("server_config", None, "server_config must be"),
         ("user_prompt", "  ", "user_prompt is empty"),
         ("system_prompt", None, "system_prompt must be a string"),
         ("max_iterations", 0, "at least 1"),
@@ -342,33 +343,6 @@ def test_programs_without_an_event_loop_have_a_way_in(notes: Notes) -> None:
 
     with pytest.raises(RuntimeError, match="await mcp_ghost"):
         asyncio.run(inside())
-
-
-@pytest.mark.parametrize(
-    ("text", "result"),
-    [
-        ('{"total": 3}', {"total": 3}),
-        ("```json\n[1, 2]\n```", [1, 2]),
-        ("  The total is 3.\n", "The total is 3."),
-        ("42", "42"),
-        ('{"total": 3', '{"total": 3'),
-    ],
-)
-def test_an_answer_that_is_a_json_document_comes_parsed(text: str, result: object) -> None:  # B33
-    assert play([text], {})[0]["final_result"] == result
-
-
-def test_the_summary_tells_the_trail(notes: Notes) -> None:  # B33
-    script: list[Reply | str] = [
-        tool_reply([("notes.read", {"name": "a"})]),
-        tool_reply([("notes.write", {"name": "a", "text": "x"})]),
-        "All\nis well.",
-    ]
-    summary = play(script, {"notes": notes.config})[0]["summary"]
-    assert summary.startswith("Answered after 3 model replies and 2 tool calls, 1 of them failed.")
-    assert "notes.read (failed) -> notes.write" in summary
-    assert "there is no note 'a' (asked the model for another way)" in summary
-    assert summary.endswith("Answer: All is well.")
 
 
 # --- what users expect of a package -----------------------------------------------------------

@@ -201,6 +201,13 @@ def test_a_server_that_dies_twice_is_told_and_comes_back_for_the_next_call(notes
     assert len(notes.pids) == 3
 
 
+def test_a_repeated_call_is_no_backtracking(notes: Notes) -> None:
+    script: list[Reply | str] = [tool_reply([("notes.die_at_first", {})]), "Ok."]
+    result, _ = play(script, {"notes": notes.config}, enable_backtracking=False)
+    assert result["success"]
+    assert links(result) == [("notes.die_at_first", False, 0), ("notes.die_at_first", True, 1)]
+
+
 def test_a_server_that_cannot_be_started_again_is_given_up(notes: Notes, tmp_path: Path) -> None:
     counter = str(tmp_path / "starts")
     dying = faulty(START_COUNTER=counter, FAILING_STARTS="2,3,4")

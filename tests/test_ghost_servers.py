@@ -13,6 +13,7 @@ from mcp_ghost.config import ServerConfig
 from mcp_ghost.testing import ModelServer, Reply, tool_reply
 from tests.ghosts import Notes, assert_well_formed, ghost, play, said_to
 from tests.servers import faulty
+from tests.servers.over_http import faulty_http, remote
 
 
 @pytest.fixture
@@ -82,6 +83,32 @@ def test_results_are_cut_at_the_limit(notes: Notes) -> None:
     result, model = play(script, {"s": faulty()}, result_limit=100)
     assert "4900 of 5000 characters left out" in result["tool_chain"][0]["result"]
     assert len(said_to(model, 1)) - len(said_to(model, 0)) < 600
+
+
+def test_servers_at_a_url_work_beside_those_that_are_started(notes: Notes) -> None:
+    script: list[Reply | str] = [
+        tool_reply([("far.echo", {"text": "hello"}), ("notes.write", {"name": "a", "text": "b"})]),
+        "Done.",
+    ]
+    with remote(TOKEN="token-0123456789") as server:
+        far = server.config(Authorization="Bearer token-0123456789")
+        result, _ = play(script, {"far": far, "notes": notes.config})
+    assert result["execution_metadata"]["servers_connected"] == 2
+    assert [entry["result"] for entry in result["tool_chain"]] == [{"result": "hello"}, "wrote a"]
+
+
+def test_a_broken_connection_is_made_again_and_the_call_repeated() -> None:  # B27
+    script: list[Reply | str] = [
+        tool_reply([("far.odd", {})]),
+        tool_reply([("far.echo", {})]),
+        "Done.",
+    ]
+    with faulty_http("close") as server:
+        result, _ = play(script, {"far": ServerConfig(url=server.url)})
+    assert result["success"]
+    tried = [(e["tool_name"], e["success"], e["retry_attempt"]) for e in result["tool_chain"]]
+    assert tried[:2] == [("far.odd", False, 0), ("far.odd", False, 1)]
+    assert tried[-1][:2] == ("far.echo", True)
 
 
 def test_runs_of_one_loop_do_not_mix(tmp_path: Path) -> None:
