@@ -89,6 +89,13 @@ class AppConfig(_Settings):
             raise SettingsError(f"Configuration {path}: {problems}.") from exc
 
 
+_FIELDS = {
+    "": [*AppConfig.model_fields],
+    "limits": [*Limits.model_fields],
+    "personas": [*Persona.model_fields],
+}
+
+
 def _read(path: Path) -> object:
     import yaml
 
@@ -108,8 +115,7 @@ def _problem(error: dict[str, Any]) -> str:
     place = [str(part) for part in error["loc"]]
     field = ".".join(place)
     if error["type"] == "extra_forbidden":
-        section = {"limits": Limits, "personas": Persona}.get(place[0], AppConfig)
-        known = (section if len(place) > 1 else AppConfig).model_fields
+        known = _FIELDS[place[0] if len(place) > 1 else ""]
         near = difflib.get_close_matches(place[-1], known, n=1)
         hint = f" (did you mean '{near[0]}'?)" if near else f"; known are {', '.join(known)}"
         return f"unknown key '{field}'{hint}"
