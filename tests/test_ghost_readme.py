@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 import typing
 from pathlib import Path
 
@@ -36,17 +37,22 @@ def rows(title: str) -> list[list[str]]:
     return [line[2:-2].split(" | ") for line in lines if line.startswith("|")]
 
 
-def run(folder: Path, *command: str, base_url: str = "") -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "OPENAI_BASE_URL": base_url} if base_url else None
+def run(folder: Path, *command: str, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False
+        command,
+        cwd=folder,
+        env=os.environ | env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 
 def test_the_example_runs_as_it_stands_and_prints_what_the_readme_shows(tmp_path: Path) -> None:
     ghost_example.write_files(tmp_path)
     with ModelServer(ghost_example.model) as server:
-        done = run(tmp_path, sys.executable, "example.py", base_url=server.base_url)
+        done = run(tmp_path, sys.executable, "example.py", OPENAI_BASE_URL=server.base_url)
     assert done.returncode == 0, done.stderr
     assert server.refusals == []
     ghost_example.assert_it_worked(tmp_path, done.stdout)
@@ -59,12 +65,31 @@ def test_the_goldens_of_the_example_are_recorded_with_the_flag_and_replayed_with
     ghost_example.write_files(tmp_path)
     pytest_ = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_notes.py")
     with ModelServer(ghost_example.model) as server:
-        recorded = run(tmp_path, *pytest_, "--record-golden", base_url=server.base_url)
+        recorded = run(tmp_path, *pytest_, "--record-golden", OPENAI_BASE_URL=server.base_url)
     assert "2 passed" in recorded.stdout, recorded.stdout
-    replayed = run(tmp_path, *pytest_, base_url="http://127.0.0.1:9/v1")
+    replayed = run(tmp_path, *pytest_, OPENAI_BASE_URL="http://127.0.0.1:9/v1")
     assert "1 passed, 1 skipped" in replayed.stdout, replayed.stdout
     shown = run(tmp_path, sys.executable, "-m", "mcp_ghost", "inspect", "goldens/notes.json")
     assert "notes.add" in shown.stdout
+
+
+def test_the_snippets_about_providers_work(tmp_path: Path) -> None:
+    ask, add = re.findall(r"```python\n(.*?)```", section("Providers"), re.DOTALL)
+    started = "async def main():\n" + textwrap.indent(ask, "    ")
+    asked = 'await mcp_ghost({"mcpServers": {}}, "", "groq", user_prompt="Good evening?")'
+    ended = f"    print(({asked})['final_result'])\n"
+    program = f"import asyncio\n{add}\n{started}\n{ended}\nasyncio.run(main())\n"
+    (tmp_path / "ask.py").write_text("from mcp_ghost import mcp_ghost\n" + program)
+    with (
+        ModelServer(["Good morning."], wire="anthropic") as claude,
+        ModelServer(["Good evening."]) as groq,
+    ):
+        env = {"ANTHROPIC_BASE_URL": claude.base_url, "GROQ_BASE_URL": groq.base_url}
+        done = run(tmp_path, sys.executable, "ask.py", **env)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Good morning. None {'prompt_tokens': ")
+    assert done.stdout.endswith("\nGood evening.\n")
+    assert groq.requests[0].body["model"] == "llama-3.3-70b-versatile"
 
 
 def test_every_option_is_explained_with_its_default() -> None:
