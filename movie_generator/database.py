@@ -37,6 +37,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from mcp_ghost.redact import redact
+from movie_generator.errors import MovieGeneratorError
 
 if TYPE_CHECKING:
     from sqlalchemy.pool import ConnectionPoolEntry
@@ -46,7 +47,7 @@ _CONNECT_SECONDS: Final = 10
 _CREATION_LOCK: Final = 0x6D6F7669  # any number that means this table to all of its users
 
 
-class JobDatabaseError(RuntimeError):
+class JobDatabaseError(MovieGeneratorError, RuntimeError):
     """Raised when the database cannot be reached or used."""
 
 

@@ -8,12 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from movie_generator.errors import SettingsError
+
 _SHORTEST_LEASE: Final = 1.0
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
-
-
-class EnvironmentValueError(ValueError):
-    """Raised when a variable has a value that cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Environment:
         """Read ``environ``, by default that of this process.
 
         Raises:
-            EnvironmentValueError: A value cannot be used.
+            SettingsError: A value cannot be used.
         """
         values = os.environ if environ is None else environ
         given = {name: text.strip() for name, text in values.items() if text.strip()}
@@ -55,7 +53,7 @@ def _seconds(name: str, text: str) -> float:
     except ValueError:
         seconds = math.nan
     if not _SHORTEST_LEASE <= seconds < math.inf:
-        raise EnvironmentValueError(
+        raise SettingsError(
             f"{name} is {text!r}; give a number of seconds from {_SHORTEST_LEASE:g} on."
         )
     return seconds

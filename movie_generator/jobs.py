@@ -27,6 +27,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, or_, 
 from mcp_ghost.redact import redact, secrets_in
 from mcp_ghost.text import one_line, plain
 from movie_generator.database import JOBS, Database
+from movie_generator.errors import MovieGeneratorError
 
 MAX_ATTEMPTS: Final = 3
 RESULT_FORMAT: Final = "VideoScript/1"
@@ -59,7 +60,7 @@ _FRESH: Final[dict[str, Any]] = {
 }
 
 
-class JobStateError(ValueError):
+class JobStateError(MovieGeneratorError, ValueError):
     """Raised when a job does not exist or is in no state for what is asked."""
 
 

@@ -19,6 +19,7 @@ import httpx
 
 from mcp_ghost.text import address as without_secrets
 from mcp_ghost.text import one_line
+from movie_generator.errors import MovieGeneratorError
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
@@ -33,7 +34,7 @@ _METADATA: Final = frozenset({IPv4Address("168.63.129.16")})
 _HOW_TO_ALLOW: Final = "Set MOVIE_ALLOW_PRIVATE_URLS=1 to allow such addresses."
 
 
-class UrlRefusedError(ValueError):
+class UrlRefusedError(MovieGeneratorError, ValueError):
     """Raised when a URL is not to be fetched; the message says why."""
 
 
