@@ -87,7 +87,7 @@ class Operation:
             final_result=synthesis.final_result(answer),
             summary=synthesis.summary(self._account, answer, ended_by=ending.why),
             tool_chain=self._account.chain,
-            conversation_history=history(self._messages, self._account),
+            conversation_history=history(self._messages or self._opening(), self._account),
             errors=self._account.errors,
             execution_metadata=self._account.metadata(time.perf_counter() - started),
         )
@@ -134,7 +134,8 @@ class Operation:
             _logger.warning("Server '%s' is not available: %s", server, account.words(error))
             await self._events.emit("server_failed", server=server, error=str(error))
         for server in toolbox.connected:
-            await self._events.emit("server_connected", server=server)
+            tools = sum(toolbox.server_of(name) == server for name in toolbox.routes)
+            await self._events.emit("server_connected", server=server, tools=tools)
         if toolbox.unmatched:
             _logger.warning("No tool fits allow or deny: %s", ", ".join(toolbox.unmatched))
         if self._servers and not toolbox.connected:

@@ -53,6 +53,7 @@ def test_when_no_server_starts_the_run_fails_without_asking_the_model() -> None:
     assert result["success"] is False
     assert result["final_result"] is None
     assert "no server could be started (ill)" in result["summary"]
+    assert [m["content"] for m in result["conversation_history"]] == ["Keep notes.", "Do it."]
     assert model.requests == []
 
 
