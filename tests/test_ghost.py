@@ -182,65 +182,52 @@ def test_there_is_a_model_for_those_who_name_none(provider: WireName) -> None:  
 # --- the result -------------------------------------------------------------------------------
 
 
+USAGE = {"prompt_tokens": 100, "completion_tokens": 7, "total_tokens": 107}
+CHAIN = [
+    tool_reply([("notes.write", {"name": "a", "text": "milk"})], "I note it.", usage=USAGE),
+    tool_reply([("notes.read", {"name": "a"}), ("notes.count", {})], usage=USAGE),
+    content_reply("There is milk.", usage=USAGE),
+]
+
+
+def link(
+    iteration: int, tool: str, arguments: dict[str, Any], result: object, said: str = ""
+) -> dict[str, Any]:
+    """An entry of a chain, but for its time."""
+    return {
+        "iteration": iteration,
+        "tool_name": tool,
+        "arguments": arguments,
+        "success": True,
+        "result": result,
+        "error": None,
+        "reasoning": said,
+        "retry_attempt": 0,
+    }
+
+
 @every_provider
 def test_a_chain_gives_the_specified_account(provider: WireName, notes: Notes) -> None:
-    # B6, B7, B8, B10, B12, B13, B16, B17, B18, B21, B22
-    usage = {"prompt_tokens": 100, "completion_tokens": 7, "total_tokens": 107}
-    script = [
-        tool_reply([("notes.write", {"name": "a", "text": "milk"})], "I note it.", usage=usage),
-        tool_reply([("notes.read", {"name": "a"}), ("notes.count", {})], usage=usage),
-        content_reply("There is milk.", usage=usage),
-    ]
-    result, model = play(script, {"notes": notes.config}, provider)
-
+    # B6, B7, B8, B10, B12, B13
+    result, _ = play(CHAIN, {"notes": notes.config}, provider)
     assert result["success"] is True
     assert result["final_result"] == "There is milk."
     for entry in result["tool_chain"]:
         assert 0 < entry.pop("execution_time") < 5
-    link = {"success": True, "error": None, "retry_attempt": 0}
     assert result["tool_chain"] == [
-        {
-            "iteration": 1,
-            "tool_name": "notes.write",
-            "arguments": {"name": "a", "text": "milk"},
-            "result": "wrote a",
-            "reasoning": "I note it.",
-            **link,
-        },
-        {
-            "iteration": 2,
-            "tool_name": "notes.read",
-            "arguments": {"name": "a"},
-            "result": "milk",
-            "reasoning": "",
-            **link,
-        },
-        {
-            "iteration": 2,
-            "tool_name": "notes.count",
-            "arguments": {},
-            "result": {"notes": 1},
-            "reasoning": "",
-            **link,
-        },
+        link(1, "notes.write", {"name": "a", "text": "milk"}, "wrote a", "I note it."),
+        link(2, "notes.read", {"name": "a"}, "milk"),
+        link(2, "notes.count", {}, {"notes": 1}),
     ]
     assert result["errors"] == []
-    roles = [message["role"] for message in result["conversation_history"]]
-    assert roles == [
-        "system",
-        "user",
-        "assistant",
-        "tool",
-        "assistant",
-        "tool",
-        "tool",
-        "assistant",
+    history = result["conversation_history"]
+    assert [message["role"] for message in history] == [
+        *("system", "user", "assistant", "tool", "assistant", "tool", "tool", "assistant"),
     ]
-    assert result["conversation_history"][2]["content"] == "I note it."
-    (call,) = result["conversation_history"][2]["tool_calls"]
+    assert history[2]["content"] == "I note it."
+    (call,) = history[2]["tool_calls"]
     assert call["function"]["name"] == "notes.write"
-    assert result["conversation_history"][-1]["content"] == "There is milk."
-
+    assert history[-1]["content"] == "There is milk."
     metadata = result["execution_metadata"]
     assert 0 < metadata.pop("total_execution_time") < 20
     assert metadata == {
@@ -251,14 +238,20 @@ def test_a_chain_gives_the_specified_account(provider: WireName, notes: Notes) -
         "success_rate": 1.0,
         "token_usage": {"prompt_tokens": 300, "completion_tokens": 21, "total_tokens": 321},
     }
-    # What the server saw: one process, three calls, one file, and it is gone.
+
+
+@every_provider
+def test_calls_reach_one_server_and_their_results_the_model(
+    provider: WireName, notes: Notes
+) -> None:
+    # B16, B17, B18, B21, B22
+    _, model = play(CHAIN, {"notes": notes.config}, provider)
     assert [name for name, _ in notes.calls] == ["write", "read", "count"]
     assert notes.file("a") == "milk"
     (pid,) = notes.pids
     assert not is_running(pid)
-    # Every result reached the model.
-    assert "milk" in said_to(model, 2)
     assert "wrote a" in said_to(model, 1)
+    assert "milk" in str(model.requests[2].messages[-2]["content"])
 
 
 def test_every_tool_is_offered_under_the_namespace_and_its_schema(notes: Notes) -> None:  # B35
