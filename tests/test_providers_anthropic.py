@@ -355,6 +355,12 @@ def test_thinking_is_kept_before_an_edited_message() -> None:
     assert content == [THINKING, text("Shorter."), USE]
 
 
+def test_thinking_is_kept_where_a_call_was_taken_out() -> None:
+    history = answered(decode(THINKING, USE, {**USE, "id": "t2"}))
+    history = [USER, {**history[1], "tool_calls": history[1]["tool_calls"][:1]}, history[2]]
+    assert turns(history, tools=TOOLS)[1]["content"] == [THINKING, USE]
+
+
 def test_what_other_providers_attached_is_left_out() -> None:
     state = {"gemini": [{"call": "c1", "thoughtSignature": "x"}]}
     for foreign in (state, "text", {"anthropic": 3}):

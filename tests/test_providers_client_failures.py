@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import httpx
@@ -109,6 +110,32 @@ def test_an_answer_that_takes_too_long_is_given_up() -> None:
         client = client_of(server, timeout=0.1, retry=RetryPolicy(max_attempts=1))
         with pytest.raises(LLMConnectionError, match=r"within 0\.1 s"):
             ask(client)
+
+
+def test_an_answer_that_trickles_is_given_up() -> None:
+    async def trickle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n")
+        with suppress(ConnectionError):
+            while True:
+                writer.write(b" ")
+                await writer.drain()
+                await asyncio.sleep(0.02)  # the server's pace, well within the time for one read
+        writer.close()
+        cut.set()
+
+    async def wait_for_it() -> None:
+        async with await asyncio.start_server(trickle, "127.0.0.1", 0) as server:
+            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            once = RetryPolicy(max_attempts=1)
+            async with get_llm_client(
+                "gemini", KEY, base_url=url, timeout=0.3, retry=once
+            ) as client:
+                with pytest.raises(LLMConnectionError, match=r"within 0\.3 s"):
+                    await client.complete([USER])
+            await asyncio.wait_for(cut.wait(), 10)
+
+    cut = asyncio.Event()
+    asyncio.run(wait_for_it())
 
 
 # --- connections
