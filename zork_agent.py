@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["AgentResponse", "Decision", "ZorkAgent"]
 
 SAFE_COMMAND = "look"
+RECORDED_CHARACTERS = 10_000
+"""Of each text of the model; one that rambles on must not fill the disk."""
 FORCE_FINAL = (
     "Give your final action now, without calling any more tools: "
     "one JSON object with the keys thinking, action and new_objective."
@@ -276,9 +278,9 @@ class _Deliberation:
         answer, command = read_answer(response.content or "")
         return Decision(
             action=command,
-            reasoning=answer.thinking,
-            new_objective=answer.new_objective or None,
-            proposed=answer.action,
+            reasoning=answer.thinking[:RECORDED_CHARACTERS],
+            new_objective=(answer.new_objective or "")[:RECORDED_CHARACTERS] or None,
+            proposed=answer.action[:RECORDED_CHARACTERS],
             tools=tuple(self._events.used),
             iterations=self._events.iteration,
             usage=Usage.of(self._responses),
@@ -292,7 +294,7 @@ class _Deliberation:
             f"No usable answer, playing '{SAFE_COMMAND}': {failure}",
             "agent_parse_error",
             error=failure,
-            raw_response=raw,
+            raw_response=raw[:RECORDED_CHARACTERS],
         )
         return Decision(
             action=SAFE_COMMAND,

@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import IO, TextIO
 
 from rich.cells import cell_len, set_cell_size
@@ -157,7 +158,8 @@ class _PipeAwareConsole(Console):
 
 def standard_screen(on_closed: Callable[[], None], file: TextIO | None = None) -> Screen:
     """The screen on ``file``, by default standard output; ``on_closed`` is told when it closes."""
-    file = file or sys.stdout
+    if (file := file or sys.stdout) is None:  # closed by whoever started us
+        file = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  open to the end
     live = _is_live(file)
     if isinstance(file, io.TextIOWrapper):
         file.reconfigure(errors="replace")  # an ASCII-only locale gets question marks

@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
@@ -30,14 +31,15 @@ class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
     async def receive(self) -> SessionMessage | Exception:
         """The next message; EndOfStream after the last."""
         while line := await self._read_line():
-            if line.isspace():
-                continue
             try:
                 return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
             except ValueError:
                 if reply := _refusal_of(line):
                     return reply
                 self._notice_garbage(line)
+            # Lines that are already here are read without a pause: a server that pours them out
+            # would leave no time for timeouts and signals.
+            await anyio.lowlevel.checkpoint()
         raise anyio.EndOfStream
 
     async def aclose(self) -> None:
@@ -52,7 +54,7 @@ class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
             return b""
 
     def _notice_garbage(self, line: bytes) -> None:
-        if not self._noticed_garbage:
+        if not self._noticed_garbage and not line.isspace():
             self._noticed_garbage = True
             _logger.debug("Skipping output that is not JSON-RPC, first: %r", line[:200])
 

@@ -20,7 +20,7 @@ _HEADINGS = {
     EndReason.STALLED: ("The episode ended: nothing new happened for a long time", "bold yellow"),
     EndReason.MAX_TURNS: ("The episode ended: its last turn was played", "bold"),
     EndReason.LLM_UNAVAILABLE: ("The episode stopped: the model gave no usable answer", "bold red"),
-    EndReason.ABORTED: ("The episode was interrupted", "bold yellow"),
+    EndReason.ABORTED: ("The episode was stopped", "bold yellow"),
     EndReason.BUDGET: (
         "The episode ended: its budget is used up, raise it to go on",
         "bold yellow",

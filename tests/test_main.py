@@ -214,7 +214,7 @@ def test_an_interrupted_program_ends_at_once_leaves_nothing_and_says_how_to_go_o
         assert time.perf_counter() - began < 4, "a second on a machine that is not busy"
     assert process.returncode == code
     assert errors == ""
-    assert "The episode was interrupted" in output
+    assert "The episode was stopped" in output
     assert re.search(r"turns +1$", output, re.MULTILINE), "the finished turn was kept"
     assert f"--resume {program.episodes()[0].name}" in output
     assert program.leftovers() == []

@@ -2,6 +2,7 @@
 
 import asyncio
 import stat
+import sys
 import time
 from pathlib import Path
 
@@ -50,6 +51,14 @@ def test_a_secret_that_a_variable_holds_does_not_reach_the_startup_error(
     monkeypatch.setenv("SOME_NAME", "correct-horse-7")
     message = startup_failure(faulty("exit3", DEMO_API_KEY="{env:SOME_NAME}"))
     assert "fatal: missing API key, got ***" in message
+
+
+def test_a_server_that_pours_out_lines_is_given_up_in_time() -> None:
+    pour = "import sys\nwhile True: sys.stdout.write('y\\n' * 4096)"
+    config = ServerConfig(command=sys.executable, args=["-S", "-c", pour])
+    started = time.perf_counter()
+    assert "it did not answer within 0.3 s" in startup_failure(config, timeout=0.3)
+    assert time.perf_counter() - started < 20
 
 
 def test_a_server_that_never_answers_is_given_up_in_time(tmp_path: Path) -> None:
