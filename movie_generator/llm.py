@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from mcp_ghost.errors import LLMError
@@ -20,18 +21,34 @@ class OpenRouter(OpenAI):
     default_model = "openai/gpt-4.1"
 
 
+def base_address(base_url: str | None) -> str:
+    """``base_url``, else what OPENROUTER_BASE_URL says, else OpenRouter."""
+    return base_url or os.environ.get(OpenRouter.base_url_variable) or OpenRouter.base_url
+
+
+def key(api_key: str | None, base_url: str | None) -> str | None:
+    """``api_key``, else what OPENROUTER_API_KEY says; servers on this machine need none.
+
+    Raises:
+        LLMError: A key is needed and missing.
+    """
+    found = api_key or os.environ.get(OpenRouter.key_variables[0])
+    if not found and not Endpoint(base_address(base_url)).is_loopback:
+        raise LLMError("No API key: set OPENROUTER_API_KEY in the environment or in .env.")
+    return found or None
+
+
 def model_client(
     api_key: str | None,
     model: str | None = None,
     base_url: str | None = None,
     **options: Any,  # noqa: ANN401  what ProviderClient takes
 ) -> ProviderClient:
-    """A client for ``model``; servers on this machine need no key.
+    """A client for ``model``.
 
     Raises:
         LLMError: A key is needed and missing.
     """
-    provider = OpenRouter()
-    if not api_key and not Endpoint(base_url or provider.base_url).is_loopback:
-        raise LLMError("No API key: set OPENROUTER_API_KEY in the environment or in .env.")
-    return ProviderClient(provider, api_key, model, base_url, **options)
+    return ProviderClient(
+        OpenRouter(), key(api_key, base_url), model, base_address(base_url), **options
+    )

@@ -1,0 +1,203 @@
+"""A video script from a URL: the page is read, by HTTP or by an agent, then the script written."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mcp_ghost.loop import LoopObserver
+from movie_generator import prompts
+from movie_generator.agent import AgentLoop
+from movie_generator.environment import Environment
+from movie_generator.fetch import fetch_page
+from movie_generator.llm import base_address, key, model_client
+from movie_generator.reading import RecordingTools, assemble
+from movie_generator.settings import AppConfig
+from movie_generator.urls import UrlUnresolvedError, check_url
+from movie_generator.writer import write_script
+
+if TYPE_CHECKING:
+    from movie_generator.models import VideoScript
+    from movie_generator.page import Page
+
+OnProgress: TypeAlias = Callable[[float, str], None]
+"""(how much is done, from 0 to 1 and never less than before; what is being done)"""
+_READ, _WRITTEN = 0.5, 0.95
+_logger = logging.getLogger("movie_generator")
+
+
+async def generate_script_from_url(
+    url: str,
+    *,
+    config_path: str | Path | None = None,
+    api_key: str | None = None,
+    base_url: str | None = None,
+    on_progress: OnProgress | None = None,
+    config: AppConfig | None = None,
+    allow_private_urls: bool | None = None,
+) -> VideoScript:
+    """The script of the page at ``url``, which is read over HTTP without an agent.
+
+    Args:
+        url: A public page, http or https.
+        config_path: config.yaml; by default all settings have their defaults.
+        api_key: By default OPENROUTER_API_KEY.
+        base_url: By default OPENROUTER_BASE_URL, else OpenRouter.
+        on_progress: Told in order what is being done.
+        config: In the place of ``config_path``.
+        allow_private_urls: By default as MOVIE_ALLOW_PRIVATE_URLS says.
+
+    Raises:
+        SettingsError: The configuration cannot be used.
+        UrlRefusedError: The URL leads into a private network, or is none.
+        PageError: The page cannot be read.
+        ScriptError: The model wrote no usable script.
+        LLMError: The model could not be asked.
+    """
+    config = config or AppConfig.load(config_path)
+    progress = _Progress(on_progress)
+    allowed = _private_urls(allow_private_urls)
+    api_key = key(api_key, base_url)  # missing ones are noticed before anything is fetched
+    progress.tell(0.05, "Reading the page")
+    page = await fetch_page(url, config.limits, allow_private=allowed)
+    return await _written(page, config, api_key, base_url, progress)
+
+
+async def generate_script_from_url_with_agent(
+    url: str,
+    mcp_config_path: str | Path | Mapping[str, Any],
+    config_path: str | Path | None = None,
+    api_key: str | None = None,
+    *,
+    base_url: str | None = None,
+    on_progress: OnProgress | None = None,
+    config: AppConfig | None = None,
+    allow_private_urls: bool | None = None,
+) -> VideoScript:
+    """The script of the page at ``url``, which an agent reads with the tools of MCP servers.
+
+    Args:
+        url: A page, http or https.
+        mcp_config_path: The servers: a JSON file, which may hold comments, or the dict in it.
+        config_path: See :func:`generate_script_from_url`, as for the rest.
+        api_key: For the model.
+        base_url: Of the model.
+        on_progress: Told in order what is being done.
+        config: In the place of ``config_path``.
+        allow_private_urls: By default as MOVIE_ALLOW_PRIVATE_URLS says.
+
+    Raises:
+        MCPError: The servers' configuration cannot be used, or none of them starts.
+        AgentError: The agent came to no end within its limit.
+        Exception: Those of :func:`generate_script_from_url`.
+    """
+    config = config or AppConfig.load(config_path)
+    progress = _Progress(on_progress)
+    allowed = _private_urls(allow_private_urls)
+    api_key = key(api_key, base_url)
+    try:
+        await check_url(url, allow_private=allowed)
+    except UrlUnresolvedError as exc:
+        _logger.info("%s The agent's tools may know better.", exc)
+    page = await _read_by_agent(
+        url, mcp_config_path, config, api_key, base_url, progress, allow_private=allowed
+    )
+    return await _written(page, config, api_key, base_url, progress)
+
+
+async def _read_by_agent(
+    url: str,
+    servers: str | Path | Mapping[str, Any],
+    config: AppConfig,
+    api_key: str | None,
+    base_url: str | None,
+    progress: _Progress,
+    *,
+    allow_private: bool,
+) -> Page:
+    """The page; the servers end before the script is written."""
+    from movie_generator.client import MCPClient
+
+    limits = config.limits
+    client = MCPClient(
+        servers,
+        startup_timeout=limits.startup_timeout,
+        result_limit=limits.page_characters * 2,  # of what is longer, assemble says so
+    )
+    progress.tell(0.02, "Starting the MCP servers")
+    async with client:
+        tools = RecordingTools(
+            client,
+            timeout=limits.page_timeout,
+            allow_private=allow_private,
+            told=progress.repeat,
+        )
+        agent = AgentLoop(
+            tools,
+            api_key,
+            config.model,
+            base_address(base_url),
+            limits.iterations,
+            system_prompt=prompts.READER,
+            llm_timeout=limits.model_timeout,
+            observer=_Steps(progress, limits.iterations),
+        )
+        answer = await agent.run(prompts.reading_task(url))
+        return await assemble(url, tools, answer, limits.page_characters)
+
+
+async def _written(
+    page: Page,
+    config: AppConfig,
+    api_key: str | None,
+    base_url: str | None,
+    progress: _Progress,
+) -> VideoScript:
+    """The script of a page that was read."""
+    page = page.cut(config.limits.page_characters)
+    progress.tell(_READ, f"Read {len(page.text):,} characters: {page.title}")
+    for note in page.notes:
+        _logger.warning("%s: %s", page.url, note)
+        progress.tell(_READ, note)
+    client = model_client(api_key, config.model, base_url, timeout=config.limits.model_timeout)
+    progress.tell(0.55, f"{config.model} is writing the script")
+    async with client:
+        script = await write_script(client, page, config, lambda text: progress.tell(0.8, text))
+    progress.tell(_WRITTEN, f"{len(script.sections)} sections written")
+    progress.tell(1.0, "Done")
+    return script
+
+
+def _private_urls(given: bool | None) -> bool:
+    return Environment.read().allow_private_urls if given is None else given
+
+
+class _Progress:
+    """Tells in order, and never less than before."""
+
+    def __init__(self, on_progress: OnProgress | None) -> None:
+        self._on_progress = on_progress
+        self._fraction = 0.0
+
+    def tell(self, fraction: float, message: str) -> None:
+        self._fraction = max(self._fraction, min(fraction, 1.0))
+        if self._on_progress is not None:
+            self._on_progress(self._fraction, message)
+
+    def repeat(self, message: str) -> None:
+        """Something happens that takes the work no step further."""
+        self.tell(self._fraction, message)
+
+
+class _Steps(LoopObserver):
+    """The agent's replies as progress."""
+
+    def __init__(self, progress: _Progress, iterations: int) -> None:
+        self._progress = progress
+        self._iterations = iterations
+
+    def iteration_started(self, iteration: int) -> None:
+        share = min(1.0, (iteration - 1) / self._iterations)
+        self._progress.tell(0.05 + 0.4 * share, "The agent is choosing what to read")

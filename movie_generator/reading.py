@@ -1,0 +1,257 @@
+"""What the agent's tools gave: kept as it came, so that no model retells the page.
+
+The agent decides which results are the page. Their text is joined here, and where a tool gives a
+long page in parts, the parts that the agent did not ask for are read here too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_ghost.errors import MCPError, MCPToolCallError
+from mcp_ghost.results import ToolCallResult, format_tool_response
+from mcp_ghost.text import address, one_line
+from movie_generator.errors import PageError
+from movie_generator.page import Page, heading, line, markdown_images, tidy, usable_images
+from movie_generator.urls import UrlUnresolvedError, check_url
+
+if TYPE_CHECKING:
+    from movie_generator.client import MCPClient
+
+_START: Final = "start_index"
+# What mcp-server-fetch puts before, and after, the text of a page.
+_PREAMBLE = re.compile(r"\A(?:Content type [^\n]*\n)?Contents of \S+:\n")
+_REMARK = re.compile(r"\n{0,2}<error>([^<]*)</error>\s*\Z")
+_NEXT_PART = re.compile(r"start_index of (\d+)")
+_TEXTS: Final = ("markdown", "text", "content", "html")
+_MAX_PARTS: Final = 200
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One result."""
+
+    tool: str
+    arguments: dict[str, Any]
+    content: object
+
+    @property
+    def source(self) -> str | None:
+        """The URL that was asked for."""
+        return next(_urls(self.arguments), None)
+
+    @property
+    def whole(self) -> tuple[str, str]:
+        """What all parts of one text have in common."""
+        rest = {key: value for key, value in self.arguments.items() if key != _START}
+        return self.tool, json.dumps(rest, sort_keys=True, default=str)
+
+    @property
+    def start(self) -> int:
+        """Where in the whole text this part begins."""
+        start = self.arguments.get(_START)
+        return start if isinstance(start, int) else 0
+
+    @property
+    def text(self) -> str:
+        """The page's words."""
+        return _REMARK.sub("", self._raw)
+
+    @property
+    def next_start(self) -> int | None:
+        """Where the next part begins, where the tool says that there is one."""
+        remark = _REMARK.search(self._raw)
+        following = _NEXT_PART.search(remark[1]) if remark else None
+        return int(following[1]) if following else None
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """What a scraper says beside the text."""
+        found = self._object.get("metadata")
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def _object(self) -> Mapping[str, Any]:
+        content = self.content
+        inner = content.get("data") if isinstance(content, Mapping) else None
+        found = inner if isinstance(inner, Mapping) else content
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def _raw(self) -> str:
+        texts = (self._object.get(key) for key in _TEXTS)
+        text = next((text for text in texts if isinstance(text, str) and text.strip()), None)
+        return _PREAMBLE.sub("", format_tool_response(self.content) if text is None else text)
+
+
+class RecordingTools:
+    """The tools of ``client``; results are kept, and numbered for the agent."""
+
+    def __init__(
+        self,
+        client: MCPClient,
+        *,
+        timeout: float,
+        allow_private: bool,
+        told: Callable[[str], None],
+    ) -> None:
+        self.readings: list[Reading] = []
+        self._client = client
+        self._timeout = timeout
+        self._allow_private = allow_private
+        self._told = told
+
+    @property
+    def available_tools(self) -> list[dict[str, Any]]:
+        """As MCP lists them."""
+        return self._client.available_tools
+
+    async def call_tool(self, name: str, arguments: dict[str, Any]) -> ToolCallResult:
+        """Call a tool for the agent."""
+        result = await self.read(name, arguments)
+        if isinstance(result, ToolCallResult):
+            return result
+        self.readings.append(result)
+        shown = {"result": len(self.readings), "content": result.content}
+        return ToolCallResult(shown)
+
+    async def read(self, name: str, arguments: dict[str, Any]) -> Reading | ToolCallResult:
+        """What a tool gives, or the error that it reports.
+
+        Raises:
+            MCPToolCallError: The call cannot be made, or leads into a private network.
+        """
+        for url in _urls(arguments):
+            await self._check(url)
+        self._told(f"{name} {one_line(json.dumps(arguments, ensure_ascii=False), 160)}")
+        result = await self._client.call_tool(name, arguments, self._timeout)
+        return result if result.is_error else Reading(name, arguments, result.content)
+
+    def reads_in_parts(self, name: str) -> bool:
+        """Whether a tool can be told where in a text to begin."""
+        (schema,) = [t["inputSchema"] for t in self.available_tools if t["name"] == name] or [{}]
+        return _START in schema.get("properties", {})
+
+    async def _check(self, url: str) -> None:
+        """A page may try to lead the agent to addresses that only this machine can reach."""
+        try:
+            await check_url(url, allow_private=self._allow_private)
+        except UrlUnresolvedError:
+            pass  # nothing private; the tool may have other means
+        except ValueError as exc:
+            raise MCPToolCallError(str(exc)) from exc
+
+
+@dataclass
+class _Handover:
+    """What the agent says about the page when it has read it."""
+
+    title: str = ""
+    description: str = ""
+    results: list[int] = field(default_factory=list)
+
+    @classmethod
+    def parse(cls, answer: str) -> _Handover:
+        """Read the agent's answer; one that is something else says nothing."""
+        start, end = answer.find("{"), answer.rfind("}")
+        try:
+            data = json.loads(answer[start : end + 1]) if 0 <= start < end else None
+        except (ValueError, RecursionError):
+            data = None
+        if not isinstance(data, dict):
+            return cls()
+        results = data.get("results")
+        numbers = [n for n in results if type(n) is int] if isinstance(results, list) else []
+        return cls(line(data.get("title")), line(data.get("description")), numbers)
+
+
+async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> Page:
+    """The page at ``url`` from what was read; at most about ``limit`` characters of it.
+
+    Raises:
+        PageError: Nothing was read.
+    """
+    handover = _Handover.parse(answer)
+    texts: list[str] = []
+    notes: list[str] = []
+    chosen = _chosen(tools.readings, handover, url)
+    for first in {reading.whole: reading for reading in chosen}.values():
+        room = limit - sum(map(len, texts))
+        text, note = await _complete(first, tools, room)
+        texts.append(text)
+        notes += [note] if note else []
+    text = tidy("\n\n".join(text for text in texts if text.strip()))
+    if not text:
+        raise PageError(
+            f"The agent read nothing at {address(url)}. It said: {one_line(answer) or 'nothing'}"
+        )
+    facts = [reading.metadata for reading in chosen]
+    title = _fact(facts, "title", "ogTitle", "og:title") or handover.title or heading(text)
+    description = _fact(facts, "description", "ogDescription", "og:description")
+    leading = _fact(facts, "ogImage", "og:image")
+    base = chosen[0].source or url
+    images = usable_images([(leading, title), *markdown_images(text)], base)
+    return Page(
+        url, title or address(url), description or handover.description, text, images, tuple(notes)
+    )
+
+
+def _chosen(readings: list[Reading], handover: _Handover, url: str) -> list[Reading]:
+    """The results that are the page, as the agent says or else as their arguments do."""
+    filled = [reading for reading in readings if reading.text.strip()]
+    named = [readings[n - 1] for n in handover.results if 0 < n <= len(readings)]
+    for choice in (named, [r for r in filled if r.source == url], [r for r in filled if r.source]):
+        if any(reading.text.strip() for reading in choice):
+            return choice
+    return filled
+
+
+async def _complete(first: Reading, tools: RecordingTools, room: int) -> tuple[str, str]:
+    """The whole text that ``first`` is a part of, and a note on what is missing."""
+    if not tools.reads_in_parts(first.tool):
+        return first.text, ""
+    known = {r.start: r for r in tools.readings if r.whole == first.whole}
+    texts: list[str] = []
+    start: int | None = 0
+    while start is not None and sum(map(len, texts)) < room and len(texts) < _MAX_PARTS:
+        part = known.get(start) or await _part(first, start, tools)
+        if isinstance(part, str):
+            return "".join(texts), f"The text from character {start:,} on is missing: {part}"
+        texts.append(part.text)
+        following = part.next_start
+        start = following if following is not None and following > start else None
+    note = "" if start is None else f"The text from character {start:,} on was left out."
+    return "".join(texts), note
+
+
+async def _part(first: Reading, start: int, tools: RecordingTools) -> Reading | str:
+    """A part that the agent did not ask for, or why it cannot be had."""
+    try:
+        result = await tools.read(first.tool, {**first.arguments, _START: start})
+    except TimeoutError:
+        return "the tool did not answer in time"
+    except MCPError as exc:
+        return one_line(exc)
+    return one_line(result.error_message) if isinstance(result, ToolCallResult) else result
+
+
+def _urls(value: object) -> Iterator[str]:
+    """Every URL among the arguments of a call."""
+    if isinstance(value, str):
+        if re.match(r"\s*https?:", value, re.IGNORECASE):
+            yield value.strip()
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _urls(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _urls(item)
+
+
+def _fact(facts: list[Mapping[str, Any]], *names: str) -> str:
+    values = (line(fact.get(name)) for fact in facts for name in names)
+    return next((value for value in values if value), "")
