@@ -9,7 +9,10 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mcp_ghost.testing import ModelRequest
 
 SERVERS = Path(__file__).parent / "servers"
 
@@ -74,3 +77,37 @@ def site(pages: dict[str, tuple[str, bytes] | str]) -> Iterator[Site]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+# --- scripts, as a model writes them
+
+SCRIPT: dict[str, Any] = {
+    "title": "Bridges",
+    "description": "How bridges cross rivers",
+    "sections": [
+        {
+            "title": "Why",
+            "narrations": [{"text": "Rivers part us.", "reading": "Rivers part us."}],
+            "slide_prompt": "A wide river",
+            "source_image_url": None,
+        },
+        {
+            "title": "What to take away",
+            "narrations": [{"text": "Build one.", "reading": "Build one.", "persona_id": None}],
+            "slide_prompt": "A bridge",
+            "source_image_url": None,
+        },
+    ],
+    "role_assignments": None,
+}
+
+
+def script_reply(**changes: object) -> str:
+    """The script above, as a model answers with it."""
+    return json.dumps({**SCRIPT, **changes}, ensure_ascii=False)
+
+
+def written_from(request: ModelRequest) -> str:
+    """What the writer was given as material."""
+    text: str = request.messages[1]["content"]
+    return text
