@@ -6,7 +6,8 @@ import asyncio
 import json
 import logging
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,17 +27,23 @@ _STYLES: Final = {
 }
 
 
-def open_queue() -> JobQueue:
+@contextmanager
+def the_queue() -> Iterator[JobQueue]:
     """The queue that the environment names."""
     environment = Environment.read()
-    return JobQueue(environment.database_url, lease=environment.job_lease)
+    queue = JobQueue(environment.database_url, lease=environment.job_lease)
+    try:
+        yield queue
+    finally:
+        queue.close()
 
 
 def enqueue(urls: list[str]) -> None:
     """Add a job for each of ``urls`` and print the ids, one a line; all of them or none."""
     asyncio.run(_check_all(urls, allow_private=Environment.read().allow_private_urls))
-    for job_id in open_queue().enqueue(urls):
-        print(job_id)
+    with the_queue() as queue:
+        for job_id in queue.enqueue(urls):
+            print(job_id)
 
 
 async def _check_all(urls: Iterable[str], *, allow_private: bool) -> None:
@@ -54,17 +61,20 @@ def work(*, drain: bool, concurrency: int, job_timeout: float) -> None:
     """Work on the jobs of the queue until stopped, or until all are finished."""
     from movie_generator.worker import Worker, generate_as_configured
 
-    logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(message)s", level=logging.WARNING)
+    log = "%(asctime)s %(message)s"
+    logging.basicConfig(stream=sys.stderr, format=log, level=logging.WARNING, force=True)
     logging.getLogger("movie_generator").setLevel(logging.INFO)
-    worker = Worker(
-        open_queue(), generate_as_configured, concurrency=concurrency, job_timeout=job_timeout
-    )
-    asyncio.run(worker.run(drain=drain))
+    with the_queue() as queue:
+        worker = Worker(
+            queue, generate_as_configured, concurrency=concurrency, job_timeout=job_timeout
+        )
+        asyncio.run(worker.run(drain=drain))
 
 
 def list_jobs(*, as_json: bool, status: str | None) -> None:
     """Print the jobs, the oldest first."""
-    jobs = open_queue().jobs(Status(status) if status else None)
+    with the_queue() as queue:
+        jobs = queue.jobs(Status(status) if status else None)
     if as_json:
         print(json.dumps([_wire(job) for job in jobs], indent=2))
     else:
@@ -73,25 +83,26 @@ def list_jobs(*, as_json: bool, status: str | None) -> None:
 
 def cancel(ids: Iterable[int]) -> None:
     """Cancel each of the jobs."""
-    queue = open_queue()
-    for job_id in ids:
-        queue.cancel(job_id)
-        print(f"job {job_id} cancelled")
+    with the_queue() as queue:
+        for job_id in ids:
+            queue.cancel(job_id)
+            print(f"job {job_id} cancelled")
 
 
 def retry(ids: Iterable[int]) -> None:
     """Put each of the jobs back on the queue."""
-    queue = open_queue()
-    for job_id in ids:
-        queue.retry(job_id)
-        print(f"job {job_id} pending")
+    with the_queue() as queue:
+        for job_id in ids:
+            queue.retry(job_id)
+            print(f"job {job_id} pending")
 
 
 def show_result(job_id: int, output: str | None) -> None:
     """Print the script of a job, or save it in the file ``output``."""
     from movie_generator.models import VideoScript
 
-    job = open_queue().job(job_id)
+    with the_queue() as queue:
+        job = queue.job(job_id)
     if job.result is None:
         reason = f": {job.error_message}" if job.error_message else ""
         raise JobStateError(f"Job {job_id} has no script; it is {job.status}{reason}")

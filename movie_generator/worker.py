@@ -67,6 +67,7 @@ class Worker:
 
     async def run(self, *, drain: bool = False) -> None:
         """Work until cancelled, or with ``drain`` until no job is pending or processing."""
+        _logger.info("worker %s waits for jobs, %d at a time", self.name, self._concurrency)
         async with asyncio.TaskGroup() as lanes:
             for _ in range(self._concurrency):
                 lanes.create_task(self._work(drain=drain))
