@@ -16,7 +16,15 @@ from mcp_ghost.errors import MCPError, MCPToolCallError
 from mcp_ghost.results import ToolCallResult, format_tool_response
 from mcp_ghost.text import address, one_line
 from movie_generator.errors import PageError
-from movie_generator.page import Page, heading, line, markdown_images, tidy, usable_images
+from movie_generator.page import (
+    Page,
+    heading,
+    line,
+    markdown_images,
+    page_from_html,
+    tidy,
+    usable_images,
+)
 from movie_generator.urls import UrlUnresolvedError, check_url
 
 if TYPE_CHECKING:
@@ -29,6 +37,7 @@ _REMARK = re.compile(r"\n{0,2}<error>([^<]*)</error>\s*\Z")
 _NEXT_PART = re.compile(r"start_index of (\d+)")
 _TEXTS: Final = ("markdown", "text", "content", "html")
 _MAX_PARTS: Final = 200
+_SOURCE_CHARACTERS: Final = 100_000
 
 
 @dataclass(frozen=True)
@@ -131,10 +140,10 @@ class RecordingTools:
         result = await self._client.call_tool(name, arguments, self._timeout)
         return result if result.is_error else Reading(name, arguments, result.content)
 
-    def reads_in_parts(self, name: str) -> bool:
-        """Whether a tool can be told where in a text to begin."""
+    def takes(self, name: str, argument: str) -> bool:
+        """Whether the tool ``name`` has an argument of that name."""
         (schema,) = [t["inputSchema"] for t in self.available_tools if t["name"] == name] or [{}]
-        return _START in schema.get("properties", {})
+        return argument in schema.get("properties", {})
 
     async def _check(self, url: str) -> None:
         """A page may try to lead the agent to addresses that only this machine can reach."""
@@ -190,14 +199,28 @@ async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> 
             f"The agent read nothing at {address(url)}. It said: {one_line(answer) or 'nothing'}"
         )
     facts = [reading.metadata for reading in chosen]
-    title = _fact(facts, "title", "ogTitle", "og:title") or handover.title or heading(text)
+    source = await _source(chosen[0], tools)
+    title = _fact(facts, "title", "ogTitle", "og:title") or source.title
+    title = title or handover.title or heading(text) or address(url)
     description = _fact(facts, "description", "ogDescription", "og:description")
+    description = description or source.description or handover.description
     leading = _fact(facts, "ogImage", "og:image")
-    base = chosen[0].source or url
-    images = usable_images([(leading, title), *markdown_images(text)], base)
-    return Page(
-        url, title or address(url), description or handover.description, text, images, tuple(notes)
-    )
+    found = [(leading, title), *markdown_images(text)]
+    found += [(image.url, image.alt) for image in source.images]
+    images = usable_images(found, chosen[0].source or url)
+    return Page(url, title, description, text, images, tuple(notes))
+
+
+async def _source(reading: Reading, tools: RecordingTools) -> Page:
+    """The page's head and images, from a tool that gives text without them but has the HTML."""
+    url = reading.source or ""
+    if reading.metadata or not url or not tools.takes(reading.tool, "raw"):
+        return Page(url, "", "", "")
+    arguments = {"url": url, "raw": True}
+    if tools.takes(reading.tool, "max_length"):
+        arguments["max_length"] = _SOURCE_CHARACTERS
+    html = await _attempt(tools, reading.tool, arguments)
+    return Page(url, "", "", "") if isinstance(html, str) else page_from_html(html.text, url)
 
 
 def _chosen(readings: list[Reading], handover: _Handover, url: str) -> list[Reading]:
@@ -212,13 +235,14 @@ def _chosen(readings: list[Reading], handover: _Handover, url: str) -> list[Read
 
 async def _complete(first: Reading, tools: RecordingTools, room: int) -> tuple[str, str]:
     """The whole text that ``first`` is a part of, and a note on what is missing."""
-    if not tools.reads_in_parts(first.tool):
+    if not tools.takes(first.tool, _START):
         return first.text, ""
     known = {r.start: r for r in tools.readings if r.whole == first.whole}
     texts: list[str] = []
     start: int | None = 0
     while start is not None and sum(map(len, texts)) < room and len(texts) < _MAX_PARTS:
-        part = known.get(start) or await _part(first, start, tools)
+        arguments = {**first.arguments, _START: start}
+        part = known.get(start) or await _attempt(tools, first.tool, arguments)
         if isinstance(part, str):
             return "".join(texts), f"The text from character {start:,} on is missing: {part}"
         texts.append(part.text)
@@ -228,10 +252,10 @@ async def _complete(first: Reading, tools: RecordingTools, room: int) -> tuple[s
     return "".join(texts), note
 
 
-async def _part(first: Reading, start: int, tools: RecordingTools) -> Reading | str:
-    """A part that the agent did not ask for, or why it cannot be had."""
+async def _attempt(tools: RecordingTools, name: str, arguments: dict[str, Any]) -> Reading | str:
+    """What the agent did not ask for, or why it cannot be had."""
     try:
-        result = await tools.read(first.tool, {**first.arguments, _START: start})
+        result = await tools.read(name, arguments)
     except TimeoutError:
         return "the tool did not answer in time"
     except MCPError as exc:
