@@ -33,6 +33,9 @@ class _Answers:
     def add(self, call: ToolCall, attempt: Attempt, text: str) -> None:
         self.by_position[attempt.position] = tool_message(call.id, text)
 
+    def add_failure(self, call: ToolCall, attempt: Attempt, text: str) -> None:
+        self.by_position[attempt.position] = tool_message(call.id, text, is_error=True)
+
 
 class Calls:
     """Has calls executed and turns what comes of them into answers.
@@ -79,15 +82,15 @@ class Calls:
         stopped: str | None = None
         for call, attempt in asked:
             if stopped is not None:
-                answers.add(call, attempt, prompts.skipped(stopped))
+                answers.add_failure(call, attempt, prompts.skipped(stopped))
                 continue
             try:
                 answers.add(call, attempt, format_tool_response(await self._checked(call, attempt)))
             except RunStoppedError as exc:
                 stopped = str(exc)
-                answers.add(call, attempt, prompts.failure(attempt.tool, stopped))
+                answers.add_failure(call, attempt, prompts.failure(attempt.tool, stopped))
             except Exception as exc:  # noqa: BLE001  a tool is foreign code: its failure is the call's
-                answers.add(call, attempt, await self._failed(attempt, exc))
+                answers.add_failure(call, attempt, await self._failed(attempt, exc))
                 if not self._backtracking:
                     answers.end, stopped = LoopEnd.FAILED_CALL, f"{attempt.tool} failed before it"
 

@@ -158,7 +158,8 @@ def _failure(reason: str) -> ToolCallResult:
 
 
 def _result_message(call: ToolCall, result: ToolCallResult) -> Message:
-    return tool_message(call.id, json.dumps(result.to_dict(), ensure_ascii=False))
+    text = json.dumps(result.to_dict(), ensure_ascii=False)
+    return tool_message(call.id, text, is_error=result.is_error)
 
 
 def parse_arguments(text: str) -> dict[str, Any]:
