@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from mcp_ghost.text import address, one_line
 from movie_generator.database import JobDatabaseError
 from movie_generator.environment import Environment
-from movie_generator.urls import check_url
 
 if TYPE_CHECKING:
     from movie_generator.jobs import Claim, JobQueue
@@ -240,17 +239,18 @@ async def generate_as_configured(url: str, on_progress: Progress) -> VideoScript
         Exception: Whatever keeps the script from being made, such as a configuration that is not
             there, or a URL that leads into a private network.
     """
+    from mcp_ghost.config import load_servers
     from movie_generator.generate import (
         generate_script_from_url,
         generate_script_from_url_with_agent,
     )
 
     environment = Environment.read()
-    await check_url(url, allow_private=environment.allow_private_urls)
     if environment.mcp_config_path is None:
         return await generate_script_from_url(
             url, config_path=environment.config_path, on_progress=on_progress
         )
+    load_servers(environment.mcp_config_path)  # what is wrong with it is said before all else
     return await generate_script_from_url_with_agent(
         url,
         mcp_config_path=environment.mcp_config_path,

@@ -125,7 +125,7 @@ def test_urls_that_are_refused_are_not_queued_nor_are_those_beside_them(
 
 def test_private_urls_are_queued_and_worked_on_only_where_that_is_allowed(queue: JobQueue) -> None:
     assert run("enqueue", NOWHERE, MOVIE_ALLOW_PRIVATE_URLS="1")[:2] == (0, "1\n")
-    code, _, errors = run("worker", "--drain")
+    code, _, errors = run("worker", "--drain", OPENROUTER_API_KEY="none")
     assert code == 0
     assert "job 1 failed: 127.0.0.1 is an address inside" in errors
     assert queue.job(1).status == "failed"
