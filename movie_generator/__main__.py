@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     interruption = Interruption()
     interruption.install()
     try:
-        return _run(flags)
+        return _run(flags, interruption)
     except KeyboardInterrupt:
         # To stop is the only end that such a worker has.
         stopped_as_usual = flags.command == "worker" and not flags.drain
@@ -37,12 +37,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return interruption.exit_code
 
 
-def _run(flags: Flags) -> int:
+def _run(flags: Flags, interruption: Interruption) -> int:
+    from mcp_ghost.errors import MCPGhostError
     from movie_generator import commands
     from movie_generator.database import JobDatabaseError
+    from movie_generator.errors import MovieGeneratorError
 
     try:
         match flags.command:
+            case "script":
+                _script(flags, interruption)
             case "enqueue":
                 commands.enqueue(flags.urls)
             case "worker":
@@ -63,7 +67,24 @@ def _run(flags: Flags) -> int:
     except (JobDatabaseError, ValueError) as error:
         _complain(str(error))
         return WRONG_USE
+    except (MovieGeneratorError, MCPGhostError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        _complain(str(error))
+        return FAILED
     return DONE
+
+
+def _script(flags: Flags, interruption: Interruption) -> None:
+    from movie_generator.script_command import make_script
+
+    make_script(
+        flags.url,
+        flags.output,
+        config=flags.config,
+        mcp_config=flags.mcp_config,
+        on_closed=interruption.output_closed,
+    )
 
 
 def _complain(message: str) -> None:

@@ -16,7 +16,7 @@ _EPILOG = """\
 environment (also read from .env):
   OPENROUTER_API_KEY, OPENROUTER_BASE_URL   the model's provider
   CONFIG_PATH           config.yaml: model, language, style and limits
-  MCP_CONFIG_PATH       MCP servers (JSON or JSONC); workers then read pages with an agent
+  MCP_CONFIG_PATH       MCP servers (JSON or JSONC); pages are then read by an agent
   MOVIE_DATABASE_URL    the queue: sqlite:///movie_jobs.db, or postgresql://user:password@host/name
   MOVIE_JOB_LEASE       seconds after which a worker that fell silent loses its job (60)
   MOVIE_ALLOW_PRIVATE_URLS=1   lets URLs lead into private networks
@@ -49,6 +49,8 @@ class Flags(argparse.Namespace):
     status: str | None
     output: str | None
     url: str
+    config: str | None
+    mcp_config: str | None
 
 
 def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
@@ -61,10 +63,24 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_script(commands)
     _add_queue(commands)
     _add_worker(commands)
     _add_jobs(commands)
     return parser.parse_args(arguments, Flags())
+
+
+def _add_script(commands: _Commands) -> None:
+    script = _command(commands, "script", "write the script of one page now")
+    script.add_argument("url", metavar="URL")
+    script.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="save it: YAML, or JSON where FILE ends in .json; without it, YAML is printed",
+    )
+    script.add_argument("--config", metavar="FILE", help="instead of CONFIG_PATH")
+    script.add_argument("--mcp-config", metavar="FILE", help="instead of MCP_CONFIG_PATH")
 
 
 def _add_queue(commands: _Commands) -> None:
