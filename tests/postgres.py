@@ -23,14 +23,14 @@ _OPTIONS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "list
 
 
 def new_database() -> str:
-    """The URL of an empty database; the test is skipped where PostgreSQL is not installed."""
+    """The URL of an empty schema; the test is skipped where PostgreSQL is not installed."""
     programs = _programs()
     if programs is None:
         pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
     folder = _running_cluster(programs)
     name = f"test_{next(_numbers)}"
-    _sql(folder, f"CREATE DATABASE {name}")
-    return f"postgresql://tester@/{name}?host={folder}"
+    _sql(folder, f"CREATE SCHEMA {name}")  # much faster than a database
+    return f"postgresql://tester@/postgres?host={folder}&options=-csearch_path%3D{name}"
 
 
 def _programs() -> Path | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import random
 import signal
 import time
 from collections import Counter
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from movie_generator.jobs import Job, JobQueue, Status
+from movie_generator.jobs import MAX_ATTEMPTS, Job, JobQueue, Status
 from movie_generator.models import VideoScript
 from tests.movie_worker import work
 from tests.postgres import new_database
@@ -118,6 +119,22 @@ def test_when_a_worker_is_killed_all_fifty_jobs_are_done_and_none_twice(crew: Cr
         url: 2 if url.endswith("hang") else 1 for url in urls
     }
     assert sum(str(victim.pid) in title.split() for title in titles(jobs)) == 20
+
+
+def test_kills_at_any_instant_lose_no_job(crew: Crew) -> None:
+    crew.queue.enqueue(pages(50))
+    for _ in range(MAX_ATTEMPTS - 1):
+        begun = len(crew.did("begin"))
+        victim = crew.start(concurrency=2)
+        until(lambda begun=begun: len(crew.did("begin")) > begun)  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+        time.sleep(random.uniform(0, 0.03))  # no waiting for anything: any instant will do
+        victim.kill()
+    assert exit_codes(crew.start()) == [0]
+    jobs = crew.queue.jobs()
+    assert {job.status for job in jobs} == {"completed"}
+    begun_by = Counter(url for _, url in crew.did("begin"))
+    assert all(begun_by[job.url] <= job.attempts for job in jobs)
+    assert set(crew.ended()) == set(pages(50))
 
 
 def test_a_job_longer_than_its_lease_stays_with_its_worker(crew: Crew) -> None:
