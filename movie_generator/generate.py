@@ -19,6 +19,7 @@ from movie_generator.urls import UrlUnresolvedError, check_url
 from movie_generator.writer import write_script
 
 if TYPE_CHECKING:
+    from movie_generator.client import MCPClient
     from movie_generator.models import VideoScript
     from movie_generator.page import Page
 
@@ -94,6 +95,7 @@ async def generate_script_from_url_with_agent(
         Exception: Those of :func:`generate_script_from_url`.
     """
     config = config or AppConfig.load(config_path)
+    client = _client(mcp_config_path, config)
     progress = _Progress(on_progress)
     allowed = _private_urls(allow_private_urls)
     api_key = key(api_key, base_url)
@@ -102,14 +104,24 @@ async def generate_script_from_url_with_agent(
     except UrlUnresolvedError as exc:
         _logger.info("%s The agent's tools may know better.", exc)
     page = await _read_by_agent(
-        url, mcp_config_path, config, api_key, base_url, progress, allow_private=allowed
+        url, client, config, api_key, base_url, progress, allow_private=allowed
     )
     return await _written(page, config, api_key, base_url, progress)
 
 
+def _client(servers: str | Path | Mapping[str, Any], config: AppConfig) -> MCPClient:
+    from movie_generator.client import MCPClient
+
+    return MCPClient(
+        servers,
+        startup_timeout=config.limits.startup_timeout,
+        result_limit=config.limits.page_characters * 2,  # of what is longer, cut() says so
+    )
+
+
 async def _read_by_agent(
     url: str,
-    servers: str | Path | Mapping[str, Any],
+    client: MCPClient,
     config: AppConfig,
     api_key: str | None,
     base_url: str | None,
@@ -118,14 +130,7 @@ async def _read_by_agent(
     allow_private: bool,
 ) -> Page:
     """The page; the servers end before the script is written."""
-    from movie_generator.client import MCPClient
-
     limits = config.limits
-    client = MCPClient(
-        servers,
-        startup_timeout=limits.startup_timeout,
-        result_limit=limits.page_characters * 2,  # of what is longer, assemble says so
-    )
     progress.tell(0.02, "Starting the MCP servers")
     async with client:
         tools = RecordingTools(
