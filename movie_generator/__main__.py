@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -33,8 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # What Python still flushes on its way out must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        interruption.output_closed()
-        return interruption.exit_code
+        return 128 + signal.SIGPIPE
 
 
 def _run(flags: Flags, interruption: Interruption) -> int:

@@ -124,9 +124,13 @@ def _wire(job: Job) -> dict[str, Any]:
 
 
 def _print_table(jobs: list[Job], otherwise: str) -> None:
-    from rich.console import Console
+    from rich.console import Console as RichConsole
     from rich.table import Table
     from rich.text import Text
+
+    class Console(RichConsole):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # which rich would make an exit code of its own
 
     table = Table("id", "status", "done", "url", "what", box=None, header_style="bold")
     for job in jobs:

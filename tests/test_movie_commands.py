@@ -169,6 +169,19 @@ def test_the_table_shows_what_is_most_interesting(
     assert capsys.readouterr().out == "There are no cancelled jobs.\n"
 
 
+@pytest.mark.parametrize("flags", [["jobs"], ["jobs", "--json"]])
+def test_a_reader_that_stops_reading_ends_the_list_in_silence(
+    queue: JobQueue, flags: list[str]
+) -> None:
+    queue.enqueue([PAGE])
+    process = start(*flags)
+    with killed_at_last(process):
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert (process.wait(60), process.stderr.read()) == (128 + signal.SIGPIPE, "")
+
+
 def test_jobs_are_cancelled_and_retried(
     queue: JobQueue, capsys: pytest.CaptureFixture[str]
 ) -> None:
