@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mcp_ghost.loop import LoopObserver
 from movie_generator import prompts
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 OnProgress: TypeAlias = Callable[[float, str], None]
 """(how much is done, from 0 to 1 and never less than before; what is being done)"""
 _READ, _WRITTEN = 0.5, 0.95
+_RESULT_CHARACTERS: Final = 2_000_000
+"""Of one tool result. What is longer loses its form; to the writer goes much less anyway."""
 _logger = logging.getLogger("movie_generator")
 
 
@@ -115,7 +117,7 @@ def _client(servers: str | Path | Mapping[str, Any], config: AppConfig) -> MCPCl
     return MCPClient(
         servers,
         startup_timeout=config.limits.startup_timeout,
-        result_limit=config.limits.page_characters * 2,  # of what is longer, cut() says so
+        result_limit=_RESULT_CHARACTERS,
     )
 
 

@@ -13,7 +13,8 @@ from movie_generator.errors import ScriptError
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    # Models whose servers know no strict schemas add fields of their own.
+    model_config = ConfigDict(extra="ignore")
 
 
 class Narration(_Part):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from movie_generator.client import MCPClient
 
 _START: Final = "start_index"
+_LENGTH: Final = "max_length"
 # What mcp-server-fetch puts before, and after, the text of a page.
 _PREAMBLE = re.compile(r"\A(?:Content type [^\n]*\n)?Contents of \S+:\n")
 _REMARK = re.compile(r"\n{0,2}<error>([^<]*)</error>\s*\Z")
@@ -56,7 +57,7 @@ class Reading:
     @property
     def whole(self) -> tuple[str, str]:
         """What all parts of one text have in common."""
-        rest = {key: value for key, value in self.arguments.items() if key != _START}
+        rest = {key: value for key, value in self.arguments.items() if key not in (_START, _LENGTH)}
         return self.tool, json.dumps(rest, sort_keys=True, default=str)
 
     @property
@@ -217,8 +218,8 @@ async def _source(reading: Reading, tools: RecordingTools) -> Page:
     if reading.metadata or not url or not tools.takes(reading.tool, "raw"):
         return Page(url, "", "", "")
     arguments = {"url": url, "raw": True}
-    if tools.takes(reading.tool, "max_length"):
-        arguments["max_length"] = _SOURCE_CHARACTERS
+    if tools.takes(reading.tool, _LENGTH):
+        arguments[_LENGTH] = _SOURCE_CHARACTERS
     html = await _attempt(tools, reading.tool, arguments)
     return Page(url, "", "", "") if isinstance(html, str) else page_from_html(html.text, url)
 
@@ -227,7 +228,10 @@ def _chosen(readings: list[Reading], handover: _Handover, url: str) -> list[Read
     """The results that are the page, as the agent says or else as their arguments do."""
     filled = [reading for reading in readings if reading.text.strip()]
     named = [readings[n - 1] for n in handover.results if 0 < n <= len(readings)]
-    for choice in (named, [r for r in filled if r.source == url], [r for r in filled if r.source]):
+    from_page = [reading for reading in filled if reading.source == url]
+    # What was tried last is what the agent was content with.
+    last = [reading for reading in from_page if reading.whole == from_page[-1].whole]
+    for choice in (named, last, [reading for reading in filled if reading.source]):
         if any(reading.text.strip() for reading in choice):
             return choice
     return filled

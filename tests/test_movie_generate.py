@@ -308,6 +308,20 @@ def test_an_agent_that_hands_over_in_its_own_words_loses_nothing() -> None:
     assert "Found:" not in given
 
 
+def test_of_several_attempts_at_the_page_the_last_one_counts() -> None:
+    servers = pages_server(bridges="The words.")
+    calls: list[Call] = [
+        ("fetch", {"url": URL}),
+        ("scrape", {"url": URL}),
+        ("fetch", {"url": URL, "max_length": 4}),
+        ("fetch", {"url": URL, "max_length": 8}),
+    ]
+    _, model = with_agent(agent_script(*calls, answer="Done."), servers)
+    given = written_from(model.requests[-1])
+    assert given.count("The words.") == 1
+    assert "title: A title" not in given
+
+
 def test_a_long_page_is_read_part_by_part_until_complete() -> None:
     text = "\n".join(f"Line {number} of the long page." for number in range(700))
     servers = pages_server(bridges=text)
