@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 
 
+PREFIXES = ("LANGFUSE_", "MOVIE_", "OPENROUTER_", "ZORKGPT_")
+NAMES = frozenset({"CONFIG_PATH", "MCP_CONFIG_PATH"})
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--record-golden", action="store_true", help="record the goldens anew")
 
@@ -25,7 +29,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def no_keys() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
-            if name.startswith(("LANGFUSE_", "ZORKGPT_")) or name.endswith("_API_KEY"):
+            ours = name.startswith(PREFIXES) or name in NAMES or name.endswith("_API_KEY")
+            if ours:
                 patch.delenv(name)
         yield
 
