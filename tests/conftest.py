@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-
 PREFIXES = ("LANGFUSE_", "MOVIE_", "OPENROUTER_", "ZORKGPT_")
 NAMES = frozenset({"CONFIG_PATH", "MCP_CONFIG_PATH"})
 
