@@ -5,7 +5,11 @@ MovieGeneratorError
 ├── AgentError              the agent came to no end
 │   └── IterationLimitError because it may not ask the model any more (a RuntimeError too)
 ├── PageError               the page cannot be read, or holds nothing
-└── ScriptError             the model wrote no usable script
+├── ScriptError             the model wrote no usable script
+├── UrlRefusedError         a URL leads where it must not (in urls.py; a ValueError too)
+│   └── UrlUnresolvedError  because nobody knows its host
+├── JobStateError           a job cannot change in that way (in jobs.py; a ValueError too)
+└── JobDatabaseError        the queue cannot be used (in database.py; a RuntimeError too)
 """
 
 
