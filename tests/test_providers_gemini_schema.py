@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcp_ghost.providers.gemini_schema import gemini_parameters
@@ -169,6 +169,7 @@ _schemas = st.recursive(
 
 
 @given(schema=_schemas, definition=_schemas)
+@example(schema={"anyOf": [False], "properties": {"a": {"$ref": "#"}}}, definition={})
 @settings(max_examples=300, deadline=None)
 def test_no_schema_is_refused(schema: object, definition: object) -> None:
     parameters = {"type": "object", "properties": {"p": schema}, "$defs": {"a": definition}}

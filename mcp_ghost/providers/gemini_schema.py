@@ -108,7 +108,7 @@ class _Converter:
             if isinstance(each, dict)
         ]
         nullable = len(others) < len(listed)
-        return _one_or_any(converted, nullable=nullable) if converted else self.convert(outer)
+        return _one_or_any(converted, nullable=nullable) if converted else self.convert(outer, open_)
 
     def _any_of(
         self,
