@@ -108,7 +108,9 @@ class _Converter:
             if isinstance(each, dict)
         ]
         nullable = len(others) < len(listed)
-        return _one_or_any(converted, nullable=nullable) if converted else self.convert(outer, open_)
+        if not converted:
+            return self.convert(outer, open_)
+        return _one_or_any(converted, nullable=nullable)
 
     def _any_of(
         self,
