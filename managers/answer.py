@@ -18,6 +18,7 @@ class AgentResponse(BaseModel):
     thinking: str
     action: str
     new_objective: str | None = None
+    nav_target: str | None = None
 
 
 def answer_format(candidates: Sequence[str] = ()) -> dict[str, Any]:
@@ -31,6 +32,7 @@ def answer_format(candidates: Sequence[str] = ()) -> dict[str, Any]:
             "thinking": {"type": "string", "maxLength": 120},
             "action": {"type": "string", "enum": list(candidates)},
             "new_objective": {"type": "null"},
+            "nav_target": {"type": "null"},
         }
     return response_format
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from managers.manager import Section
 
 if TYPE_CHECKING:
     from managers.map_manager import MapManager
@@ -17,20 +18,6 @@ _THINKING_CHARACTERS = 160
 _MAP_ROOMS = 25
 _LEAST_CHARACTERS = 100
 """Of a section's last line, which is better left out of the budget than cut to nothing."""
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the prompt; the least important ones give way first."""
-
-    title: str
-    lines: tuple[str, ...]
-    importance: int
-    """Higher stays longer; a section loses its first lines first."""
-
-    def text(self) -> str:
-        """The section as it is sent."""
-        return "\n".join([f"## {self.title}", *self.lines])
 
 
 class ContextManager:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
 import os
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
+from pydantic import (
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+)
 from pydantic_settings import (
     BaseSettings,
     DotEnvSettingsSource,
@@ -20,9 +25,11 @@ from pydantic_settings import (
 )
 
 from local_model import EMBEDDED_BASE_URL, EMBEDDED_MODEL_NAME
+from session.configuration_file import ConfigurationError, near, read_sections
+
+__all__ = ["ConfigurationError", "EngineChoice", "GameConfiguration", "RoleSettings"]
 
 _PREFIX, _DOTENV = "ZORKGPT_", ".env"
-_NO_KEYS_HERE = "keys come from the environment or .env, such as ZORKGPT_CLIENT_API_KEY."
 EngineChoice: TypeAlias = Literal["auto", "fernz", "jericho"]
 OPENROUTER_BASE_URL = "https://openrouter.ai/api/v1"
 OPENAI_BASE_URL = "https://api.openai.com/v1"
@@ -31,10 +38,6 @@ _DEFAULT_MODELS = {
     OPENAI_BASE_URL: "gpt-4.1-mini",
     EMBEDDED_BASE_URL: EMBEDDED_MODEL_NAME,
 }
-
-
-class ConfigurationError(ValueError):
-    """Raised when the configuration cannot be used; the message says what to change."""
 
 
 class RoleSettings(NamedTuple):
@@ -136,6 +139,61 @@ class GameConfiguration(BaseSettings):
     context_profile: Literal["auto", "full", "compact"] = "auto"
     """Prompt for large or very small models; ``auto``: compact for the embedded one."""
 
+    map_enabled: bool = True
+    """Tell the model what it found out about ways and rooms."""
+    map_rooms_shown: PositiveInt = 12
+    """Rooms around the present one that the model is told."""
+    memories_enabled: bool = True
+    """Keep memories at rooms and tell those that matter here."""
+    memories_token_budget: PositiveInt = 500
+    """Tokens of memories in a prompt, roughly."""
+    memories_max_distance: NonNegativeInt = 2
+    """Steps from the present room up to which memories are told."""
+    objectives_enabled: bool = True
+    """Keep what the model wants to achieve."""
+    objectives_stale_turns: PositiveInt = 80
+    """Turns without progress after which an objective is given up."""
+    objectives_shown: PositiveInt = 8
+    """Objectives that the model is told."""
+    knowledge_enabled: bool = True
+    """Keep claims about how the game's world works."""
+    knowledge_token_budget: PositiveInt = 800
+    """Tokens of claims in a prompt, roughly."""
+    storage_enabled: bool = True
+    """Hand on to later episodes what was learned."""
+    storage_carry_over: bool = True
+    """Begin with what earlier episodes of the same story learned."""
+    storage_database_url: str | None = Field(default=None, repr=False)
+    """SQLAlchemy URL; unset: ``knowledge.db`` in ``workdir``."""
+    reflection_enabled: bool = True
+    """Look back every few turns; without it nothing is learned but what code sees."""
+    reflection_interval_turns: PositiveInt = 8
+    """Turns between two reflections at least."""
+    reflection_model: str = "auto"
+    """``auto``: as the agent."""
+    reflection_base_url: str | None = None
+    reflection_temperature: NonNegativeFloat | None = 0.3
+    reflection_top_p: NonNegativeFloat | None = 0.95
+    reflection_top_k: PositiveInt | None = None
+    reflection_min_p: NonNegativeFloat | None = None
+    reflection_max_tokens: PositiveInt | None = 2000
+    action_check_enabled: bool = True
+    """Hold commands against the game's facts before they are given."""
+    action_check_mode: Literal["refuse", "advise"] = "refuse"
+    """``refuse``: the model is asked again; ``advise``: it is only told."""
+    action_check_max_refusals: PositiveInt = 2
+    """Proposals refused in one turn at most; then ``look`` is played."""
+    critic_enabled: bool = False
+    """Let a model judge commands too: one more call a turn."""
+    critic_model: str = "auto"
+    """``auto``: as the agent."""
+    critic_base_url: str | None = None
+    critic_temperature: NonNegativeFloat | None = 0.1
+    critic_top_p: NonNegativeFloat | None = None
+    critic_top_k: PositiveInt | None = None
+    critic_min_p: NonNegativeFloat | None = None
+    critic_max_tokens: PositiveInt | None = 300
+
     mcp_enabled: bool = False
     mcp_config_file: str = "mcp_config.json"
     """The servers, in the format that MCP clients share."""
@@ -175,14 +233,18 @@ class GameConfiguration(BaseSettings):
         try:
             environment = cls()
             above = environment.model_dump(include=environment.model_fields_set)
-            return cls(**{**(_read_sections(path) if path else {}), **above, **overrides})
+            return cls(
+                **{**(read_sections(path, cls.model_fields) if path else {}), **above, **overrides}
+            )
         except ValidationError as error:
             raise ConfigurationError(_explain(error, path)) from error
 
     def role(self, name: str = "agent") -> RoleSettings:
         """Model, endpoint and sampling of one role."""
-        base_url = getattr(self, f"{name}_base_url") or self.llm_base_url
+        base_url = getattr(self, f"{name}_base_url") or self._shared_endpoint(name)
         model = getattr(self, f"{name}_model")
+        if model == "auto" and name != "agent" and base_url == self.role().base_url:
+            model = self.agent_model
         return RoleSettings(
             model=_DEFAULT_MODELS.get(base_url, "default") if model == "auto" else model,
             base_url=base_url,
@@ -223,6 +285,10 @@ class GameConfiguration(BaseSettings):
         keys = (self.client_api_key, self.openrouter_api_key, self.openai_api_key)
         return tuple(key for key in keys if key)
 
+    def _shared_endpoint(self, name: str) -> str:
+        """Where a role without an endpoint of its own is asked: where the agent is."""
+        return (name != "agent" and self.agent_base_url) or self.llm_base_url
+
     def _key_for(self, base_url: str) -> str | None:
         """A provider's key goes only to that provider, or to a proxy on this machine."""
         host = urlsplit(base_url).hostname or ""
@@ -236,74 +302,6 @@ class GameConfiguration(BaseSettings):
         return (self.openrouter_api_key or self.openai_api_key) if on_this_machine else None
 
 
-_SECTIONS = {
-    "llm": ("", ("agent_model", "agent_base_url", "client_base_url", "client_timeout_seconds")),
-    "agent_sampling": ("agent_", ("temperature", "top_p", "top_k", "min_p", "max_tokens")),
-    "retry": ("retry_", ("max_attempts", "initial_delay", "max_delay")),
-    "breaker": ("breaker_", ("failure_threshold", "recovery_seconds")),
-    "local": ("local_", ("model_path", "threads")),
-    "game": ("", ("story", "seed", "engine", "workdir")),
-    "orchestrator": (
-        "",
-        (
-            "max_turns_per_episode",
-            "max_turns_stuck",
-            "max_failed_turns",
-            "max_cost_per_episode",
-            "max_tokens_per_episode",
-            "turn_delay_seconds",
-        ),
-    ),
-    "context": ("context_", ("token_budget", "history_turns", "profile")),
-    "mcp": (
-        "mcp_",
-        (
-            "enabled",
-            "config_file",
-            "max_tool_iterations",
-            "tool_call_timeout_seconds",
-            "server_startup_timeout_seconds",
-            "force_tool_support",
-        ),
-    ),
-}
-"""Section of [tool.zorkgpt] -> prefix of its fields, and its keys."""
-
-
-def _read_sections(path: Path) -> dict[str, object]:
-    """The fields that the sections of ``path`` set."""
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ConfigurationError(
-            f"No configuration file at {path}: create it or name another."
-        ) from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigurationError(f"Cannot read {path}: {error}") from error
-    values: dict[str, object] = {}
-    for section, table in _table(path, _table(path, document, "tool"), "zorkgpt").items():
-        if section not in _SECTIONS or not isinstance(table, dict):
-            where = f"[tool.zorkgpt] of {path}"
-            raise ConfigurationError(
-                f"Unknown key '{section}' in {where}: {_near(section, _SECTIONS)}"
-            )
-        prefix, keys = _SECTIONS[section]
-        for key, value in table.items():
-            if key not in keys:
-                hint = _NO_KEYS_HERE if key.endswith("api_key") else _near(key, keys)
-                where = f"[tool.zorkgpt.{section}] of {path}"
-                raise ConfigurationError(f"Unknown key '{key}' in {where}: {hint}")
-            values[prefix + key] = value
-    return values
-
-
-def _table(path: Path, table: dict[str, Any], name: str) -> dict[str, Any]:
-    inner = table.get(name, {})
-    if not isinstance(inner, dict):
-        raise ConfigurationError(f"'{name}' in {path} is no table: write [tool.zorkgpt.SECTION].")
-    return inner
-
-
 def _refuse_unknown_variables() -> None:
     """A mistyped name would be overlooked: nothing else sets variables with our prefix."""
     known = [_PREFIX + name.upper() for name in GameConfiguration.model_fields]
@@ -311,7 +309,7 @@ def _refuse_unknown_variables() -> None:
         for name in names:
             if name.upper().startswith(_PREFIX) and name.upper() not in known:
                 raise ConfigurationError(
-                    f"Unknown variable {name} in {source}: {_near(name, known)}"
+                    f"Unknown variable {name} in {source}: {near(name, known)}"
                 )
 
 
@@ -320,12 +318,6 @@ def _names_in_dotenv() -> Iterable[str]:
         return dotenv_values(_DOTENV)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"Cannot read {_DOTENV}: {error}") from error
-
-
-def _near(key: str, known: Iterable[str]) -> str:
-    names = list(known)
-    nearest = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
-    return f"did you mean '{nearest[0]}'?" if nearest else f"known are: {', '.join(names)}."
 
 
 def _explain(error: ValidationError, path: Path | None) -> str:

@@ -78,6 +78,16 @@ class ToolUse(BaseModel):
     duration_ms: float
 
 
+class RefusedCommand(BaseModel):
+    """A command that the model proposed and the game was not given."""
+
+    model_config = ConfigDict(frozen=True)
+
+    command: str
+    thinking: str
+    reason: str
+
+
 class Usage(BaseModel):
     """What the model's replies of a turn took."""
 
@@ -113,6 +123,12 @@ class TurnRecord(BaseModel):
     """What the model answered before the command was made valid."""
     thinking: str
     new_objective: str | None = None
+    nav_target: str | None = None
+    """The room, in the model's words, to which it wants to be told the way."""
+    refused: tuple[RefusedCommand, ...] = ()
+    """What the model proposed before ``command``."""
+    advice: str | None = None
+    """What the action check had to say against ``command``."""
     response: str
     scored: int = 0
     """Points won, or lost when negative."""
@@ -169,6 +185,11 @@ class GameState:
         self._observe(observation)
         self.turns_without_news = 0
 
+    def spend(self, usage: Usage) -> None:
+        """Add what the model's replies took."""
+        sums = {n: getattr(self.usage, n) + getattr(usage, n) for n in Usage.model_fields}
+        self.usage = Usage(**sums)
+
     def apply(self, record: TurnRecord) -> None:
         """Take in a finished turn."""
         self.turn_count = record.turn
@@ -178,12 +199,7 @@ class GameState:
         self.deaths += record.died
         self.tool_calls += len(record.tools)
         self.failed_turns = self.failed_turns + 1 if record.failure else 0
-        self.usage = Usage(
-            **{
-                name: getattr(self.usage, name) + getattr(record.usage, name)
-                for name in Usage.model_fields
-            }
-        )
+        self.spend(record.usage)
         self._observe(record.after)
 
     def _observe(self, observation: Observation) -> None:

@@ -9,11 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from local_model import EMBEDDED_BASE_URL
-from session.game_configuration import (
-    _SECTIONS,
-    ConfigurationError,
-    GameConfiguration,
-)
+from session.configuration_file import sections
+from session.game_configuration import ConfigurationError, GameConfiguration
 
 MCP_DEFAULTS = {
     "mcp_enabled": False,
@@ -99,9 +96,10 @@ def test_mcp_settings_are_loaded_as_written(
 
 
 def test_every_field_but_the_keys_has_exactly_one_place_in_the_file() -> None:
-    in_sections = [prefix + key for prefix, keys in _SECTIONS.values() for key in keys]
     keys = {"client_api_key", "openrouter_api_key", "openai_api_key"}
-    assert sorted(in_sections) == sorted(set(GameConfiguration.model_fields) - keys)
+    fields = set(GameConfiguration.model_fields) - keys
+    in_sections = [field for table in sections(fields).values() for field in table.values()]
+    assert sorted(in_sections) == sorted(fields)
 
 
 @pytest.mark.parametrize(

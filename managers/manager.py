@@ -1,0 +1,67 @@
+"""What managers have in common: they learn from records and tell what they know in sections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from managers.grounds import Grounds
+    from managers.reflection_answer import ReflectionAnswer
+    from session.game_state import GameState, Observation, TurnRecord
+    from session.learned import CarriedOver, Reflection
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a prompt; the least important ones give way first."""
+
+    title: str
+    lines: tuple[str, ...]
+    importance: int
+    """Higher stays longer; a section loses its first lines first."""
+
+    def text(self) -> str:
+        """The section as it is sent."""
+        return "\n".join([f"## {self.title}", *self.lines])
+
+
+class Manager:
+    """One kind of knowledge. What it knows follows from what it was given, in order, alone.
+
+    Managers are given what was carried over, then turn records and reflections as they happen; on
+    resume the same again from the log. They do no I/O and know nothing of each other.
+    """
+
+    def begin(self, observation: Observation, carried: CarriedOver) -> None:
+        """Take in the game's first facts and what earlier episodes handed on."""
+
+    def apply(self, record: TurnRecord) -> None:
+        """Take in a finished turn."""
+
+    def learn(self, reflection: Reflection) -> None:
+        """Take in what a reflection yielded."""
+
+    def preamble(self) -> Iterable[Section]:
+        """What goes into the prompt's head, and stays the same for the whole episode."""
+        return ()
+
+    def sections(self, state: GameState) -> Iterable[Section]:
+        """What the model is told for the turn to come."""
+        return ()
+
+    def compact_lines(self, state: GameState) -> Iterable[str]:
+        """The same in a line or two, for very small models."""
+        return ()
+
+    def to_revise(self, records: Sequence[TurnRecord]) -> Iterable[Section]:
+        """What a reflection on ``records`` may confirm, change or end, with ids."""
+        return ()
+
+    def reconcile(self, answer: ReflectionAnswer, grounds: Grounds) -> Mapping[str, object]:
+        """The fields of a `Reflection` that this manager makes of the model's answer.
+
+        Nothing changes yet: the reflection is written to the log first, then learnt.
+        """
+        return {}

@@ -1,0 +1,96 @@
+"""The sections of ``[tool.zorkgpt]`` in a TOML file, every key of them checked."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+
+class ConfigurationError(ValueError):
+    """Raised when the configuration cannot be used; the message says what to change."""
+
+
+_NO_KEYS_HERE = "keys come from the environment or .env, such as ZORKGPT_CLIENT_API_KEY."
+_ROLES = ("agent", "reflection", "critic")
+_SAMPLING = ("temperature", "top_p", "top_k", "min_p", "max_tokens")
+_PREFIXED = (
+    *("retry", "breaker", "local", "context", "map", "memories", "objectives"),
+    *("knowledge", "storage", "reflection", "action_check", "critic", "mcp"),
+)
+"""Sections whose keys are the fields that begin with their name."""
+_LISTED = {
+    "llm": (
+        *(f"{role}_{key}" for role in _ROLES for key in ("model", "base_url")),
+        *("client_base_url", "client_timeout_seconds"),
+    ),
+    "game": ("story", "seed", "engine", "workdir"),
+    "orchestrator": (
+        *("max_turns_per_episode", "max_turns_stuck", "max_failed_turns"),
+        *("max_cost_per_episode", "max_tokens_per_episode", "turn_delay_seconds"),
+    ),
+}
+"""Sections whose keys are fields."""
+
+
+def sections(fields: Collection[str]) -> dict[str, dict[str, str]]:
+    """Section -> key -> field, for all ``fields`` that a file may set."""
+    found = {name: {key: key for key in keys} for name, keys in _LISTED.items()}
+    for role in _ROLES:
+        found[f"{role}_sampling"] = {key: f"{role}_{key}" for key in _SAMPLING}
+    elsewhere = {field for keys in found.values() for field in keys.values()}
+    for name in _PREFIXED:
+        own = (field for field in fields if field.startswith(f"{name}_") and field not in elsewhere)
+        found[name] = {field.removeprefix(f"{name}_"): field for field in own}
+    return found
+
+
+def read_sections(path: Path, fields: Collection[str]) -> dict[str, object]:
+    """The fields that the sections of ``path`` set.
+
+    Raises:
+        ConfigurationError: naming the file, the key and the nearest known one.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigurationError(
+            f"No configuration file at {path}: create it or name another."
+        ) from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigurationError(f"Cannot read {path}: {error}") from error
+    values: dict[str, object] = {}
+    known = sections(fields)
+    for section, table in _table(path, _table(path, document, "tool"), "zorkgpt").items():
+        if section not in known or not isinstance(table, dict):
+            where = f"[tool.zorkgpt] of {path}"
+            raise ConfigurationError(f"Unknown key '{section}' in {where}: {near(section, known)}")
+        values |= _fields_of(path, section, table, known[section])
+    return values
+
+
+def near(key: str, known: Iterable[str]) -> str:
+    """A hint at the known name that was meant."""
+    names = list(known)
+    nearest = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
+    return f"did you mean '{nearest[0]}'?" if nearest else f"known are: {', '.join(names)}."
+
+
+def _fields_of(
+    path: Path, section: str, table: Mapping[str, object], keys: Mapping[str, str]
+) -> dict[str, object]:
+    for key in table:
+        if key not in keys:
+            hint = _NO_KEYS_HERE if key.endswith("api_key") else near(key, keys)
+            where = f"[tool.zorkgpt.{section}] of {path}"
+            raise ConfigurationError(f"Unknown key '{key}' in {where}: {hint}")
+    return {keys[key]: value for key, value in table.items()}
+
+
+def _table(path: Path, table: dict[str, Any], name: str) -> dict[str, Any]:
+    inner = table.get(name, {})
+    if not isinstance(inner, dict):
+        raise ConfigurationError(f"'{name}' in {path} is no table: write [tool.zorkgpt.SECTION].")
+    return inner

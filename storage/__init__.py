@@ -1,0 +1,1 @@
+"""What outlives an episode: one database, derived from the event logs."""
