@@ -6,8 +6,10 @@ Pure, and the same for who plays and for what is stored. Doing it twice changes 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from session.learned import Claim, ClaimChange, Memory, MemoryChange
+if TYPE_CHECKING:
+    from session.learned import Claim, ClaimChange, Evidence, Memory, MemoryChange
 
 
 def folded_memories(
@@ -42,7 +44,7 @@ def _changed(claim: Claim, change: ClaimChange) -> Claim:
     return claim.model_copy(update=update)
 
 
-def _evidence(claim: Claim, change: ClaimChange) -> tuple[object, ...]:
+def _evidence(claim: Claim, change: ClaimChange) -> tuple[Evidence, ...]:
     if change.evidence is None or change.evidence in claim.evidence:
         return claim.evidence
     return (*claim.evidence, change.evidence)
