@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from session.game_state import TurnRecord
 
 _QUOTE_CHARACTERS = 200
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,18 @@ class Grounds:
         return Evidence(episode=self.episode, turn=turn, quote=words[:_QUOTE_CHARACTERS])
 
     def was_said(self, turn: int, quote: str) -> bool:
-        """Whether the game said ``quote`` in that turn, but for case and line breaks."""
+        """Whether the game said ``quote`` in that turn, but for case, punctuation and line breaks.
+
+        A single word proves nothing, unless it is all that the game said.
+        """
         record = self.records.get(turn)
-        words = _flat(quote)
-        return record is not None and bool(words) and words in _flat(record.response)
+        if record is None:
+            return False
+        words, said = _words(quote), _words(record.response)
+        if len(words) < 2:
+            return bool(words) and words == said
+        return f" {' '.join(words)} " in f" {' '.join(said)} "
 
 
-def _flat(text: str) -> str:
-    return " ".join(text.casefold().split())
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from collections.abc import Iterable, Sequence
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
 
 from session.learned import MemoryCategory, Persistence
+from shared_utils import create_json_schema, extract_json
 
 
 class MemoryProposal(BaseModel):
@@ -77,3 +81,71 @@ class ReflectionAnswer(BaseModel):
     ended_objectives: list[ObjectiveRevision] = []
     claims: list[ClaimProposal] = []
     judged_claims: list[ClaimRevision] = []
+
+
+def reflection_format() -> dict[str, Any]:
+    """The ``response_format`` of a ReflectionAnswer."""
+    return create_json_schema(ReflectionAnswer)
+
+
+def single_memory_format(turns: Sequence[int]) -> dict[str, Any]:
+    """The same for very small models: one memory at most, of one of ``turns``."""
+    properties = {
+        "turn": {"enum": list(turns)},
+        "category": {"enum": list(get_args(MemoryCategory))},
+        "title": {"type": "string", "minLength": 3, "maxLength": 40},
+        "text": {"type": "string", "minLength": 10, "maxLength": 120},
+        "persistence": {"enum": list(get_args(Persistence))},
+    }
+    memory = _closed(properties)
+    schema = _closed({"memories": {"type": "array", "items": memory, "maxItems": 1}})
+    # Strict mode has no lengths: OpenAI refuses them.
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": "ReflectionAnswer", "strict": False, "schema": schema},
+    }
+
+
+def read_reflection(content: str) -> tuple[ReflectionAnswer, list[str]]:
+    """The answer in ``content`` without the items that are malformed, and why those are.
+
+    Raises:
+        ValueError: There is no object with any of the lists.
+    """
+    found = extract_json(content)
+    if found is None:
+        raise ValueError("no JSON object")
+    if not found.keys() & ReflectionAnswer.model_fields.keys():
+        raise ValueError("a JSON object with none of the lists")
+    problems: list[str] = []
+    lists: dict[str, list[BaseModel]] = {}
+    for name, field in ReflectionAnswer.model_fields.items():
+        (form,) = get_args(field.annotation)
+        lists[name] = list(_items(name, form, found.get(name), problems))
+    return ReflectionAnswer.model_validate(lists), problems
+
+
+def _items(
+    name: str, form: type[BaseModel], found: object, problems: list[str]
+) -> Iterable[BaseModel]:
+    if not isinstance(found, list | None):
+        problems.append(f"{name}: no list")
+        return
+    for position, item in enumerate(found or ()):
+        # Null stands for "none given", also where the form has another word for it.
+        given = {k: v for k, v in item.items() if v is not None} if isinstance(item, dict) else item
+        try:
+            yield form.model_validate(given)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join([f"{name}[{position}]", *map(str, first["loc"])])
+            problems.append(f"{where}: {first['msg']}")
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

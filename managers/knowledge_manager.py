@@ -1,0 +1,220 @@
+"""Claims about how the game's world works: kept with the game's words, confirmed and retired."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from managers.manager import Manager, Section
+from session.folding import folded_claims
+from session.learned import Claim, ClaimChange
+
+if TYPE_CHECKING:
+    from managers.grounds import Grounds
+    from managers.reflection_answer import ClaimProposal, ClaimRevision, ReflectionAnswer
+    from session.game_configuration import GameConfiguration
+    from session.game_state import GameState, Observation, TurnRecord
+    from session.learned import CarriedOver, Evidence, Reflection
+
+_CHARACTERS_PER_TOKEN = 4
+_TEXT_CHARACTERS = 300
+_COMPACT_CHARACTERS = 120
+_MOST_ACTIVE = 200
+"""Active claims above which guesses are not taken any more."""
+_MOST_EVIDENCE = 5
+"""Of one claim; more would only say the same."""
+_MOST_TO_REVISE = 40
+_HOW_SURE = (
+    "Tested: the game showed it. Inferred: a guess, worth a try. What the game says now overrules "
+    "both."
+)
+
+
+class KnowledgeManager(Manager):
+    """Knows the claims of this and of earlier episodes."""
+
+    def __init__(self, config: GameConfiguration, uid: str) -> None:
+        self._budget = config.knowledge_token_budget * _CHARACTERS_PER_TOKEN
+        self._uid = uid
+        self._claims: tuple[Claim, ...] = ()
+        self._head: tuple[Claim, ...] = ()
+        """What stands in the prompt's head for the whole episode."""
+
+    def all(self) -> tuple[Claim, ...]:
+        """Every claim, also those that are no longer believed."""
+        return self._claims
+
+    def begin(self, observation: Observation, carried: CarriedOver) -> None:
+        """Take in the claims of earlier episodes."""
+        self._claims = carried.claims
+        newest_first = [claim for claim in reversed(carried.claims) if claim.status == "active"]
+        ranked = sorted(newest_first, key=lambda c: (c.basis != "tested", -len(c.evidence)))
+        self._head = tuple(_within(ranked, self._budget - len(_HOW_SURE)))
+
+    def learn(self, reflection: Reflection) -> None:
+        """Take in new claims, and what happened to known ones."""
+        self._claims = folded_claims([*self._claims, *reflection.claims], reflection.claim_changes)
+
+    def preamble(self) -> Iterable[Section]:
+        """What earlier episodes taught, the surest first."""
+        if self._head:
+            lines = (_HOW_SURE, *map(_line, self._head))
+            yield Section("How this game works, from earlier episodes", lines, importance=3)
+
+    def sections(self, state: GameState) -> Iterable[Section]:
+        """What changed since the prompt's head was written."""
+        now = {claim.id: claim for claim in self._claims}
+        lost = [now[claim.id] for claim in self._head if now[claim.id].status == "retired"]
+        taught = [claim for claim in reversed(self._claims) if self._is_own(claim)]
+        lines = [_line(claim) for claim in _within([*lost, *taught], self._budget // 4)]
+        if lines:  # the first line is the first to give way
+            yield Section("Learned in this episode", tuple(reversed(lines)), importance=3)
+
+    def compact_lines(self, state: GameState) -> Iterable[str]:
+        """The surest claim."""
+        for claim in (*self._head, *reversed(self._claims)):
+            if claim in self._claims and claim.status == "active":
+                yield f"Known: {claim.text[:_COMPACT_CHARACTERS]}"
+                return
+
+    def to_revise(self, records: Sequence[TurnRecord]) -> Iterable[Section]:
+        """Active claims with their ids, those that share words with the turns first."""
+        heard = _words(" ".join(f"{record.command} {record.response}" for record in records))
+        active = [claim for claim in reversed(self._claims) if claim.status == "active"]
+        relevant = sorted(active, key=lambda claim: -len(_words(claim.text) & heard))
+        lines = [f"{claim.id} {_line(claim)}" for claim in relevant[:_MOST_TO_REVISE]]
+        if lines:
+            yield Section("Known claims", tuple(lines), importance=3)
+
+    def reconcile(self, answer: ReflectionAnswer, grounds: Grounds) -> Mapping[str, object]:
+        """New claims and changes of known ones, as far as the cited turns bear them out."""
+        review = _Review(self._claims, self._uid, grounds)
+        for revision in answer.judged_claims:
+            review.judge(revision)
+        for proposal in answer.claims:
+            review.propose(proposal)
+        return {"claims": tuple(review.new), "claim_changes": tuple(review.changes.values())}
+
+    def _is_own(self, claim: Claim) -> bool:
+        return claim.status == "active" and claim.id.startswith(f"{self._uid}-")
+
+
+class _Review:
+    """One answer held against what is known and what was seen."""
+
+    def __init__(self, known: Sequence[Claim], uid: str, grounds: Grounds) -> None:
+        self._known = {claim.id: claim for claim in known}
+        self._uid = uid
+        self._grounds = grounds
+        self.new: list[Claim] = []
+        self.changes: dict[str, ClaimChange] = {}
+        """By the claim's id: one answer says one thing about a claim."""
+
+    def judge(self, revision: ClaimRevision) -> None:
+        """Take in that a claim was confirmed or contradicted."""
+        claim = self._known.get(revision.id) or self._known.get(f"{self._uid}-{revision.id}")
+        about = f"judged claim {revision.id}"
+        if claim is None or claim.status == "retired":
+            return self._drop(about, "there is no such active claim")
+        if claim.id in self.changes:
+            return self._drop(about, "it was judged twice")
+        evidence = self._grounds.evidence(revision.turn, revision.quote)
+        if evidence is None:
+            return self._drop(about, f"turn {revision.turn} was not looked back at")
+        said = self._grounds.was_said(revision.turn, revision.quote)
+        if not said and (revision.confirmed or claim.basis == "tested"):
+            return self._drop(about, f"the game did not say that in turn {revision.turn}")
+        if revision.confirmed:
+            return self._confirm(claim, evidence, revision.reason)
+        self.changes[claim.id] = ClaimChange(
+            id=claim.id, kind="contradicted", evidence=evidence, reason=_tidy(revision.reason)
+        )
+        return None
+
+    def propose(self, proposal: ClaimProposal) -> None:
+        """Take in a new claim, or what it adds to a known one."""
+        text = _tidy(proposal.text)
+        about = f"claim '{text}'"
+        evidence = self._grounds.evidence(proposal.turn, proposal.quote)
+        if not text:
+            return self._drop(about, "it says nothing")
+        if evidence is None:
+            return self._drop(about, f"turn {proposal.turn} was not looked back at")
+        tested = proposal.tested and self._grounds.was_said(proposal.turn, proposal.quote)
+        twin = self._twin(text)
+        if twin is None:
+            return self._add(text, evidence, tested=tested)
+        if not tested:
+            was = "no longer believed" if twin.status == "retired" else "known"
+            return self._drop(about, f"{twin.id} says the same and is {was}")
+        if twin.status == "retired" or self._is_contradicted(twin):
+            return self._add(text, evidence, tested=True)
+        if twin.id in self.changes or twin.id not in self._known:
+            return self._drop(about, f"{twin.id} says the same")
+        return self._confirm(twin, evidence, "seen again")
+
+    def _add(self, text: str, evidence: Evidence, *, tested: bool) -> None:
+        active = sum(claim.status == "active" for claim in self._known.values()) + len(self.new)
+        if active >= _MOST_ACTIVE and not tested:
+            return self._drop(f"claim '{text}'", f"there are {active} claims, and it is a guess")
+        own = sum(claim_id.startswith(f"{self._uid}-") for claim_id in self._known)
+        self.new.append(
+            Claim(
+                id=f"{self._uid}-c{own + len(self.new) + 1}",
+                text=text,
+                basis="tested" if tested else "inferred",
+                evidence=(evidence,),
+            )
+        )
+        return None
+
+    def _confirm(self, claim: Claim, evidence: Evidence, reason: str) -> None:
+        if claim.basis == "inferred" or len(claim.evidence) < _MOST_EVIDENCE:
+            self.changes[claim.id] = ClaimChange(
+                id=claim.id, kind="confirmed", evidence=evidence, reason=_tidy(reason)
+            )
+
+    def _twin(self, text: str) -> Claim | None:
+        """A claim that says the same, one that is still believed if there is."""
+        twins = [
+            claim for claim in (*self._known.values(), *self.new) if _similar(claim.text, text)
+        ]
+        return min(twins, key=lambda claim: claim.status == "retired", default=None)
+
+    def _is_contradicted(self, claim: Claim) -> bool:
+        change = self.changes.get(claim.id)
+        return change is not None and change.kind == "contradicted"
+
+    def _drop(self, what: str, why: str) -> None:
+        self._grounds.dropped.append(f"{what}: {why}")
+
+
+def _line(claim: Claim) -> str:
+    if claim.status == "retired":
+        return f"[no longer believed] {claim.text} ({claim.reason})"
+    return f"[{claim.basis}] {claim.text}"
+
+
+def _within(claims: Iterable[Claim], characters: int) -> Iterable[Claim]:
+    """As many of the first ``claims`` as fit."""
+    for claim in claims:
+        characters -= len(_line(claim)) + 1
+        if characters < 0:
+            return
+        yield claim
+
+
+def _tidy(text: str) -> str:
+    return " ".join(text.split())[:_TEXT_CHARACTERS]
+
+
+def _words(text: str) -> set[str]:
+    """Those long enough to mean something."""
+    return set(re.findall(r"\w{4,}", text.casefold()))
+
+
+def _similar(a: str, b: str) -> bool:
+    """Whether two texts share most of their words."""
+    first, second = _words(a), _words(b)
+    return len(first & second) >= 0.75 * max(1, len(first | second))

@@ -1,0 +1,254 @@
+"""Looking back: when a reflection is due, what it is asked, and what is made of its answer."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from local_model import EMBEDDED_BASE_URL
+from managers.grounds import Grounds
+from managers.manager import Manager
+from managers.reflection_answer import (
+    ReflectionAnswer,
+    read_reflection,
+    reflection_format,
+    single_memory_format,
+)
+from managers.reflection_prompt import (
+    PendingTurn,
+    compact_message,
+    compact_turns,
+    full_message,
+)
+from mcp_ghost.errors import LLMError
+from prompts import load_prompt
+from session.events import log_event
+from session.game_state import Usage
+from session.learned import Reflection
+
+if TYPE_CHECKING:
+    from llm_client import LLMClient
+    from mcp_ghost.messages import LLMResponse
+    from session.game_configuration import GameConfiguration
+    from session.game_state import Observation, TurnRecord
+    from session.learned import CarriedOver
+
+_MOST_PENDING = 60
+"""Turns that a reflection can look back at; older ones drop out."""
+_LEAST_AT_END = 2
+_COMPACT_MAX_TOKENS = 120
+_RECORDED_CHARACTERS = 2000
+_LISTS = {
+    "memories": ("memories", "wrong_memories"),
+    "objectives": ("objectives", "ended_objectives"),
+    "knowledge": ("claims", "judged_claims"),
+}
+"""What can be switched off, and the lists that nobody reads then."""
+
+
+class ReflectionManager(Manager):
+    """Collects turns and facts that make a look back worth a model call, and makes it.
+
+    A reflection counts when it is learnt, not when it is made: one that did not reach the log
+    is due again, with the same turns.
+    """
+
+    def __init__(
+        self,
+        config: GameConfiguration,
+        client: LLMClient,
+        logger: logging.Logger,
+        uid: str,
+        managers: Sequence[Manager],
+    ) -> None:
+        self._config = config
+        self._client = client
+        self._logger = logger
+        self._uid = uid
+        self._managers = managers
+        self._role = config.role("reflection")
+        self._profile = config.context_profile
+        if self._profile == "auto":
+            embedded = self._role.base_url == EMBEDDED_BASE_URL
+            self._profile = "compact" if embedded else "full"
+        self._left_empty = tuple(
+            name
+            for part, names in _LISTS.items()
+            if not getattr(config, f"{part}_enabled")
+            for name in names
+        )
+        self._pending: deque[PendingTurn] = deque(maxlen=_MOST_PENDING)
+        self._number = 0
+        self._looked_back_at = 0
+        """The latest turn that a reflection saw, also one that failed."""
+        self._rooms: set[int] = set()
+        self._carried: tuple[str, ...] = ()
+        self._answers: dict[tuple[int, str], str] = {}
+        """The last answer to each command that left room, score and inventory as they were."""
+
+    def begin(self, observation: Observation, carried: CarriedOver) -> None:
+        """Take in the game's first facts."""
+        self._rooms.add(observation.room.id)
+        self._carried = observation.inventory
+
+    def apply(self, record: TurnRecord) -> None:
+        """Note the turn and what makes it worth a look back: facts, never the model's words."""
+        before, after = self._carried, record.after.inventory
+        turn = PendingTurn(
+            record,
+            gained=tuple(thing for thing in after if thing not in before),
+            lost=tuple(thing for thing in before if thing not in after),
+            triggers=tuple(self._triggers(record)),
+        )
+        self._pending.append(turn)
+        self._rooms |= {record.place.id, record.after.room.id}
+        self._carried = after
+
+    def learn(self, reflection: Reflection) -> None:
+        """Let go of the turns that were looked back at, unless that failed."""
+        self._number = reflection.number
+        self._looked_back_at = reflection.last_turn
+        if reflection.failure is None:
+            left = [turn for turn in self._pending if turn.record.turn > reflection.last_turn]
+            self._pending = deque(left, maxlen=_MOST_PENDING)
+
+    def due(self, *, ending: bool = False) -> bool:
+        """Whether to look back now; ``ending`` says that there will be no later chance."""
+        if not self._config.reflection_enabled or not self._asked_for or not self._pending:
+            return False
+        since = self._pending[-1].record.turn - self._looked_back_at
+        if ending:
+            return since > 0 and len(self._pending) >= _LEAST_AT_END
+        interval = self._config.reflection_interval_turns
+        return since >= interval and any(turn.triggers for turn in self._pending)
+
+    def reflect(self, *, ending: bool = False) -> Reflection:
+        """Look back at the pending turns with one model call; what it fails with is in the result.
+
+        Nothing is learnt yet: that happens when the reflection has been logged.
+
+        Raises:
+            ValueError: There is no turn to look back at.
+        """
+        if not self._pending:
+            raise ValueError("No turn to look back at: ask due() first.")
+        turns = list(self._pending)
+        if self._profile == "compact":
+            turns = list(compact_turns(turns))
+        grounds = Grounds.of(self._uid, [turn.record for turn in turns])
+        started = time.perf_counter()
+        fields, replies = self._looked_back(turns, grounds)
+        return Reflection.model_validate(
+            {
+                **fields,
+                "number": self._number + 1,
+                "first_turn": self._pending[0].record.turn,
+                "last_turn": self._pending[-1].record.turn,
+                "triggers": (*_in_order(self._pending), *(["end"] if ending else [])),
+                "dropped": tuple(grounds.dropped),
+                "usage": Usage.of(replies),
+                "seconds": round(time.perf_counter() - started, 4),
+            }
+        )
+
+    @property
+    def _asked_for(self) -> bool:
+        """Whether anybody wants what a reflection yields."""
+        wanted = {name for names in _LISTS.values() for name in names} - set(self._left_empty)
+        return bool(wanted) if self._profile == "full" else "memories" in wanted
+
+    def _triggers(self, record: TurnRecord) -> Iterable[str]:
+        after = record.after
+        if record.scored:
+            yield "score"
+        if after.inventory != self._carried:
+            yield "inventory"
+        if record.died:
+            yield "death"
+        if after.room.id not in self._rooms:
+            yield "new room"
+        if self._was_refused_again(record):
+            yield "repeated refusal"
+        if record.new_objective:
+            yield "objective"
+
+    def _was_refused_again(self, record: TurnRecord) -> bool:
+        after = record.after
+        if record.scored or after.room != record.place or after.inventory != self._carried:
+            return False
+        key = (record.place.id, " ".join(record.command.casefold().split()))
+        last, self._answers[key] = self._answers.get(key), record.response
+        return last == record.response
+
+    def _looked_back(
+        self, turns: Sequence[PendingTurn], grounds: Grounds
+    ) -> tuple[dict[str, object], list[LLMResponse]]:
+        """The fields of the reflection that the model's answer gives, and the replies it took."""
+        try:
+            response = self._ask(turns)
+        except LLMError as error:
+            return {"failure": f"The model could not be asked: {error}"}, []
+        try:
+            answer, problems = read_reflection(response.content or "")
+        except ValueError as error:
+            return {"failure": self._unreadable(str(error), response)}, [response]
+        grounds.dropped.extend(problems)
+        return self._reconciled(answer, grounds), [response]
+
+    def _reconciled(self, answer: ReflectionAnswer, grounds: Grounds) -> dict[str, object]:
+        fields: dict[str, object] = {}
+        for manager in self._managers:
+            fields |= manager.reconcile(answer, grounds)
+        return fields
+
+    def _ask(self, turns: Sequence[PendingTurn]) -> LLMResponse:
+        role = self._role
+        message, options = self._question(turns)
+        response: LLMResponse = self._client.chat.completions.create(
+            model=role.model,
+            messages=[
+                {"role": "system", "content": load_prompt("reflection", self._profile)},
+                {"role": "user", "content": message},
+            ],
+            temperature=role.temperature,
+            top_p=role.top_p,
+            top_k=role.top_k,
+            min_p=role.min_p,
+            name="Reflection",
+            **options,
+        )
+        return response
+
+    def _question(self, turns: Sequence[PendingTurn]) -> tuple[str, dict[str, Any]]:
+        most = self._role.max_tokens
+        if self._profile == "compact":
+            numbers = [turn.record.turn for turn in turns]
+            most = min(most or _COMPACT_MAX_TOKENS, _COMPACT_MAX_TOKENS)
+            form = single_memory_format(numbers)
+            return compact_message(turns), {"response_format": form, "max_tokens": most}
+        records = [turn.record for turn in turns]
+        sections = [part for manager in self._managers for part in manager.to_revise(records)]
+        message = full_message(turns, sections, self._left_empty)
+        return message, {"response_format": reflection_format(), "max_tokens": most}
+
+    def _unreadable(self, problem: str, response: LLMResponse) -> str:
+        failure = f"The answer cannot be read: {problem}."
+        if response.finish_reason == "length":
+            failure += " It was cut off: raise reflection_max_tokens."
+        log_event(
+            self._logger,
+            logging.WARNING,
+            failure,
+            "reflection_parse_error",
+            error=problem,
+            raw_response=(response.content or "")[:_RECORDED_CHARACTERS],
+        )
+        return failure
+
+
+def _in_order(turns: Iterable[PendingTurn]) -> tuple[str, ...]:
+    """Each trigger once."""
+    return tuple(dict.fromkeys(trigger for turn in turns for trigger in turn.triggers))
