@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from managers.answer import AgentResponse, answer_format, read_answer
 from managers.tool_events import ToolEvents
@@ -17,7 +17,7 @@ from mcp_ghost.loop import LoopEnd, LoopObserver, in_order, run_loop
 from mcp_ghost.messages import assistant_message
 from prompts import load_prompt
 from session.events import event_context, log_event
-from session.game_state import ToolUse, Usage
+from session.game_state import RefusedCommand, ToolUse, Usage
 from shared_utils import run_in_daemon_thread
 
 if TYPE_CHECKING:
@@ -33,8 +33,13 @@ RECORDED_CHARACTERS = 10_000
 """Of each text of the model; one that rambles on must not fill the disk."""
 FORCE_FINAL = (
     "Give your final action now, without calling any more tools: "
-    "one JSON object with the keys thinking, action and new_objective."
+    "one JSON object with the keys thinking, action, new_objective and nav_target."
 )
+REFUSED = (
+    'The game was not given "{command}": {reason} Choose another command, again as one JSON object.'
+)
+Objection: TypeAlias = Callable[[str], str | None]
+"""Why a command is not to be given to the game; None when nothing speaks against it."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,11 @@ class Decision:
     action: str
     reasoning: str
     new_objective: str | None = None
+    nav_target: str | None = None
     proposed: str = ""
     """The action in the model's own spelling."""
+    refused: tuple[RefusedCommand, ...] = ()
+    """What it proposed before, in order."""
     failure: str | None = None
     """Why ``action`` is only the safe default."""
     tools: tuple[ToolUse, ...] = ()
@@ -90,6 +98,7 @@ class ZorkAgent:
         relevant_memories: str | None = None,
         *,
         candidates: Sequence[str] = (),
+        objection: Objection = lambda _command: None,
     ) -> dict[str, str | None]:
         """The next command as ``action``, with ``reasoning`` and ``new_objective``.
 
@@ -100,6 +109,8 @@ class ZorkAgent:
             game_state_text: What the model is told of the game.
             relevant_memories: More to tell, after the game.
             candidates: Commands to choose from, for models too small to find words.
+            objection: Asked about each proposal, from another thread; what it says is told to the
+                model, which then proposes something else. At the limit ``look`` is played.
 
         Raises:
             MCPError: The tool server cannot start, or the model takes no tools.
@@ -111,7 +122,7 @@ class ZorkAgent:
                 "already runs one: call it with asyncio.to_thread()."
             )
         return asyncio.run(
-            self._generate_action_async(game_state_text, relevant_memories, candidates)
+            self._generate_action_async(game_state_text, relevant_memories, candidates, objection)
         )
 
     async def _generate_action_async(
@@ -119,12 +130,13 @@ class ZorkAgent:
         game_state_text: str,
         relevant_memories: str | None = None,
         candidates: Sequence[str] = (),
+        objection: Objection = lambda _command: None,
     ) -> dict[str, str | None]:
         self.turn += 1
         text = "\n\n".join(part for part in (game_state_text, relevant_memories) if part)
         with event_context(episode_id=self.episode_id, turn=self.turn):
             with self._session_span() as span:
-                decision = await _Deliberation(self, candidates).decide(text)
+                decision = await _Deliberation(self, candidates, objection).decide(text)
                 if span is not None:
                     span.update(metadata=decision.summary)
             log_event(
@@ -158,8 +170,10 @@ class ZorkAgent:
 class _Deliberation:
     """One turn's conversation with the model and its tools."""
 
-    def __init__(self, agent: ZorkAgent, candidates: Sequence[str]) -> None:
+    def __init__(self, agent: ZorkAgent, candidates: Sequence[str], objection: Objection) -> None:
         self._agent = agent
+        self._objection = objection
+        self._refused: list[RefusedCommand] = []
         self._config = agent.config
         self._logger = agent.logger
         self._answer_format = answer_format(candidates)
@@ -177,7 +191,7 @@ class _Deliberation:
         try:
             await self._tools.open()
             try:
-                decision = await self._ask_until_decided(messages)
+                decision = await self._ask_until_accepted(messages)
             except LLMError as error:
                 decision = self._fall_back(f"The model could not be asked: {error}")
             await self._tools.settle()
@@ -185,6 +199,21 @@ class _Deliberation:
             await self._tools.close()
         if self._tools.schemas:
             self._log_session(decision)
+        return decision
+
+    async def _ask_until_accepted(self, messages: list[Message]) -> Decision:
+        decision = await self._ask_until_decided(messages)
+        while not decision.failure:
+            reason = await run_in_daemon_thread(self._objection, decision.action)
+            if not reason:
+                break
+            self._log_refusal(decision, reason)
+            if len(self._refused) >= self._config.action_check_max_refusals:
+                return self._decided(SAFE_COMMAND, f"Every proposal was refused. Last: {reason}")
+            messages.append(assistant_message(self._responses[-1]))
+            text = REFUSED.format(command=decision.action, reason=reason)
+            messages.append(_cached("user", text))
+            decision = await self._ask_for_decision(messages)
         return decision
 
     async def _ask_until_decided(self, messages: list[Message]) -> Decision:
@@ -232,6 +261,9 @@ class _Deliberation:
             reason=why,
         )
         messages.append(_cached("user", FORCE_FINAL))
+        return await self._ask_for_decision(messages)
+
+    async def _ask_for_decision(self, messages: list[Message]) -> Decision:
         response = await self._complete_with_schema(messages)
         try:
             return self._decision(response)
@@ -276,14 +308,23 @@ class _Deliberation:
             ValueError: It is no AgentResponse, or its action is no valid command.
         """
         answer, command = read_answer(response.content or "")
-        return Decision(
-            action=command,
-            reasoning=answer.thinking[:RECORDED_CHARACTERS],
+        return self._decided(
+            command,
+            answer.thinking[:RECORDED_CHARACTERS],
             new_objective=(answer.new_objective or "")[:RECORDED_CHARACTERS] or None,
+            nav_target=(answer.nav_target or "")[:RECORDED_CHARACTERS] or None,
             proposed=answer.action[:RECORDED_CHARACTERS],
+        )
+
+    def _decided(self, action: str, reasoning: str, **more: Any) -> Decision:  # noqa: ANN401  fields of Decision
+        return Decision(
+            action=action,
+            reasoning=reasoning,
+            refused=tuple(self._refused),
             tools=tuple(self._events.used),
             iterations=self._events.iteration,
             usage=Usage.of(self._responses),
+            **more,
         )
 
     def _fall_back(self, failure: str, response: LLMResponse | None = None) -> Decision:
@@ -296,14 +337,20 @@ class _Deliberation:
             error=failure,
             raw_response=raw[:RECORDED_CHARACTERS],
         )
-        return Decision(
-            action=SAFE_COMMAND,
-            reasoning=f"No usable answer: {failure}",
-            proposed=raw[:200],
-            failure=failure,
-            tools=tuple(self._events.used),
-            iterations=self._events.iteration,
-            usage=Usage.of(self._responses),
+        reasoning = f"No usable answer: {failure}"
+        return self._decided(SAFE_COMMAND, reasoning, proposed=raw[:200], failure=failure)
+
+    def _log_refusal(self, decision: Decision, reason: str) -> None:
+        self._refused.append(
+            RefusedCommand(command=decision.action, thinking=decision.reasoning, reason=reason)
+        )
+        log_event(
+            self._logger,
+            logging.INFO,
+            f"Refused: {decision.action} ({reason})",
+            "action_refused",
+            action=decision.action,
+            reason=reason,
         )
 
     def _log_empty_reply(self, response: LLMResponse) -> None:

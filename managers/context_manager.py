@@ -1,48 +1,66 @@
-"""What the model is told each turn: sections in order of urgency, within a token budget."""
+"""What the model is told each turn: sections within a token budget, what changes least first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from managers.manager import Section
 
 if TYPE_CHECKING:
-    from managers.map_manager import MapManager
+    from managers.manager import Manager
     from session.game_configuration import GameConfiguration
-    from session.game_state import ExitSeen, GameState, Observation, Place, TurnRecord
+    from session.game_state import ExitSeen, GameState, Observation, TurnRecord
 
 CHARACTERS_PER_TOKEN = 4
 _RESPONSE_CHARACTERS = 400
 _THINKING_CHARACTERS = 160
-_MAP_ROOMS = 25
 _LEAST_CHARACTERS = 100
 """Of a section's last line, which is better left out of the budget than cut to nothing."""
 
 
 class ContextManager:
-    """Tells the model about the episode; the latest news comes last."""
+    """Tells the model about the episode, with what each manager has to say."""
 
-    def __init__(self, config: GameConfiguration, game_map: MapManager) -> None:
+    def __init__(self, config: GameConfiguration, managers: Sequence[Manager] = ()) -> None:
         self._config = config
-        self._map = game_map
+        self._managers = managers
+
+    def head(self, prompt: str) -> str:
+        """The part of the prompt that stays the same for the whole episode."""
+        if self._config.prompt_profile == "compact":
+            return prompt
+        sections = [section for manager in self._managers for section in manager.preamble()]
+        return "\n\n".join([prompt.rstrip(), *(section.text() for section in sections)])
 
     def build(self, state: GameState, candidates: Iterable[str] = ()) -> str:
-        """The volatile part of the prompt, for the turn to come."""
+        """The rest of the prompt, for the turn to come.
+
+        The story so far comes first and only grows, but for every few turns: so most of a prompt
+        begins as the one before, and providers bill and read that part as cached.
+        """
         observation = state.observation
         if observation is None:
             raise ValueError("The game has not been started: there is nothing to tell.")
         if self._config.prompt_profile == "compact":
             return self._compact(state, observation, candidates)
+        told = [section for manager in self._managers for section in manager.sections(state)]
         sections = [
-            Section("Known ways", tuple(self._known_ways(observation)), importance=1),
-            Section("Latest turns", tuple(self._latest_turns(state)), importance=2),
-            Section("Situation", tuple(self._situation(state, observation)), importance=3),
-            Section("The game says", tuple(_latest_answer(state)), importance=4),
+            Section("Story so far", tuple(self._story_so_far(state)), importance=2),
+            *sorted(told, key=lambda section: section.importance),
+            Section("Situation", tuple(self._situation(state, observation)), importance=7),
+            Section("The game says", tuple(_latest_answer(state)), importance=8),
         ]
         return "\n\n".join(
             section.text() for section in fit(sections, self._config.context_token_budget)
         )
+
+    def _story_so_far(self, state: GameState) -> Iterable[str]:
+        """The turns before the latest: at least as many as configured, less than twice that."""
+        step = self._config.context_history_turns
+        first = max(0, (state.turn_count - step) // step * step)
+        turns = [record for record in state.history if first < record.turn < state.turn_count]
+        return [_told(record) for record in turns]
 
     def _situation(self, state: GameState, seen: Observation) -> Iterable[str]:
         of_maximum = f" of {seen.max_score}" if seen.max_score else ""
@@ -50,8 +68,12 @@ class ContextManager:
             f"Turn {state.turn_count + 1} of at most {self._config.max_turns_per_episode}. "
             f"Score: {seen.score}{of_maximum}. Deaths: {state.deaths}."
         )
+        if state.milestones:
+            yield f"Progress: {'; '.join(_milestone(record) for record in state.milestones)}"
         yield f"Room: {seen.room.name} (#{seen.room.id})" + (", in darkness" if seen.dark else "")
-        yield f"Exits: {self._exits(seen) or 'none known'}"
+        if not self._config.map_enabled:  # which tells them with what came of them
+            exits = "; ".join(way.direction + _remark(way) for way in seen.exits)
+            yield f"Exits: {exits or 'none known'}"
         yield f"Here: {', '.join(seen.visible) or 'nothing of note'}"
         yield f"You carry: {', '.join(seen.inventory) or 'nothing'}"
         if state.turns_without_news >= self._config.max_turns_stuck // 4:
@@ -61,58 +83,19 @@ class ContextManager:
                 f"The episode ends after {self._config.max_turns_stuck} such turns."
             )
 
-    def _exits(self, seen: Observation) -> str:
-        ways = self._map.ways(seen.room.id)
-        blocked = self._map.blocked(seen.room.id)
-        texts = []
-        for way_out in seen.exits:
-            if way_out.direction in ways:
-                texts.append(f"{way_out.direction} (to {_label(ways[way_out.direction])})")
-            elif way_out.direction in blocked:
-                texts.append(f'{way_out.direction} (tried: "{blocked[way_out.direction]}")')
-            else:
-                texts.append(way_out.direction + _remark(way_out))
-        listed = {way_out.direction for way_out in seen.exits}
-        texts += [f"{way} (to {_label(room)})" for way, room in ways.items() if way not in listed]
-        return "; ".join(texts)
-
-    def _known_ways(self, seen: Observation) -> Iterable[str]:
-        """The rooms around, nearest last."""
-        lines: list[str] = []
-        reached = {seen.room.id}
-        frontier = [seen.room.id]
-        while frontier and len(lines) < _MAP_ROOMS:
-            following: list[int] = []
-            for room_id in frontier:
-                ways = self._map.ways(room_id)
-                if ways:
-                    name = self._map.rooms[room_id]
-                    to = ", ".join(f"{way} to {_label(room)}" for way, room in ways.items())
-                    lines.append(f"{name} (#{room_id}): {to}")
-                new = [room.id for room in ways.values() if room.id not in reached]
-                following += dict.fromkeys(new)
-                reached.update(new)
-            frontier = following
-        return reversed(lines)
-
-    def _latest_turns(self, state: GameState) -> Iterable[str]:
-        turns = list(state.history)[-self._config.context_history_turns :]
-        return [_told(record) for record in turns]
-
     def _compact(self, state: GameState, seen: Observation, candidates: Iterable[str]) -> str:
         exits = ", ".join(way.direction for way in seen.exits if way.kind != "blocked")
         here = ", ".join(seen.visible) or ("darkness" if seen.dark else "nothing")
-        parts = [
-            f"Room: {seen.room.name}. Here: {here}. Exits: {exits or 'unknown'}.",
-            f"You carry: {', '.join(seen.inventory) or 'nothing'}.",
-        ]
         answer = _shortened(state.last_response, _RESPONSE_CHARACTERS)
         last = f"Last: {state.last_action}. " if state.last_action else ""
-        parts.append(f'{last}The game says: "{answer}"')
         choice = ", ".join(candidates)
-        if choice:
-            parts.append(f"You can try: {choice}.")
-        return "\n".join(parts)
+        lines = [
+            *(line for manager in self._managers for line in manager.compact_lines(state)),
+            f"Room: {seen.room.name}. Here: {here}. Exits: {exits or 'unknown'}.",
+            f"You carry: {', '.join(seen.inventory) or 'nothing'}.",
+            f'{last}The game says: "{answer}"',
+        ]
+        return "\n".join([*lines, f"You can try: {choice}."] if choice else lines)
 
 
 def fit(sections: list[Section], token_budget: int) -> list[Section]:
@@ -131,16 +114,17 @@ def fit(sections: list[Section], token_budget: int) -> list[Section]:
     return [section for section in kept.values() if section.lines]
 
 
-def _label(room: Place) -> str:
-    return f"{room.name} #{room.id}"
-
-
 def _remark(way_out: ExitSeen) -> str:
     if way_out.kind == "blocked":
         return f' (blocked: "{way_out.note}")' if way_out.note else " (blocked)"
     if way_out.kind == "door":
         return f" ({way_out.note})" if way_out.note else " (a door)"
-    return " (not yet taken)"
+    return ""
+
+
+def _milestone(record: TurnRecord) -> str:
+    what = "you died" if record.died else f"{record.scored:+d}"
+    return f"turn {record.turn} {what} ({record.place.name}: {record.command})"
 
 
 def _told(record: TurnRecord) -> str:
@@ -154,6 +138,13 @@ def _told(record: TurnRecord) -> str:
 
 
 def _latest_answer(state: GameState) -> Iterable[str]:
+    if state.history:
+        latest = state.history[-1]
+        yield from (
+            f'"{it.command}" was not given to the game: {it.reason}' for it in latest.refused
+        )
+        if latest.advice:
+            yield f'A remark on "{latest.command}": {latest.advice}'
     if state.last_action:
         yield f"> {state.last_action}"
     yield state.last_response.strip()

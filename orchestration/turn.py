@@ -70,6 +70,8 @@ class TurnPlayer:
             proposed=decision.proposed,
             thinking=decision.reasoning,
             new_objective=decision.new_objective,
+            nav_target=decision.nav_target,
+            refused=decision.refused,
             response=response,
             scored=facts.score - state.score,
             after=observation_of(facts),

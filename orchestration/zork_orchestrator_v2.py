@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING
 from llm_client import LLMClient
 from managers.candidate_commands import CandidateCommands
 from managers.context_manager import ContextManager
-from managers.map_manager import MapManager
 from mcp_ghost.errors import MCPError
 from mcp_ghost.redact import redact
+from orchestration.mind import Mind
 from orchestration.turn import TurnPlayer, observation_of, snapshot_of
 from session.episode_log import EpisodeLog
 from session.event_log import EVENTS_FILE, EventLog
 from session.events import event_context, log_event
 from session.game_configuration import ConfigurationError, GameConfiguration
 from session.game_state import EndReason, GameState
+from session.learned import CarriedOver, Reflection
 from session.saved_episode import SavedEpisode
 from session.tracing import Tracing
+from session.uids import new_uid
 from session.version import version
 from zork_agent import ZorkAgent
 
@@ -65,10 +67,10 @@ class ZorkOrchestratorV2:
         self.folder = _folder(self.config, episode_id, resume=resume)
         saved = SavedEpisode(self.folder) if resume else None
         self._saved = saved if saved and saved.began else None
-        self.game_state = GameState(self.folder.name)
+        self.uid = self._saved.uid if self._saved else new_uid()
+        self.game_state = GameState(self.folder.name, 2 * self.config.context_history_turns)
         self.game: Game | None = None
         self._player: TurnPlayer | None = None
-        self.map = MapManager()
         compact = self.config.prompt_profile == "compact"
         self._candidates = CandidateCommands() if compact else None
         self.logger = logging.getLogger(f"zorkgpt.episode.{self.folder.name}")
@@ -91,6 +93,7 @@ class ZorkOrchestratorV2:
         self.client = LLMClient(
             config=self.config, logger=self.logger, langfuse_client=self.tracing.client
         )
+        self.mind = Mind(self.config, self.client, self.logger, self.uid)
         self.agent = ZorkAgent(
             config=self.config,
             client=self.client,
@@ -200,13 +203,13 @@ class ZorkOrchestratorV2:
             if saved:
                 self._resume(saved, game)
             else:
-                state.begin(opening, observation_of(game.facts()))
+                first = observation_of(game.facts())
+                state.begin(opening, first)
+                self.mind.begin(first, CarriedOver())
                 self._log_start(game)
-        if state.observation is not None:
-            self.map.begin(state.observation)
-        self._player = TurnPlayer(
-            game, self.agent, ContextManager(self.config, self.map), self._candidates
-        )
+        context = ContextManager(self.config, self.mind.managers)
+        self.agent.system_prompt = context.head(self.agent.system_prompt)
+        self._player = TurnPlayer(game, self.agent, context, self._candidates)
         return self._player
 
     def _log_start(self, game: Game) -> None:
@@ -218,6 +221,7 @@ class ZorkOrchestratorV2:
             f"Episode begins: {game.story.title}, played by {self.agent.model}",
             "episode_start",
             version=version(),
+            uid=self.uid,
             story=game.story.name,
             story_path=str(game.story.path.resolve()),
             title=game.story.title,
@@ -248,9 +252,9 @@ class ZorkOrchestratorV2:
         """Replay the records into what is known, and put the engine back."""
         state = self.game_state
         state.begin(saved.opening, saved.first_observation)
-        self.map.begin(saved.first_observation)
-        for record in saved.turns():
-            self._take_in(record)
+        self.mind.begin(saved.first_observation, saved.carried)
+        for step in saved.steps():
+            self._take_in(step)
         game.restore(saved.snapshot)
         state.failed_turns = state.turns_without_news = 0
         state.end_reason = self._limit_reached()
@@ -263,12 +267,15 @@ class ZorkOrchestratorV2:
             max_turns=self.config.max_turns_per_episode,
         )
 
-    def _take_in(self, record: TurnRecord) -> None:
-        """Tell everybody who learns from records."""
-        self.game_state.apply(record)
-        self.map.apply(record)
+    def _take_in(self, step: TurnRecord | Reflection) -> None:
+        """Tell everybody who learns, in the order of the log."""
+        self.mind.take_in(step)
+        if isinstance(step, Reflection):
+            self.game_state.spend(step.usage)
+            return
+        self.game_state.apply(step)
         if self._candidates:
-            self._candidates.apply(record)
+            self._candidates.apply(step)
 
     def _end_reason(self, record: TurnRecord) -> EndReason | None:
         """Why the episode ends after this turn, if it does."""

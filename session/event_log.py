@@ -18,7 +18,9 @@ from pathlib import Path
 from session.events import event_fields
 
 EVENTS_FILE = "events.jsonl"
-_DURABLE = frozenset({"episode_start", "episode_resumed", "turn", "episode_end"})
+_DURABLE = frozenset(
+    {"knowledge_loaded", "episode_start", "episode_resumed", "turn", "reflection", "episode_end"}
+)
 
 
 class EpisodeLockedError(RuntimeError):

@@ -132,10 +132,10 @@ class GameConfiguration(BaseSettings):
     max_tokens_per_episode: PositiveInt | None = None
     turn_delay_seconds: NonNegativeFloat = 0.0
 
-    context_token_budget: PositiveInt = 3000
-    """Tokens of the volatile part of the prompt, roughly."""
+    context_token_budget: PositiveInt = 4000
+    """Tokens of the prompt below its static head, roughly."""
     context_history_turns: PositiveInt = 8
-    """Latest turns shown to the model."""
+    """Latest turns shown to the model at least; less than twice as many at most."""
     context_profile: Literal["auto", "full", "compact"] = "auto"
     """Prompt for large or very small models; ``auto``: compact for the embedded one."""
 

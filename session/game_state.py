@@ -149,16 +149,18 @@ class TurnRecord(BaseModel):
 class GameState:
     """The episode so far; ``apply`` is the only way it changes."""
 
-    HISTORY = 50
+    MILESTONES = 8
 
-    def __init__(self, episode_id: str) -> None:
+    def __init__(self, episode_id: str, history_turns: int = 50) -> None:
         self.episode_id = episode_id
         self.turn_count = 0
         self.observation: Observation | None = None
         self.opening = ""
         self.last_action: str | None = None
         self.last_response = ""
-        self.history: deque[TurnRecord] = deque(maxlen=self.HISTORY)
+        self.history: deque[TurnRecord] = deque(maxlen=history_turns)
+        self.milestones: deque[TurnRecord] = deque(maxlen=self.MILESTONES)
+        """The latest turns that won or lost points or a life."""
         self.deaths = 0
         self.tool_calls = 0
         self.failed_turns = 0
@@ -196,6 +198,8 @@ class GameState:
         self.last_action = record.command
         self.last_response = record.response
         self.history.append(record)
+        if record.scored or record.died:
+            self.milestones.append(record)
         self.deaths += record.died
         self.tool_calls += len(record.tools)
         self.failed_turns = self.failed_turns + 1 if record.failure else 0

@@ -5,12 +5,17 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import ValidationError
 
 from session.event_log import EVENTS_FILE, EpisodeDamagedError, read_events
 from session.game_configuration import ConfigurationError, EngineChoice
 from session.game_state import EndReason, Observation, TurnRecord
+from session.learned import CarriedOver, Reflection
+from session.uids import uid_of
+
+_Step = TypeVar("_Step", TurnRecord, Reflection)
 
 
 class SavedEpisode:
@@ -28,6 +33,8 @@ class SavedEpisode:
         self._start: dict[str, object] = {}
         self._end: dict[str, object] = {}
         self._snapshot = ""
+        self.carried = CarriedOver()
+        """What it began with of earlier episodes."""
         self.turns_played = 0
         for event in read_events(folder):
             match event["event_type"]:
@@ -37,6 +44,8 @@ class SavedEpisode:
                 case "turn":
                     self.turns_played = int(str(event["turn"]))
                     self._snapshot = str(event["snapshot"])
+                case "knowledge_loaded":
+                    self.carried = CarriedOver.model_validate(event["carried"])
                 case "episode_end":
                     self._end = event
         if self._end and EndReason(str(self._end["reason"])).is_final:
@@ -48,6 +57,11 @@ class SavedEpisode:
     def began(self) -> bool:
         """Whether there is anything to go on with; a crash may have come first."""
         return bool(self._start)
+
+    @property
+    def uid(self) -> str:
+        """What begins the ids of all that is learned in it."""
+        return uid_of(self._start)
 
     @property
     def story(self) -> str:
@@ -80,16 +94,21 @@ class SavedEpisode:
         """The engine after the last finished turn."""
         return base64.b64decode(self._snapshot)
 
-    def turns(self) -> Iterator[TurnRecord]:
-        """The finished turns, in order."""
-        fields = TurnRecord.model_fields.keys()
+    def steps(self) -> Iterator[TurnRecord | Reflection]:
+        """The finished turns and reflections, in order."""
         for event in read_events(self.folder):
-            if event["event_type"] == "turn":
-                known = {key: event[key] for key in fields & event.keys()}
-                try:
-                    yield TurnRecord.model_validate(known)
-                except ValidationError as error:
-                    raise EpisodeDamagedError(
-                        f"Turn {event.get('turn', '?')} in {self.folder / EVENTS_FILE} cannot be "
-                        f"read. To go on from the turn before it, delete its line and all after it."
-                    ) from error
+            match event["event_type"]:
+                case "turn":
+                    yield self._read(TurnRecord, event)
+                case "reflection":
+                    yield self._read(Reflection, event)
+
+    def _read(self, kind: type[_Step], event: dict[str, object]) -> _Step:
+        known = {key: event[key] for key in kind.model_fields.keys() & event.keys()}
+        try:
+            return kind.model_validate(known)
+        except ValidationError as error:
+            raise EpisodeDamagedError(
+                f"Turn {event.get('turn', '?')} in {self.folder / EVENTS_FILE} cannot be "
+                f"read. To go on from the turn before it, delete its line and all after it."
+            ) from error

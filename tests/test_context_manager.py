@@ -9,13 +9,14 @@ import pytest
 from game_interface import Exit, Facts, Thing
 from managers.candidate_commands import MENU_LENGTH, CandidateCommands
 from managers.context_manager import CHARACTERS_PER_TOKEN, ContextManager
-from managers.map_manager import MapManager
+from managers.manager import Manager, Section
 from session.game_configuration import GameConfiguration
-from session.game_state import ExitSeen, GameState, Place
+from session.game_state import ExitSeen, GameState, Place, RefusedCommand
 from tests.records import observation, record
 
 PROMPTS = Path(__file__).parent.parent / "prompts"
 FULL = GameConfiguration(context_profile="full")
+WITHOUT_MAP = FULL.model_copy(update={"map_enabled": False})
 COMPACT = GameConfiguration(context_profile="compact")
 
 
@@ -36,24 +37,75 @@ def test_the_model_is_told_room_exits_things_score_and_the_games_words() -> None
             ExitSeen(direction="east", kind="blocked", note="A wall."),
         ),
     )
-    text = ContextManager(FULL, MapManager()).build(state)
+    text = ContextManager(WITHOUT_MAP).build(state)
     for expected in ("Room 1 (#1)", "5 of 100", "lamp", "egg (in nest)", "Welcome, traveller."):
         assert expected in text
-    assert "north (not yet taken)" in text
+    assert "Exits: north; east" in text
     assert 'east (blocked: "A wall.")' in text
 
 
-def test_what_lies_behind_an_exit_is_told_only_after_it_was_walked() -> None:
-    way = ExitSeen(direction="north", kind="open", room=Place(id=2, name="Secret Hall"))
-    state, game_map = begun(exits=(way,)), MapManager()
-    context = ContextManager(FULL, game_map)
-    assert "Secret Hall" not in context.build(state)
-    there = record(1, "north", 1, 2)
-    back = record(2, "south", 2, 1, observation(1, exits=(way,)))
-    for turn in (there, back):
-        state.apply(turn)
-        game_map.apply(turn)
-    assert "north (to Room 2 #2)" in context.build(state)
+class Told(Manager):
+    """Says one thing in each part of the prompt."""
+
+    def preamble(self) -> list[Section]:
+        return [Section("Known before", ("Doors open inwards.",), importance=3)]
+
+    def sections(self, state: GameState) -> list[Section]:
+        return [Section("Told", (f"after turn {state.turn_count}",), importance=4)]
+
+    def compact_lines(self, state: GameState) -> list[str]:
+        return [f"Told briefly after turn {state.turn_count}."]
+
+
+def test_what_managers_know_is_told_in_the_head_and_below_it() -> None:
+    context = ContextManager(FULL, [Told()])
+    assert context.head("Rules.\n") == "Rules.\n\n## Known before\nDoors open inwards."
+    assert "## Told\nafter turn 0" in context.build(begun())
+    small = ContextManager(COMPACT, [Told()])
+    assert small.head("Rules.\n") == "Rules.\n"
+    assert "Told briefly after turn 0." in small.build(begun())
+
+
+def test_most_of_a_prompt_begins_as_the_one_before() -> None:
+    state, context = begun(), ContextManager(FULL)
+    shared = []
+    before = context.build(state)
+    for turn in range(1, 81):
+        state.apply(record(turn, f"command{turn}", 1, 1, response=f"{turn} " * 40))
+        now = context.build(state)
+        stable = next((n for n, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), 0)
+        shared.append(stable / len(now))
+        before = now
+    assert sum(shared[20:]) / len(shared[20:]) > 0.6
+
+
+def test_the_story_so_far_always_holds_the_latest_turns() -> None:
+    config = GameConfiguration(context_profile="full", context_history_turns=5)
+    state, context = begun(), ContextManager(config)
+    for turn in range(1, 31):
+        state.apply(record(turn, f"command{turn}.", 1, 1))
+        told = [n for n in range(1, turn + 1) if f"> command{n}." in context.build(state)]
+        assert told == list(range(told[0], turn + 1))
+        assert min(turn, 5) <= len(told) <= 10
+
+
+def test_points_and_deaths_are_told_with_turn_place_and_command() -> None:
+    state = begun()
+    state.apply(record(1, "take gem", 1, 1, scored=5, after=observation(1, score=5)))
+    state.apply(record(2, "jump", 1, 2, scored=-10, died=True, after=observation(2, score=-5)))
+    text = ContextManager(FULL).build(state)
+    assert "turn 1 +5 (Room 1: take gem); turn 2 you died (Room 1: jump)" in text
+
+
+def test_refusals_and_advice_are_told_in_the_turn_after() -> None:
+    state = begun()
+    refusal = RefusedCommand(command="take moon", thinking="?", reason="it is not here.")
+    state.apply(record(1, "wait", 1, 1, refused=(refusal,), advice="waited before in vain"))
+    text = ContextManager(FULL).build(state)
+    assert '"take moon" was not given to the game: it is not here.' in text
+    assert 'A remark on "wait": waited before in vain' in text
+    state.apply(record(2, "look", 1, 1))
+    assert "take moon" not in ContextManager(FULL).build(state)
 
 
 def test_the_prompt_keeps_its_budget_and_loses_the_oldest_turns_first() -> None:
@@ -63,7 +115,7 @@ def test_the_prompt_keeps_its_budget_and_loses_the_oldest_turns_first() -> None:
     state = begun()
     for turn in range(1, 41):
         state.apply(record(turn, f"command{turn}", 1, 1, response="word " * 60))
-    text = ContextManager(config, MapManager()).build(state)
+    text = ContextManager(config).build(state)
     assert len(text) <= 400 * CHARACTERS_PER_TOKEN
     assert "command40" in text
     assert "command1\n" not in text
@@ -73,32 +125,31 @@ def test_even_one_endless_answer_is_cut_to_the_budget() -> None:
     config = GameConfiguration(context_profile="full", context_token_budget=300)
     state = begun()
     state.apply(record(1, "read book", 1, 1, response="word " * 5000))
-    text = ContextManager(config, MapManager()).build(state)
+    text = ContextManager(config).build(state)
     assert len(text) <= 300 * CHARACTERS_PER_TOKEN
     assert "> read book" in text or "word word" in text
 
 
 def test_the_size_of_the_prompt_does_not_grow_with_the_episode() -> None:
-    state, context = begun(), ContextManager(FULL, MapManager())
+    state, context = begun(), ContextManager(FULL)
     lengths = []
     for turn in range(1, 201):
         state.apply(record(turn, "look", 1, 1))
         lengths.append(len(context.build(state)))
-    assert max(lengths[40:]) - min(lengths[40:]) < 100
+    period = 2 * FULL.context_history_turns
+    assert max(lengths[-period:]) - max(lengths[100 : 100 + period]) < 20
 
 
 def test_a_player_that_is_stuck_is_told_so() -> None:
     state = begun()
     for turn in range(1, 31):
         state.apply(record(turn, "look", 1, 1))
-    assert "Nothing new has happened for 30 turns" in ContextManager(FULL, MapManager()).build(
-        state
-    )
+    assert "Nothing new has happened for 30 turns" in ContextManager(FULL).build(state)
 
 
 def test_the_compact_prompt_offers_the_menu() -> None:
     state = begun(visible=("lamp",), exits=(ExitSeen(direction="up", kind="open"),))
-    text = ContextManager(COMPACT, MapManager()).build(state, ["up", "take lamp"])
+    text = ContextManager(COMPACT).build(state, ["up", "take lamp"])
     assert "You can try: up, take lamp." in text
     assert "Welcome, traveller." in text
 

@@ -343,7 +343,7 @@ def test_without_mcp_the_schema_is_on_the_ordinary_call_and_the_answer_is_the_sa
     (request,) = plain.client.requests
     assert (request["tools"], request["tool_choice"]) == (None, None)
     schema = request["response_format"]["json_schema"]["schema"]
-    assert set(schema["properties"]) == {"thinking", "action", "new_objective"}
+    assert set(schema["properties"]) == set(AgentResponse.model_fields)
     assert not [event for event in plain.events if event["event_type"].startswith("mcp_")]
 
 
