@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from managers.manager import Manager
+
 if TYPE_CHECKING:
+    from session.game_configuration import GameConfiguration
     from session.game_state import Observation, Place, TurnRecord
+    from session.learned import CarriedOver
 
 DIRECTIONS = {
     "n": "north",
@@ -23,15 +27,15 @@ _DIRECTION_NAMES = frozenset(DIRECTIONS.values()) | {"in", "out"}
 _GOING = ("go ", "walk ", "run ", "head ")
 
 
-class MapManager:
+class MapManager(Manager):
     """Learns from turn records; a way back is known only once it was walked."""
 
-    def __init__(self) -> None:
+    def __init__(self, _config: GameConfiguration | None = None) -> None:
         self.rooms: dict[int, str] = {}
         self._ways: dict[int, dict[str, Place]] = {}
         self._blocked: dict[int, dict[str, str]] = {}
 
-    def begin(self, observation: Observation) -> None:
+    def begin(self, observation: Observation, carried: CarriedOver | None = None) -> None:
         """Take in the first room."""
         self.rooms[observation.room.id] = observation.room.name
 
