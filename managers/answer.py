@@ -28,11 +28,13 @@ def answer_format(candidates: Sequence[str] = ()) -> dict[str, Any]:
         # For a model that needs a menu, every free word is a chance to lose the thread. Strict
         # mode has no lengths: OpenAI refuses them.
         response_format["json_schema"]["strict"] = False
-        response_format["json_schema"]["schema"]["properties"] = {
+        properties = {
             "thinking": {"type": "string", "maxLength": 120},
             "action": {"type": "string", "enum": list(candidates)},
-            "new_objective": {"type": "null"},
-            "nav_target": {"type": "null"},
+        }
+        response_format["json_schema"]["schema"] |= {
+            "properties": properties,
+            "required": list(properties),
         }
     return response_format
 
