@@ -1,0 +1,260 @@
+"""What the player, and each part of it, is worth: a matrix of episodes, played and measured.
+
+    uv run python scripts/evaluate.py --story bundled --seeds 1,2,3 --turns 100 --each
+
+Run again with the same --out (or --name), it goes on where it was interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from game_interface import GameError, open_game
+from llm_client import LLMClient
+from local_model.errors import LocalModelError
+from mcp_ghost.errors import LLMError, MCPConfigError
+from mcp_ghost.interruption import Interruption
+from mcp_ghost.redact import redact
+from mcp_ghost.text import counted, plain
+from scripts.evaluation_figures import EpisodeFigures, band
+from scripts.evaluation_plan import PARTS, Plan, variants_of, write_whole
+from scripts.evaluation_plot import plot_scores
+from scripts.evaluation_progress import Progress
+from scripts.evaluation_report import markdown_of, results_of, tables_of
+from scripts.evaluation_run import cores, play, taken, unfinished
+from session.game_configuration import ConfigurationError, GameConfiguration
+
+if TYPE_CHECKING:
+    from game_interface import StoryInfo
+    from scripts.evaluation_plan import Cell
+
+PLAYED, FAILED, WRONG_USE = 0, 1, 2
+_EPILOG = """\
+exit code: 0 every episode was played to its end; 1 some were not (run again to go on with them);
+  2 wrong use or configuration; 130 interrupted by Ctrl-C (143 by SIGTERM, 129 by a closed terminal)
+
+Settings that have no flag here come from the environment (ZORKGPT_*), .env and pyproject.toml.
+"""
+_MAX_SEED = 2**31 - 1
+_FILE_WIDTH = 120
+"""Columns of tables that go into a file or a pipe."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says; the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    flags = _parser().parse_args(words)
+    if not flags.name and not flags.out:
+        flags.name = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S")
+        words += ["--name", flags.name]
+    interruption = Interruption()
+    interruption.install()
+    try:
+        return _evaluate(flags)
+    except KeyboardInterrupt:
+        again = redact(shlex.join(["uv", "run", "python", "scripts/evaluate.py", *words]))
+        print(f"\nInterrupted. What was played is kept; to go on:\n  {again}", file=sys.stderr)
+        return interruption.exit_code
+    except (ConfigurationError, MCPConfigError, GameError, LocalModelError, LLMError) as error:
+        print(plain(f"evaluate.py: error: {error}"), file=sys.stderr)
+        return WRONG_USE
+
+
+def _evaluate(flags: argparse.Namespace) -> int:
+    plan = _plan(flags)
+    with taken(plan.out) as lock:
+        plan.agree()
+        lines = unfinished(plan)
+        jobs = max(1, min(flags.jobs, len(lines)))
+        console = Console(stderr=True)
+        if lines:
+            _announce(console, plan, lines, jobs)
+            with Progress(console, plan, _turns_played(plan)) as progress:
+                play(plan, lines, progress, jobs=jobs, lock=lock)
+        return _report(plan, jobs)
+
+
+def _plan(flags: argparse.Namespace) -> Plan:
+    config = _configuration(flags)
+    with closing(LLMClient(config=config)):
+        pass  # a key that cannot be sent, or a model's file that is none, is told before we begin
+    if config.mcp_enabled:
+        from managers.mcp_manager import MCPConfig
+
+        MCPConfig.from_file(config.mcp_config_file)
+    out = Path(flags.out) if flags.out else Path(config.workdir) / "evaluations" / flags.name
+    return Plan(
+        name=flags.name or out.resolve().name,
+        out=out,
+        config=config,
+        story=_story(config),
+        variants=variants_of(config, flags.without, each=flags.each),
+        seeds=flags.seeds,
+        episodes=flags.episodes,
+        carry_over=flags.carry_over,
+    )
+
+
+def _configuration(flags: argparse.Namespace) -> GameConfiguration:
+    given = {
+        "story": flags.story,
+        "agent_model": flags.model,
+        "client_base_url": flags.base_url,
+        "max_turns_per_episode": flags.turns,
+        "mcp_enabled": flags.mcp,
+    }
+    overrides: dict[str, object] = {key: it for key, it in given.items() if it is not None}
+    if flags.base_url:
+        overrides["agent_base_url"] = None  # a configured one would win over the flag
+    at_hand = "pyproject.toml" if Path("pyproject.toml").is_file() else None
+    return GameConfiguration.from_toml(at_hand, **overrides)
+
+
+def _story(config: GameConfiguration) -> StoryInfo:
+    """Found once, before any episode; Zork I may have to be downloaded."""
+    with open_game(config.story, seed=1, engine=config.engine) as game:
+        return game.story
+
+
+def _announce(console: Console, plan: Plan, lines: Sequence[Sequence[Cell]], jobs: int) -> None:
+    to_play, all_of_them = sum(map(len, lines)), len(plan.cells)
+    model = plan.config.role().model
+    console.print(
+        Text(
+            f"{plan.name}: {counted(all_of_them, 'episode')} of {plan.story.title} with {model}, "
+            f"{to_play} to play, {jobs} at a time, into {plan.out}"
+        ),
+        soft_wrap=True,
+    )
+
+
+def _turns_played(plan: Plan) -> dict[Cell, int]:
+    """For the bars: an episode that has ended is done, however early it did."""
+    played = {cell: EpisodeFigures.read(plan.folder(cell)) for cell in plan.cells}
+    return {cell: plan.turns if it.finished else it.turns for cell, it in played.items()}
+
+
+def _report(plan: Plan, jobs: int) -> int:
+    """Write and show what came of it; the exit code."""
+    played = {cell: EpisodeFigures.read(plan.folder(cell)) for cell in plan.cells}
+    results = results_of(plan, played, jobs)
+    write_whole(plan.out / "results.json", json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    write_whole(plan.out / "results.md", markdown_of(results, plan.turns))
+    bands = {
+        variant.name: band([played[c] for c in plan.cells if c.variant == variant], plan.turns)
+        for variant in plan.variants
+    }
+    max_score = next((it.max_score for it in played.values() if it.max_score), None)
+    plot_scores(bands, f"{plan.story.title}, {plan.config.role().model}", max_score, plan.out)
+    console = Console(width=None if sys.stdout.isatty() else _FILE_WIDTH)
+    for table in tables_of(results, plan.turns):
+        console.print(table.rich())
+    console.print(Text(results["statement"]))
+    console.print(Text(f"Written: {plan.out}/results.json, results.md, scores.png, scores.svg"))
+    return PLAYED if all(figures.finished for figures in played.values()) else FAILED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="evaluate.py",
+        description=(__doc__ or "").splitlines()[0],
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    _add_matrix_flags(parser.add_argument_group("what is played"))
+    _add_player_flags(parser.add_argument_group("who plays"))
+    run = parser.add_argument_group("how")
+    run.add_argument(
+        "--jobs",
+        type=_positive,
+        default=cores(),
+        metavar="J",
+        help="episodes at a time (default: the cores, here %(default)s)",
+    )
+    run.add_argument("--name", type=_name, help="of the evaluation; episodes carry it in their log")
+    run.add_argument(
+        "--out", metavar="DIR", help="where all of it goes (default: game_files/evaluations/NAME)"
+    )
+    return parser
+
+
+def _add_matrix_flags(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--story", metavar="NAME|PATH", help="zork1, bundled, or a story file")
+    group.add_argument(
+        "--seeds",
+        type=_seeds,
+        default=(1, 2, 3, 4, 5),
+        metavar="N,N,...",
+        help="seeds of the game's dice (default 1,2,3,4,5)",
+    )
+    group.add_argument(
+        "--episodes", type=_positive, default=1, metavar="N", help="of each seed (default 1)"
+    )
+    group.add_argument(
+        "--turns", type=_positive, default=100, metavar="N", help="of an episode (default 100)"
+    )
+    group.add_argument(
+        "--carry-over",
+        action="store_true",
+        help="hand on what is learned from episode to episode of one variant and seed",
+    )
+
+
+def _add_player_flags(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--model", metavar="NAME", help="the model's name at the endpoint")
+    group.add_argument("--base-url", type=_url, metavar="URL", help="an OpenAI-compatible endpoint")
+    group.add_argument("--mcp", action="store_true", help="offer MCP tools")
+    group.add_argument(
+        "--without",
+        action="append",
+        choices=list(PARTS),
+        default=[],
+        metavar="PART",
+        help=f"also play without this part, may be repeated: {', '.join(PARTS)}",
+    )
+    group.add_argument(
+        "--each", action="store_true", help="also play without each part, and without all of them"
+    )
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1")
+    return int(text)
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and 1 <= int(word) <= _MAX_SEED for word in words):
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is no list of whole numbers from 1 to {_MAX_SEED}, such as 1,2,3"
+        )
+    return tuple(dict.fromkeys(map(int, words)))
+
+
+def _name(text: str) -> str:
+    if not text or text.startswith(".") or "/" in text:
+        raise argparse.ArgumentTypeError(f"'{text}' is no name: it names a folder, too")
+    return text
+
+
+def _url(text: str) -> str:
+    if not text.startswith(("http://", "https://")):
+        raise argparse.ArgumentTypeError(f"'{text}' does not start with http:// or https://")
+    return text
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""One episode of an evaluation, in a process of its own: told on standard input what to play.
+
+Before it is told, it does nothing: a parent that is killed meanwhile leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+
+from mcp_ghost.interruption import Interruption
+
+
+def main() -> int:
+    """Play or go on with the episode; the exit code."""
+    interruption = Interruption()
+    interruption.install()
+    try:
+        line = sys.stdin.readline()
+        return _play(json.loads(line)) if line.endswith("\n") else 1
+    except KeyboardInterrupt:
+        return interruption.exit_code
+
+
+def _play(job: dict[str, object]) -> int:
+    from dotenv import load_dotenv
+
+    from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+    from session.game_configuration import GameConfiguration
+
+    load_dotenv(".env")  # tracing and tool servers read the environment, not our settings
+    config = GameConfiguration.model_validate(job["settings"])
+    try:
+        with ZorkOrchestratorV2(str(job["episode"]), config, resume=job["resume"] is True) as it:
+            it.play_episode()
+    except Exception:  # noqa: BLE001  the edge of the process: the parent shows the last line
+        text = traceback.format_exc()
+        for secret in config.secrets:
+            text = text.replace(secret, "[redacted]")
+        sys.stderr.write(text)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
