@@ -114,50 +114,52 @@ class _Review:
     def judge(self, revision: ClaimRevision) -> None:
         """Take in that a claim was confirmed or contradicted."""
         claim = self._known.get(revision.id) or self._known.get(f"{self._uid}-{revision.id}")
+        evidence = self._grounds.evidence(revision.turn, revision.quote)
+        said = self._grounds.was_said(revision.turn, revision.quote)
         about = f"judged claim {revision.id}"
         if claim is None or claim.status == "retired":
-            return self._drop(about, "there is no such active claim")
-        if claim.id in self.changes:
-            return self._drop(about, "it was judged twice")
-        evidence = self._grounds.evidence(revision.turn, revision.quote)
-        if evidence is None:
-            return self._drop(about, f"turn {revision.turn} was not looked back at")
-        said = self._grounds.was_said(revision.turn, revision.quote)
-        if not said and (revision.confirmed or claim.basis == "tested"):
-            return self._drop(about, f"the game did not say that in turn {revision.turn}")
-        if revision.confirmed:
-            return self._confirm(claim, evidence, revision.reason)
-        self.changes[claim.id] = ClaimChange(
-            id=claim.id, kind="contradicted", evidence=evidence, reason=_tidy(revision.reason)
-        )
-        return None
+            self._drop(about, "there is no such active claim")
+        elif claim.id in self.changes:
+            self._drop(about, "it was judged twice")
+        elif evidence is None:
+            self._drop(about, f"turn {revision.turn} was not looked back at")
+        elif not said and (revision.confirmed or claim.basis == "tested"):
+            self._drop(about, f"the game did not say that in turn {revision.turn}")
+        elif revision.confirmed:
+            self._confirm(claim, evidence, revision.reason)
+        else:
+            self.changes[claim.id] = ClaimChange(
+                id=claim.id, kind="contradicted", evidence=evidence, reason=_tidy(revision.reason)
+            )
 
     def propose(self, proposal: ClaimProposal) -> None:
         """Take in a new claim, or what it adds to a known one."""
         text = _tidy(proposal.text)
         about = f"claim '{text}'"
         evidence = self._grounds.evidence(proposal.turn, proposal.quote)
-        if not text:
-            return self._drop(about, "it says nothing")
-        if evidence is None:
-            return self._drop(about, f"turn {proposal.turn} was not looked back at")
         tested = proposal.tested and self._grounds.was_said(proposal.turn, proposal.quote)
         twin = self._twin(text)
-        if twin is None:
-            return self._add(text, evidence, tested=tested)
-        if not tested:
-            was = "no longer believed" if twin.status == "retired" else "known"
-            return self._drop(about, f"{twin.id} says the same and is {was}")
-        if twin.status == "retired" or self._is_contradicted(twin):
-            return self._add(text, evidence, tested=True)
-        if twin.id in self.changes or twin.id not in self._known:
-            return self._drop(about, f"{twin.id} says the same")
-        return self._confirm(twin, evidence, "seen again")
+        if not text:
+            self._drop(about, "it says nothing")
+        elif evidence is None:
+            self._drop(about, f"turn {proposal.turn} was not looked back at")
+        elif twin is None:
+            self._add(text, evidence, tested=tested)
+        elif not tested:
+            was = "no longer believed" if self._is_over(twin) else "known"
+            self._drop(about, f"{twin.id} says the same and is {was}")
+        elif self._is_over(twin):
+            self._add(text, evidence, tested=True)
+        elif twin.id in self.changes or twin.id not in self._known:
+            self._drop(about, f"{twin.id} says the same")
+        else:
+            self._confirm(twin, evidence, "seen again")
 
     def _add(self, text: str, evidence: Evidence, *, tested: bool) -> None:
         active = sum(claim.status == "active" for claim in self._known.values()) + len(self.new)
         if active >= _MOST_ACTIVE and not tested:
-            return self._drop(f"claim '{text}'", f"there are {active} claims, and it is a guess")
+            self._drop(f"claim '{text}'", f"there are {active} claims, and it is a guess")
+            return
         own = sum(claim_id.startswith(f"{self._uid}-") for claim_id in self._known)
         self.new.append(
             Claim(
@@ -167,7 +169,6 @@ class _Review:
                 evidence=(evidence,),
             )
         )
-        return None
 
     def _confirm(self, claim: Claim, evidence: Evidence, reason: str) -> None:
         if claim.basis == "inferred" or len(claim.evidence) < _MOST_EVIDENCE:
@@ -177,14 +178,13 @@ class _Review:
 
     def _twin(self, text: str) -> Claim | None:
         """A claim that says the same, one that is still believed if there is."""
-        twins = [
-            claim for claim in (*self._known.values(), *self.new) if _similar(claim.text, text)
-        ]
-        return min(twins, key=lambda claim: claim.status == "retired", default=None)
+        twins = [c for c in (*self._known.values(), *self.new) if _similar(c.text, text)]
+        return min(twins, key=self._is_over, default=None)
 
-    def _is_contradicted(self, claim: Claim) -> bool:
+    def _is_over(self, claim: Claim) -> bool:
+        """Whether it is no longer believed, by this answer at the latest."""
         change = self.changes.get(claim.id)
-        return change is not None and change.kind == "contradicted"
+        return claim.status == "retired" or bool(change and change.kind == "contradicted")
 
     def _drop(self, what: str, why: str) -> None:
         self._grounds.dropped.append(f"{what}: {why}")

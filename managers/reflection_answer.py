@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -88,24 +88,6 @@ def reflection_format() -> dict[str, Any]:
     return create_json_schema(ReflectionAnswer)
 
 
-def single_memory_format(turns: Sequence[int]) -> dict[str, Any]:
-    """The same for very small models: one memory at most, of one of ``turns``."""
-    properties = {
-        "turn": {"enum": list(turns)},
-        "category": {"enum": list(get_args(MemoryCategory))},
-        "title": {"type": "string", "minLength": 3, "maxLength": 40},
-        "text": {"type": "string", "minLength": 10, "maxLength": 120},
-        "persistence": {"enum": list(get_args(Persistence))},
-    }
-    memory = _closed(properties)
-    schema = _closed({"memories": {"type": "array", "items": memory, "maxItems": 1}})
-    # Strict mode has no lengths: OpenAI refuses them.
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": "ReflectionAnswer", "strict": False, "schema": schema},
-    }
-
-
 def read_reflection(content: str) -> tuple[ReflectionAnswer, list[str]]:
     """The answer in ``content`` without the items that are malformed, and why those are.
 
@@ -140,12 +122,3 @@ def _items(
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join([f"{name}[{position}]", *map(str, first["loc"])])
             problems.append(f"{where}: {first['msg']}")
-
-
-def _closed(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }

@@ -6,23 +6,19 @@ import logging
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from local_model import EMBEDDED_BASE_URL
 from managers.grounds import Grounds
 from managers.manager import Manager
-from managers.reflection_answer import (
-    ReflectionAnswer,
-    read_reflection,
-    reflection_format,
-    single_memory_format,
+from managers.reflection_answer import ReflectionAnswer, read_reflection, reflection_format
+from managers.reflection_compact import (
+    choice_format,
+    choice_message,
+    read_choice,
+    worth_choosing,
 )
-from managers.reflection_prompt import (
-    PendingTurn,
-    compact_message,
-    compact_turns,
-    full_message,
-)
+from managers.reflection_prompt import PendingTurn, full_message
 from mcp_ghost.errors import LLMError
 from prompts import load_prompt
 from session.events import log_event
@@ -39,14 +35,16 @@ if TYPE_CHECKING:
 _MOST_PENDING = 60
 """Turns that a reflection can look back at; older ones drop out."""
 _LEAST_AT_END = 2
-_COMPACT_MAX_TOKENS = 120
 _RECORDED_CHARACTERS = 2000
+_NO_ATTEMPTS = frozenset({"look", "l", "inventory", "inv", "i", "score", "wait", "z"})
+"""Commands whose answer may well be the same twice."""
 _LISTS = {
     "memories": ("memories", "wrong_memories"),
     "objectives": ("objectives", "ended_objectives"),
     "knowledge": ("claims", "judged_claims"),
 }
 """What can be switched off, and the lists that nobody reads then."""
+_ALL_LISTS = sum(len(names) for names in _LISTS.values())
 
 
 class ReflectionManager(Manager):
@@ -70,10 +68,7 @@ class ReflectionManager(Manager):
         self._uid = uid
         self._managers = managers
         self._role = config.role("reflection")
-        self._profile = config.context_profile
-        if self._profile == "auto":
-            embedded = self._role.base_url == EMBEDDED_BASE_URL
-            self._profile = "compact" if embedded else "full"
+        self._compact = _is_compact(config, self._role.base_url)
         self._left_empty = tuple(
             name
             for part, names in _LISTS.items()
@@ -117,7 +112,7 @@ class ReflectionManager(Manager):
 
     def due(self, *, ending: bool = False) -> bool:
         """Whether to look back now; ``ending`` says that there will be no later chance."""
-        if not self._config.reflection_enabled or not self._asked_for or not self._pending:
+        if not self._config.reflection_enabled or not self._question_can_be_asked():
             return False
         since = self._pending[-1].record.turn - self._looked_back_at
         if ending:
@@ -135,30 +130,31 @@ class ReflectionManager(Manager):
         """
         if not self._pending:
             raise ValueError("No turn to look back at: ask due() first.")
-        turns = list(self._pending)
-        if self._profile == "compact":
-            turns = list(compact_turns(turns))
+        turns = self._compact_choice() if self._compact else list(self._pending)
         grounds = Grounds.of(self._uid, [turn.record for turn in turns])
         started = time.perf_counter()
-        fields, replies = self._looked_back(turns, grounds)
+        fields, replies = self._look_back(turns, grounds)
         return Reflection.model_validate(
             {
                 **fields,
                 "number": self._number + 1,
                 "first_turn": self._pending[0].record.turn,
                 "last_turn": self._pending[-1].record.turn,
-                "triggers": (*_in_order(self._pending), *(["end"] if ending else [])),
+                "triggers": (*_each_once(self._pending), *(["end"] if ending else [])),
                 "dropped": tuple(grounds.dropped),
                 "usage": Usage.of(replies),
                 "seconds": round(time.perf_counter() - started, 4),
             }
         )
 
-    @property
-    def _asked_for(self) -> bool:
-        """Whether anybody wants what a reflection yields."""
-        wanted = {name for names in _LISTS.values() for name in names} - set(self._left_empty)
-        return bool(wanted) if self._profile == "full" else "memories" in wanted
+    def _question_can_be_asked(self) -> bool:
+        """Whether anybody wants what a reflection yields, and there is something to look at."""
+        if self._compact:
+            return self._config.memories_enabled and bool(self._compact_choice())
+        return len(self._left_empty) < _ALL_LISTS and bool(self._pending)
+
+    def _compact_choice(self) -> list[PendingTurn]:
+        return worth_choosing(list(self._pending))
 
     def _triggers(self, record: TurnRecord) -> Iterable[str]:
         after = record.after
@@ -179,11 +175,14 @@ class ReflectionManager(Manager):
         after = record.after
         if record.scored or after.room != record.place or after.inventory != self._carried:
             return False
-        key = (record.place.id, " ".join(record.command.casefold().split()))
+        command = " ".join(record.command.casefold().split())
+        if command in _NO_ATTEMPTS:
+            return False
+        key = (record.place.id, command)
         last, self._answers[key] = self._answers.get(key), record.response
         return last == record.response
 
-    def _looked_back(
+    def _look_back(
         self, turns: Sequence[PendingTurn], grounds: Grounds
     ) -> tuple[dict[str, object], list[LLMResponse]]:
         """The fields of the reflection that the model's answer gives, and the replies it took."""
@@ -192,47 +191,48 @@ class ReflectionManager(Manager):
         except LLMError as error:
             return {"failure": f"The model could not be asked: {error}"}, []
         try:
-            answer, problems = read_reflection(response.content or "")
+            answer = self._read(response.content or "", turns, grounds)
         except ValueError as error:
             return {"failure": self._unreadable(str(error), response)}, [response]
-        grounds.dropped.extend(problems)
-        return self._reconciled(answer, grounds), [response]
-
-    def _reconciled(self, answer: ReflectionAnswer, grounds: Grounds) -> dict[str, object]:
         fields: dict[str, object] = {}
         for manager in self._managers:
             fields |= manager.reconcile(answer, grounds)
-        return fields
+        return fields, [response]
 
     def _ask(self, turns: Sequence[PendingTurn]) -> LLMResponse:
         role = self._role
-        message, options = self._question(turns)
+        profile = "compact" if self._compact else "full"
         response: LLMResponse = self._client.chat.completions.create(
             model=role.model,
             messages=[
-                {"role": "system", "content": load_prompt("reflection", self._profile)},
-                {"role": "user", "content": message},
+                {"role": "system", "content": load_prompt("reflection", profile)},
+                {"role": "user", "content": self._message(turns)},
             ],
             temperature=role.temperature,
             top_p=role.top_p,
             top_k=role.top_k,
             min_p=role.min_p,
+            max_tokens=role.max_tokens,
+            response_format=choice_format(turns) if self._compact else reflection_format(),
             name="Reflection",
-            **options,
         )
         return response
 
-    def _question(self, turns: Sequence[PendingTurn]) -> tuple[str, dict[str, Any]]:
-        most = self._role.max_tokens
-        if self._profile == "compact":
-            numbers = [turn.record.turn for turn in turns]
-            most = min(most or _COMPACT_MAX_TOKENS, _COMPACT_MAX_TOKENS)
-            form = single_memory_format(numbers)
-            return compact_message(turns), {"response_format": form, "max_tokens": most}
+    def _message(self, turns: Sequence[PendingTurn]) -> str:
+        if self._compact:
+            return choice_message(turns)
         records = [turn.record for turn in turns]
-        sections = [part for manager in self._managers for part in manager.to_revise(records)]
-        message = full_message(turns, sections, self._left_empty)
-        return message, {"response_format": reflection_format(), "max_tokens": most}
+        known = [section for manager in self._managers for section in manager.to_revise(records)]
+        return full_message(turns, known, self._left_empty)
+
+    def _read(
+        self, content: str, turns: Sequence[PendingTurn], grounds: Grounds
+    ) -> ReflectionAnswer:
+        if self._compact:
+            return read_choice(content, turns)
+        answer, problems = read_reflection(content)
+        grounds.dropped.extend(problems)
+        return answer
 
     def _unreadable(self, problem: str, response: LLMResponse) -> str:
         failure = f"The answer cannot be read: {problem}."
@@ -249,6 +249,13 @@ class ReflectionManager(Manager):
         return failure
 
 
-def _in_order(turns: Iterable[PendingTurn]) -> tuple[str, ...]:
-    """Each trigger once."""
+def _each_once(turns: Iterable[PendingTurn]) -> tuple[str, ...]:
+    """The triggers in order."""
     return tuple(dict.fromkeys(trigger for turn in turns for trigger in turn.triggers))
+
+
+def _is_compact(config: GameConfiguration, base_url: str) -> bool:
+    """Whether the model that reflects is a very small one; it need not be the agent's."""
+    if config.context_profile == "auto":
+        return base_url == EMBEDDED_BASE_URL
+    return config.context_profile == "compact"

@@ -15,8 +15,6 @@ TOKEN_BUDGET = 3000
 _CHARACTERS_PER_TOKEN = 4
 _RESPONSE_CHARACTERS = 500
 _THINKING_CHARACTERS = 160
-_COMPACT_TURNS = 5
-_COMPACT_RESPONSE_CHARACTERS = 160
 
 
 @dataclass(frozen=True)
@@ -43,20 +41,6 @@ def full_message(
     return "\n\n".join([*parts, "\n".join(["## The turns", *_told(turns, room)])])
 
 
-def compact_turns(turns: Sequence[PendingTurn]) -> Sequence[PendingTurn]:
-    """The latest few turns in which something changed, for a very small model."""
-    return ([turn for turn in turns if turn.triggers] or turns)[-_COMPACT_TURNS:]
-
-
-def compact_message(turns: Iterable[PendingTurn]) -> str:
-    """``turns`` in a line each."""
-    return "\n".join(
-        f"Turn {turn.record.turn}, {turn.record.place.name}: {turn.record.command}. "
-        f'"{_shortened(turn.record.response, _COMPACT_RESPONSE_CHARACTERS)}"{_changes(turn)}'
-        for turn in turns
-    )
-
-
 def _told(turns: Sequence[PendingTurn], room: int) -> list[str]:
     """A head for each turn; the oldest lose what was thought and said first."""
     heads = [_head(turn) for turn in turns]
@@ -78,9 +62,9 @@ def _head(turn: PendingTurn) -> str:
 
 
 def _words(record: TurnRecord) -> str:
-    thought = _shortened(record.thinking, _THINKING_CHARACTERS)
+    thought = shortened(record.thinking, _THINKING_CHARACTERS)
     return (
-        f"  player thought: {thought}\n  game: {_shortened(record.response, _RESPONSE_CHARACTERS)}"
+        f"  player thought: {thought}\n  game: {shortened(record.response, _RESPONSE_CHARACTERS)}"
     )
 
 
@@ -104,6 +88,7 @@ def _facts(turn: PendingTurn) -> Iterable[str]:
         yield "you died"
 
 
-def _shortened(text: str, length: int) -> str:
+def shortened(text: str, length: int) -> str:
+    """``text`` on one line, cut with a visible mark."""
     flat = " ".join(text.split())
     return flat if len(flat) <= length else flat[: length - 1] + "…"
