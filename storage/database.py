@@ -1,0 +1,162 @@
+"""The database: SQLite in a file, or PostgreSQL for several machines. Transactions are short.
+
+Writers of one episode take turns, and on SQLite all writers do: a transaction that has begun is
+never refused a lock later.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from tenacity import Retrying, retry_if_exception_message, stop_after_delay, wait_fixed
+
+from mcp_ghost.redact import redact
+from storage.errors import StorageError
+from storage.tables import METADATA
+
+if TYPE_CHECKING:
+    from sqlalchemy.pool import ConnectionPoolEntry
+
+    from session.game_configuration import GameConfiguration
+
+SQLITE_FILE: Final = "knowledge.db"
+_BUSY_SECONDS: Final = 20.0
+_SCHEMA_LOCK: Final = zlib.crc32(b"zorkgpt schema")
+_READING: Final = "reading"
+
+
+class Database:
+    """Where rows are kept; the tables are made where they are missing."""
+
+    def __init__(self, config: GameConfiguration) -> None:
+        """Open the configured database.
+
+        Raises:
+            StorageError: It cannot be reached, or its URL is none.
+        """
+        url = _url(config)
+        self._name = redact(url.render_as_string(hide_password=True))
+        self._engine = self._create_engine(url)
+        try:
+            with self.writing() as connection:
+                if self._engine.name == "postgresql":
+                    connection.execute(select(func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
+                METADATA.create_all(connection)
+        except StorageError:
+            self.close()
+            raise
+
+    @contextmanager
+    def writing(self, uid: str | None = None) -> Iterator[Connection]:
+        """All or nothing; nobody else writes about the episode ``uid`` meanwhile.
+
+        Raises:
+            StorageError: The database failed, and nothing was changed.
+        """
+        with self._translated(), self._engine.begin() as connection:
+            if uid is not None and self._engine.name == "postgresql":
+                lock = zlib.crc32(uid.encode())
+                connection.execute(select(func.pg_advisory_xact_lock(lock)))
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """What is there at one instant; waits for no writer on SQLite.
+
+        Raises:
+            StorageError: The database failed.
+        """
+        with self._translated(), self._engine.connect() as connection:
+            connection.execution_options(**{_READING: True})
+            with connection.begin():
+                yield connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        with suppress(SQLAlchemyError, sqlite3.Error):
+            self._engine.dispose()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            cause = error.orig if isinstance(error, DBAPIError) else error
+            why = " ".join(redact(str(cause)).split())[:400]
+            raise StorageError(
+                f"The knowledge database {self._name} cannot be used: {why}. Nothing is lost: the "
+                "logs have it all. Put it right, or name another by storage_database_url; then "
+                "run: python -m storage rebuild"
+            ) from error
+
+    def _create_engine(self, url: URL) -> Engine:
+        if url.get_backend_name() == "sqlite":
+            return _sqlite(url)
+        try:
+            return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+        except ImportError as error:
+            raise StorageError(
+                "A PostgreSQL database needs the package psycopg: uv sync --extra postgres"
+            ) from error
+
+
+def sqlite_path(config: GameConfiguration) -> Path | None:
+    """The file that is used when no URL is configured."""
+    return None if config.storage_database_url else Path(config.workdir) / SQLITE_FILE
+
+
+def _url(config: GameConfiguration) -> URL:
+    if path := sqlite_path(config):
+        _make_folder(path.parent)
+        return URL.create("sqlite", database=str(path))
+    try:
+        url = make_url(str(config.storage_database_url))
+        kind = url.get_backend_name()
+    except (ArgumentError, ValueError):
+        kind = ""
+    if kind in {"postgresql", "postgres"}:
+        return url.set(drivername="postgresql+psycopg")
+    if kind == "sqlite" and url.database and url.database != ":memory:":
+        return url
+    raise StorageError(
+        "storage_database_url names no database that can be used. Write sqlite:///knowledge.db "
+        "or postgresql://user:password@host/database, or leave it unset."
+    )
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"Cannot make {folder} for what is learned: {error.strerror}") from error
+
+
+def _sqlite(url: URL) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": _BUSY_SECONDS, "isolation_level": None})
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+        connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute("PRAGMA synchronous=NORMAL")  # the logs are what must outlive a crash
+        # For this one change SQLite does not wait in its own queue.
+        retrying = Retrying(
+            retry=retry_if_exception_message(match=".*locked"),
+            stop=stop_after_delay(_BUSY_SECONDS),
+            wait=wait_fixed(0.02),
+            reraise=True,
+        )
+        retrying(connection.execute, "PRAGMA journal_mode=WAL")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        reads = connection.get_execution_options().get(_READING)
+        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+    return engine

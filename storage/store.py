@@ -1,0 +1,236 @@
+"""What outlives an episode, in one database. The event logs are the truth; this follows them.
+
+Every row belongs to the one episode that wrote it, and no episode touches another's rows: what is
+known now is a fold of all of them, episode after episode in the order in which they began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, get_args
+
+from pydantic import BaseModel
+from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select, update
+
+from session.folding import folded_claims, folded_memories
+from session.learned import (
+    CarriedOver,
+    Claim,
+    ClaimChange,
+    Edits,
+    Memory,
+    MemoryChange,
+    Passage,
+    Persistence,
+    Reflection,
+)
+from storage.account import Account, Episode, read_account, read_uid
+from storage.carrying import latest_memories, latest_passages, strongest_claims
+from storage.database import Database
+from storage.errors import StorageError
+from storage.tables import (
+    CLAIM_CHANGES,
+    CLAIMS,
+    EPISODES,
+    MEMORIES,
+    MEMORY_CHANGES,
+    OF_EDITS,
+    OF_REFLECTIONS,
+    PASSAGES,
+)
+
+if TYPE_CHECKING:
+    from session.game_configuration import GameConfiguration
+
+_Value = TypeVar("_Value", bound=BaseModel)
+_IN_ORDER = EPISODES.c.started, EPISODES.c.uid
+
+
+class Store:
+    """Takes in episodes and tells what is known; also a context manager.
+
+    Every method raises a StorageError when the database fails, and has changed nothing then.
+    """
+
+    def __init__(self, config: GameConfiguration) -> None:
+        """Open the configured database."""
+        self._secrets = config.secrets
+        self._database = Database(config)
+
+    @classmethod
+    def open(cls, config: GameConfiguration) -> Store:
+        """The store that ``config`` names."""
+        return cls(config)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._database.close()
+
+    def take_in_log(self, folder: Path) -> Account | None:
+        """Bring what is stored of the episode in ``folder`` up to date with its log.
+
+        At its beginning, at its end and when it is resumed; as often as one likes. The account
+        that was taken in; None when the episode never began.
+
+        Raises:
+            LogUnreadableError: The log is missing or damaged.
+        """
+        uid = read_uid(folder)
+        # Read while nobody else writes: else what was taken in meanwhile would be undone.
+        with self._database.writing(uid) as connection:
+            account = read_account(folder)
+            if account:
+                self._replace(connection, account)
+        return account
+
+    def put(self, account: Account) -> None:
+        """Store ``account`` in place of what is stored of the same episode."""
+        with self._database.writing(account.episode.uid) as connection:
+            self._replace(connection, account)
+
+    def take_in(self, uid: str, reflection: Reflection) -> None:
+        """Store what a reflection of a running episode yielded."""
+        with self._database.writing(uid) as connection:
+            known = connection.execute(select(EPISODES.c.uid).where(EPISODES.c.uid == uid))
+            if known.first() is None:
+                raise StorageError(
+                    f"The episode {uid} is not in the database yet. Its log is complete: "
+                    "run python -m storage rebuild"
+                )
+            learned = _by_table(reflection, OF_REFLECTIONS)
+            for table in learned:
+                same = table.c.uid == uid, table.c.reflection == reflection.number
+                connection.execute(delete(table).where(*same))
+            self._insert(connection, uid, reflection.number, learned)
+            turns = {"turns": reflection.last_turn}
+            connection.execute(update(EPISODES).where(EPISODES.c.uid == uid).values(turns))
+
+    def carried_over(self, story_sha256: str, edits: Edits | None = None) -> CarriedOver:
+        """What an episode of that story begins with, after ``edits`` that nobody stored yet."""
+        with self._database.reading() as connection:
+            memories = _memories(connection, story_sha256, lasting=True)
+            passages = _values(connection, PASSAGES, Passage, story_sha256)
+            claims = _claims(connection, story_sha256)
+            episodes = sum(it.turns > 0 for it in _episodes(connection, story_sha256))
+        if edits:
+            claims = folded_claims((*claims, *edits.claims), edits.changes)
+        return CarriedOver(
+            episodes=episodes,
+            memories=latest_memories(memories),
+            claims=strongest_claims(claims),
+            passages=latest_passages(passages),
+        )
+
+    def claims(self, story_sha256: str) -> tuple[Claim, ...]:
+        """Every claim about that story, retired ones included."""
+        with self._database.reading() as connection:
+            return _claims(connection, story_sha256)
+
+    def memories(self, story_sha256: str) -> tuple[Memory, ...]:
+        """Every memory of that story, those that no longer hold included."""
+        with self._database.reading() as connection:
+            return _memories(connection, story_sha256)
+
+    def episodes(self, story_sha256: str | None = None) -> tuple[Episode, ...]:
+        """Who learned, the first one first; people who edited are among them."""
+        with self._database.reading() as connection:
+            return _episodes(connection, story_sha256)
+
+    def forget(self, uids: Iterable[str]) -> None:
+        """Remove episodes and all that they learned."""
+        with self._database.writing() as connection:
+            connection.execute(delete(EPISODES).where(EPISODES.c.uid.in_(list(uids))))
+
+    def _replace(self, connection: Connection, account: Account) -> None:
+        episode, uid = account.episode, account.episode.uid
+        stored = connection.execute(select(EPISODES).where(EPISODES.c.uid == uid)).first()
+        if stored and (stored.episode_id, stored.started) != (episode.episode_id, episode.started):
+            raise StorageError(
+                f"The episodes {stored.episode_id} and {episode.episode_id} both have the uid "
+                f"{uid}. Only the first is kept; to have the other one instead, run: "
+                f"python -m storage forget --episode {uid}"
+            )
+        connection.execute(delete(EPISODES).where(EPISODES.c.uid == uid))  # its rows go with it
+        connection.execute(insert(EPISODES).values(asdict(episode)))
+        at_first = {**_by_table(account.edits, OF_EDITS), PASSAGES: account.passages}
+        self._insert(connection, uid, 0, at_first)
+        for reflection in account.reflections:
+            learned = _by_table(reflection, OF_REFLECTIONS)
+            self._insert(connection, uid, reflection.number, learned)
+
+    def _insert(
+        self,
+        connection: Connection,
+        uid: str,
+        reflection: int,
+        learned: Mapping[Table, Sequence[BaseModel]],
+    ) -> None:
+        for table, values in learned.items():
+            rows = [
+                {"uid": uid, "reflection": reflection, "position": position, **self._row(it, table)}
+                for position, it in enumerate(values)
+            ]
+            if rows:
+                connection.execute(insert(table), rows)
+
+    def _row(self, value: BaseModel, table: Table) -> dict[str, object]:
+        names = set(table.c.keys()) & set(type(value).model_fields)
+        asked_for = {name: getattr(value, name) for name in names}
+        return {**asked_for, "body": self._without_secrets(value.model_dump_json())}
+
+    def _without_secrets(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "[redacted]")
+        return text
+
+
+def _by_table(value: BaseModel, tables: Mapping[str, Table]) -> dict[Table, Sequence[BaseModel]]:
+    return {table: getattr(value, field) for field, table in tables.items()}
+
+
+def _memories(
+    connection: Connection, story_sha256: str, *, lasting: bool = False
+) -> tuple[Memory, ...]:
+    kinds = ("core", "permanent") if lasting else get_args(Persistence)
+    chosen = MEMORIES.c.persistence.in_(kinds)
+    memories = _values(connection, MEMORIES, Memory, story_sha256, chosen)
+    changes = _values(connection, MEMORY_CHANGES, MemoryChange, story_sha256)
+    return folded_memories(memories, changes)
+
+
+def _claims(connection: Connection, story_sha256: str) -> tuple[Claim, ...]:
+    claims = _values(connection, CLAIMS, Claim, story_sha256)
+    changes = _values(connection, CLAIM_CHANGES, ClaimChange, story_sha256)
+    return folded_claims(claims, changes)
+
+
+def _values(
+    connection: Connection,
+    table: Table,
+    kind: type[_Value],
+    story_sha256: str,
+    *conditions: ColumnElement[bool],
+) -> list[_Value]:
+    """What is in ``table`` about the story, in the order in which it was learned."""
+    rows = connection.execute(
+        select(table.c.body)
+        .join(EPISODES, EPISODES.c.uid == table.c.uid)
+        .where(EPISODES.c.story_sha256 == story_sha256, *conditions)
+        .order_by(*_IN_ORDER, table.c.reflection, table.c.position)
+    )
+    return [kind.model_validate_json(body) for body in rows.scalars()]
+
+
+def _episodes(connection: Connection, story_sha256: str | None) -> tuple[Episode, ...]:
+    query = select(EPISODES).order_by(*_IN_ORDER)
+    if story_sha256 is not None:
+        query = query.where(EPISODES.c.story_sha256 == story_sha256)
+    return tuple(Episode(**row) for row in connection.execute(query).mappings())
