@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from managers.knowledge_manager import KnowledgeManager
 from managers.map_manager import MapManager
+from managers.reflection_manager import ReflectionManager
 from session.learned import Reflection
 
 if TYPE_CHECKING:
@@ -24,17 +26,29 @@ class Mind:
     ) -> None:
         """Choose the managers; ``uid`` is the episode's, and begins every id."""
         self.map = MapManager(config)
-        self.managers: tuple[Manager, ...] = (self.map,) if config.map_enabled else ()
+        told: dict[str, Manager] = {
+            "map": self.map,
+            "knowledge": KnowledgeManager(config, uid),
+        }
+        self.managers = [it for part, it in told.items() if getattr(config, f"{part}_enabled")]
+        self._reflection = ReflectionManager(config, client, logger, uid, self.managers)
+        self._reflects = config.reflection_enabled
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
         """Take in the game's first facts and what earlier episodes handed on."""
-        for manager in self.managers:
+        for manager in (*self.managers, self._reflection):
             manager.begin(observation, carried)
 
     def take_in(self, step: TurnRecord | Reflection) -> None:
         """Take in a finished turn, or what a reflection yielded."""
-        for manager in self.managers:
+        for manager in (*self.managers, self._reflection):
             if isinstance(step, Reflection):
                 manager.learn(step)
             else:
                 manager.apply(step)
+
+    def look_back(self, *, ending: bool) -> Reflection | None:
+        """Ask the model what the latest turns teach, when it is time to; nothing is learnt yet."""
+        if not self._reflects or not self._reflection.due(ending=ending):
+            return None
+        return self._reflection.reflect(ending=ending)

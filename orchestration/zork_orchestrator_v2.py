@@ -35,6 +35,12 @@ if TYPE_CHECKING:
     from session.game_state import TurnRecord
 
 
+_TO_LOOK_BACK_AT = {
+    *(EndReason.VICTORY, EndReason.FINAL_DEATH, EndReason.STALLED, EndReason.MAX_TURNS)
+}
+"""Ends of an episode at which the model may be asked once more."""
+
+
 class ZorkOrchestratorV2:
     """Plays one episode; also a context manager that closes what it opened."""
 
@@ -143,8 +149,25 @@ class ZorkOrchestratorV2:
             span.update(
                 input=record.command, output=record.response, metadata={"score": record.after.score}
             )
-        state.end_reason = self._end_reason(record)
+            state.end_reason = self._end_reason(record)
+            if not record.failure:  # a model that does not answer is not asked for more
+                self._look_back(ending=state.end_reason in _TO_LOOK_BACK_AT)
         return state.end_reason is None
+
+    def _look_back(self, *, ending: bool) -> None:
+        """Reflect when it is time to; the log gets it before anybody learns it."""
+        reflection = self.mind.look_back(ending=ending)
+        if reflection is None:
+            return
+        yielded = ", ".join(reflection.counts()) or reflection.failure or "nothing new"
+        log_event(
+            self.logger,
+            logging.INFO,
+            f"Looked back at turns {reflection.first_turn} to {reflection.last_turn}: {yielded}",
+            "reflection",
+            **reflection.model_dump(mode="json"),
+        )
+        self._take_in(reflection)
 
     def close(self) -> None:
         """Give back files, processes and connections; more than once does no harm."""

@@ -178,3 +178,12 @@ class Reflection(_Value):
     """Why there was nothing to read, if so."""
     usage: Usage = Usage()
     seconds: float = 0.0
+
+    def counts(self) -> tuple[str, ...]:
+        """What there is of each kind, such as ``2 memories``."""
+        kinds = {
+            "memories": len(self.memories) + len(self.memory_changes),
+            "objectives": len(self.objectives) + len(self.objective_changes),
+            "claims": len(self.claims) + len(self.claim_changes),
+        }
+        return tuple(f"{count} {kind}" for kind, count in kinds.items() if count)

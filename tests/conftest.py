@@ -31,6 +31,8 @@ def no_keys() -> Iterator[None]:
             ours = name.startswith(PREFIXES) or name in NAMES or name.endswith("_API_KEY")
             if ours:
                 patch.delenv(name)
+        # Requests of the model are those of the turns; tests of reflections switch them on.
+        patch.setenv("ZORKGPT_REFLECTION_ENABLED", "false")
         yield
 
 

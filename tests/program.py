@@ -34,6 +34,7 @@ class Program:
         foreign = ("ZORKGPT_", "LANGFUSE_", "OPENAI_", "OPENROUTER_", "ZORK1_", "NO_COLOR")
         self.env = {key: it for key, it in os.environ.items() if not key.startswith(foreign)}
         self.env |= {MARK: self.mark, "ZORKGPT_RETRY_MAX_ATTEMPTS": "1", "TERM": "xterm"}
+        self.env["ZORKGPT_REFLECTION_ENABLED"] = "false"  # requests are those of the turns
 
     def start(
         self,
