@@ -4,7 +4,8 @@
     uv run python main.py --base-url http://127.0.0.1:8123/v1 --story bundled
 
 It reads the turn from the prompt and answers with that line of the file, so that an episode can
-be stopped and resumed against it. After the last line it looks around.
+be stopped and resumed against it. After the last line it looks around. Asked to look back at its
+turns, it remembers where it won points or found something.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
 
+_LOOKED_BACK_AT = re.compile(r"^Turn (\d+), .*?: > ([^\[\n]+?)( \[[^\n]*)?$", re.MULTILINE)
 _TURN = re.compile(r"^Turn (\d+) of at most", re.MULTILINE)
 
 
@@ -31,6 +33,8 @@ class ScriptedModel:
 
     def __call__(self, request: ModelRequest) -> Reply:
         """The reply to one request."""
+        if _is_reflection(request):
+            return content_reply(json.dumps(_looked_back(request)))
         turn = _turn_of(request)
         asked = request.last["role"] == "user"
         if self._think_every and turn % self._think_every == 0 and asked and request.tool_names:
@@ -49,6 +53,32 @@ def read_commands(path: Path) -> list[str]:
 def _turn_of(request: ModelRequest) -> int:
     texts = (_text(message["content"]) for message in request.messages if message.get("content"))
     return next((int(found[1]) for text in texts if (found := _TURN.search(text))), 1)
+
+
+def _is_reflection(request: ModelRequest) -> bool:
+    asked_for = (request.chat.get("response_format") or {}).get("json_schema") or {}
+    return asked_for.get("name") == "ReflectionAnswer"
+
+
+def _looked_back(request: ModelRequest) -> dict[str, list[dict[str, object]]]:
+    text = "\n".join(_text(message.get("content")) for message in request.messages)
+    memories: list[dict[str, object]] = []
+    for turn, command, facts in _LOOKED_BACK_AT.findall(text):
+        if "[score" in facts or "[gained" in facts:
+            scored = "[score" in facts
+            memories.append(
+                {
+                    "turn": int(turn),
+                    "category": "success" if scored else "discovery",
+                    "title": f"{command} works",
+                    "text": f"Here '{command}' brought this about: {facts.strip()}",
+                    "persistence": "permanent",
+                    "tentative": not scored,
+                    "supersedes": [],
+                }
+            )
+    nothing = ("wrong_memories", "objectives", "ended_objectives", "claims", "judged_claims")
+    return {"memories": memories, **{name: [] for name in nothing}}
 
 
 def _text(content: object) -> str:
