@@ -10,12 +10,12 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from managers.map_manager import MapManager
 from session.event_log import EVENTS_FILE, EpisodeDamagedError, read_events
 from session.game_state import Observation, TurnRecord
 from session.learned import Edits, Passage, Reflection
 from session.uids import uid_of
 from storage.errors import LogUnreadableError
-from storage.passages import Passages
 
 _Value = TypeVar("_Value", bound=BaseModel)
 EDITOR = "editor"
@@ -67,7 +67,7 @@ def read_account(folder: Path) -> Account | None:
     Raises:
         LogUnreadableError: The log is missing or damaged.
     """
-    episode, passages = None, Passages()
+    episode, ways = None, MapManager()  # what others handed on is not its own
     edits = Edits()
     reflections: dict[int, Reflection] = {}
     with _explained(folder):
@@ -75,7 +75,7 @@ def read_account(folder: Path) -> Account | None:
             match event["event_type"]:
                 case "episode_start":
                     episode = _episode(event)
-                    passages.begin(Observation.model_validate(event["observation"]))
+                    ways.begin(Observation.model_validate(event["observation"]))
                 case "knowledge_loaded":
                     edits = Edits.model_validate(event.get("edits") or {})
                 case "reflection":
@@ -83,7 +83,7 @@ def read_account(folder: Path) -> Account | None:
                     reflections[reflection.number] = reflection
                 case "turn":
                     record = _read(TurnRecord, event)
-                    passages.apply(record)
+                    ways.apply(record)
                     if episode:
                         episode = _played(episode, record)
                 case "episode_resumed":
@@ -92,7 +92,7 @@ def read_account(folder: Path) -> Account | None:
                     episode = episode and replace(episode, end_reason=str(event["reason"]))
     if episode is None:
         return None
-    return Account(episode, edits, tuple(reflections.values()), passages.found())
+    return Account(episode, edits, tuple(reflections.values()), ways.passages())
 
 
 def read_imports(folder: Path) -> Iterator[Account]:
