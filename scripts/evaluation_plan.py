@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from local_model import EMBEDDED_BASE_URL
 from mcp_ghost.text import address
 from session.configuration_file import ConfigurationError
 from session.event_log import EVENTS_FILE
@@ -33,7 +34,8 @@ SECRET = {"client_api_key", "openrouter_api_key", "openai_api_key", "storage_dat
 _NOT_COMPARED = {
     *SECRET,
     *("story", "seed", "workdir", "evaluation_group", "max_turns_per_episode", "local_threads"),
-    *("storage_enabled", "storage_carry_over"),
+    *("storage_enabled", "storage_carry_over", "mcp_enabled"),
+    *("agent_model", "agent_base_url", "client_base_url"),
 }
 """Of one episode, of one machine, or stated by a name of its own."""
 
@@ -159,7 +161,7 @@ class Plan:
             "name": self.name,
             "story": {"title": self.story.title, "sha256": self.story.sha256},
             "model": role.model,
-            "endpoint": address(role.base_url),
+            "endpoint": _where(role.base_url),
             "turns": self.turns,
             "knowledge_carried_over": self.carry_over,
             "tools": self.config.mcp_enabled,
@@ -190,6 +192,10 @@ class Plan:
             for variant in self.variants
             for seed in self.seeds
         ]
+
+
+def _where(base_url: str) -> str:
+    return "this machine" if base_url == EMBEDDED_BASE_URL else address(base_url)
 
 
 def write_whole(path: Path, text: str) -> None:

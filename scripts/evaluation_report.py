@@ -97,8 +97,8 @@ def statement(plan: Plan) -> str:
         f"MCP tools were {'on offer' if agreed['tools'] else 'off'}. "
         "No walkthrough was used, and no game was ever put back to try again. "
         "A seed fixes the game's dice; it does not make a model repeatable that samples. "
-        "Medians, with quartiles in brackets where they differ, are over the episodes played to their end; "
-        "an episode that ended early keeps its score from there on."
+        "Medians, with quartiles in brackets where they differ, are over the episodes played to "
+        "their end; an episode that ended early keeps its score from there on."
     )
 
 
