@@ -1,0 +1,438 @@
+"""When the player looks back, what it asks, and what it makes of the answer."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from llm_client import LLMClient
+from managers.knowledge_manager import KnowledgeManager
+from managers.manager import Manager, Section
+from managers.reflection_answer import ReflectionAnswer
+from managers.reflection_manager import ReflectionManager
+from mcp_ghost.testing import ModelServer, content_reply, error_reply
+from session.game_configuration import GameConfiguration
+from session.learned import CarriedOver, Memory, Reflection
+from tests.records import observation, record
+
+if TYPE_CHECKING:
+    from managers.grounds import Grounds
+    from mcp_ghost.testing import Script
+    from session.game_state import TurnRecord
+
+LOGGER = logging.getLogger("zorkgpt.test_reflection")
+UID = "aaaaaa"
+NOTHING = json.dumps({name: [] for name in ReflectionAnswer.model_fields})
+MEMORY = {
+    "turn": 2,
+    "category": "failure",
+    "title": "Gate needs oil",
+    "text": "The gate is rusted shut.",
+    "persistence": "permanent",
+    "tentative": False,
+    "supersedes": [],
+}
+CLAIM = {"turn": 2, "text": "Rust needs oil.", "quote": "answer 2", "tested": True}
+
+
+class Remembers(Manager):
+    """Takes memories as they are proposed."""
+
+    def to_revise(self, records: Sequence[TurnRecord]) -> Iterator[Section]:
+        yield Section("Known memories", (f"m1 about turn {records[0].turn}",), importance=4)
+
+    def reconcile(self, answer: ReflectionAnswer, grounds: Grounds) -> Mapping[str, object]:
+        memories = []
+        for number, proposal in enumerate(answer.memories, 1):
+            evidence = grounds.evidence(proposal.turn)
+            if evidence is None:
+                grounds.dropped.append(f"no turn {proposal.turn}")
+                continue
+            values = proposal.model_dump(exclude={"turn", "tentative", "supersedes"})
+            place = grounds.records[proposal.turn].place
+            values |= {"id": f"{UID}-m{number}", "room": place, "evidence": evidence}
+            memories.append(Memory.model_validate(values))
+        return {"memories": tuple(memories)}
+
+
+@contextmanager
+def looking_back(
+    script: Script = (),
+    **settings: Any,  # noqa: ANN401  whatever the configuration has
+) -> Iterator[tuple[ReflectionManager, ModelServer]]:
+    """A manager at a model that follows ``script``, after the first observation."""
+    with ModelServer(script) as server:
+        values = {
+            "client_base_url": server.base_url,
+            "retry_max_attempts": 1,
+            "reflection_enabled": True,
+            "reflection_interval_turns": 4,
+        }
+        config = GameConfiguration.model_validate({**values, **settings})
+        client = LLMClient(config, logger=LOGGER)
+        managers = [Remembers(), KnowledgeManager(config, UID)]
+        manager = ReflectionManager(config, client, LOGGER, UID, managers)
+        manager.begin(observation(1), CarriedOver())
+        yield manager, server
+        client.close()
+
+
+def walk(manager: ReflectionManager, turns: range, **changes: Any) -> None:  # noqa: ANN401  of a record
+    """Turns in which nothing happens, but for ``changes`` in the last one."""
+    for turn in turns:
+        more = changes if turn == turns[-1] else {}
+        manager.apply(record(turn, f"try {turn}", 1, 1, **more))
+
+
+def asked(server: ModelServer, request: int = -1) -> str:
+    return str(server.requests[request].last["content"])
+
+
+# --- When ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("score", {"scored": 5}),
+        ("inventory", {"after": observation(1, inventory=("key",))}),
+        ("death", {"died": True}),
+        ("new room", {"after": observation(2)}),
+        ("objective", {"new_objective": "Open the gate"}),
+    ],
+)
+def test_what_happened_makes_a_reflection_due_when_the_interval_is_over(
+    name: str, changes: dict[str, Any]
+) -> None:
+    with looking_back([NOTHING]) as (manager, _):
+        walk(manager, range(1, 4), **changes)
+        assert not manager.due()
+        walk(manager, range(4, 5))
+        assert manager.due()
+        assert manager.reflect().triggers == (name,)
+
+
+def test_a_long_stretch_without_anything_makes_none_due() -> None:
+    with looking_back() as (manager, _):
+        walk(manager, range(1, 40))
+        assert not manager.due()
+
+
+def test_a_refusal_repeated_in_the_same_room_makes_one_due() -> None:
+    with looking_back([NOTHING]) as (manager, _):
+        walk(manager, range(1, 4))
+        for turn, answer in ((4, "It is locked."), (5, "It is jammed."), (6, "It is jammed.")):
+            assert not manager.due()
+            manager.apply(record(turn, "Open  Gate", 1, 1, response=answer))
+        assert manager.due()
+        assert manager.reflect().triggers == ("repeated refusal",)
+
+
+def test_looking_twice_and_walking_the_same_way_twice_is_no_refusal() -> None:
+    with looking_back() as (manager, _):
+        for turn in range(1, 9):
+            manager.apply(record(turn, "look", 1, 1, response="A hall."))
+        manager.begin(observation(2), CarriedOver())  # so that no room is new
+        for turn in range(9, 19, 2):
+            manager.apply(record(turn, "north", 1, 2, response="A yard."))
+            manager.apply(record(turn + 1, "south", 2, 1, response="A hall."))
+        assert not manager.due()
+
+
+def test_fault_7_death_is_the_engines_flag_and_never_a_word() -> None:
+    with looking_back([NOTHING]) as (manager, server):
+        walk(
+            manager,
+            range(1, 5),
+            thinking="I must avoid death. You have died?",
+            response="A sign reads: You have died. Score 0.",
+        )
+        assert not manager.due()
+        walk(manager, range(5, 9), died=True, response="All is dark.")
+        assert manager.due()
+        assert manager.reflect().triggers == ("death",)
+        assert asked(server).count("[you died]") == 1
+
+
+def test_at_the_end_two_turns_are_enough_and_nothing_has_to_have_happened() -> None:
+    with looking_back([NOTHING]) as (manager, _):
+        walk(manager, range(1, 2))
+        assert not manager.due(ending=True)
+        walk(manager, range(2, 3))
+        assert manager.due(ending=True)
+        assert manager.reflect(ending=True).triggers == ("end",)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"reflection_enabled": False},
+        {"memories_enabled": False, "objectives_enabled": False, "knowledge_enabled": False},
+        {"memories_enabled": False, "context_profile": "compact"},
+    ],
+)
+def test_nobody_looks_back_when_nobody_wants_what_it_yields(settings: dict[str, Any]) -> None:
+    with looking_back(**settings) as (manager, _):
+        walk(manager, range(1, 9), scored=5)
+        assert not manager.due()
+        assert not manager.due(ending=True)
+
+
+def test_reflecting_without_turns_is_an_error() -> None:
+    with looking_back() as (manager, _), pytest.raises(ValueError, match="No turn"):
+        manager.reflect()
+
+
+# --- What is asked -------------------------------------------------------------------------------
+
+
+def test_one_call_tells_the_turns_their_facts_and_what_is_known() -> None:
+    with looking_back([NOTHING]) as (manager, server):
+        walk(manager, range(1, 3))
+        after = observation(2, score=5, inventory=("key",))
+        manager.apply(record(3, "get key", 1, 2, after, scored=5, response="You fall.\n\nOuch!"))
+        walk(manager, range(4, 5))
+        manager.reflect()
+    assert server.refusals == []
+    (request,) = server.requests
+    told = asked(server)
+    assert "Turn 3, Room 1 (#1): > get key" in told
+    for fact in (
+        "[score +5, now 5]",
+        "[gained key]",
+        "[now in Room 2 (#2) for the first time]",
+        "[no longer carried: key]",
+        "game: You fall. Ouch!",
+        "player thought: thought 3",
+        "m1 about turn 1",
+    ):
+        assert fact in told
+    assert "Leave" not in told
+    assert request.chat["temperature"] == 0.3
+    schema = request.chat["response_format"]["json_schema"]
+    assert schema["strict"]
+    assert list(schema["schema"]["properties"]) == list(ReflectionAnswer.model_fields)
+
+
+def test_the_head_of_the_prompt_is_the_same_each_time() -> None:
+    with looking_back([NOTHING, NOTHING]) as (manager, server):
+        for start in (1, 5):
+            walk(manager, range(start, start + 4), scored=1)
+            manager.learn(manager.reflect())
+    first, second = (request.messages for request in server.requests)
+    assert first[0] == second[0]
+    assert first[1] != second[1]
+
+
+def test_what_is_switched_off_is_asked_to_be_left_empty() -> None:
+    with looking_back([NOTHING], memories_enabled=False, knowledge_enabled=False) as (
+        manager,
+        server,
+    ):
+        walk(manager, range(1, 5), scored=1)
+        manager.reflect()
+    lists = "memories, wrong_memories, claims, judged_claims"
+    assert f"Leave these lists empty this time: {lists}." in asked(server)
+
+
+def test_long_stretches_keep_the_budget_and_every_turns_number() -> None:
+    with looking_back([NOTHING]) as (manager, server):
+        for turn in range(1, 101):
+            manager.apply(record(turn, "dig", 1, 1, response=f"Nothing {turn}. " * 60))
+        walk(manager, range(101, 102), scored=1)
+        reflection = manager.reflect()
+    told = asked(server)
+    assert 10_000 < len(told) < 13_000
+    assert (reflection.first_turn, reflection.last_turn) == (42, 101)
+    assert all(f"Turn {turn}, " in told for turn in range(42, 102))
+    assert "Nothing 100." in told
+    assert "Nothing 42." not in told
+
+
+# --- What is made of the answer ------------------------------------------------------------------
+
+
+def test_memories_and_claims_come_of_one_call_with_its_cost() -> None:
+    answer = json.dumps({**json.loads(NOTHING), "memories": [MEMORY], "claims": [CLAIM]})
+    with looking_back([answer]) as (manager, server):
+        walk(manager, range(1, 5), scored=1)
+        reflection = manager.reflect()
+    assert len(server.requests) == 1
+    assert [memory.title for memory in reflection.memories] == ["Gate needs oil"]
+    assert [(claim.id, claim.basis) for claim in reflection.claims] == [("aaaaaa-c1", "tested")]
+    assert (reflection.number, reflection.first_turn, reflection.last_turn) == (1, 1, 4)
+    assert reflection.failure is None
+    assert reflection.usage.calls == 1
+    assert reflection.usage.prompt_tokens > 500
+    assert reflection.seconds > 0
+    assert Reflection.model_validate_json(reflection.model_dump_json()) == reflection
+
+
+def test_malformed_items_are_dropped_with_a_reason_and_the_others_kept() -> None:
+    answer = {
+        "memories": [{**MEMORY, "category": "gossip"}, MEMORY, "a string", {**MEMORY, "turn": 99}],
+        "claims": [{"text": "No turn."}, {**CLAIM, "quote": "never said"}],
+        "objectives": "none",
+        "ended_objectives": None,
+    }
+    with looking_back([f"Here it is:\n```json\n{json.dumps(answer)}\n```"]) as (manager, _):
+        walk(manager, range(1, 5), scored=1)
+        reflection = manager.reflect()
+    assert [memory.title for memory in reflection.memories] == ["Gate needs oil"]
+    assert [claim.basis for claim in reflection.claims] == ["inferred"]
+    assert reflection.failure is None
+    told = "\n".join(reflection.dropped)
+    for reason in ("memories[0].category", "memories[2]", "claims[0].turn", "objectives: no list"):
+        assert reason in told
+    assert "no turn 99" in told
+    assert len(reflection.dropped) == 5
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (content_reply("Nothing of note."), "no JSON object"),
+        (content_reply('{"action": "look"}'), "none of the lists"),
+        (content_reply('{"memories": [{"turn": 1', finish_reason="length"), "cut off"),
+        (content_reply(json.dumps([MEMORY])), "none of the lists"),
+    ],
+)
+def test_an_unreadable_answer_is_a_failure_that_says_why_and_what_it_cost(
+    reply: Any,  # noqa: ANN401  a Reply
+    reason: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with looking_back([reply]) as (manager, _):
+        walk(manager, range(1, 5), scored=1)
+        reflection = manager.reflect()
+    assert reason in (reflection.failure or "")
+    assert reflection.usage.calls == 1
+    assert [each for each in caplog.records if "cannot be read" in each.getMessage()]
+
+
+@pytest.mark.parametrize("reply", [error_reply(500), error_reply(401)])
+def test_a_model_that_cannot_be_asked_is_a_failure(reply: Any) -> None:  # noqa: ANN401  a Reply
+    with looking_back([reply]) as (manager, _):
+        walk(manager, range(1, 5), scored=1)
+        reflection = manager.reflect()
+    assert "could not be asked" in (reflection.failure or "")
+    assert reflection.memories == ()
+
+
+def test_an_endpoint_that_is_down_is_a_failure() -> None:
+    with looking_back(client_base_url="http://127.0.0.1:9/v1") as (manager, _):
+        walk(manager, range(1, 5), scored=1)
+        assert "could not be asked" in (manager.reflect().failure or "")
+
+
+def test_after_a_failure_the_interval_passes_and_no_turn_is_lost() -> None:
+    with looking_back([error_reply(400), NOTHING]) as (manager, server):
+        walk(manager, range(1, 5), scored=1)
+        manager.learn(manager.reflect())
+        assert not manager.due()
+        assert not manager.due(ending=True)
+        walk(manager, range(5, 8))
+        assert not manager.due()
+        assert manager.due(ending=True)
+        walk(manager, range(8, 9))
+        assert manager.due()
+        reflection = manager.reflect()
+    assert (reflection.number, reflection.first_turn, reflection.last_turn) == (2, 1, 8)
+    assert "Turn 1, " in asked(server)
+
+
+# --- Two phases ----------------------------------------------------------------------------------
+
+
+def test_a_reflection_that_was_not_learnt_is_due_again_with_the_same_turns() -> None:
+    """As after a kill between the answer and the log: the resumed one replays the log."""
+    answer = json.dumps({"memories": [MEMORY]})
+    with looking_back([answer]) as (manager, _):
+        walk(manager, range(1, 5), scored=1)
+        lost = manager.reflect()
+        assert manager.due()
+    with looking_back([answer]) as (resumed, _):
+        walk(resumed, range(1, 5), scored=1)
+        assert resumed.due()
+        again = resumed.reflect()
+        assert again.model_dump(exclude={"seconds", "usage"}) == lost.model_dump(
+            exclude={"seconds", "usage"}
+        )
+        resumed.learn(again)
+        assert not resumed.due(ending=True)
+
+
+def test_replaying_records_and_reflections_gives_the_same_next_reflection() -> None:
+    with looking_back([NOTHING, NOTHING]) as (manager, server):
+        walk(manager, range(1, 5), scored=1)
+        logged = manager.reflect()
+        manager.learn(logged)
+        walk(manager, range(5, 9), died=True)
+        first = manager.reflect()
+        message = asked(server)
+    with looking_back([NOTHING]) as (resumed, server):
+        walk(resumed, range(1, 5), scored=1)
+        resumed.learn(logged)
+        walk(resumed, range(5, 9), died=True)
+        second = resumed.reflect()
+        assert asked(server) == message
+    assert (first.number, first.triggers) == (second.number, second.triggers) == (2, ("death",))
+    assert first.first_turn == 5
+
+
+# --- Very small models ---------------------------------------------------------------------------
+
+
+def test_a_very_small_model_picks_a_turn_and_the_games_words_are_kept() -> None:
+    with looking_back(['{"turn": 3}'], context_profile="compact") as (manager, server):
+        walk(manager, range(1, 3))
+        manager.apply(record(3, "jump", 1, 1, response="You fall.\nYou die.", died=True))
+        walk(manager, range(4, 6), scored=2)
+        reflection = manager.reflect()
+    (memory,) = reflection.memories
+    assert (memory.category, memory.title) == ("danger", "jump")
+    assert memory.text == '"jump" brought: You fall. You die.'
+    assert memory.evidence.turn == 3
+    assert (reflection.first_turn, reflection.last_turn) == (1, 5)
+    schema = server.requests[0].chat["response_format"]["json_schema"]["schema"]
+    assert schema["properties"]["turn"]["enum"] == [0, 5, 3]
+    assert len(json.dumps(server.requests[0].messages)) < 4 * 600
+
+
+def test_a_very_small_model_may_pick_nothing_and_is_asked_only_about_what_matters() -> None:
+    with looking_back(['{"turn": 0}'], context_profile="compact") as (manager, _):
+        walk(manager, range(1, 9), after=observation(2))
+        assert not manager.due()
+        walk(manager, range(9, 10), scored=1)
+        reflection = manager.reflect()
+        assert (reflection.memories, reflection.failure) == ((), None)
+        manager.learn(reflection)
+        assert not manager.due(ending=True)
+
+
+@pytest.mark.parametrize("content", ['{"turn": 7}', "turn 9", "{}"])
+def test_a_very_small_model_that_picks_no_turn_of_the_list_fails(content: str) -> None:
+    with looking_back([content], context_profile="compact") as (manager, _):
+        walk(manager, range(1, 9), scored=1)
+        assert "cannot be read" in (manager.reflect().failure or "")
+
+
+def test_the_embedded_model_really_picks_a_turn() -> None:
+    config = GameConfiguration(reflection_enabled=True, reflection_interval_turns=4)
+    client = LLMClient(config, logger=LOGGER)
+    manager = ReflectionManager(config, client, LOGGER, UID, [Remembers()])
+    manager.begin(observation(1), CarriedOver())
+    walk(manager, range(1, 3))
+    manager.apply(record(3, "eat mushroom", 1, 1, response="You feel sick.", died=True))
+    walk(manager, range(4, 6), scored=2)
+    assert manager.due()
+    reflection = manager.reflect()
+    client.close()
+    assert reflection.failure is None
+    assert {memory.evidence.turn for memory in reflection.memories} <= {3, 5}
+    assert reflection.usage.prompt_tokens < 600
