@@ -1,0 +1,89 @@
+"""The prompts: neutral between games, short, and true to the forms that are asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from managers.reflection_answer import ClaimProposal, MemoryProposal, ReflectionAnswer
+from prompts import load_prompt
+
+ROOT = Path(__file__).parent.parent
+PROMPTS = sorted((ROOT / "prompts").glob("*.md"))
+CODE = sorted(
+    [
+        *(ROOT / "managers").rglob("*.py"),
+        *(ROOT / "orchestration").rglob("*.py"),
+        *(ROOT / "prompts").rglob("*.py"),
+        ROOT / "zork_agent.py",
+    ]
+)
+OF_ZORK = re.compile(
+    r"""\b(
+        trophy\ case | grues? | trolls? | thie(f|ves) | cyclops | eggs? | lanterns? | jewel(l)?ed
+        | trap\W?doors? | frobozz\w* | zorkmids? | flathead\w* | dungeon\ master | cretin
+        | white\ house | mail\W?box | leaflet | elvish | stiletto | nasty\ knife | rusty\ knife
+        | garlic | lunch | scept(re|er) | trident | coffin | chalice | bauble | canary | emerald
+        | sapphire | scarab | skull | figurine | platinum | matchbook | guidebook | skeleton\ key
+        | vampire | bats? | rainbow | dams? | reservoir | loud\ room | hades | ulysses | odysseus
+        | kitchen\ window | coal\ mine | machine\ room | inflatable | screwdriver | xyzzy | plugh
+    )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What Zork is known by, as far as it is no ordinary word of prompts and code about any game."""
+MOST_TOKENS = {"full": 1800, "compact": 450}
+
+
+def tokens(text: str) -> int:
+    """Roughly."""
+    return len(text) // 4
+
+
+@pytest.mark.parametrize("path", [*PROMPTS, *CODE], ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_prompt_and_no_code_of_the_player_names_what_is_zorks(path: Path) -> None:
+    found = [match.group() for match in OF_ZORK.finditer(path.read_text(encoding="utf-8"))]
+    assert found == []
+
+
+@pytest.mark.parametrize("path", PROMPTS, ids=lambda path: path.stem)
+def test_no_prompt_names_the_game(path: Path) -> None:
+    assert "zork" not in path.read_text(encoding="utf-8").casefold()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Put it into the trophy case.", "A Trap-Door!", "trapdoor", "the jeweled egg", "TROLLS"],
+)
+def test_the_list_of_names_would_find_them(text: str) -> None:
+    assert OF_ZORK.search(text)
+
+
+@pytest.mark.parametrize("path", PROMPTS, ids=lambda path: path.stem)
+def test_each_prompt_is_short_enough_for_its_models(path: Path) -> None:
+    role, _, profile = path.stem.rpartition("_")
+    assert 20 < tokens(load_prompt(role, profile)) < MOST_TOKENS[profile]
+
+
+def test_the_prompt_of_reflections_takes_about_a_thousand_tokens() -> None:
+    assert tokens(load_prompt("reflection", "full")) < 1100
+    assert tokens(load_prompt("reflection", "compact")) < 120
+
+
+def test_the_prompt_of_reflections_explains_every_list_and_field() -> None:
+    text = load_prompt("reflection", "full")
+    names = [*ReflectionAnswer.model_fields, *MemoryProposal.model_fields]
+    assert [name for name in names if name not in text] == []
+
+
+def test_the_examples_in_prompts_are_what_the_forms_want() -> None:
+    examples = re.findall(r"^A (memory|claim): (.*)$", load_prompt("reflection", "full"), re.M)
+    forms: dict[str, type[BaseModel]] = {"memory": MemoryProposal, "claim": ClaimProposal}
+    assert {kind for kind, _ in examples} == set(forms)
+    for kind, example in examples:
+        found = json.loads(example)
+        form = forms[kind]
+        assert list(form.model_validate(found).model_dump()) == list(found)
