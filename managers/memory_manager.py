@@ -1,0 +1,373 @@
+"""Memories: what is worth knowing in a room, kept where the action was taken, by the room's id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from managers.manager import Manager, Section
+from managers.similarity import near_duplicates, says_more
+from mcp_ghost.text import counted, one_line
+from session.folding import folded_memories
+from session.learned import Memory, MemoryChange
+
+if TYPE_CHECKING:
+    from managers.grounds import Grounds
+    from managers.reflection_answer import MemoryProposal, MemoryRevision, ReflectionAnswer
+    from session.game_configuration import GameConfiguration
+    from session.game_state import GameState, Observation, TurnRecord
+    from session.learned import CarriedOver, Persistence, Reflection
+
+_CHARACTERS_PER_TOKEN = 4
+_TITLE_CHARACTERS = 60
+_TEXT_CHARACTERS = 300
+_COMPACT_CHARACTERS = 100
+_TITLE = "Memories"
+_RESET = (
+    "From earlier episodes; the world has since been reset to its beginning, so what somebody "
+    "changed then is as at first:"
+)
+_URGENCY = ("danger", "success", "failure", "discovery", "note")
+_IN_FORCE = ("active", "tentative")
+_LOOKING = ("look", "l", "examine", "x", "read", "inventory", "i", "wait", "z", "listen", "smell")
+"""What a player does that changes nothing; if the world changes all the same, others did it."""
+
+
+class MemoryManager(Manager):
+    """Knows what is worth knowing in each room, of this and of earlier episodes."""
+
+    def __init__(
+        self,
+        config: GameConfiguration,
+        uid: str,
+        distance: Callable[[int, int], int | None] | None = None,
+    ) -> None:
+        self._config = config
+        self._uid = uid
+        self._distance = distance
+        self._memories: dict[str, Memory] = {}
+        self._in_force: dict[int, dict[str, Memory]] = {}
+        """By room, so that a turn costs the same however much is remembered."""
+        self._own = 0
+        self._beginnings = _Beginnings()
+
+    def all(self) -> tuple[Memory, ...]:
+        """Every memory, also those that are no longer in force."""
+        return tuple(self._memories.values())
+
+    def memories_of(self, room_id: int) -> tuple[Memory, ...]:
+        """What is in force in a room, the surest and most urgent first."""
+        return tuple(sorted(self._in_force.get(room_id, {}).values(), key=_rank))
+
+    def begin(self, observation: Observation, carried: CarriedOver) -> None:
+        """Take in the game's first facts and what earlier episodes remembered."""
+        self._beginnings.begin(observation)
+        for memory in carried.memories:
+            if memory.persistence != "ephemeral":  # the world has been reset since
+                self._keep(memory)
+
+    def apply(self, record: TurnRecord) -> None:
+        """Take in which rooms are still as the game begins them."""
+        self._beginnings.apply(record)
+
+    def learn(self, reflection: Reflection) -> None:
+        """Take in new memories, and what happened to known ones."""
+        for memory in reflection.memories:
+            self._own += memory.id not in self._memories
+            self._keep(memory)
+        for change in reflection.memory_changes:
+            known = [self._memories[change.id]] if change.id in self._memories else []
+            for memory in folded_memories(known, [change]):
+                self._keep(memory)
+
+    def sections(self, state: GameState) -> Iterable[Section]:
+        """What is remembered of this room, then of those near it, within the budget."""
+        if state.observation is None:
+            return
+        left = self._config.memories_token_budget * _CHARACTERS_PER_TOKEN - len(f"## {_TITLE}")
+        now: list[str] = []
+        earlier: list[str] = []
+        for memory, forms in self._tellable(state.observation.room.id):
+            lines = now if self._is_own(memory) else earlier
+            opening = 0 if lines or lines is now else len(_RESET) + 1
+            fitting = next((form for form in forms if opening + len(form) < left), None)
+            if fitting is None:
+                break
+            left -= opening + len(fitting) + 1
+            lines.append(fitting)
+        if now or earlier:
+            told = (*now, *([_RESET, *earlier] if earlier else []))
+            yield Section(_TITLE, told, importance=4)
+
+    def compact_lines(self, state: GameState) -> Iterable[str]:
+        """The most urgent titles of this room."""
+        if state.observation is None:
+            return
+        titles = [memory.title for memory in self.memories_of(state.observation.room.id)[:2]]
+        if titles:
+            yield one_line(f"Remember: {'; '.join(titles)}", _COMPACT_CHARACTERS)
+
+    def to_revise(self, records: Sequence[TurnRecord]) -> Iterable[Section]:
+        """What is in force in the rooms of these records, with ids."""
+        rooms = dict.fromkeys(
+            room.id for record in records for room in (record.place, record.after.room)
+        )
+        lines = [
+            f"{self._short(memory)} [{memory.category}, {memory.persistence}, {memory.status}] "
+            f"{memory.room.name} (#{memory.room.id}): {_wording(memory)}"
+            for room_id in rooms
+            for memory in self.memories_of(room_id)
+        ]
+        if lines:
+            yield Section("Known memories", tuple(lines), importance=4)
+
+    def reconcile(self, answer: ReflectionAnswer, grounds: Grounds) -> Mapping[str, object]:
+        """New memories and changes of known ones, as far as the cited turns bear them out.
+
+        A memory and the change of the one that it replaces come in the same reflection, which is
+        one line of the log: there is no instant at which one is gone and the other not yet there.
+        """
+        review = _Review(self, grounds)
+        for revision in answer.wrong_memories:
+            review.invalidate(revision)
+        for proposal in answer.memories:
+            review.propose(proposal)
+        return {
+            "memories": tuple(review.new.values()),
+            "memory_changes": tuple(review.changes.values()),
+        }
+
+    def find(self, given: str) -> Memory | None:
+        """The memory with that id, from which this episode's prefix may be left out."""
+        name = given.strip(" []#")
+        return self._memories.get(name) or self._memories.get(f"{self._uid}-{name}")
+
+    def next_id(self, ahead: int) -> str:
+        """The id of a memory before which ``ahead`` others are still to be kept."""
+        return f"{self._uid}-m{self._own + ahead + 1}"
+
+    def persistence(self, proposed: Persistence, record: TurnRecord) -> Persistence:
+        """``core`` only of what the game began with; the rest as the model says.
+
+        What is not shown as it was at first was brought about in this episode if the player had
+        changed something in that room by then; otherwise it still held later: how the world works.
+        """
+        if proposed != "core" or self._beginnings.shown_by(record):
+            return proposed
+        return "ephemeral" if self._beginnings.changed_by(record) else "permanent"
+
+    def _keep(self, memory: Memory) -> None:
+        self._memories[memory.id] = memory
+        here = self._in_force.setdefault(memory.room.id, {})
+        if memory.status in _IN_FORCE:
+            here[memory.id] = memory
+        else:
+            here.pop(memory.id, None)
+            if not here:
+                del self._in_force[memory.room.id]
+
+    def _tellable(self, here: int) -> Iterator[tuple[Memory, tuple[str, ...]]]:
+        """Each with its line in full and shortened; far ones are told by their titles alone."""
+        for steps, room_id in [(0, here), *self._rooms_near(here)]:
+            for memory in self.memories_of(room_id):
+                head = f"- {self._short(memory)} {_kind(memory)}"
+                if steps:
+                    head += f" in {memory.room.name} (#{room_id}), {counted(steps, 'step')} away:"
+                title = f"{head} {memory.title}"
+                yield memory, (title,) if steps > 1 else (f"{head} {_wording(memory)}", title)
+
+    def _rooms_near(self, here: int) -> list[tuple[int, int]]:
+        """Steps and room, of other rooms that something is remembered of."""
+        if self._distance is None:
+            return []
+        steps = ((self._distance(here, room), room) for room in self._in_force if room != here)
+        reach = self._config.memories_max_distance
+        return sorted((far, room) for far, room in steps if far is not None and 0 < far <= reach)
+
+    def _is_own(self, memory: Memory) -> bool:
+        return memory.id.startswith(f"{self._uid}-")
+
+    def _short(self, memory: Memory) -> str:
+        return memory.id.removeprefix(f"{self._uid}-")
+
+
+class _Review:
+    """One answer held against what is known and what was seen; nothing is changed by it."""
+
+    def __init__(self, known: MemoryManager, grounds: Grounds) -> None:
+        self._known = known
+        self._grounds = grounds
+        self.new: dict[str, Memory] = {}
+        self.changes: dict[str, MemoryChange] = {}
+        """By the memory's id: one answer says one thing about a memory."""
+
+    def invalidate(self, revision: MemoryRevision) -> None:
+        """Take in that a memory is wrong; no new one is needed for that."""
+        about = f"wrong memory {revision.id}"
+        memory = self._in_force(revision.id)
+        if memory is None:
+            return self._drop(about, "there is no such memory in force")
+        if revision.turn not in self._grounds.records:
+            return self._drop(about, f"turn {revision.turn} was not looked back at")
+        self.changes[memory.id] = MemoryChange(
+            id=memory.id,
+            status="invalidated",
+            reason=one_line(revision.reason, _TEXT_CHARACTERS) or "shown to be wrong",
+            turn=revision.turn,
+        )
+        return None
+
+    def propose(self, proposal: MemoryProposal) -> None:
+        """Take in a new memory, and that it replaces others."""
+        text = one_line(proposal.text, _TEXT_CHARACTERS)
+        title = one_line(proposal.title, _TITLE_CHARACTERS) or one_line(text, _TITLE_CHARACTERS)
+        record = self._grounds.records.get(proposal.turn)
+        evidence = self._grounds.evidence(proposal.turn)
+        about = f"memory '{title}'"
+        if not text:
+            return self._drop(about, "it says nothing")
+        if record is None or evidence is None:
+            return self._drop(about, f"turn {proposal.turn} was not looked back at")
+        memory = Memory(
+            id=self._known.next_id(len(self.new)),
+            room=record.place,
+            category=proposal.category,
+            title=title,
+            text=text,
+            persistence=self._known.persistence(proposal.persistence, record),
+            status="tentative" if proposal.tentative else "active",
+            evidence=evidence,
+            scored=record.scored,
+        )
+        return self._place(memory, self._named(memory, proposal.supersedes))
+
+    def _named(self, memory: Memory, ids: Sequence[str]) -> list[Memory]:
+        """Those of ``ids`` that may be superseded by ``memory``."""
+        allowed = []
+        for given in ids:
+            old = self._in_force(given)
+            about = f"superseding {given} by '{memory.title}'"
+            if old is None:
+                self._drop(about, "there is no such memory in force")
+            elif _is_passing(memory) and not _is_passing(old):
+                # What holds in this episode alone says nothing against what holds in every one.
+                self._drop(about, f"what is ephemeral cannot replace what is {old.persistence}")
+            else:
+                allowed.append(old)
+        return allowed
+
+    def _place(self, memory: Memory, named: list[Memory]) -> None:
+        """Keep a memory beside those of its room, or instead of them, or not at all.
+
+        Of two near-duplicates the older stays, because other places may name it by its id; the new
+        one replaces it only where that adds something. So nothing that was known gets lost, and
+        what it would have superseded stays when it is not taken.
+        """
+        twins = [old for old in self._of_room(memory.room.id) if _are_twins(old, memory)]
+        for old in twins:
+            if not _improves(memory, old, named=old in named):
+                return self._drop(f"memory '{memory.title}'", f"{old.id} says the same")
+        self.new[memory.id] = memory
+        for old in {old.id: old for old in (*named, *twins)}.values():
+            self.changes[old.id] = MemoryChange(
+                id=old.id,
+                status="superseded",
+                reason="replaced" if old in named else "the same is known better",
+                superseded_by=memory.id,
+                turn=memory.evidence.turn,
+            )
+        return None
+
+    def _of_room(self, room_id: int) -> list[Memory]:
+        """What is in force there after what was taken in so far."""
+        new = [memory for memory in self.new.values() if memory.room.id == room_id]
+        memories = (*self._known.memories_of(room_id), *new)
+        return [memory for memory in memories if memory.id not in self.changes]
+
+    def _in_force(self, given: str) -> Memory | None:
+        memory = self._known.find(given)
+        return memory if memory is not None and memory.status in _IN_FORCE else None
+
+    def _drop(self, what: str, why: str) -> None:
+        self._grounds.dropped.append(f"{what}: {why}")
+
+
+class _Beginnings:
+    """Which turns show a room as the game begins it."""
+
+    def __init__(self) -> None:
+        self._visits: dict[int, int] = {}
+        self._untouched_until: dict[int, int] = {}
+        """The last turn of the first visit before which the player had changed nothing there."""
+        self._changed_in: dict[int, int] = {}
+        """The first turn in which something changed there."""
+        self._before: Observation | None = None
+
+    def begin(self, observation: Observation) -> None:
+        """Enter the first room."""
+        self._visits[observation.room.id] = 1
+        self._before = observation
+
+    def apply(self, record: TurnRecord) -> None:
+        """Take in a finished turn."""
+        room, entered = record.place.id, record.after.room.id
+        if self._visits.setdefault(room, 1) == 1 and room not in self._changed_in:
+            self._untouched_until[room] = record.turn
+        if self._before is None or _changed(self._before, record):
+            self._changed_in.setdefault(room, record.turn)
+        if entered != room:
+            self._visits[entered] = self._visits.get(entered, 0) + 1
+        self._before = record.after
+
+    def shown_by(self, record: TurnRecord) -> bool:
+        """Whether the room was as at first when the command was given."""
+        return record.turn <= self._untouched_until.get(record.place.id, -1)
+
+    def changed_by(self, record: TurnRecord) -> bool:
+        """Whether something had been changed in the room when the turn was over."""
+        return self._changed_in.get(record.place.id, record.turn + 1) <= record.turn
+
+
+def _changed(before: Observation, record: TurnRecord) -> bool:
+    """Whether the player changed something in the room where the turn began."""
+    after = record.after
+    if after.inventory != before.inventory:
+        return True
+    if after.room.id != record.place.id:
+        return False  # all that is seen is another room's
+    looked = record.command.casefold().partition(" ")[0] in _LOOKING
+    return after.visible != before.visible or (after.world_hash != before.world_hash and not looked)
+
+
+def _are_twins(first: Memory, second: Memory) -> bool:
+    return near_duplicates(_wording(first), _wording(second))
+
+
+def _improves(new: Memory, old: Memory, *, named: bool) -> bool:
+    """Whether ``new`` is worth more than its near-duplicate ``old``.
+
+    Lasting is worth more than passing, certain more than tentative, and then saying more; one that
+    is to replace the old by its id need only say it otherwise.
+    """
+    new_worth = (not _is_passing(new), new.status == "active")
+    old_worth = (not _is_passing(old), old.status == "active")
+    if new_worth != old_worth:
+        return new_worth > old_worth
+    return says_more(_wording(new), _wording(old)) or (named and _wording(new) != _wording(old))
+
+
+def _is_passing(memory: Memory) -> bool:
+    return memory.persistence == "ephemeral"
+
+
+def _rank(memory: Memory) -> tuple[bool, int]:
+    """The sure before the tentative, then the urgent first; otherwise in the order they came."""
+    return memory.status == "tentative", _URGENCY.index(memory.category)
+
+
+def _kind(memory: Memory) -> str:
+    return f"{memory.category}{', uncertain' if memory.status == 'tentative' else ''}:"
+
+
+def _wording(memory: Memory) -> str:
+    return f"{memory.title.rstrip('.')}. {memory.text}"
