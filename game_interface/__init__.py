@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from game_interface.facts import Facts, Thing
     from game_interface.game import Game, open_game
     from game_interface.story import BUNDLED_STORY, StoryInfo
+    from game_interface.vocabulary import Vocabulary
 
 # Imported when first used: `--help` must not wait for pydantic.
 _HOMES = {
@@ -37,6 +38,7 @@ _HOMES = {
     "MAX_COMMAND_LENGTH": "command_guard",
     "StoryInfo": "story",
     "Thing": "facts",
+    "Vocabulary": "vocabulary",
     "open_game": "game",
     "validate_command": "command_guard",
 }
@@ -58,6 +60,7 @@ __all__ = [
     "StoryInfo",
     "StoryNotFoundError",
     "Thing",
+    "Vocabulary",
     "open_game",
     "validate_command",
 ]

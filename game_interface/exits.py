@@ -5,7 +5,7 @@ Infocom's compiler tells five kinds of exit by the length of the property (1 a r
 word: a room, a door object, a refusal, or a routine.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ class Exit:
     kind: Literal["open", "door", "blocked", "conditional"]
     note: str | None = None
     """blocked: what the game says; door: its name and whether it is open."""
+    is_final: bool = field(default=False, compare=False)
+    """Whether it is blocked and depends on nothing that could change."""
 
 
 class ExitReader:
@@ -59,7 +61,7 @@ class ExitReader:
         if len(data) == 1:
             return self._open(direction, data[0])
         if len(data) == 2:
-            return self._blocked(direction, int.from_bytes(data, "big"))
+            return self._blocked_for_good(direction, int.from_bytes(data, "big"))
         if len(data) == 4:
             if memory.global_value(data[1] - _FIRST_GLOBAL):
                 return self._open(direction, data[0])
@@ -76,7 +78,7 @@ class ExitReader:
                 return self._door(memory, direction, value, _beyond(memory, value, room, inform))
             return self._open(direction, value)
         if value >= inform.strings_start:
-            return self._blocked(direction, value)
+            return self._blocked_for_good(direction, value)
         return Exit(direction, None, None, "conditional")
 
     def _open(self, direction: str, room: int) -> Exit:
@@ -89,6 +91,10 @@ class ExitReader:
         return Exit(
             direction, None, None, "blocked", " ".join(self._image.packed_text(packed).split())
         )
+
+    def _blocked_for_good(self, direction: str, packed: int) -> Exit | None:
+        way = self._blocked(direction, packed)
+        return replace(way, is_final=True) if way else None
 
     def _door(self, memory: "Memory", direction: str, door: int, room: int | None) -> Exit | None:
         attributes = self._profile.attributes if self._profile else None

@@ -5,10 +5,11 @@ With a profile everything is known. Without one, a version 3 story still tells r
 surroundings are known too. What cannot be known is `room_id` 0, score 0 or an empty tuple.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from game_interface.exits import Exit, ExitReader
+from game_interface.vocabulary import Vocabulary
 from game_interface.world import world_hash
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class Facts:
     won: bool
     world_hash: str
     """Repeats when nothing but time has passed."""
+    absent_words: frozenset[str] = field(default=frozenset(), repr=False)
+    """Words for nothing but things that can be carried and are certainly not at hand."""
 
 
 class FactsReader:
@@ -65,6 +68,7 @@ class FactsReader:
         """Prepare what does not change while the story is played."""
         self._image = image
         self._profile = profile
+        self.vocabulary = Vocabulary(image, profile)
         self._exits = ExitReader(image, profile)
         self._player = profile.player if profile else _guess_player(image)
         self._strings = profile.inform.strings_start if profile and profile.inform else None
@@ -88,6 +92,7 @@ class FactsReader:
             dead=ending == "death",
             won=ending == "victory",
             world_hash=world_hash(memory, self._profile, room, self.score(memory)),
+            absent_words=self.vocabulary.absent_words(memory, room),
         )
 
     def room(self, memory: "Memory") -> int:
@@ -158,11 +163,7 @@ class FactsReader:
         if self._profile is None:
             return Thing(number, name, holder)
         known = self._profile.attributes
-        portable = None
-        if known.portable is not None:
-            portable = memory.has(number, known.portable)
-        elif known.fixed:
-            portable = not any(memory.has(number, attribute) for attribute in known.fixed)
+        portable = known.allow_carrying(memory, number)
         shut = any(memory.has(number, attribute) for attribute in known.openable)
         shut = shut and not memory.has(number, known.open)
         return Thing(number, name, holder, portable=portable, shut=shut)

@@ -15,6 +15,7 @@ from game_interface.memory import Memory
 from game_interface.outcome import OutcomeReader
 from game_interface.snapshot import Progress, Snapshot, decode, encode
 from game_interface.story import Story, StoryInfo, Zork1Source, find_story
+from game_interface.vocabulary import Vocabulary
 
 
 class Game:
@@ -49,6 +50,11 @@ class Game:
     def dictionary(self) -> frozenset[str]:
         """The words that the game's parser knows, cut to its word length."""
         return self._story.image.dictionary
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words of the story and what they stand for."""
+        return self._facts.vocabulary
 
     @property
     def is_over(self) -> bool:

@@ -6,6 +6,7 @@ an engine reports laid over it. Versions 3, 4, 5 and 8; section numbers are thos
 Standards Document 1.1.
 """
 
+from collections.abc import Iterator
 from functools import cached_property
 from hashlib import sha256
 
@@ -113,13 +114,32 @@ class StoryImage:
     @cached_property
     def dictionary(self) -> frozenset[str]:
         """The words that the game's parser knows, cut to its word length (13.2)."""
+        return frozenset(self.dictionary_entries.values())
+
+    @property
+    def word_length(self) -> int:
+        """The letters of a word that the game's parser looks at (13.3, 13.4)."""
+        return 6 if self.version <= 3 else 9
+
+    @cached_property
+    def dictionary_entries(self) -> dict[int, str]:
+        """Address -> word; the game's own data on the word follow `word_bytes` behind it."""
         start = self.word(0x08)
         start += 1 + self.data[start]  # the word separators
         length, count = self.data[start], self.word(start + 1)
         first = start + 3
         entries = range(first, first + length * count, length)
-        key = 4 if self.version <= 3 else 6
-        return frozenset(self._decoder.text(address, limit=key) for address in entries)
+        return {at: self._decoder.text(at, limit=self.word_bytes) for at in entries}
+
+    @property
+    def word_bytes(self) -> int:
+        """The bytes that a word takes in the dictionary."""
+        return 4 if self.version <= 3 else 6
+
+    @property
+    def has_own_alphabet(self) -> bool:
+        """Whether the story brings an alphabet of its own, which may cut words otherwise."""
+        return self.version >= 5 and bool(self.word(0x34))
 
 
 class Memory:
@@ -188,6 +208,13 @@ class Memory:
 
     def property_span(self, number: int, prop: int) -> tuple[int, int]:
         """Start and end of the object's own data of a property; empty when it has none (12.4)."""
+        for current, start, end in self.properties(number):
+            if current <= prop:  # they stand in falling order
+                return (start, end) if current == prop else (0, 0)
+        return 0, 0
+
+    def properties(self, number: int) -> Iterator[tuple[int, int, int]]:
+        """The object's own properties: number, start and end of the data (12.4)."""
         address = self.image.property_list(number)
         address += 1 + 2 * self._dynamic[address]
         while size_byte := self._dynamic[address]:
@@ -198,7 +225,5 @@ class Memory:
                 address += 2
             else:
                 current, length, address = size_byte & 63, 2 if size_byte & 0x40 else 1, address + 1
-            if current <= prop:
-                return (address, address + length) if current == prop else (0, 0)
+            yield current, address, address + length
             address += length
-        return 0, 0

@@ -8,11 +8,14 @@ properties are the Z-machine's own, globals counted from 0.
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from game_interface.errors import StoryFormatError
+
+if TYPE_CHECKING:
+    from game_interface.memory import Memory
 
 STORIES = Path(__file__).resolve().parent.parent / "stories"
 PROFILE_SUFFIX = ".profile.json"
@@ -62,6 +65,14 @@ class Attributes(_Part):
     fixed: tuple[int, ...] = ()
     """Where no such attribute exists: set on things that cannot be."""
     openable: tuple[int, ...] = ()
+
+    def allow_carrying(self, memory: "Memory", number: int) -> bool | None:
+        """Whether an object can be carried; None where the attributes do not tell."""
+        if self.portable is not None:
+            return memory.has(number, self.portable)
+        if self.fixed:
+            return not any(memory.has(number, attribute) for attribute in self.fixed)
+        return None
 
 
 class Inform(_Part):

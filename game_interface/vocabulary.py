@@ -1,0 +1,141 @@
+"""The words of a story: which its parser knows, and which stand for things that can be missing.
+
+What is told here is certain or not told. A word is known to be for things alone only where the
+compiler says so in the dictionary (the bits differ between Infocom's and Inform 6), and every
+object that mentions the word in any of its properties counts as one that it may stand for.
+"""
+
+import re
+from collections import Counter, defaultdict
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from game_interface.memory import Memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from game_interface.memory import StoryImage
+    from game_interface.profile import Profile
+
+_PLAIN = re.compile("[a-z]+")
+_NOUN = 0x80
+_INFOCOM_OTHERS = 0x40 | 0x20 | 0x10 | 0x08 | 0x04
+"""Verb, adjective, direction, preposition, filler."""
+_INFORM_OTHERS = 0x08 | 0x01
+"""Preposition, verb."""
+_INFORM_NAME = 1
+
+
+class Vocabulary:
+    """The words of one story."""
+
+    def __init__(self, image: "StoryImage", profile: "Profile | None") -> None:
+        """Without a profile it is not known what words stand for."""
+        self._image = image
+        self._profile = profile
+
+    def cut(self, word: str) -> str:
+        """The part of the word that the parser looks at."""
+        return word.lower()[: self._image.word_length]
+
+    def may_know(self, word: str) -> bool:
+        """Whether the parser knows the word, or it cannot be told.
+
+        It cannot be told of numbers and of words with other characters than the 26 letters, which
+        parsers take apart or cut in their own ways, nor where the story has no dictionary.
+        """
+        dictionary = self._image.dictionary
+        if not dictionary or self._image.has_own_alphabet or not _PLAIN.fullmatch(word.lower()):
+            return True
+        return self.cut(word) in dictionary
+
+    def absent_words(self, memory: Memory, room: int) -> frozenset[str]:
+        """Words, cut, for nothing but things that can be carried and are certainly not at hand.
+
+        At hand is whatever is in the room, however deep, the player and what is carried included.
+        """
+        if not self._profile or not room or not self._things:
+            return frozenset()
+        here = {room, self._profile.player or room}
+        away = {thing for thing in self._things if self._is_away(memory, thing, here)}
+        return frozenset(word for word, things in self._words.items() if things <= away)
+
+    def _is_away(self, memory: Memory, thing: int, here: set[int]) -> bool:
+        attributes = self._profile.attributes if self._profile else None
+        if not attributes or not attributes.allow_carrying(memory, thing):
+            return False
+        if thing in here or thing in self._rooms:
+            return False
+        holder = memory.parent(thing)
+        if not holder:
+            return True  # it is nowhere
+        for _ in range(self._image.object_count):
+            if holder in here or not holder:
+                return False  # here; or in something like the holder of what is everywhere
+            if holder in self._rooms:
+                return True
+            holder = memory.parent(holder)
+        return False
+
+    @cached_property
+    def _rooms(self) -> frozenset[int]:
+        """Objects with a way out."""
+        ways = set(self._profile.directions.values()) if self._profile else set()
+        return frozenset(
+            number
+            for number in range(1, self._image.object_count + 1)
+            if any(prop in ways for prop, *_ in self._at_start.properties(number))
+        )
+
+    @cached_property
+    def _things(self) -> frozenset[int]:
+        """Every object that one of the words may stand for."""
+        return frozenset().union(*self._words.values())
+
+    @cached_property
+    def _words(self) -> "Mapping[str, frozenset[int]]":
+        """Word for things alone -> every object that mentions it."""
+        if not self._profile or not self._rooms:
+            return {}
+        naming = self._naming_property
+        objects: dict[int, set[int]] = defaultdict(set)
+        names = set()
+        for number, prop, addresses in self._mentions():
+            for address in addresses:
+                objects[address].add(number)
+                if prop == naming and self._is_noun_only(address):
+                    names.add(address)
+        entries = self._image.dictionary_entries
+        return {entries[address]: frozenset(objects[address]) for address in names}
+
+    @cached_property
+    def _naming_property(self) -> int | None:
+        """Inform has always the same; else the one that holds nothing but words most often."""
+        if self._profile and self._profile.inform:
+            return _INFORM_NAME
+        lists = Counter[int]()
+        for number in range(1, self._image.object_count + 1):
+            for prop, start, end in self._at_start.properties(number):
+                words = self._words_in(start, end)
+                lists[prop] += 1 if 2 * len(words) == end - start else -1
+        return next((prop for prop, excess in lists.most_common(1) if excess > 0), None)
+
+    @cached_property
+    def _at_start(self) -> Memory:
+        return Memory(self._image, self._image.data[: self._image.dynamic_size])
+
+    def _mentions(self) -> "Iterator[tuple[int, int, list[int]]]":
+        """Object, property, and the addresses in it that are those of words."""
+        for number in range(1, self._image.object_count + 1):
+            for prop, start, end in self._at_start.properties(number):
+                yield number, prop, self._words_in(start, end)
+
+    def _words_in(self, start: int, end: int) -> list[int]:
+        found = (self._image.word(address) for address in range(start, end - 1, 2))
+        return [address for address in found if address in self._image.dictionary_entries]
+
+    def _is_noun_only(self, address: int) -> bool:
+        others = _INFORM_OTHERS if self._profile and self._profile.inform else _INFOCOM_OTHERS
+        flags = self._image.data[address + self._image.word_bytes]
+        return flags & (_NOUN | others) == _NOUN

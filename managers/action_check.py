@@ -1,0 +1,201 @@
+"""The action check: what the game's own facts say against a command, before it is given.
+
+A verdict is one of three words. Only what is certain is refused: a word that the parser does not
+have, a thing that is not here, a try that failed in exactly this world before. The game is never
+run to find out: that would tell the model what it has not tried.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+from managers.map_manager import direction_of
+from session.game_state import Usage
+
+if TYPE_CHECKING:
+    from game_interface import Facts, Vocabulary
+
+VerdictKind: TypeAlias = Literal["accept", "advise", "refuse"]
+
+_TRIES_BEFORE_REFUSAL = 2
+_WEIGHTS: dict[VerdictKind, int] = {"accept": 0, "advise": 1, "refuse": 2}
+_PARTS = re.compile(r"[.,;]|\b(?:then|and)\b")
+_PLAIN_WORD = re.compile(r"[a-z]+")
+_WAITING = frozenset({"again", "g", "wait", "z"})
+# After these, or after such a preposition, parsers take words that are in no dictionary.
+_FREE_TEXT_PREPOSITIONS = frozenset({"about", "for", "to", "up"})
+_FREE_TEXT_VERBS = frozenset(
+    re.findall(
+        "[a-z]+",
+        """adjust answer ask call carve chant consult dial engrave enter guess inscribe key name
+        oops print read recite reply research say scratch scrawl scream search set shout sign sing
+        speak spell talk tell think tune type whisper wish write yell""",
+    )
+)
+_HANDLING_VERBS = frozenset(
+    re.findall(
+        "[a-z]+",
+        """attach attack blow break burn carry catch clean close cut dig discard don drink drop eat
+        empty examine extend feed feel fill get give grab hit hold insert inspect kick kill lift
+        light lock lower move offer open pick place play pour press pull push put raise remove ring
+        rub shake show shut smell squeeze take throw tie toss touch turn unlock untie unwrap wave
+        wear wind x""",
+    )
+)
+_SEVERAL = frozenset({"all", "and", "both", "but", "each", "every", "everything", "except", "then"})
+
+
+class Verdict(BaseModel):
+    """What a check says of a command."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: VerdictKind
+    reason: str = ""
+    usage: Usage = Usage()
+    """What the judgement took, where a model made it."""
+
+
+ACCEPTED = Verdict(kind="accept")
+
+
+class Check(Protocol):
+    """Whoever judges commands."""
+
+    def check(
+        self, command: str, facts: Facts, hash_before: str, room_id: int, situation: str = ""
+    ) -> Verdict:
+        """The verdict on ``command``, in the world with that hash and the room with that id.
+
+        ``situation`` is what the model that proposed it was told.
+        """
+
+
+class Attempts(Protocol):
+    """What was tried before."""
+
+    @property
+    def question_is_open(self) -> bool:
+        """Whether the game's last words are a question, which anything may answer."""
+
+    def vain_tries(self, command: str, world_hash: str, room_id: int) -> tuple[int, str]:
+        """How often ``command`` did nothing in exactly this world, and the one answer it got.
+
+        0 when it ever did something there or its answers differ.
+        """
+
+
+class ActionCheck:
+    """The rules. Without ``attempts`` nothing is known of earlier tries."""
+
+    def __init__(self, vocabulary: Vocabulary, attempts: Attempts | None = None) -> None:
+        self._vocabulary = vocabulary
+        self._attempts = attempts
+
+    def check(
+        self, command: str, facts: Facts, hash_before: str, room_id: int, situation: str = ""
+    ) -> Verdict:
+        """The first refusal of a rule, else the first advice."""
+        return _weighed(self._verdicts(command.lower(), facts, hash_before, room_id))
+
+    def _verdicts(
+        self, command: str, facts: Facts, hash_before: str, room_id: int
+    ) -> Iterator[Verdict]:
+        yield self.of_unknown_words(command)
+        yield self.of_absent_things(command, facts)
+        yield self.of_repetition(command, hash_before, room_id)
+        yield of_blocked_ways(command, facts)
+
+    def of_unknown_words(self, command: str) -> Verdict:
+        """Against words that the parser does not have.
+
+        Of a line with several commands the first ones are carried out all the same, so there it is
+        only advised.
+        """
+        if '"' in command or (self._attempts and self._attempts.question_is_open):
+            return ACCEPTED
+        parts = [part for part in _PARTS.split(command) if part.strip()]
+        for number, part in enumerate(parts):
+            for word in _judged_words(part):
+                if not self._vocabulary.may_know(word):
+                    reason = f'The game does not know the word "{word}".'
+                    return Verdict(kind="advise" if number else "refuse", reason=reason)
+        return ACCEPTED
+
+    def of_absent_things(self, command: str, facts: Facts) -> Verdict:
+        """Against handling a thing that is not at hand."""
+        verb, *others = command.split() or [""]
+        if verb not in _HANDLING_VERBS or _SEVERAL & {*others} or _PARTS.search(command):
+            return ACCEPTED
+        for word in others:
+            if self._vocabulary.cut(word) in facts.absent_words:
+                reason = f'There is no "{word}" here, and you carry none.'
+                return Verdict(kind="refuse", reason=reason)
+        return ACCEPTED
+
+    def of_repetition(self, command: str, hash_before: str, room_id: int) -> Verdict:
+        """Against what did nothing when the world was as it is."""
+        if self._attempts is None or _WAITING & {*command.split()}:
+            return ACCEPTED
+        times, answer = self._attempts.vain_tries(command, hash_before, room_id)
+        if not times:
+            return ACCEPTED
+        kind: VerdictKind = "refuse" if times >= _TRIES_BEFORE_REFUSAL else "advise"
+        often = "once" if times == 1 else f"{times} times"
+        return Verdict(kind=kind, reason=f'Tried {often} in exactly this world: "{answer}"')
+
+
+def of_blocked_ways(command: str, facts: Facts) -> Verdict:
+    """Advice against a direction for which the game's memory holds nothing but a refusal."""
+    direction = direction_of(command)
+    for way in facts.exits:
+        if way.direction == direction and way.is_final:
+            return Verdict(kind="advise", reason=f"The way {direction} is blocked: {way.note}")
+    return ACCEPTED
+
+
+class Checks:
+    """Several checks as one, the cheapest first: a refusal spares those behind it."""
+
+    def __init__(self, checks: Sequence[Check]) -> None:
+        self._checks = tuple(checks)
+
+    def check(
+        self, command: str, facts: Facts, hash_before: str, room_id: int, situation: str = ""
+    ) -> Verdict:
+        """The first refusal, else the first advice; its usage is that of all who were asked."""
+        return _weighed(
+            check.check(command, facts, hash_before, room_id, situation) for check in self._checks
+        )
+
+
+def _weighed(verdicts: Iterable[Verdict]) -> Verdict:
+    """The first refusal, behind which nobody is asked, else the first advice."""
+    heaviest = ACCEPTED
+    spent: list[Usage] = []
+    for verdict in verdicts:
+        if verdict.usage.calls:
+            spent.append(verdict.usage)
+        if _WEIGHTS[verdict.kind] > _WEIGHTS[heaviest.kind]:
+            heaviest = verdict
+        if verdict.kind == "refuse":
+            break
+    return heaviest.model_copy(update={"usage": _sum(spent)}) if spent else heaviest
+
+
+def _sum(usages: Sequence[Usage]) -> Usage:
+    total = {name: sum(getattr(each, name) for each in usages) for name in Usage.model_fields}
+    return Usage(**total)
+
+
+def _judged_words(part: str) -> Iterator[str]:
+    """The words of a command up to where it may hold free text."""
+    for word in part.split():
+        if word in _FREE_TEXT_VERBS or word in _FREE_TEXT_PREPOSITIONS:
+            return
+        if _PLAIN_WORD.fullmatch(word):
+            yield word
