@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from os.path import commonprefix
+from typing import TYPE_CHECKING
 
-from mcp_ghost.testing import ModelRequest
+if TYPE_CHECKING:
+    from mcp_ghost.testing import ModelRequest
 
 CHARACTERS_PER_TOKEN = 4
 
@@ -49,10 +50,16 @@ def prompt_cost(requests: Iterable[ModelRequest], turns: int) -> PromptCost:
         count += 1
         total += len(prompt)
         head += len(system)
-        repeated += len(commonprefix([before.get(system, ""), prompt]))
+        repeated += _shared(before.get(system, ""), prompt)
         before[system] = prompt
     tokens = [number / CHARACTERS_PER_TOKEN for number in (total, repeated, head)]
     return PromptCost(turns, count, *tokens)
+
+
+def _shared(before: str, prompt: str) -> int:
+    pairs = zip(before, prompt, strict=False)
+    shorter = min(len(before), len(prompt))
+    return next((place for place, (old, new) in enumerate(pairs) if old != new), shorter)
 
 
 def _text(content: object) -> str:

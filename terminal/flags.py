@@ -25,6 +25,8 @@ examples:
   main.py --story bundled --base-url http://localhost:11434/v1 --model qwen3:8b
   main.py --resume latest
 """
+PARTS = ("map", "memories", "objectives", "knowledge", "reflection", "action_check", "storage")
+"""Of the player's mind: what can be left out."""
 _MAX_SEED = 2**31 - 1
 _OF_A_NEW_EPISODE = ("story", "seed")
 
@@ -41,6 +43,7 @@ class Flags(argparse.Namespace):
     model: str | None
     base_url: str | None
     mcp: bool | None
+    without: list[str]
     config: str | None
     version: bool
 
@@ -55,6 +58,7 @@ class Flags(argparse.Namespace):
             "mcp_enabled": self.mcp,
         }
         fields: dict[str, object] = {key: it for key, it in given.items() if it is not None}
+        fields |= {f"{part}_enabled": False for part in self.without}
         if self.base_url is not None:
             fields["agent_base_url"] = None  # a configured one would win over the flag
         return fields
@@ -72,6 +76,8 @@ class Flags(argparse.Namespace):
             words += ["--config", self.config]
         if self.mcp is not None:
             words.append("--mcp" if self.mcp else "--no-mcp")
+        for part in self.without:
+            words += ["--without", part]
         return shlex.join(words)
 
 
@@ -95,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     _add_episode_flags(parser.add_argument_group("episodes"))
-    _add_model_flags(parser.add_argument_group("model and tools"))
+    _add_model_flags(parser.add_argument_group("model, tools and mind"))
     parser.add_argument(
         "--config", metavar="FILE", help="settings in place of ./pyproject.toml, in the same form"
     )
@@ -143,6 +149,14 @@ def _add_model_flags(group: argparse._ArgumentGroup) -> None:
         action=argparse.BooleanOptionalAction,
         default=None,
         help="offer the tools of the server in mcp_config.json, or none",
+    )
+    group.add_argument(
+        "--without",
+        action="append",
+        choices=PARTS,
+        default=[],
+        metavar="PART",
+        help=f"play without a part of the mind, as often as needed: {', '.join(PARTS)}",
     )
 
 

@@ -47,6 +47,10 @@ class EpisodeView(logging.Handler):
             "llm_retry": self._retry,
             "agent_action": self._action,
             "turn": self._turn,
+            "knowledge_loaded": self._knowledge,
+            "reflection": self._reflection,
+            "storage_failed": self._warning,
+            "critic_failed": self._warning,
             "episode_end": self._end,
         }
 
@@ -137,9 +141,29 @@ class EpisodeView(logging.Handler):
             self._screen.text(one_line(event["thinking"], _THINKING), "dim italic", mark="…")
         if event.get("new_objective"):
             self._screen.text(one_line(f"Objective: {event['new_objective']}"), "dim italic")
+        for refused in event.get("refused", ()):
+            line = one_line(f"{refused['command']}: {refused['reason']}", _THINKING)
+            self._screen.text(line, "red", mark="✗")
         self._screen.text(one_line(event["command"]), "bold yellow", mark=">")
         self._screen.text(event["response"])
         self._screen.parts([*_outcome(event), (_cost(event), "dim")])
+
+    def _knowledge(self, event: Event) -> None:
+        carried = event["carried"]
+        kinds = ("memories", "claims", "passages")
+        known = [f"{len(carried[kind])} {kind}" for kind in kinds if carried[kind]]
+        if known:
+            earlier = counted(carried["episodes"], "earlier episode")
+            self._screen.text(f"From {earlier}: {', '.join(known)}.", "yellow", mark="·")
+
+    def _reflection(self, event: Event) -> None:
+        self._screen.idle()
+        learned = [f"{it['room']['name']}: {it['text']}" for it in event["memories"]]
+        learned += [it["text"] for it in (*event["objectives"], *event["claims"])]
+        style = "yellow" if event.get("failure") else "magenta"
+        self._screen.text(one_line(event["message"], _THINKING), style, mark="*")
+        for text in learned:
+            self._screen.text(one_line(text, _THINKING), "dim")
 
     def _end(self, _event: Event) -> None:
         self._screen.idle()
