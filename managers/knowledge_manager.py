@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from managers.manager import Manager, Section
+from managers.similarity import content_words, near_duplicates
 from session.folding import folded_claims
 from session.learned import Claim, ClaimChange
 
@@ -80,9 +80,15 @@ class KnowledgeManager(Manager):
 
     def to_revise(self, records: Sequence[TurnRecord]) -> Iterable[Section]:
         """Active claims with their ids, those that share words with the turns first."""
-        heard = _words(" ".join(f"{record.command} {record.response}" for record in records))
+        heard = {
+            word
+            for record in records
+            for word in content_words(f"{record.command} {record.response}")
+        }
         active = [claim for claim in reversed(self._claims) if claim.status == "active"]
-        relevant = sorted(active, key=lambda claim: -len(_words(claim.text) & heard))
+        relevant = sorted(
+            active, key=lambda claim: -len(heard.intersection(content_words(claim.text)))
+        )
         lines = [f"{claim.id} {_line(claim)}" for claim in relevant[:_MOST_TO_REVISE]]
         if lines:
             yield Section("Known claims", tuple(lines), importance=3)
@@ -178,7 +184,7 @@ class _Review:
 
     def _twin(self, text: str) -> Claim | None:
         """A claim that says the same, one that is still believed if there is."""
-        twins = [c for c in (*self._known.values(), *self.new) if _similar(c.text, text)]
+        twins = [c for c in (*self._known.values(), *self.new) if near_duplicates(c.text, text)]
         return min(twins, key=self._is_over, default=None)
 
     def _is_over(self, claim: Claim) -> bool:
@@ -207,14 +213,3 @@ def _within(claims: Iterable[Claim], characters: int) -> Iterable[Claim]:
 
 def _tidy(text: str) -> str:
     return " ".join(text.split())[:_TEXT_CHARACTERS]
-
-
-def _words(text: str) -> set[str]:
-    """Those long enough to mean something."""
-    return set(re.findall(r"\w{4,}", text.casefold()))
-
-
-def _similar(a: str, b: str) -> bool:
-    """Whether two texts share most of their words."""
-    first, second = _words(a), _words(b)
-    return len(first & second) >= 0.75 * max(1, len(first | second))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from pydantic import BaseModel
 
 from managers.reflection_answer import ClaimProposal, MemoryProposal, ReflectionAnswer
 from prompts import load_prompt
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 ROOT = Path(__file__).parent.parent
 PROMPTS = sorted((ROOT / "prompts").glob("*.md"))

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from llm_client import LLMClient
-from managers.knowledge_manager import KnowledgeManager
-from managers.manager import Manager, Section
 from managers.reflection_answer import ReflectionAnswer
-from managers.reflection_manager import ReflectionManager
-from mcp_ghost.testing import ModelServer, content_reply, error_reply
-from session.game_configuration import GameConfiguration
-from session.learned import CarriedOver, Memory, Reflection
+from mcp_ghost.testing import content_reply, error_reply
+from session.learned import CarriedOver, Reflection
 from tests.records import observation, record
+from tests.reflecting import looking_back, walk
 
 if TYPE_CHECKING:
-    from managers.grounds import Grounds
-    from mcp_ghost.testing import Script
-    from session.game_state import TurnRecord
+    from mcp_ghost.testing import ModelServer
 
-LOGGER = logging.getLogger("zorkgpt.test_reflection")
-UID = "aaaaaa"
 NOTHING = json.dumps({name: [] for name in ReflectionAnswer.model_fields})
 MEMORY = {
     "turn": 2,
@@ -38,55 +27,6 @@ MEMORY = {
     "supersedes": [],
 }
 CLAIM = {"turn": 2, "text": "Rust needs oil.", "quote": "answer 2", "tested": True}
-
-
-class Remembers(Manager):
-    """Takes memories as they are proposed."""
-
-    def to_revise(self, records: Sequence[TurnRecord]) -> Iterator[Section]:
-        yield Section("Known memories", (f"m1 about turn {records[0].turn}",), importance=4)
-
-    def reconcile(self, answer: ReflectionAnswer, grounds: Grounds) -> Mapping[str, object]:
-        memories = []
-        for number, proposal in enumerate(answer.memories, 1):
-            evidence = grounds.evidence(proposal.turn)
-            if evidence is None:
-                grounds.dropped.append(f"no turn {proposal.turn}")
-                continue
-            values = proposal.model_dump(exclude={"turn", "tentative", "supersedes"})
-            place = grounds.records[proposal.turn].place
-            values |= {"id": f"{UID}-m{number}", "room": place, "evidence": evidence}
-            memories.append(Memory.model_validate(values))
-        return {"memories": tuple(memories)}
-
-
-@contextmanager
-def looking_back(
-    script: Script = (),
-    **settings: Any,  # noqa: ANN401  whatever the configuration has
-) -> Iterator[tuple[ReflectionManager, ModelServer]]:
-    """A manager at a model that follows ``script``, after the first observation."""
-    with ModelServer(script) as server:
-        values = {
-            "client_base_url": server.base_url,
-            "retry_max_attempts": 1,
-            "reflection_enabled": True,
-            "reflection_interval_turns": 4,
-        }
-        config = GameConfiguration.model_validate({**values, **settings})
-        client = LLMClient(config, logger=LOGGER)
-        managers = [Remembers(), KnowledgeManager(config, UID)]
-        manager = ReflectionManager(config, client, LOGGER, UID, managers)
-        manager.begin(observation(1), CarriedOver())
-        yield manager, server
-        client.close()
-
-
-def walk(manager: ReflectionManager, turns: range, **changes: Any) -> None:  # noqa: ANN401  of a record
-    """Turns in which nothing happens, but for ``changes`` in the last one."""
-    for turn in turns:
-        more = changes if turn == turns[-1] else {}
-        manager.apply(record(turn, f"try {turn}", 1, 1, **more))
 
 
 def asked(server: ModelServer, request: int = -1) -> str:
@@ -383,56 +323,3 @@ def test_replaying_records_and_reflections_gives_the_same_next_reflection() -> N
         assert asked(server) == message
     assert (first.number, first.triggers) == (second.number, second.triggers) == (2, ("death",))
     assert first.first_turn == 5
-
-
-# --- Very small models ---------------------------------------------------------------------------
-
-
-def test_a_very_small_model_picks_a_turn_and_the_games_words_are_kept() -> None:
-    with looking_back(['{"turn": 3}'], context_profile="compact") as (manager, server):
-        walk(manager, range(1, 3))
-        manager.apply(record(3, "jump", 1, 1, response="You fall.\nYou die.", died=True))
-        walk(manager, range(4, 6), scored=2)
-        reflection = manager.reflect()
-    (memory,) = reflection.memories
-    assert (memory.category, memory.title) == ("danger", "jump")
-    assert memory.text == '"jump" brought: You fall. You die.'
-    assert memory.evidence.turn == 3
-    assert (reflection.first_turn, reflection.last_turn) == (1, 5)
-    schema = server.requests[0].chat["response_format"]["json_schema"]["schema"]
-    assert schema["properties"]["turn"]["enum"] == [0, 5, 3]
-    assert len(json.dumps(server.requests[0].messages)) < 4 * 600
-
-
-def test_a_very_small_model_may_pick_nothing_and_is_asked_only_about_what_matters() -> None:
-    with looking_back(['{"turn": 0}'], context_profile="compact") as (manager, _):
-        walk(manager, range(1, 9), after=observation(2))
-        assert not manager.due()
-        walk(manager, range(9, 10), scored=1)
-        reflection = manager.reflect()
-        assert (reflection.memories, reflection.failure) == ((), None)
-        manager.learn(reflection)
-        assert not manager.due(ending=True)
-
-
-@pytest.mark.parametrize("content", ['{"turn": 7}', "turn 9", "{}"])
-def test_a_very_small_model_that_picks_no_turn_of_the_list_fails(content: str) -> None:
-    with looking_back([content], context_profile="compact") as (manager, _):
-        walk(manager, range(1, 9), scored=1)
-        assert "cannot be read" in (manager.reflect().failure or "")
-
-
-def test_the_embedded_model_really_picks_a_turn() -> None:
-    config = GameConfiguration(reflection_enabled=True, reflection_interval_turns=4)
-    client = LLMClient(config, logger=LOGGER)
-    manager = ReflectionManager(config, client, LOGGER, UID, [Remembers()])
-    manager.begin(observation(1), CarriedOver())
-    walk(manager, range(1, 3))
-    manager.apply(record(3, "eat mushroom", 1, 1, response="You feel sick.", died=True))
-    walk(manager, range(4, 6), scored=2)
-    assert manager.due()
-    reflection = manager.reflect()
-    client.close()
-    assert reflection.failure is None
-    assert {memory.evidence.turn for memory in reflection.memories} <= {3, 5}
-    assert reflection.usage.prompt_tokens < 600
