@@ -1,0 +1,79 @@
+"""The viewer's command line: flags in, exit code out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcp_ghost.interruption import Interruption
+from viewer.flags import Flags, parse_flags
+
+if TYPE_CHECKING:
+    from viewer.library import Library
+
+DONE, FAILED, WRONG_USE = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says; the exit code."""
+    flags = parse_flags(arguments)
+    interruption = Interruption()
+    interruption.install()
+    try:
+        _do(flags, interruption)
+    except KeyboardInterrupt:
+        return interruption.exit_code
+    except Exception as error:  # noqa: BLE001  the edge of the process: a line, no traceback
+        return _report(error)
+    return DONE
+
+
+def _do(flags: Flags, interruption: Interruption) -> None:
+    # Imported only now: --help and wrong flags are not to wait for it.
+    library = _library(flags)
+    match flags.command:
+        case None:
+            _serve(flags, library)
+
+
+def _library(flags: Flags) -> Library:
+    from session.game_configuration import ConfigurationError, GameConfiguration
+    from viewer.library import Library
+
+    workdir = flags.workdir
+    if workdir is None:
+        at_hand = "pyproject.toml" if Path("pyproject.toml").is_file() else None
+        workdir = Path(GameConfiguration.from_toml(flags.config or at_hand).workdir)
+    if flags.workdir is not None and not workdir.is_dir():
+        raise ConfigurationError(f"There is no folder {workdir}: give --workdir another one.")
+    return Library(workdir)
+
+
+def _serve(flags: Flags, library: Library) -> None:
+    from viewer.server import Server, Viewer
+    from viewer.serving import address_of, listening, open_page
+
+    with listening(flags.host, flags.port) as listener:
+        address = address_of(listener, flags.host)
+        print(f"Episodes of {library.workdir} at {address} (end with Ctrl-C)", flush=True)
+        if flags.open and not open_page(address):
+            print("There is no screen to open a browser on.", flush=True)
+        Server(Viewer(library, flags.host)).run([listener])
+
+
+def _report(error: Exception) -> int:
+    """Say what went wrong and what to do, without a traceback; the exit code."""
+    from mcp_ghost.text import plain
+    from session.game_configuration import ConfigurationError
+
+    wrong_use = isinstance(error, ConfigurationError)
+    explained = wrong_use or isinstance(error, OSError)
+    message = str(error) if explained else f"{type(error).__name__}: {error}"
+    print(plain(f"python -m viewer: error: {message}"), file=sys.stderr)
+    return WRONG_USE if wrong_use else FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

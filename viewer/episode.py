@@ -1,0 +1,146 @@
+"""An episode to look at: its log's index and the fold of it, for any number of threads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from session.event_log import EVENTS_FILE
+from viewer.episode_view import EpisodeView
+from viewer.log_index import LogIndex, LogReplacedError, Span, is_being_written
+from viewer.turns import TURNS_PER_CHUNK, read_turn, turn_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from viewer.log_index import Line
+    from viewer.turns import JSONObject
+
+
+class Episode:
+    """The episode in a folder, known as far as its log went at the last `refresh`."""
+
+    def __init__(self, episode_id: str, folder: Path, group: str | None = None) -> None:
+        self.id = episode_id
+        self.folder = folder
+        self.group = group
+        self.generation = 0
+        """Counts how often the log was replaced by another one."""
+        self._lock = RLock()
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self._log = LogIndex(self.folder / EVENTS_FILE)
+        self._view = EpisodeView()
+        self._spans: dict[int, Span] = {}
+
+    def has_news(self) -> bool:
+        """Whether `refresh` would find anything; False while the log cannot be seen."""
+        try:
+            return self._log.has_news()
+        except OSError:
+            return False
+
+    def refresh(self) -> None:
+        """Take in what was appended to the log.
+
+        Raises:
+            OSError: The log cannot be read.
+        """
+        with self._lock:
+            try:
+                self._take_in(self._log.read_new())
+            except LogReplacedError:
+                self.generation += 1
+                self._start_over()
+                self._take_in(self._log.read_new())
+
+    def _take_in(self, lines: Iterator[Line]) -> None:
+        for line in lines:
+            try:
+                if line.event is None:
+                    self._view.take_damage(line.number)
+                    continue
+                self._view.take(line.event)
+            except (ValueError, KeyError):
+                self._view.take_damage(line.number)
+            else:
+                if line.event["event_type"] == "turn":
+                    self._spans[line.event["turn"]] = line.span
+
+    @property
+    def began(self) -> bool:
+        """Whether there is anything to see."""
+        return self._view.began
+
+    @property
+    def started(self) -> str:
+        """When, as ISO 8601."""
+        return self._view.started
+
+    @property
+    def turn_count(self) -> int:
+        """The number of the latest turn."""
+        return self._view.turns
+
+    @property
+    def end_reason(self) -> str | None:
+        """Why it ended; None when it did not, or goes on."""
+        return self._view.end_reason
+
+    @property
+    def news(self) -> tuple[int, ...]:
+        """Changes whenever there is more to tell than the turns themselves do."""
+        return self.generation, *self._view.news
+
+    def state(self) -> tuple[int, ...]:
+        """Another one whenever anything told of the episode may be another one."""
+        return *self._log.state, self.is_running()
+
+    def is_running(self) -> bool:
+        """Whether a process is playing it."""
+        return self.end_reason is None and is_being_written(self.folder / EVENTS_FILE)
+
+    def summary(self) -> JSONObject:
+        """A row of the index."""
+        running = self.is_running()
+        with self._lock:
+            summary = self._view.summary()
+        return {"id": self.id, "group": self.group, "running": running, **summary}
+
+    def changing_json(self) -> JSONObject:
+        """What changes while it is played, but for the turns."""
+        summary = self.summary()
+        with self._lock:
+            return {"summary": summary, **self._view.json()}
+
+    def json(self) -> JSONObject:
+        """Everything but the turns."""
+        return {**self.changing_json(), **self._view.opening()}
+
+    def chunks(self) -> list[int]:
+        """The numbers of the chunks that there are turns in."""
+        with self._lock:
+            return sorted({(turn - 1) // TURNS_PER_CHUNK for turn in self._spans})
+
+    def chunk(self, number: int) -> list[JSONObject]:
+        """The turns of one chunk."""
+        first = number * TURNS_PER_CHUNK + 1
+        return self.turns(first, first + TURNS_PER_CHUNK - 1)
+
+    def turns(self, first: int, last: int) -> list[JSONObject]:
+        """The turns from ``first`` to ``last``, as far as there are any."""
+        with self._lock:
+            log = self._log
+            spans = [self._spans[n] for n in range(first, last + 1) if n in self._spans]
+        events = (log.read(span) for span in spans)
+        return [turn_json(event) for event in events if event and event["event_type"] == "turn"]
+
+    def tool_result(self, turn: int, number: int) -> str | None:
+        """The whole result of a turn's tool call, counted from 0."""
+        with self._lock:
+            log, span = self._log, self._spans.get(turn)
+        event = log.read(span) if span else None
+        tools = read_turn(event).tools if event else ()
+        return tools[number].result if 0 <= number < len(tools) else None

@@ -1,0 +1,85 @@
+"""What was learned, and when: memories, claims and reflections with the turns they held in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from session.folding import folded_claims, folded_memories
+from session.learned import CarriedOver, Claim, Memory, Reflection
+
+if TYPE_CHECKING:
+    from viewer.turns import JSONObject
+
+Value = TypeVar("Value", Memory, Claim)
+
+
+@dataclass
+class _Held(Generic[Value]):
+    """A value with the turns from which and up to which it held."""
+
+    value: Value
+    since: int
+    carried: bool = False
+    until: int | None = None
+
+    def json(self) -> JSONObject:
+        fields = self.value.model_dump(mode="json")
+        return {**fields, "from": self.since, "to": self.until, "carried": self.carried}
+
+
+class LearnedView:
+    """Folds what was carried over and the reflections, in the order of the log."""
+
+    def __init__(self) -> None:
+        self.reflections: list[Reflection] = []
+        self._memories: dict[str, _Held[Memory]] = {}
+        self._claims: dict[str, _Held[Claim]] = {}
+
+    def begin(self, carried: CarriedOver) -> None:
+        """Take in what earlier episodes handed on."""
+        self._memories = {it.id: _Held(it, 0, carried=True) for it in carried.memories}
+        self._claims = {it.id: _Held(it, 0, carried=True) for it in carried.claims}
+
+    def learn(self, reflection: Reflection) -> None:
+        """Take in what a reflection yielded."""
+        self.reflections.append(reflection)
+        turn = reflection.last_turn
+        self._memories |= {it.id: _Held(it, turn) for it in reflection.memories}
+        self._claims |= {it.id: _Held(it, turn) for it in reflection.claims}
+        for change in reflection.memory_changes:
+            if memory := self._memories.get(change.id):
+                (memory.value,) = folded_memories((memory.value,), (change,))
+                gone = change.status in ("superseded", "invalidated")
+                memory.until = change.turn if gone else None
+        for claim_change in reflection.claim_changes:
+            if claim := self._claims.get(claim_change.id):
+                (claim.value,) = folded_claims((claim.value,), (claim_change,))
+                claim.until = turn if claim.value.status == "retired" else None
+
+    def memories_json(self) -> list[JSONObject]:
+        """Every memory there ever was."""
+        return [held.json() for held in self._memories.values()]
+
+    def claims_json(self) -> list[JSONObject]:
+        """Every claim there ever was."""
+        return [held.json() for held in self._claims.values()]
+
+    def reflections_json(self) -> list[JSONObject]:
+        """The reflections, with the ids of what they touched."""
+        return [_reflection_json(reflection) for reflection in self.reflections]
+
+
+def _reflection_json(reflection: Reflection) -> JSONObject:
+    kept = {"number", "triggers", "dropped", "failure", "usage", "seconds"}
+    return {
+        "turn": reflection.last_turn,
+        **reflection.model_dump(mode="json", include=kept),
+        "memories": _ids(*reflection.memories, *reflection.memory_changes),
+        "claims": _ids(*reflection.claims, *reflection.claim_changes),
+        "objectives": _ids(*reflection.objectives, *reflection.objective_changes),
+    }
+
+
+def _ids(*values: object) -> list[str]:
+    return list(dict.fromkeys(str(getattr(value, "id", "")) for value in values))

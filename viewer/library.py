@@ -1,0 +1,124 @@
+"""The episodes below a folder, at any depth, by ids that are safe in addresses and file names."""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from session.event_log import EVENTS_FILE
+from viewer.episode import Episode
+from viewer.turns import TURNS_PER_CHUNK
+
+if TYPE_CHECKING:
+    from viewer.turns import JSONObject
+
+_EPISODES = "episodes"
+_DEPTH = 8
+"""Folders below the work folder at most; an evaluation's episodes are four deep."""
+_UNSAFE = re.compile(r"[^\w.-]")
+_SEED = re.compile(r"seed-\d+")
+
+
+class Library:
+    """Knows the episodes of a work folder, and keeps what it has read of them."""
+
+    def __init__(self, workdir: Path) -> None:
+        self.workdir = workdir
+        self._episodes: dict[str, Episode] = {}
+        self._lock = Lock()
+
+    def episodes(self) -> list[Episode]:
+        """The episodes there are now that have begun, each as its log stands; the newest first."""
+        with self._lock:
+            self._look_around()
+            known = list(self._episodes.values())
+        return sorted(
+            (it for it in known if _is_readable(it)), key=lambda it: it.started, reverse=True
+        )
+
+    def get(self, episode_id: str) -> Episode | None:
+        """The episode with that id, as its log stands."""
+        with self._lock:
+            if episode_id not in self._episodes:
+                self._look_around()
+            episode = self._episodes.get(episode_id)
+        return episode if episode and _is_readable(episode) else None
+
+    def index(self) -> JSONObject:
+        """All episodes in rows, and the sums of their groups."""
+        rows = [episode.summary() for episode in self.episodes()]
+        groups = defaultdict(list)
+        for row in rows:
+            if row["group"] is not None:
+                groups[row["group"]].append(row)
+        return {
+            "chunk": TURNS_PER_CHUNK,
+            "workdir_name": self.workdir.resolve().name,
+            "episodes": rows,
+            "groups": [_group_json(name, members) for name, members in sorted(groups.items())],
+        }
+
+    def _look_around(self) -> None:
+        found: dict[str, Episode] = {}
+        for folder in sorted(_folders_of_episodes(self.workdir)):
+            parts = folder.relative_to(self.workdir).parts
+            above = parts[:-2]
+            wanted = "~".join(_UNSAFE.sub("_", part) for part in (*above, parts[-1]))
+            episode_id = _free_id(wanted, found)
+            group = "/".join(part for part in above if not _SEED.fullmatch(part)) or None
+            known = self._episodes.get(episode_id)
+            same = known is not None and known.folder == folder
+            found[episode_id] = known if known and same else Episode(episode_id, folder, group)
+        self._episodes = found
+
+
+def _folders_of_episodes(workdir: Path) -> Iterator[Path]:
+    """Folders with an event log in an ``episodes`` folder; what links elsewhere is left out."""
+    for at, folders, _ in os.walk(workdir):
+        here = Path(at)
+        if here.name == _EPISODES:
+            yield from (here / name for name in folders if _holds_log(here / name))
+            folders.clear()
+        deep = len(here.relative_to(workdir).parts) >= _DEPTH
+        folders[:] = [] if deep else [name for name in folders if not name.startswith(".")]
+
+
+def _holds_log(folder: Path) -> bool:
+    log = folder / EVENTS_FILE
+    return not folder.is_symlink() and not log.is_symlink() and log.is_file()
+
+
+def _free_id(wanted: str, taken: dict[str, Episode]) -> str:
+    episode_id, number = wanted, 2
+    while episode_id in taken:
+        episode_id, number = f"{wanted}-{number}", number + 1
+    return episode_id
+
+
+def _is_readable(episode: Episode) -> bool:
+    try:
+        episode.refresh()
+    except OSError:
+        return False
+    return episode.began
+
+
+def _group_json(name: str, rows: list[JSONObject]) -> JSONObject:
+    scores = sorted(row["score"] for row in rows)
+    q1, median, q3 = (
+        statistics.quantiles(scores, n=4, method="inclusive") if len(scores) > 1 else scores * 3
+    )
+    return {
+        "name": name,
+        "episodes": len(rows),
+        "score": {"median": median, "q1": q1, "q3": q3, "best": scores[-1]},
+        "turns": sum(row["turns"] for row in rows),
+        "cost": sum(row["cost"] for row in rows),
+        "tokens": sum(row["prompt_tokens"] + row["completion_tokens"] for row in rows),
+    }

@@ -1,0 +1,173 @@
+"""Turns as they are written: one look-out for each episode that is watched, however many watch.
+
+A client is no queue: it is woken and reads on from the turn it has. So a slow one costs nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from viewer.turns import TURNS_PER_CHUNK, encoded
+
+if TYPE_CHECKING:
+    from viewer.episode import Episode
+
+_LOOK_SECONDS = 0.05
+_LOOKS_PER_CHECK = 20
+"""Looks at the log between two looks for the process that writes it."""
+_EPISODE_SECONDS = 1.0
+"""Between two ``episode`` events at least."""
+_HEARTBEAT_SECONDS = 10.0
+
+
+class Lookout:
+    """Follows one log and wakes those who wait for news."""
+
+    def __init__(self, episode: Episode) -> None:
+        self.episode = episode
+        self.watchers = 0
+        self.running = episode.is_running()
+        self._news = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._task = asyncio.create_task(self._look())
+
+    def stop(self) -> None:
+        """Look no more, and wake everybody."""
+        if self._task is not None:
+            self._task.cancel()
+        self.wake()
+
+    def wake(self) -> None:
+        """Tell those who wait now; who comes later waits for the next news."""
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    @property
+    def news(self) -> asyncio.Event:
+        """Set at the next news."""
+        return self._news
+
+    async def _look(self) -> None:
+        for looks in itertools.count():
+            if self.episode.has_news():
+                with suppress(OSError):  # gone for the moment; there may be another one soon
+                    await asyncio.to_thread(self.episode.refresh)
+                self.wake()
+            if looks % _LOOKS_PER_CHECK == 0 and self.running != self.episode.is_running():
+                self.running = not self.running
+                self.wake()
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+class Lookouts:
+    """The look-outs of a server."""
+
+    def __init__(self) -> None:
+        self.closing = False
+        self._all: dict[Episode, Lookout] = {}
+
+    @contextmanager
+    def watch(self, episode: Episode) -> Iterator[Lookout]:
+        """A look-out that is there as long as anybody watches."""
+        lookout = self._all.get(episode)
+        if lookout is None:
+            lookout = self._all[episode] = Lookout(episode)
+            lookout.start()
+        lookout.watchers += 1
+        try:
+            yield lookout
+        finally:
+            lookout.watchers -= 1
+            if not lookout.watchers:
+                del self._all[episode]
+                lookout.stop()
+
+    def close(self) -> None:
+        """Let every stream tell what is new and end."""
+        self.closing = True
+        for lookout in self._all.values():
+            lookout.wake()
+
+    @property
+    def watched(self) -> int:
+        """Streams that are open."""
+        return sum(lookout.watchers for lookout in self._all.values())
+
+
+class Stream:
+    """What one client is told, as server-sent events."""
+
+    def __init__(self, episode: Episode, lookouts: Lookouts, after: int | None) -> None:
+        """``after`` is the last turn that the client has; None for the present one."""
+        self._episode = episode
+        self._lookouts = lookouts
+        self._turn = episode.turn_count if after is None else after
+        self._generation = episode.generation
+        self._told: tuple[int, ...] | None = None
+        """The state of the latest ``episode`` event; what came between page and stream is told."""
+        self._told_at = 0.0
+        self._ended = False
+
+    async def events(self) -> AsyncGenerator[bytes, None]:
+        """The events, until the client or the server goes."""
+        yield b"retry: 1000\n\n"
+        with self._lookouts.watch(self._episode) as lookout:
+            while True:
+                news, closing = lookout.news, self._lookouts.closing
+                if closing:
+                    with suppress(OSError):
+                        await asyncio.to_thread(self._episode.refresh)
+                async for event in self._new_events(lookout):
+                    yield event
+                if closing:
+                    return
+                if not await _woken(news, self._patience(lookout)):
+                    yield b": still here\n\n"
+
+    async def _new_events(self, lookout: Lookout) -> AsyncIterator[bytes]:
+        episode = self._episode
+        if episode.generation != self._generation:
+            self._generation, self._turn, self._ended = episode.generation, 0, False
+            yield _event("reset", {}, 0)
+        while self._turn < episode.turn_count:
+            last = min(self._turn + TURNS_PER_CHUNK, episode.turn_count)
+            for turn in await asyncio.to_thread(episode.turns, self._turn + 1, last):
+                yield _event("turn", turn, turn["turn"])
+            self._turn = last
+        ends = episode.end_reason is not None and not self._ended
+        if self._is_due(lookout) or (ends and self._state(lookout) != self._told):
+            self._told, self._told_at = self._state(lookout), time.monotonic()
+            yield _event("episode", await asyncio.to_thread(episode.changing_json), self._turn)
+        if ends:
+            yield _event("end", {"reason": episode.end_reason}, self._turn)
+        self._ended = episode.end_reason is not None
+
+    def _state(self, lookout: Lookout) -> tuple[int, ...]:
+        return *self._episode.news, lookout.running
+
+    def _is_due(self, lookout: Lookout) -> bool:
+        waited = time.monotonic() - self._told_at >= _EPISODE_SECONDS
+        return waited and self._state(lookout) != self._told
+
+    def _patience(self, lookout: Lookout) -> float:
+        """Seconds to wait for news."""
+        return _EPISODE_SECONDS if self._state(lookout) != self._told else _HEARTBEAT_SECONDS
+
+
+async def _woken(news: asyncio.Event, seconds: float) -> bool:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(news.wait(), seconds)
+        return True
+    return False
+
+
+def _event(name: str, value: object, turn: int) -> bytes:
+    return b"event: %s\nid: %d\ndata: %s\n\n" % (name.encode(), turn, encoded(value))

@@ -1,0 +1,73 @@
+"""Where the viewer is served: a port that is free, its address, and a browser to open it."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import sys
+import threading
+import webbrowser
+from contextlib import suppress
+
+from session.game_configuration import ConfigurationError
+from viewer.flags import DEFAULT_PORT
+
+_PORTS_TRIED = 50
+
+
+def listening(host: str, port: int | None) -> socket.socket:
+    """A socket that listens at ``port``, or at the first free one from the usual on when None.
+
+    Raises:
+        ConfigurationError: There is no such place, or it is taken.
+    """
+    ports = range(DEFAULT_PORT, DEFAULT_PORT + _PORTS_TRIED) if port is None else (port,)
+    for wanted in ports:
+        with suppress(OSError):
+            return _bound(host, wanted)
+    try:
+        return _bound(host, ports[-1])
+    except OSError as error:
+        raise ConfigurationError(
+            f"Cannot serve at {host}, port {ports[-1]} ({error.strerror}): "
+            "give another --port, or leave --host out."
+        ) from error
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
+        listener.listen(128)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def address_of(listener: socket.socket, host: str) -> str:
+    """What to type into a browser."""
+    name = host
+    with suppress(ValueError):
+        number = ipaddress.ip_address(host)
+        name = (
+            "127.0.0.1" if number.is_unspecified else f"[{host}]" if number.version == 6 else host
+        )
+    return f"http://{name}:{listener.getsockname()[1]}/"
+
+
+def open_page(address: str) -> bool:
+    """Open ``address`` in a browser without waiting for it; False where there is no screen."""
+    if not _has_screen():
+        return False
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    return True
+
+
+def _has_screen() -> bool:
+    # Without one, a browser in text mode would take the terminal over.
+    named = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
+    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in named)

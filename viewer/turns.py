@@ -1,0 +1,59 @@
+"""A turn as the page gets it: what was logged, without the engine's snapshot."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mcp_ghost.results import jsonable
+from session.game_state import TurnRecord
+
+if TYPE_CHECKING:
+    from session.game_state import Observation
+    from viewer.log_index import Event
+
+JSONObject: TypeAlias = dict[str, Any]
+TURNS_PER_CHUNK = 50
+SHOWN_CHARACTERS = 4000
+"""Of a tool's result; the whole is a file of its own."""
+_FIELDS = frozenset(TurnRecord.model_fields)
+
+
+def encoded(value: object) -> bytes:
+    """``value`` as JSON that every browser reads, whatever is in it."""
+    return json.dumps(jsonable(value), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def read_turn(event: Event) -> TurnRecord:
+    """The record in a ``turn`` event.
+
+    Raises:
+        ValueError: It is none.
+    """
+    return TurnRecord.model_validate({key: event[key] for key in _FIELDS & event.keys()})
+
+
+def turn_json(event: Event) -> JSONObject:
+    """A turn, with long results of tools cut."""
+    record = read_turn(event)
+    tools = [
+        {
+            "name": tool.name,
+            "arguments": tool.arguments,
+            "result": tool.result[:SHOWN_CHARACTERS],
+            "cut": len(tool.result) > SHOWN_CHARACTERS,
+            "length": len(tool.result),
+            "is_error": tool.is_error,
+            "duration_ms": tool.duration_ms,
+        }
+        for tool in record.tools
+    ]
+    fields = record.model_dump(
+        mode="json", exclude={"snapshot": True, "tools": True, "after": {"world_hash"}}
+    )
+    return {"time": event.get("time"), **fields, "tools": tools}
+
+
+def observation_json(observation: Observation) -> JSONObject:
+    """The game's facts at one instant."""
+    return observation.model_dump(mode="json", exclude={"world_hash"})
