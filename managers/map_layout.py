@@ -7,7 +7,7 @@ from functools import cache
 from math import gcd
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from managers.map_ways import movement_of
+from managers.map_ways import direction_of, movement_of
 
 if TYPE_CHECKING:
     from session.learned import Passage
@@ -80,7 +80,7 @@ def _offset(direction: str) -> tuple[int, Spot] | None:
         return 0, _COMPASS[direction]
     if direction in _DIAGONAL:
         return 2, _DIAGONAL[direction]
-    return (4, _ANY) if movement_of(direction) else None
+    return (4, _ANY) if direction_of(direction) or movement_of(direction) else None
 
 
 def _free(start: Spot, offset: Spot, taken: set[Spot]) -> Spot:

@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from managers.manager import Manager, Section
 from managers.map_drawing import mermaid
 from managers.map_routes import Routes
-from managers.map_ways import Way, Ways, direction_of, in_order
-from session.game_state import ExitSeen, Place
+from managers.map_target import Target, is_nowhere, matching
+from managers.map_text import by_compass, commands, label, remarked, shortened, steps
+from managers.map_ways import Way, Ways, direction_of
+from session.game_state import Place
 
 if TYPE_CHECKING:
     from session.game_configuration import GameConfiguration
-    from session.game_state import GameState, Observation, TurnRecord
+    from session.game_state import ExitSeen, GameState, Observation, TurnRecord
     from session.learned import CarriedOver, Passage
 
 __all__ = ["MapManager", "Way", "direction_of"]
 
 _ROOMS_SHOWN = 12
-_QUOTE_CHARACTERS = 70
 _COMPACT_DIRECTIONS = 12
-_NOWHERE = frozenset({"", "none", "null", "nowhere"})
-_ID = re.compile(r"#\s*(\d+)\s*$|^\s*(\d+)\s*$")
-
-
-@dataclass(frozen=True)
-class _Aim:
-    """The room that the model wants to be told the way to."""
-
-    text: str
-    room: Place | None
-    """None when there is no such room on the map."""
-    others: tuple[Place, ...] = ()
-    """Rooms of the same name, farther away."""
-    route: tuple[Way, ...] | None = None
-    """From where the player is; None when no way is known."""
 
 
 class MapManager(Manager):
@@ -54,7 +38,7 @@ class MapManager(Manager):
         self._exits: dict[int, dict[str, ExitSeen]] = {}
         self._ways = Ways()
         self._routes = Routes(self._ways)
-        self._aim: _Aim | None = None
+        self._target: Target | None = None
 
     def begin(self, observation: Observation, carried: CarriedOver | None = None) -> None:
         """Take in the first room, and the ways that earlier episodes found."""
@@ -73,7 +57,7 @@ class MapManager(Manager):
         if self._ways.apply(record, self._exits.get(record.place.id, {})):
             self._routes.refresh(record.place.id)
         self._see(record.after, record.turn)
-        self._take_aim(record)
+        self._take_target(record)
 
     def ways(self, room_id: int) -> dict[str, Place]:
         """Command -> room to which it led last, walked in this episode or earlier ones."""
@@ -118,14 +102,7 @@ class MapManager(Manager):
 
     def find_room(self, text: str) -> tuple[Place, ...]:
         """The known rooms meant by a name, an id (``#23`` or ``23``) or both, the nearest first."""
-        number = _ID.search(text)
-        room_id = int(number[1] or number[2]) if number else None
-        if room_id in self.rooms:
-            return (self._place(room_id),)
-        wanted = _bare(_ID.sub("", text))
-        names = {known: _bare(name) for known, name in self.rooms.items()}
-        found = [known for known, name in names.items() if name == wanted]
-        found = found or [known for known, name in names.items() if wanted and wanted in name]
+        found = matching(text, self.rooms)
         reached = self._routes.distances(self._here) if found and self._here is not None else {}
         found.sort(key=lambda known: reached.get(known, len(self.rooms)))
         return tuple(self._place(known) for known in found)
@@ -142,7 +119,7 @@ class MapManager(Manager):
         for title, lines, importance in (
             ("Map around", self._around(here), 1),
             ("Ways out", self._ways_out(here), 6),
-            ("Route", self._route_lines(), 6),
+            ("Route", self._route(here), 6),
         ):
             told = tuple(lines)
             if told:
@@ -159,7 +136,7 @@ class MapManager(Manager):
             return
         nearest = self._nearest_untried(here)
         if nearest:
-            yield f"Towards a new way: {', '.join(_commands(nearest)[:_COMPACT_DIRECTIONS])}."
+            yield f"Towards a new way: {', '.join(commands(nearest)[:_COMPACT_DIRECTIONS])}."
 
     def _see(self, seen: Observation, turn: int) -> None:
         self._here = seen.room.id
@@ -168,71 +145,43 @@ class MapManager(Manager):
         self._exits[seen.room.id] = {way_out.direction: way_out for way_out in seen.exits}
         self._ways.see(seen.exits)
 
-    def _take_aim(self, record: TurnRecord) -> None:
+    def _take_target(self, record: TurnRecord) -> None:
         """What is unknown or out of reach is told once, in the turn after it was found so."""
-        if record.nav_target is not None:
-            self._aim = self._aim_at(record.nav_target)
-        elif self._aim:
-            self._aim = self._aim_from_here(self._aim) if self._aim.route else None
-        if self._aim and self._aim.room and self._aim.room.id == record.after.room.id:
-            self._aim = None
+        here, text = record.after.room.id, record.nav_target
+        if text is not None:
+            named = Target(" ".join(text.split()), self.find_room(text))
+            self._target = None if is_nowhere(text) else named.seen_from(here, self._routes)
+        elif self._target:
+            known = self._target.route is not None
+            self._target = self._target.seen_from(here, self._routes) if known else None
+        if self._target and self._target.room_id == here:
+            self._target = None
 
-    def _aim_at(self, text: str) -> _Aim | None:
-        if text.strip().casefold() in _NOWHERE:
-            return None
-        room, *others = self.find_room(text) or (None,)
-        named_alike = tuple(other for other in others if room and other)
-        return self._aim_from_here(_Aim(" ".join(text.split()), room, named_alike))
-
-    def _aim_from_here(self, aim: _Aim) -> _Aim:
-        if aim.room is None or self._here is None:
-            return aim
-        route = self._routes.route(self._here, aim.room.id)
-        return _Aim(aim.text, aim.room, aim.others, route)
-
-    def _route_lines(self) -> Iterator[str]:
-        aim = self._aim
-        if aim is None:
-            return
-        if aim.room is None:
-            yield f'"{_short(aim.text)}": no such room is known. Give a name or #id from the map.'
-            return
-        name = _label(aim.room)
-        if aim.others:
-            others = ", ".join(f"#{room.id}" for room in aim.others)
-            yield f"Several rooms are named like that; {name} is the nearest. Others: {others}."
-        if not aim.route:
-            yield f"To {name}: no known way leads there from here."
-            return
-        yield f"To {name}, {_steps(aim.route)}: {', '.join(_commands(aim.route))}."
-        if any(way.earlier for way in aim.route):
-            yield "Partly as in earlier episodes: a door may be shut again."
-        if self._here is not None and self.distance(aim.room.id, self._here) is None:
-            yield "No way back from there is known."
+    def _route(self, here: int) -> Iterable[str]:
+        target = self._target
+        if target is None:
+            return ()
+        way_back = target.room_id is None or self.distance(target.room_id, here) is not None
+        return target.lines(way_back=way_back)
 
     def _ways_out(self, room_id: int) -> Iterator[str]:
         """The most useful line comes last: sections are cut from the top."""
         exits = self._exits.get(room_id, {})
         known = self._ways.of(room_id)
         untried = self._untried(room_id)
-        shut = [way for way in exits.values() if way.kind == "blocked"]
-        told = [_exit(way) for way in _sorted(shut) if way.direction not in known]
-        tried = [
-            self._refused(way)
-            for way in known.values()
-            if way.is_blocked and way.command not in untried
-        ]
-        walked = [
-            self._walked(way, exits.get(way.command))
-            for way in known.values()
-            if not way.is_blocked
-        ]
-        for title, texts in (("Blocked", told), ("Tried in vain", tried), ("Known", walked)):
+        shut = [way for way in by_compass(exits.values()) if way.kind == "blocked"]
+        in_vain = [way for way in known.values() if way.is_blocked and way.command not in untried]
+        walked = [way for way in known.values() if not way.is_blocked]
+        told = {
+            "Blocked": [_refusal(way_out) for way_out in shut if way_out.direction not in known],
+            "Tried in vain": [self._refused(way) for way in in_vain],
+            "Known": [self._walked(way, exits.get(way.command)) for way in walked],
+            "Not yet tried": [_new(way, known.get(way.direction)) for way in untried.values()],
+        }
+        for title, texts in told.items():
             if texts:
                 yield f"{title}: {'; '.join(texts)}"
-        if untried:
-            yield f"Not yet tried: {'; '.join(map(self._new, _sorted(untried.values())))}"
-        else:
+        if not untried:
             yield from self._elsewhere(room_id)
 
     def _elsewhere(self, room_id: int) -> Iterator[str]:
@@ -241,7 +190,7 @@ class MapManager(Manager):
             directions = ", ".join(self._untried(nearest[-1].to))
             yield (
                 f"Nearest ways not yet tried: {directions} from {self._name(nearest[-1].to)}, "
-                f"{_steps(nearest)}: {', '.join(_commands(nearest))}"
+                f"{steps(nearest)}: {', '.join(commands(nearest))}"
             )
 
     def _around(self, room_id: int) -> Iterator[str]:
@@ -266,7 +215,7 @@ class MapManager(Manager):
         exits = self._exits.get(room_id, {})
         return {
             way_out.direction: way_out
-            for way_out in _sorted(exits.values())
+            for way_out in by_compass(exits.values())
             if way_out.kind != "blocked" and _is_new(way_out, known.get(way_out.direction))
         }
 
@@ -277,41 +226,39 @@ class MapManager(Manager):
         return None
 
     def _walked(self, way: Way, exit_now: ExitSeen | None) -> str:
-        remarks = []
-        if way.is_random:
-            rooms = ", ".join(self._name(room_id) for room_id in way.destinations)
-            remarks.append(f"led to different rooms: {rooms}")
-        elif not way.is_trusted:
-            remarks.append("happened once")
-        if way.earlier:
-            remarks.append("as in earlier episodes")
-        if exit_now and exit_now.note and exit_now.kind in {"blocked", "door"}:
-            remarks.append(f"now: {_short(exit_now.note)}")
-        if way.to is not None and self.distance(way.to, way.room_id) is None:
-            remarks.append("no known way back")
+        rooms = ", ".join(self._name(room_id) for room_id in way.destinations)
+        hindrance = _hindrance(exit_now)
+        remarks = (
+            f"led to different rooms: {rooms}" if way.is_random else None,
+            None if way.is_random or way.is_trusted else "happened once",
+            "as in earlier episodes" if way.earlier else None,
+            f"now: {hindrance}" if hindrance else None,
+            "no known way back" if self._is_final(way) else None,
+        )
         end = "here again" if way.to == way.room_id else f"to {self._name(way.to)}"
-        return f"{way.command} {end}" + f" ({'; '.join(remarks)})" * bool(remarks)
+        return remarked(f"{way.command} {end}", remarks)
+
+    def _is_final(self, way: Way) -> bool:
+        """Whether no way back is known, not even a long one."""
+        if way.to is None or not self.is_one_way(way):
+            return False
+        return self.distance(way.to, way.room_id) is None
 
     def _refused(self, way: Way) -> str:
-        remarks = [f'"{_short(way.answer or "")}"'] + [f"{way.attempts} times"] * (way.attempts > 1)
         before = way if way.destinations else self._ways.earlier(way.room_id, way.command)
-        if before and before.to is not None:
-            remarks.append(f"led to {self._name(before.to)} before")
-        if way.earlier:
-            remarks.append("in earlier episodes")
-        return f"{way.command} ({'; '.join(remarks)})"
-
-    def _new(self, way_out: ExitSeen) -> str:
-        way = self._ways.of(self._here or 0).get(way_out.direction)
-        changed = "in vain before it changed" if way else ""
-        note = "; ".join(filter(None, (way_out.note, changed)))
-        return way_out.direction + f" ({note})" * bool(note)
+        remarks = (
+            f'"{shortened(way.answer or "")}"',
+            f"{way.attempts} times" if way.attempts > 1 else None,
+            f"led to {self._name(before.to)} before" if before and before.destinations else None,
+            "in earlier episodes" if way.earlier else None,
+        )
+        return remarked(way.command, remarks)
 
     def _place(self, room_id: int | None) -> Place:
         return Place(id=room_id or 0, name=self.rooms.get(room_id or 0, ""))
 
     def _name(self, room_id: int | None) -> str:
-        return _label(self._place(room_id))
+        return label(self._place(room_id))
 
 
 def _is_new(way_out: ExitSeen, known: Way | None) -> bool:
@@ -320,31 +267,19 @@ def _is_new(way_out: ExitSeen, known: Way | None) -> bool:
     return known.is_blocked and known.seen_as is not None and known.seen_as != way_out
 
 
-def _sorted(exits: Iterable[ExitSeen]) -> list[ExitSeen]:
-    return sorted(exits, key=lambda way_out: in_order(way_out.direction))
+def _new(way_out: ExitSeen, known: Way | None) -> str:
+    return remarked(
+        way_out.direction, (way_out.note, "in vain before it changed" if known else None)
+    )
 
 
-def _exit(way_out: ExitSeen) -> str:
-    return way_out.direction + (f' ("{_short(way_out.note)}")' if way_out.note else "")
+def _refusal(way_out: ExitSeen) -> str:
+    return remarked(way_out.direction, [f'"{shortened(way_out.note)}"' if way_out.note else None])
 
 
-def _commands(route: Iterable[Way]) -> list[str]:
-    return [way.command for way in route]
-
-
-def _steps(route: tuple[Way, ...]) -> str:
-    return "1 step" if len(route) == 1 else f"{len(route)} steps"
-
-
-def _label(room: Place) -> str:
-    return f"{room.name} #{room.id}"
-
-
-def _bare(name: str) -> str:
-    words = name.casefold().split()
-    return " ".join(words[1:] if words[:1] == ["the"] else words)
-
-
-def _short(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _QUOTE_CHARACTERS else flat[: _QUOTE_CHARACTERS - 1] + "…"
+def _hindrance(way_out: ExitSeen | None) -> str | None:
+    """What the game's memory has to say against a way that was walked before."""
+    if way_out is None or not way_out.note:
+        return None
+    hinders = way_out.kind == "blocked" or (way_out.kind == "door" and "(open)" not in way_out.note)
+    return shortened(way_out.note) if hinders else None

@@ -26,7 +26,7 @@ class Routes:
         """Take in that the ways out of a room have changed."""
         self._distances.clear()
         if self._graph is not None:
-            self._graph.remove_edges_from(list(self._graph.out_edges(room_id)))
+            self._graph.remove_edges_from(list(self._graph.out_edges([room_id])))
             self._add(self._graph, room_id)
 
     def reset(self) -> None:
