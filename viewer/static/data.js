@@ -1,0 +1,156 @@
+// What is known of episodes: read from the server or from exported files, chunk by chunk.
+
+export const MODE = document.querySelector('meta[name="zorkgpt-mode"]').content;
+
+/** Read one JSON document; the error says what was asked for and what came. */
+export async function read(path) {
+  const reply = await fetch(path, { cache: "no-cache" });
+  if (!reply.ok) throw new Error(`${path}: ${reply.status} ${reply.statusText}`);
+  return reply.json();
+}
+
+export const readIndex = () => read("data/episodes.json");
+
+/** One episode, its turns read as they are needed. */
+export class Episode {
+  #chunks = new Map();
+
+  constructor(id, chunk, info) {
+    this.id = id;
+    this.chunk = chunk;
+    this.turns = new Map();
+    this.take(info);
+  }
+
+  static async open(id) {
+    const [index, info] = await Promise.all([readIndex(), read(`${place(id)}/episode.json`)]);
+    return new Episode(id, index.chunk, info);
+  }
+
+  /** Take in a newer account of the episode; what only the first one tells is kept. */
+  take(info) {
+    const last = this.last;
+    this.info = { ...this.info, ...info };
+    this.summary = this.info.summary;
+    this.summary.turns = Math.max(last, this.summary.turns);
+    this.memories = byId(this.info.memories);
+    this.claims = byId(this.info.claims);
+    this.objectives = byId(this.info.objectives);
+    this.rooms = byId(this.info.map.rooms);
+  }
+
+  async refresh() {
+    this.take(await read(`${place(this.id)}/episode.json`));
+  }
+
+  /** The newest turn; 0 before the first one. */
+  get last() {
+    return this.summary?.turns ?? 0;
+  }
+
+  chunkOf(turn) {
+    return Math.floor(Math.max(0, turn - 1) / this.chunk);
+  }
+
+  /** The turns of one chunk that exist now. */
+  turnsIn(number) {
+    const first = number * this.chunk + 1;
+    const end = Math.min(this.last, first + this.chunk - 1);
+    const found = [];
+    for (let turn = first; turn <= end; turn++) {
+      if (this.turns.has(turn)) found.push(this.turns.get(turn));
+    }
+    return found;
+  }
+
+  has(number) {
+    const first = number * this.chunk + 1;
+    for (let turn = first; turn <= Math.min(this.last, first + this.chunk - 1); turn++) {
+      if (!this.turns.has(turn)) return false;
+    }
+    return true;
+  }
+
+  /** Read a chunk unless its turns are here; a failed reading may be tried again. */
+  load(number) {
+    if (this.has(number)) return Promise.resolve();
+    if (!this.#chunks.has(number)) {
+      const reading = read(`${place(this.id)}/turns/${number}.json`)
+        .then((turns) => turns.forEach((turn) => this.#keep(turn)))
+        .finally(() => this.#chunks.delete(number));
+      this.#chunks.set(number, reading);
+    }
+    return this.#chunks.get(number);
+  }
+
+  async turn(number) {
+    if (number > 0) await this.load(this.chunkOf(number));
+    return this.turns.get(number) ?? null;
+  }
+
+  #keep(turn) {
+    this.turns.set(turn.turn, turn);
+    this.summary.turns = Math.max(this.last, turn.turn);
+  }
+
+  /** Take in a turn that was just played; whether it is new. */
+  add(turn) {
+    if (turn.turn <= this.last && this.turns.has(turn.turn)) return false;
+    const isNew = turn.turn > this.last;
+    this.#keep(turn);
+    if (isNew) this.#extend(turn);
+    return isNew;
+  }
+
+  /** Until the next account comes, what follows from the turn itself. */
+  #extend(turn) {
+    const { scores, marks, path } = this.info;
+    this.summary.score = turn.after.score;
+    this.summary.cost += turn.usage.cost;
+    if (scores.at(-1)?.[1] !== turn.after.score) scores.push([turn.turn, turn.after.score]);
+    if (turn.scored) marks.push({ turn: turn.turn, kind: "score", text: `${turn.scored} points` });
+    if (turn.died) marks.push({ turn: turn.turn, kind: "death", text: "Death" });
+    if (path.at(-1)?.[1] !== turn.after.room.id) path.push([turn.turn, turn.after.room.id]);
+  }
+
+  /** The game's facts after `number`, once its chunk was read. */
+  observation(number) {
+    return number > 0 ? this.turns.get(number)?.after : this.info.first;
+  }
+
+  /** The room after `number`, known without reading any chunk. */
+  roomAt(number) {
+    return before(this.info.path, number)?.[1] ?? this.info.first.room.id;
+  }
+
+  scoreAt(number) {
+    return before(this.info.scores, number)?.[1] ?? 0;
+  }
+
+  /** The whole text of a tool's result that was cut. */
+  async toolResult(turn, number) {
+    return (await read(`${place(this.id)}/tools/${turn}-${number}.json`)).result;
+  }
+
+  get stream() {
+    return `${place(this.id)}/stream?after=${this.last}`;
+  }
+}
+
+/** The last pair of `pairs`, ordered by turn, at or before `turn`. */
+export function before(pairs, turn) {
+  let low = 0;
+  let high = pairs.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (pairs[middle][0] <= turn) low = middle + 1;
+    else high = middle;
+  }
+  return pairs[low - 1];
+}
+
+const place = (id) => `data/${encodeURIComponent(id)}`;
+const byId = (things) => new Map(things.map((thing) => [thing.id, thing]));
+
+/** Whether something learned is held true after `turn`. */
+export const heldAt = (thing, turn) => thing.from <= turn && (thing.to === null || thing.to > turn);

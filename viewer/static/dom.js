@@ -1,0 +1,78 @@
+// Building the page: every text ends in a text node or an attribute, made harmless on the way.
+
+import { cutPoint, harmless, slices } from "./text.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An element; functions become listeners, null and false are left out. */
+export function h(name, attributes = {}, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") node.addEventListener(key.slice(2), value);
+    else node.setAttribute(key, value === true ? "" : harmless(String(value)));
+  }
+  put(node, children);
+  return node;
+}
+
+/** Append what there is: nodes, texts, lists of them; null and false are left out. */
+export function put(node, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    node.append(child instanceof Node ? child : harmless(String(child)));
+  }
+}
+
+/** Replace everything in `node`. */
+export function fill(node, ...children) {
+  node.replaceChildren();
+  put(node, children);
+}
+
+export function icon(name) {
+  const drawing = svg("svg", { class: "icon", "aria-hidden": "true" });
+  drawing.append(svg("use", { href: `#i-${name}` }));
+  return drawing;
+}
+
+export function svg(name, attributes) {
+  const node = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, String(value));
+  return node;
+}
+
+/** Text whose direction must not spill into what stands beside it. */
+export const bdi = (text, attributes = {}) => h("bdi", attributes, text);
+
+/** A text in full, or its beginning with a button for the rest. */
+export function foldable(text, limit = 3000) {
+  if (text.length <= limit) return bdi(text);
+  const part = bdi(`${text.slice(0, cutPoint(text, limit))} …`);
+  const more = h("button", { type: "button", class: "more" }, `Show all ${text.length.toLocaleString("en")} characters`);
+  const both = h("span", {}, part, " ", more);
+  more.addEventListener("click", () => both.replaceWith(wholeText(text)));
+  return both;
+}
+
+/** A text of any length in a box of its own; slices out of sight are not laid out. */
+export function wholeText(text) {
+  const parts = [...slices(text)].map((slice) => h("span", { class: "slice", dir: "auto" }, slice));
+  return h("pre", { class: "whole", tabindex: "0", role: "region", "aria-label": "Whole text" }, parts);
+}
+
+/** Tell people who listen to the page. */
+export function announce(text) {
+  document.getElementById("announcer").textContent = harmless(text);
+}
+
+/** A colour of the style sheet, as canvases need it. */
+export function colour(name) {
+  const probe = document.getElementById("announcer");
+  probe.style.color = `var(--${name})`;
+  const value = getComputedStyle(probe).color;
+  probe.style.color = "";
+  return value;
+}
+
+export const clamp = (value, low, high) => Math.min(high, Math.max(low, value));

@@ -1,0 +1,55 @@
+// Numbers, times and reasons, in words for people.
+
+const WHOLE = new Intl.NumberFormat("en");
+const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const ENDS = {
+  victory: "Victory",
+  final_death: "Death",
+  stalled: "Stalled",
+  max_turns: "Turn limit",
+  llm_unavailable: "Model unavailable",
+  aborted: "Stopped",
+  budget: "Budget spent",
+};
+
+export const whole = (number) => WHOLE.format(number ?? 0);
+export const short = (number) => SHORT.format(number ?? 0).replace("K", "k");
+export const signed = (number) => (number > 0 ? `+${number}` : `−${-number}`);
+export const plural = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
+
+export function money(dollars) {
+  if (!dollars) return "–";
+  return `$${dollars < 0.01 ? dollars.toFixed(4) : dollars.toFixed(2)}`;
+}
+
+export function duration(seconds) {
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}
+
+export function moment(iso) {
+  const date = new Date(iso);
+  return Number.isNaN(date.getTime()) ? String(iso ?? "") : MOMENT.format(date);
+}
+
+export function score(summary) {
+  return summary.max_score ? `${summary.score} / ${summary.max_score}` : String(summary.score);
+}
+
+/** How an episode ended, or that it has not. */
+export function ending(summary) {
+  if (summary.end_reason) return ENDS[summary.end_reason] ?? summary.end_reason.replaceAll("_", " ");
+  return summary.running ? "Running" : "Interrupted";
+}
+
+export function tokens(summary) {
+  return summary.prompt_tokens + summary.completion_tokens;
+}
+
+/** Share of prompt tokens that the provider had cached, such as "62 % cached". */
+export function cached(usage) {
+  if (!usage.cached_tokens || !usage.prompt_tokens) return "";
+  return `${Math.round((100 * usage.cached_tokens) / usage.prompt_tokens)} % cached`;
+}

@@ -1,0 +1,80 @@
+// The page: one view at a time, chosen by the address.
+
+import { parse } from "./address.js";
+import { ComparePage } from "./compare_page.js";
+import { fill, h } from "./dom.js";
+import { EpisodePage } from "./episode_page.js";
+import { IndexPage } from "./index_page.js";
+
+const main = document.getElementById("main");
+const heading = document.getElementById("heading");
+const state = document.getElementById("state");
+const keys = document.getElementById("keys");
+const pages = { index: IndexPage, episode: EpisodePage, compare: ComparePage };
+let view = null;
+
+/** Show what the address asks for, in the present view where it can. */
+async function route() {
+  const address = parse(location.hash);
+  if (view?.accept?.(address)) return;
+  view?.close();
+  view = null;
+  fill(main, h("p", { class: "notice", role: "status" }, "Loading …"));
+  fill(heading);
+  say("");
+  const Page = pages[address.page];
+  if (!Page) return refuse("There is no such page.");
+  const next = (view = new Page(address, { main, heading, say }));
+  try {
+    await next.open();
+  } catch (error) {
+    if (view === next) refuse(`This could not be loaded (${error.message}).`);
+  }
+}
+
+function refuse(why) {
+  view?.close();
+  view = null;
+  fill(main, h("div", { class: "notice", role: "alert" },
+    h("p", {}, why), h("p", {}, h("a", { href: "#/" }, "All episodes"))));
+}
+
+/** Show the state of the connection. */
+function say(text, kind = "") {
+  state.textContent = text;
+  state.dataset.kind = kind;
+}
+
+function switchTheme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme
+    ? root.dataset.theme === "dark"
+    : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  try {
+    localStorage.setItem("zorkgpt-theme", root.dataset.theme);
+  } catch {
+    // Not kept: then it holds until the page is left.
+  }
+  dispatchEvent(new Event("themechange"));
+}
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || keys.open) return;
+  if (event.target.closest("input:not([type=range]):not([type=checkbox]), select, textarea")) return;
+  if (event.key === "?") keys.showModal();
+  else if (!view?.key?.(event)) return;
+  event.preventDefault();
+}
+
+addEventListener("hashchange", route);
+addEventListener("keydown", onKey);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
+  dispatchEvent(new Event("themechange")));
+document.getElementById("theme").addEventListener("click", switchTheme);
+document.getElementById("help").addEventListener("click", () => keys.showModal());
+document.getElementById("skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address names what is shown, not a place on the page
+  (main.querySelector("[data-first]") ?? main).focus();
+});
+route();
