@@ -82,7 +82,7 @@ def _evaluate(flags: argparse.Namespace) -> int:
             _announce(console, plan, lines, jobs)
             with Progress(console, plan, _turns_played(plan)) as progress:
                 play(plan, lines, progress, jobs=jobs, lock=lock)
-        return _report(plan, jobs)
+        return _report(plan, flags.jobs)
 
 
 def _plan(flags: argparse.Namespace) -> Plan:

@@ -10,6 +10,7 @@ import sys
 import traceback
 
 from mcp_ghost.interruption import Interruption
+from mcp_ghost.text import one_line
 
 
 def main() -> int:
@@ -34,8 +35,8 @@ def _play(job: dict[str, object]) -> int:
     try:
         with ZorkOrchestratorV2(str(job["episode"]), config, resume=job["resume"] is True) as it:
             it.play_episode()
-    except Exception:  # noqa: BLE001  the edge of the process: the parent shows the last line
-        text = traceback.format_exc()
+    except Exception as error:  # noqa: BLE001  the edge of the process: its last line is shown
+        text = f"{traceback.format_exc()}\n{one_line(error) or type(error).__name__}\n"
         for secret in config.secrets:
             text = text.replace(secret, "[redacted]")
         sys.stderr.write(text)

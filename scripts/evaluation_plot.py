@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from scripts.evaluation_figures import Spread
 
-# Okabe and Ito's colours, which people with any kind of colour vision can tell apart; the line
-# styles do the same for print without colours.
-_COLOURS = (
-    *("#000000", "#0072B2", "#D55E00", "#009E73"),
-    *("#CC79A7", "#E69F00", "#56B4E9", "#8C6D1F", "#7F7F7F"),
-)
-_STYLES = ("-", "--", "-.", ":")
+# Of Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
+_FIRST, _OTHER = "#000000", "#D55E00"
+_COLUMNS = 3
 
 
 def plot_scores(
@@ -41,34 +40,38 @@ def plot_scores(
 
 
 def _draw(curves: Mapping[str, Sequence[Spread]], title: str, max_score: int | None) -> Figure:
+    """One panel for each variant beside the first one: many bands over each other show nothing."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 5), layout="constrained")
+    first, *others = curves
+    columns = min(max(len(others), 1), _COLUMNS)
+    rows = math.ceil(max(len(others), 1) / columns)
+    size = (3.2 * columns + 1.5, 2.6 * rows + 1.0) if others else (8, 4.5)
+    figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)  # no window system, and nothing that is shared
-    axes = figure.add_subplot()
-    for number, (name, band) in enumerate(curves.items()):
-        colour, turns = _COLOURS[number % len(_COLOURS)], range(len(band))
-        axes.fill_between(
-            turns,
-            [spread.q1 for spread in band],
-            [spread.q3 for spread in band],
-            color=colour,
-            alpha=0.12,
-            linewidth=0,
-        )
-        axes.plot(
-            turns,
-            [spread.median for spread in band],
-            _STYLES[number % len(_STYLES)],
-            color=colour,
-            label=name,
-            linewidth=2,
-        )
-    axes.set_xlabel("turn")
-    axes.set_ylabel(f"score (of {max_score})" if max_score else "score")
-    axes.set_title(title)
-    axes.set_xlim(0, max(len(band) for band in curves.values()) - 1)
-    axes.grid(alpha=0.3)
-    axes.legend(title="median, with quartiles", frameon=False)
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flatten()
+    for axes, name in zip_longest(panels, others):
+        if name is None and axes is not panels[0]:
+            axes.set_axis_off()
+            continue
+        _add(axes, first, curves[first], _FIRST, "-")
+        if name is not None:
+            _add(axes, name, curves[name], _OTHER, "--")
+        axes.set_xlim(0, len(curves[first]) - 1)
+        axes.tick_params(labelbottom=True)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize="small")
+    figure.suptitle(f"{title}: median score, with quartiles")
+    figure.supxlabel("turn")
+    figure.supylabel(f"score (of {max_score})" if max_score else "score")
     return figure
+
+
+def _add(axes: Axes, name: str, band: Sequence[Spread], colour: str, style: str) -> None:
+    """A score holds until the next turn changes it: steps, no slopes."""
+    turns = range(len(band))
+    low, high = [spread.q1 for spread in band], [spread.q3 for spread in band]
+    axes.fill_between(turns, low, high, step="post", color=colour, alpha=0.15, linewidth=0)
+    medians = [spread.median for spread in band]
+    axes.plot(turns, medians, style, drawstyle="steps-post", color=colour, label=name)
