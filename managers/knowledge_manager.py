@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from managers.manager import Manager, Section
 from managers.similarity import content_words, near_duplicates
+from mcp_ghost.text import one_line
 from session.folding import folded_claims
 from session.learned import Claim, ClaimChange
 
@@ -73,9 +74,10 @@ class KnowledgeManager(Manager):
 
     def compact_lines(self, state: GameState) -> Iterable[str]:
         """The surest claim."""
-        for claim in (*self._head, *reversed(self._claims)):
-            if claim in self._claims and claim.status == "active":
-                yield f"Known: {claim.text[:_COMPACT_CHARACTERS]}"
+        now = {claim.id: claim for claim in self._claims}
+        for claim in (*(now[told.id] for told in self._head), *reversed(self._claims)):
+            if claim.status == "active":
+                yield f"Known: {one_line(claim.text, _COMPACT_CHARACTERS)}"
                 return
 
     def to_revise(self, records: Sequence[TurnRecord]) -> Iterable[Section]:
@@ -212,4 +214,4 @@ def _within(claims: Iterable[Claim], characters: int) -> Iterable[Claim]:
 
 
 def _tidy(text: str) -> str:
-    return " ".join(text.split())[:_TEXT_CHARACTERS]
+    return one_line(text, _TEXT_CHARACTERS)

@@ -10,23 +10,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from managers.reflection_answer import MemoryProposal, ReflectionAnswer
-from managers.reflection_prompt import PendingTurn, shortened
+from mcp_ghost.text import one_line
 from shared_utils import extract_json
 
 if TYPE_CHECKING:
+    from managers.reflection_prompt import PendingTurn
     from session.learned import MemoryCategory
 
 _MOST_TURNS = 5
 _SHOWN_CHARACTERS = 160
-_TITLE_CHARACTERS = 60
+_COMMAND_CHARACTERS = 40
 _TEXT_CHARACTERS = 200
-_GRAVEST_LAST: dict[str, MemoryCategory] = {
-    "inventory": "discovery",
-    "repeated refusal": "failure",
-    "score": "success",
-    "death": "danger",
+_GRAVEST_LAST: dict[str, tuple[MemoryCategory, str]] = {
+    "inventory": ("discovery", "works"),
+    "repeated refusal": ("failure", "useless"),
+    "score": ("success", "brings points"),
+    "death": ("danger", "deadly"),
 }
-"""What makes a turn worth remembering, and as what."""
+"""What makes a turn worth remembering, as what, and in a word."""
 _GRAVITY = list(_GRAVEST_LAST)
 
 
@@ -40,7 +41,7 @@ def choice_message(turns: Sequence[PendingTurn]) -> str:
     """``turns`` in a line each."""
     return "\n".join(
         f"Turn {turn.record.turn}, {turn.record.place.name}: {turn.record.command}. "
-        f'"{shortened(turn.record.response, _SHOWN_CHARACTERS)}"'
+        f'"{one_line(turn.record.response, _SHOWN_CHARACTERS)}"'
         for turn in turns
     )
 
@@ -77,11 +78,12 @@ def read_choice(content: str, turns: Sequence[PendingTurn]) -> ReflectionAnswer:
 
 def _remembered(turn: PendingTurn) -> MemoryProposal:
     record = turn.record
-    answer = shortened(record.response, _TEXT_CHARACTERS)
+    category, verdict = _GRAVEST_LAST[_GRAVITY[_gravity(turn)]]
+    answer = one_line(record.response, _TEXT_CHARACTERS)
     return MemoryProposal(
         turn=record.turn,
-        category=_GRAVEST_LAST[_GRAVITY[_gravity(turn)]],
-        title=record.command[:_TITLE_CHARACTERS],
+        category=category,
+        title=f"{one_line(record.command, _COMMAND_CHARACTERS)}: {verdict}",
         text=f'"{record.command}" brought: {answer}',
         # What was picked up lay there as the game began, mostly; the rest is how things work.
         persistence="core" if turn.gained and not record.scored else "permanent",

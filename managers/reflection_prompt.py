@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mcp_ghost.text import one_line
+
 if TYPE_CHECKING:
     from managers.manager import Section
     from session.game_state import TurnRecord
@@ -62,10 +64,8 @@ def _head(turn: PendingTurn) -> str:
 
 
 def _words(record: TurnRecord) -> str:
-    thought = shortened(record.thinking, _THINKING_CHARACTERS)
-    return (
-        f"  player thought: {thought}\n  game: {shortened(record.response, _RESPONSE_CHARACTERS)}"
-    )
+    thought = one_line(record.thinking, _THINKING_CHARACTERS)
+    return f"  player thought: {thought}\n  game: {one_line(record.response, _RESPONSE_CHARACTERS)}"
 
 
 def _changes(turn: PendingTurn) -> str:
@@ -86,9 +86,3 @@ def _facts(turn: PendingTurn) -> Iterable[str]:
         yield f"now in {after.room.name} (#{after.room.id}){first}"
     if record.died:
         yield "you died"
-
-
-def shortened(text: str, length: int) -> str:
-    """``text`` on one line, cut with a visible mark."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= length else flat[: length - 1] + "…"

@@ -226,6 +226,8 @@ def test_a_small_model_is_told_one_claim_that_is_still_believed() -> None:
     assert list(manager.compact_lines(STATE)) == ["Known: Ringing bells summons guards."]
     learnt(manager, judged=[judged(BELLS.id, "nobody comes", confirmed=False)])
     assert list(manager.compact_lines(STATE)) == ["Known: Wet wicks cannot be lit."]
+    learnt(manager, judged=[judged(WET.id, "far too wet", confirmed=True, turn=11)])
+    assert list(manager.compact_lines(STATE)) == ["Known: Wet wicks cannot be lit."]
     assert list(begun().compact_lines(STATE)) == []
 
 

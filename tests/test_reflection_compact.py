@@ -21,7 +21,7 @@ def test_a_very_small_model_picks_a_turn_and_the_games_words_are_kept() -> None:
         walk(manager, range(4, 6), scored=2)
         reflection = manager.reflect()
     (memory,) = reflection.memories
-    assert (memory.category, memory.title) == ("danger", "jump")
+    assert (memory.category, memory.title) == ("danger", "jump: deadly")
     assert memory.text == '"jump" brought: You fall. You die.'
     assert memory.evidence.turn == 3
     assert (reflection.first_turn, reflection.last_turn) == (1, 5)
