@@ -36,13 +36,13 @@ _FREE_TEXT_VERBS = frozenset(
         speak spell talk tell think tune type whisper wish write yell""",
     )
 )
+# None that needs a tool: before it says what is missing, a parser may take up a tool by itself.
 _HANDLING_VERBS = frozenset(
     re.findall(
         "[a-z]+",
-        """attach attack blow break burn carry catch clean close cut dig discard don drink drop eat
-        empty examine extend feed feel fill get give grab hit hold insert inspect kick kill lift
-        light lock lower move offer open pick place play pour press pull push put raise remove ring
-        rub shake show shut smell squeeze take throw tie toss touch turn unlock untie unwrap wave
+        """carry catch clean close discard don drink drop eat empty examine feed feel get give grab
+        hold insert inspect kick lift lower move offer open pick place play pour press pull push put
+        raise remove ring rub shake show shut smell squeeze take throw toss touch turn unwrap wave
         wear wind x""",
     )
 )
@@ -83,9 +83,9 @@ class Attempts(Protocol):
         """Whether the game's last words are a question, which anything may answer."""
 
     def vain_tries(self, command: str, world_hash: str, room_id: int) -> tuple[int, str]:
-        """How often ``command`` did nothing in exactly this world, and the one answer it got.
+        """How often ``command`` did nothing in exactly this world, and the answer it got.
 
-        0 when it ever did something there or its answers differ.
+        0 when it ever did something there, or when chance has a hand in what it does.
         """
 
 
@@ -175,21 +175,15 @@ class Checks:
 
 def _weighed(verdicts: Iterable[Verdict]) -> Verdict:
     """The first refusal, behind which nobody is asked, else the first advice."""
-    heaviest = ACCEPTED
-    spent: list[Usage] = []
+    heaviest, usage = ACCEPTED, Usage()
     for verdict in verdicts:
         if verdict.usage.calls:
-            spent.append(verdict.usage)
+            usage += verdict.usage
         if _WEIGHTS[verdict.kind] > _WEIGHTS[heaviest.kind]:
             heaviest = verdict
         if verdict.kind == "refuse":
             break
-    return heaviest.model_copy(update={"usage": _sum(spent)}) if spent else heaviest
-
-
-def _sum(usages: Sequence[Usage]) -> Usage:
-    total = {name: sum(getattr(each, name) for each in usages) for name in Usage.model_fields}
-    return Usage(**total)
+    return heaviest.model_copy(update={"usage": usage}) if usage.calls else heaviest
 
 
 def _judged_words(part: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from managers.manager import Manager, Section
 from managers.map_manager import direction_of
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from session.learned import CarriedOver
 
 _ANSWER_CHARACTERS = 120
+_COMMANDS_KEPT = 60
+"""Of one place or world; what was tried longest ago is forgotten first."""
 _COMMANDS_SHOWN = 12
 _VERBS_SHOWN = 20
 _VISITS_KEPT = 5
@@ -28,32 +30,32 @@ class Attempt:
     """All tries of one command in one place, or in one state of the world."""
 
     times: int = 0
-    turn: int = 0
-    """Of the latest try."""
     answer: str = ""
-    """To the latest try."""
+    """To the latest try, shortened."""
     changed: bool = False
     """Whether the latest try changed anything."""
-    last_change: int | None = None
-    """The turn of the latest try that changed anything."""
     died: bool = False
     """Whether the latest try was deadly."""
-    answers_differ: bool = False
-    """Whether tries without effect were answered in different ways."""
-    _vain_answer: int | None = None
+    turn: int = 0
+    """Of the latest try."""
+    last_change: int | None = None
+    """The turn of the latest try that changed anything."""
+    vain_answer: int | None = None
+    """Hash of the whole answer to the latest try that changed nothing."""
 
     def add(self, record: TurnRecord, *, changed: bool) -> None:
         """Take in another try."""
-        whole = " ".join(record.response.split())
         self.times += 1
-        self.turn, self.answer = record.turn, _shortened(whole)
-        self.changed, self.died = changed, record.died
+        self.turn, self.died, self.changed = record.turn, record.died, changed
+        self.answer = _shortened(record.response)
         if changed:
             self.last_change = record.turn
-            return
-        answer = hash(whole)  # the text itself may be long
-        self.answers_differ |= self._vain_answer not in {None, answer}
-        self._vain_answer = answer
+        else:
+            self.vain_answer = hash(" ".join(record.response.split()))
+
+
+_Attempts: TypeAlias = dict[str, Attempt]
+"""Command -> its tries, the latest last."""
 
 
 @dataclass
@@ -62,15 +64,22 @@ class _World:
 
     visits: list[int] = field(default_factory=list)
     """The turns after which the world had come to be like this; the last few."""
-    attempts: dict[str, Attempt] = field(default_factory=dict)
+    attempts: _Attempts = field(default_factory=dict)
+
+    def visit(self, turn: int) -> None:
+        """The world has come to be like this."""
+        self.visits.append(turn)
+        del self.visits[:-_VISITS_KEPT]
 
 
 class AttemptManager(Manager):
     """Keeps attempts by room id and by world hash; names are never looked at."""
 
     def __init__(self, _config: GameConfiguration) -> None:
-        self._rooms: dict[int, dict[str, Attempt]] = {}
-        self._worlds: dict[str, _World] = {}
+        self._rooms: dict[int, _Attempts] = {}
+        self._worlds: dict[tuple[int, str], _World] = {}
+        self._chance: set[str] = set()
+        """Commands that were answered in different ways in one and the same world."""
         self._verbs: dict[str, str] = {}
         """Verb -> the latest command with it that changed something."""
         self._before: Observation | None = None
@@ -84,45 +93,38 @@ class AttemptManager(Manager):
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
         """Take in the world as the game begins."""
         self._before = observation
-        self._world(observation.world_hash).visits.append(0)
+        self._world(observation).visit(0)
 
     def apply(self, record: TurnRecord) -> None:
         """Take in a finished turn."""
         before, after = self._before, record.after
-        changed = record.died or before is None or _changed(before, after)
+        if before is None:
+            raise RuntimeError("The game has not begun.")
         command = normal(record.command)
-        attempts = self._rooms.setdefault(record.place.id, {})
-        attempts[command] = attempts.pop(command, Attempt())  # the latest stand last
-        attempts[command].add(record, changed=changed)
-        if before is not None:
-            tried = self._world(before.world_hash).attempts
-            tried.setdefault(command, Attempt()).add(record, changed=changed)
-        if before is None or before.world_hash != after.world_hash:
-            visits = self._world(after.world_hash).visits
-            visits.append(record.turn)
-            del visits[:-_VISITS_KEPT]
+        changed = record.died or _facts(before) != _facts(after)
+        _latest(self._rooms.setdefault(record.place.id, {}), command).add(record, changed=changed)
+        again = _latest(self._world(before).attempts, command)
+        last_answer = again.vain_answer
+        again.add(record, changed=changed)
+        if last_answer not in {None, again.vain_answer}:
+            self._chance.add(command)
         if changed and not record.died:
             self._learn_verb(command)
+        if before.world_hash != after.world_hash:
+            self._world(after).visit(record.turn)
         self._before = after
         self._question_is_open = record.response.rstrip().endswith("?")
 
     def vain_tries(self, command: str, world_hash: str, room_id: int) -> tuple[int, str]:
-        """How often ``command`` did nothing in exactly this world, and the one answer it got.
+        """How often ``command`` did nothing in exactly this world, and the answer it got.
 
-        0 when it ever did something there, or when answers differ: then chance has a hand in it.
+        0 when it ever did something there, or when chance has a hand in what it does.
         """
-        world, text = self._worlds.get(world_hash), normal(command)
+        world, text = self._worlds.get((room_id, world_hash)), normal(command)
         attempt = world.attempts.get(text) if world else None
-        here = self._rooms.get(room_id, {}).get(text)
-        if attempt is None or here is None or attempt.last_change is not None:
-            return 0, ""
-        if here.answers_differ:
+        if attempt is None or attempt.last_change is not None or text in self._chance:
             return 0, ""
         return attempt.times, attempt.answer
-
-    def attempts(self, room_id: int) -> dict[str, Attempt]:
-        """Command -> its tries in the room with this id, the latest last."""
-        return self._rooms.get(room_id, {})
 
     def sections(self, state: GameState) -> Iterator[Section]:
         """What was tried here, and whether all this has been before."""
@@ -130,11 +132,9 @@ class AttemptManager(Manager):
         if seen is None:
             return
         if self._verbs:
-            examples = ", ".join([*self._verbs.values()][-_VERBS_SHOWN:])
-            yield Section(
-                "Verbs that had an effect in this game so far, by example", (examples,), 1
-            )
-        here = self.attempts(seen.room.id) if seen.room.id else {}
+            title = "Verbs that had an effect in this game so far, by example"
+            yield Section(title, (", ".join(self._verbs.values()),), 1)
+        here = self._here(seen)
         worked = [text for text, tried in here.items() if _is_deed(text, tried)]
         if worked:
             yield Section("What worked here", (", ".join(worked[-_COMMANDS_SHOWN:]),), 3)
@@ -146,7 +146,7 @@ class AttemptManager(Manager):
     def compact_lines(self, state: GameState) -> Iterable[str]:
         """What failed here, in one line."""
         seen = state.observation
-        here = self.attempts(seen.room.id) if seen and seen.room.id else {}
+        here = self._here(seen) if seen else {}
         vain = [text for text, tried in here.items() if _is_vain(tried)]
         while vain and len(", ".join(vain)) > _COMPACT_CHARACTERS:
             vain.pop(0)
@@ -155,24 +155,35 @@ class AttemptManager(Manager):
 
     def _loop(self, seen: Observation) -> Iterator[Section]:
         """The world as it is now was left and has come back."""
-        world = self._world(seen.world_hash)
-        earlier = [str(turn) for turn in world.visits[:-1]]
-        if not earlier:
+        world = self._worlds.get(_key(seen))
+        earlier = [str(turn) for turn in world.visits[:-1]] if world else []
+        if world is None or not earlier:
             return
-        turns = " and ".join(filter(None, (", ".join(earlier[:-1]), earlier[-1])))
-        of_turns = f"turn{'s' if len(earlier) > 1 else ''} {turns}"
-        tried = ", ".join([*world.attempts][-_COMMANDS_SHOWN:])
-        line = f"The world is exactly as it was after {of_turns}; from there you tried: {tried}."
+        turns = f"turn{'s' if len(earlier) > 1 else ''} {' and '.join(earlier)}"
+        tried = [
+            text if attempt.changed else f"{text} (no effect)"
+            for text, attempt in world.attempts.items()
+        ]
+        line = (
+            f"The world is exactly as it was after {turns}. "
+            f"From there you tried: {', '.join(tried[-_COMMANDS_SHOWN:])}."
+        )
         yield Section("Going in circles", (line,), 3)
 
-    def _world(self, world_hash: str) -> _World:
-        return self._worlds.setdefault(world_hash, _World())
+    def _world(self, seen: Observation) -> _World:
+        return self._worlds.setdefault(_key(seen), _World())
+
+    def _here(self, seen: Observation) -> _Attempts:
+        """The tries in this room; none where the game does not tell rooms apart."""
+        return self._rooms.get(seen.room.id, {}) if seen.room.id else {}
 
     def _learn_verb(self, command: str) -> None:
         verb = command.partition(" ")[0]
         if verb not in _PASSING_TIME and not direction_of(command):
             self._verbs.pop(verb, None)  # the latest stand last
             self._verbs[verb] = command
+            if len(self._verbs) > _VERBS_SHOWN:
+                del self._verbs[next(iter(self._verbs))]
 
 
 def normal(command: str) -> str:
@@ -180,9 +191,20 @@ def normal(command: str) -> str:
     return direction_of(command) or " ".join(command.lower().split())
 
 
-def _changed(before: Observation, after: Observation) -> bool:
-    facts = (before.world_hash, before.room.id, before.score, before.inventory)
-    return facts != (after.world_hash, after.room.id, after.score, after.inventory)
+def _key(seen: Observation) -> tuple[int, str]:
+    return seen.room.id, seen.world_hash
+
+
+def _latest(attempts: _Attempts, command: str) -> Attempt:
+    """The tries of ``command``, made the latest."""
+    attempt = attempts[command] = attempts.pop(command, Attempt())
+    if len(attempts) > _COMMANDS_KEPT:
+        del attempts[next(iter(attempts))]
+    return attempt
+
+
+def _facts(seen: Observation) -> tuple[object, ...]:
+    return seen.world_hash, seen.room.id, seen.score, seen.inventory
 
 
 def _is_vain(tried: Attempt) -> bool:
@@ -206,5 +228,6 @@ def _told(command: str, tried: Attempt) -> str:
     return f"{command}{remark}: {tried.answer}"
 
 
-def _shortened(text: str) -> str:
+def _shortened(answer: str) -> str:
+    text = " ".join(answer.split())
     return text if len(text) <= _ANSWER_CHARACTERS else text[: _ANSWER_CHARACTERS - 1] + "…"

@@ -1,0 +1,92 @@
+"""The critic: a model's judgement of a command, behind the same interface as the rules.
+
+It can do no harm by failing: a critic that cannot be asked or understood accepts, and says so in
+the log.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ValidationError
+
+from managers.action_check import Verdict, VerdictKind
+from mcp_ghost.errors import LLMError
+from prompts import load_prompt
+from session.events import log_event
+from session.game_state import Usage
+from shared_utils import create_json_schema, extract_json
+
+if TYPE_CHECKING:
+    from game_interface import Facts
+    from llm_client import LLMClient
+    from mcp_ghost.messages import LLMResponse
+    from session.game_configuration import GameConfiguration
+
+_RECORDED_CHARACTERS = 2000
+_REASON_CHARACTERS = 300
+
+
+class CriticAnswer(BaseModel):
+    """The form in which the model answers."""
+
+    verdict: VerdictKind
+    reason: str
+
+
+class Critic:
+    """Asks the model of the role ``critic``: one call for each command."""
+
+    def __init__(
+        self, config: GameConfiguration, client: LLMClient, logger: logging.Logger | None = None
+    ) -> None:
+        """``client`` must be one for the endpoint of ``config.role("critic")``."""
+        self._role = config.role("critic")
+        self._client = client
+        self._logger = logger or logging.getLogger("zorkgpt.critic")
+
+    def check(
+        self, command: str, facts: Facts, hash_before: str, room_id: int, situation: str = ""
+    ) -> Verdict:
+        """The model's verdict on ``command`` in that ``situation``."""
+        try:
+            response = self._ask(command, situation)
+        except LLMError as error:
+            return self._give_way(f"The critic could not be asked: {error}", Usage())
+        usage = Usage.of([response])
+        try:
+            answer = CriticAnswer.model_validate(extract_json(response.content or ""))
+        except ValidationError as error:
+            problem = f"The critic's answer cannot be read: {error.errors()[0]['msg']}"
+            return self._give_way(problem, usage, response.content or "")
+        reason = answer.reason.strip()[:_REASON_CHARACTERS] or "The critic gives no reason."
+        return Verdict(kind=answer.verdict, reason=reason, usage=usage)
+
+    def _ask(self, command: str, situation: str) -> LLMResponse:
+        role = self._role
+        return self._client.chat_completions_create(
+            model=role.model,
+            messages=[
+                {"role": "system", "content": load_prompt("critic", "full")},
+                {"role": "user", "content": f"{situation}\n\nCommand: {command}"},
+            ],
+            temperature=role.temperature,
+            top_p=role.top_p,
+            top_k=role.top_k,
+            min_p=role.min_p,
+            max_tokens=role.max_tokens,
+            response_format=create_json_schema(CriticAnswer),
+            name="Critic",
+        )
+
+    def _give_way(self, problem: str, usage: Usage, said: str = "") -> Verdict:
+        log_event(
+            self._logger,
+            logging.WARNING,
+            f"{problem} The command is accepted.",
+            "critic_failed",
+            error=problem,
+            raw_response=said[:_RECORDED_CHARACTERS],
+        )
+        return Verdict(kind="accept", usage=usage)
