@@ -5,12 +5,17 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from managers.action_check import ActionCheck, Check, Checks
+from managers.attempt_manager import AttemptManager
 from managers.knowledge_manager import KnowledgeManager
 from managers.map_manager import MapManager
+from managers.memory_manager import MemoryManager
+from managers.objective_manager import ObjectiveManager
 from managers.reflection_manager import ReflectionManager
 from session.learned import Reflection
 
 if TYPE_CHECKING:
+    from game_interface import Vocabulary
     from llm_client import LLMClient
     from managers.manager import Manager
     from session.game_configuration import GameConfiguration
@@ -25,9 +30,15 @@ class Mind:
         self, config: GameConfiguration, client: LLMClient, logger: logging.Logger, uid: str
     ) -> None:
         """Choose the managers; ``uid`` is the episode's, and begins every id."""
+        self._config, self._client, self._logger = config, client, logger
         self.map = MapManager(config)
+        self._attempts = AttemptManager(config)
+        distance = self.map.distance if config.map_enabled else None
         told: dict[str, Manager] = {
             "map": self.map,
+            "action_check": self._attempts,
+            "memories": MemoryManager(config, uid, distance),
+            "objectives": ObjectiveManager(config, uid),
             "knowledge": KnowledgeManager(config, uid),
         }
         self.managers = [it for part, it in told.items() if getattr(config, f"{part}_enabled")]
@@ -46,6 +57,17 @@ class Mind:
                 manager.learn(step)
             else:
                 manager.apply(step)
+
+    def check(self, vocabulary: Vocabulary) -> Check:
+        """What judges commands, for a game whose parser knows ``vocabulary``."""
+        checks: list[Check] = []
+        if self._config.action_check_enabled:
+            checks.append(ActionCheck(vocabulary, self._attempts))
+        if self._config.critic_enabled:
+            from managers.critic import Critic
+
+            checks.append(Critic(self._config, self._client, self._logger))
+        return Checks(checks)
 
     def look_back(self, *, ending: bool) -> Reflection | None:
         """Ask the model what the latest turns teach, when it is time to; nothing is learnt yet."""

@@ -6,11 +6,12 @@ import base64
 import time
 from typing import TYPE_CHECKING
 
-from session.game_state import ExitSeen, Observation, Place, TurnRecord
+from session.game_state import ExitSeen, Observation, Place, TurnRecord, Usage
 from zork_agent import Decision
 
 if TYPE_CHECKING:
     from game_interface import Facts, Game, Thing
+    from managers.action_check import Check, Verdict
     from managers.candidate_commands import CandidateCommands
     from managers.context_manager import ContextManager
     from session.game_state import GameState
@@ -25,30 +26,36 @@ class TurnPlayer:
         game: Game,
         agent: ZorkAgent,
         context: ContextManager,
-        candidates: CandidateCommands | None,
+        candidates: CandidateCommands | None = None,
+        check: Check | None = None,
+        *,
+        refuses: bool = True,
     ) -> None:
+        """Without ``refuses`` the model is only told, later, what ``check`` had against it."""
         self._game = game
         self._agent = agent
         self._context = context
         self._candidates = candidates
+        self._check = check
+        self._refuses = refuses
 
     def play(self, state: GameState) -> TurnRecord:
         """One turn, from what is known to the record of what came of it."""
         started = time.perf_counter()
-        place = _observed(state).room
-        decision = self._decide(state, *self._tell(state))
+        seen = _observed(state)
+        facts = self._game.facts()
+        menu = self._candidates.menu(facts) if self._candidates else []
+        text = self._context.build(state, menu)
+        judge = _Judge(self._check, facts, seen, text, refuses=self._refuses)
+        decision = self._decide(state, text, menu, judge)
         response = self._game.step(decision.action)
-        return self._record(state, place, decision, response, started)
+        return self._record(state, seen.room, decision, judge, response, started)
 
-    def _tell(self, state: GameState) -> tuple[str, list[str]]:
-        menu = self._candidates.menu(self._game.facts()) if self._candidates else []
-        return self._context.build(state, menu), menu
-
-    def _decide(self, state: GameState, text: str, menu: list[str]) -> Decision:
+    def _decide(self, state: GameState, text: str, menu: list[str], judge: _Judge) -> Decision:
         self._agent.turn = state.turn_count
         self._agent.last_decision = None
         answer = self._agent.get_action_with_reasoning(
-            game_state_text=text, relevant_memories=None, candidates=menu
+            game_state_text=text, relevant_memories=None, candidates=menu, objection=judge.objection
         )
         return self._agent.last_decision or Decision(
             action=str(answer["action"]), reasoning=str(answer["reasoning"])
@@ -59,6 +66,7 @@ class TurnPlayer:
         state: GameState,
         place: Place,
         decision: Decision,
+        judge: _Judge,
         response: str,
         started: float,
     ) -> TurnRecord:
@@ -72,6 +80,7 @@ class TurnPlayer:
             new_objective=decision.new_objective,
             nav_target=decision.nav_target,
             refused=decision.refused,
+            advice=judge.advice_on(decision.action),
             response=response,
             scored=facts.score - state.score,
             after=observation_of(facts),
@@ -80,10 +89,45 @@ class TurnPlayer:
             over=self._game.is_over,
             failure=decision.failure,
             tools=decision.tools,
-            usage=decision.usage,
+            usage=decision.usage + judge.usage,
             seconds=round(time.perf_counter() - started, 4),
             snapshot=snapshot_of(self._game),
         )
+
+
+class _Judge:
+    """What speaks against the proposals of one turn."""
+
+    def __init__(
+        self, check: Check | None, facts: Facts, seen: Observation, situation: str, *, refuses: bool
+    ) -> None:
+        self._check = check
+        self._facts = facts
+        self._seen = seen
+        self._situation = situation
+        self._refuses = refuses
+        self._advice: dict[str, str] = {}
+        self.usage = Usage()
+
+    def objection(self, command: str) -> str | None:
+        """Why the game is not to be given ``command``; None when it may be."""
+        if self._check is None:
+            return None
+        verdict = self._verdict(self._check, command)
+        self.usage += verdict.usage
+        if verdict.kind == "refuse" and self._refuses:
+            return verdict.reason
+        if verdict.kind != "accept":
+            self._advice[command] = verdict.reason
+        return None
+
+    def advice_on(self, command: str) -> str | None:
+        """What there was to say against a command that was not refused."""
+        return self._advice.get(command)
+
+    def _verdict(self, check: Check, command: str) -> Verdict:
+        seen = self._seen
+        return check.check(command, self._facts, seen.world_hash, seen.room.id, self._situation)
 
 
 def observation_of(facts: Facts) -> Observation:

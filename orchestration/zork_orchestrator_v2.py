@@ -232,7 +232,14 @@ class ZorkOrchestratorV2:
                 self._log_start(game)
         context = ContextManager(self.config, self.mind.managers)
         self.agent.system_prompt = context.head(self.agent.system_prompt)
-        self._player = TurnPlayer(game, self.agent, context, self._candidates)
+        self._player = TurnPlayer(
+            game,
+            self.agent,
+            context,
+            self._candidates,
+            self.mind.check(game.vocabulary),
+            refuses=self.config.action_check_mode == "refuse",
+        )
         return self._player
 
     def _log_start(self, game: Game) -> None:
@@ -289,6 +296,8 @@ class ZorkOrchestratorV2:
             model=self.agent.model,
             max_turns=self.config.max_turns_per_episode,
         )
+        # The look back that a crash cut off comes before the next turn, as it would have.
+        self._look_back(ending=state.end_reason in _TO_LOOK_BACK_AT)
 
     def _take_in(self, step: TurnRecord | Reflection) -> None:
         """Tell everybody who learns, in the order of the log."""

@@ -100,6 +100,11 @@ class Usage(BaseModel):
     cost: float = 0.0
     """US dollars, 0.0 where the provider reports none."""
 
+    def __add__(self, other: Usage) -> Usage:
+        """Both together."""
+        sums = {name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields}
+        return Usage(**sums)
+
     @classmethod
     def of(cls, responses: Iterable[LLMResponse]) -> Usage:
         """The sum over ``responses``."""
@@ -189,8 +194,7 @@ class GameState:
 
     def spend(self, usage: Usage) -> None:
         """Add what the model's replies took."""
-        sums = {n: getattr(self.usage, n) + getattr(usage, n) for n in Usage.model_fields}
-        self.usage = Usage(**sums)
+        self.usage += usage
 
     def apply(self, record: TurnRecord) -> None:
         """Take in a finished turn."""

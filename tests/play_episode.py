@@ -15,6 +15,8 @@ def main(episode_id: str, base_url: str, max_turns: str, resume: str = "") -> No
         seed=7,
         engine="fernz",
         max_turns_per_episode=int(max_turns),
+        reflection_enabled=True,
+        reflection_interval_turns=4,
     )
     ZorkOrchestratorV2(episode_id, config, resume=bool(resume)).play_episode()
 

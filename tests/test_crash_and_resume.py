@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -17,10 +20,12 @@ from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 from scripts.scripted_model import ScriptedModel, read_commands
 from session.event_log import EVENTS_FILE, read_events
 from session.game_configuration import ConfigurationError, GameConfiguration
+from session.learned import Reflection
 
 WALKTHROUGH = read_commands(Path(__file__).parent / "data" / "weatherworks_walkthrough.txt")
 TURNS = len(WALKTHROUGH) - 1
 KILLS = 20
+KILLED_REFLECTIONS = 3
 
 
 def play(folder: Path, base_url: str, *, resume: bool) -> subprocess.Popen[bytes]:
@@ -59,20 +64,78 @@ def test_after_twenty_kills_the_game_is_the_one_that_was_never_killed(tmp_path: 
             finished = survived
         assert 0 < finished < TURNS
         assert play(tmp_path, model.base_url, resume=True).wait(120) == 0
-        reference = GameConfiguration(
-            client_base_url=model.base_url,
-            story="bundled",
-            seed=7,
-            engine="fernz",
-            workdir=str(tmp_path / "uninterrupted"),
-            max_turns_per_episode=TURNS,
-        )
-        orchestrator = ZorkOrchestratorV2("reference", reference)
-        orchestrator.play_episode()
-    expected, got = turns_in(orchestrator.folder), turns_in(folder)
+        prompts = last_prompts(model, folder)
+    assert_same_as_never_killed(tmp_path, folder, prompts)
+
+
+def assert_same_as_never_killed(
+    tmp_path: Path, folder: Path, prompts: dict[object, object]
+) -> None:
+    """The killed episode in ``folder`` has the turns of one that was not, and was told the same."""
+    elsewhere = tmp_path / "uninterrupted"
+    elsewhere.mkdir()
+    with ModelServer(ScriptedModel(WALKTHROUGH)) as model:
+        assert play(elsewhere, model.base_url, resume=False).wait(120) == 0
+        reference = elsewhere / "game_files" / "episodes" / "crash"
+        assert prompts == last_prompts(model, reference)
+    expected, got = turns_in(reference), turns_in(folder)
     assert [turn["turn"] for turn in got] == list(range(1, TURNS + 1))
     for key in ("command", "response", "after", "scored"):
         assert [turn[key] for turn in got] == [turn[key] for turn in expected]
+    learned = [reflections_in(episode) for episode in (reference, folder)]
+    assert learned[0] == learned[1]
+    assert any(reflection["memories"] for reflection in learned[0])
+
+
+def last_prompts(model: ModelServer, folder: Path) -> dict[object, object]:
+    """Turn -> what the model was told, when it was asked last."""
+    start, *_ = (e for e in read_events(folder) if e["event_type"] == "episode_start")
+    told: dict[object, object] = {}
+    for request in model.requests:
+        texts = [str(message["content"]) for message in request.messages]
+        found = re.search(r"^Turn (\d+) of at most", texts[-1].replace("\\n", "\n"), re.MULTILINE)
+        if found:
+            told[int(found[1])] = [text.replace(str(start["uid"]), "UID") for text in texts]
+    return told
+
+
+def reflections_in(folder: Path) -> list[dict[str, object]]:
+    """What was learned, without what differs from run to run."""
+    start, *_ = (e for e in read_events(folder) if e["event_type"] == "episode_start")
+    texts = [json.dumps(e) for e in read_events(folder) if e["event_type"] == "reflection"]
+    events = [json.loads(text.replace(str(start["uid"]), "UID")) for text in texts]
+    return [
+        {key: event[key] for key in Reflection.model_fields if key not in ("seconds", "usage")}
+        for event in events
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_kill_during_a_reflection_loses_nothing_and_it_is_made_again(tmp_path: Path) -> None:
+    folder = tmp_path / "game_files" / "episodes" / "crash"
+    reflecting, holds = threading.Event(), [threading.Event() for _ in range(KILLED_REFLECTIONS)]
+    script = ScriptedModel(WALKTHROUGH)
+
+    def reply(request: ModelRequest) -> Reply:
+        if holds and "ReflectionAnswer" in str(request.chat.get("response_format")):
+            reflecting.set()
+            holds[0].wait(60)
+        return script(request)
+
+    with ModelServer(reply) as model:
+        while holds:
+            process = play(tmp_path, model.base_url, resume=(folder / EVENTS_FILE).exists())
+            assert reflecting.wait(60)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            assert len(turns_in(folder)) == 4
+            assert reflections_in(folder) == []
+            reflecting.clear()
+            holds.pop(0).set()
+        assert play(tmp_path, model.base_url, resume=True).wait(120) == 0
+        prompts = last_prompts(model, folder)
+    assert_same_as_never_killed(tmp_path, folder, prompts)
 
 
 def test_a_finished_turn_is_on_the_disk_before_the_next_begins(tmp_path: Path) -> None:
