@@ -258,7 +258,7 @@ class MapManager(Manager):
         return Place(id=room_id or 0, name=self.rooms.get(room_id or 0, ""))
 
     def _name(self, room_id: int | None) -> str:
-        return label(self._place(room_id))
+        return label(room_id or 0, self.rooms.get(room_id or 0, ""))
 
 
 def _is_new(way_out: ExitSeen, known: Way | None) -> bool:

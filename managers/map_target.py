@@ -44,7 +44,7 @@ class Target:
         if not self.rooms:
             yield f'"{shortened(self.text)}": no such room is known. Give a name or #id of the map.'
             return
-        name = label(self.rooms[0])
+        name = label(self.rooms[0].id, self.rooms[0].name)
         if len(self.rooms) > 1:
             others = ", ".join(f"#{room.id}" for room in self.rooms[1:])
             yield f"Several rooms fit that name; {name} is the nearest. Others: {others}."

@@ -9,14 +9,14 @@ from managers.map_ways import in_order
 
 if TYPE_CHECKING:
     from managers.map_ways import Way
-    from session.game_state import ExitSeen, Place
+    from session.game_state import ExitSeen
 
 _QUOTE_CHARACTERS = 70
 
 
-def label(room: Place) -> str:
+def label(room_id: int, name: str) -> str:
     """A room's name with its id: names are shared by rooms of mazes and woods."""
-    return f"{room.name} #{room.id}"
+    return f"{name} #{room_id}"
 
 
 def shortened(text: str) -> str:

@@ -96,12 +96,14 @@ class Ways:
     def __init__(self) -> None:
         self._now: dict[int, dict[str, Way]] = {}
         self._earlier: dict[int, dict[str, Way]] = {}
+        self._known: dict[int, dict[str, Way]] = {}
         self._directions = set(_NAMES)
         self._engine_directions: set[str] = set()
         self._last_command = ""
 
     def carry_over(self, passages: Iterable[Passage]) -> None:
         """Take in what earlier episodes found."""
+        self._known.clear()
         for passage in passages:
             found = self._earlier.setdefault(passage.room.id, {})
             command = passage.direction
@@ -145,8 +147,11 @@ class Ways:
 
     def of(self, room_id: int) -> dict[str, Way]:
         """Command -> way, for all that is known of a room, directions first."""
-        known = {**self._earlier.get(room_id, {}), **self._now.get(room_id, {})}
-        return dict(sorted(known.items(), key=lambda item: in_order(item[0])))
+        if room_id not in self._known:
+            known = {**self._earlier.get(room_id, {}), **self._now.get(room_id, {})}
+            in_sequence = sorted(known.items(), key=lambda item: in_order(item[0]))
+            self._known[room_id] = dict(in_sequence)
+        return self._known[room_id]
 
     def earlier(self, room_id: int, command: str) -> Way | None:
         """What earlier episodes know of a way."""
@@ -188,6 +193,7 @@ class Ways:
 
     def _way(self, record: TurnRecord, command: str) -> Way:
         """The way of this episode, made when it is new."""
+        self._known.pop(record.place.id, None)
         ways = self._now.setdefault(record.place.id, {})
         way = ways.setdefault(command, Way(record.place.id, command, record.turn))
         way.turn = record.turn
