@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,7 +35,15 @@ def _do(flags: Flags, interruption: Interruption) -> None:
     # Imported only now: --help and wrong flags are not to wait for it.
     library = _library(flags)
     match flags.command:
-        case None:
+        case "export":
+            _export(flags, library)
+        case "show":
+            _show(flags, library, interruption)
+        case "map":
+            _map(flags, library)
+        case "plot":
+            _plot(flags, library)
+        case _:
             _serve(flags, library)
 
 
@@ -61,6 +70,52 @@ def _serve(flags: Flags, library: Library) -> None:
         if flags.open and not open_page(address):
             print("There is no screen to open a browser on.", flush=True)
         Server(Viewer(library, flags.host)).run([listener])
+
+
+def _export(flags: Flags, library: Library) -> None:
+    from mcp_ghost.text import counted
+    from viewer.export import export_site
+
+    episodes = [library.find(it) for it in flags.episodes] or library.episodes()
+    if not episodes:
+        raise library.nothing_there()
+    files = export_site(library, episodes, flags.folder, force=flags.force)
+    print(f"{counted(len(episodes), 'episode')} in {counted(files, 'file')}: {flags.folder}")
+
+
+def _show(flags: Flags, library: Library, interruption: Interruption) -> None:
+    from mcp_ghost.screen import standard_screen
+    from mcp_ghost.text import counted
+    from session.game_configuration import ConfigurationError
+    from viewer.show import show_episode
+
+    episode = library.find(flags.episode)
+    if flags.plain:
+        os.environ["NO_COLOR"] = "1"
+    first, last = flags.turns or (0, None)
+    if first > episode.turn_count:
+        raise ConfigurationError(f"{episode.id} has {counted(episode.turn_count, 'turn')}.")
+    show_episode(standard_screen(interruption.output_closed), episode.folder, first, last)
+
+
+def _map(flags: Flags, library: Library) -> None:
+    episode, output = library.find(flags.episode), flags.output
+    if output.suffix.lower() == ".mmd":
+        output.write_text(episode.mermaid() + "\n", encoding="utf-8")
+    else:
+        from viewer.drawing import draw_map
+
+        draw_map(episode.map_json(), f"{episode.summary()['title']}: {episode.id}", output)
+    print(f"Map of {episode.id}: {output}")
+
+
+def _plot(flags: Flags, library: Library) -> None:
+    from mcp_ghost.text import counted
+    from viewer.drawing import draw_scores
+
+    episodes = [library.find(it) for it in flags.episodes]
+    draw_scores([episode.json() for episode in episodes], flags.output)
+    print(f"Scores of {counted(len(episodes), 'episode')}: {flags.output}")
 
 
 def _report(error: Exception) -> int:

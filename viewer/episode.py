@@ -98,6 +98,11 @@ class Episode:
         """Another one whenever anything told of the episode may be another one."""
         return *self._log.state, self.is_running()
 
+    @property
+    def written(self) -> int:
+        """When its log was written last, in nanoseconds."""
+        return self._log.state[3]
+
     def is_running(self) -> bool:
         """Whether a process is playing it."""
         return self.end_reason is None and is_being_written(self.folder / EVENTS_FILE)
@@ -118,6 +123,16 @@ class Episode:
     def json(self) -> JSONObject:
         """Everything but the turns."""
         return {**self.changing_json(), **self._view.opening()}
+
+    def map_json(self) -> JSONObject:
+        """The map alone."""
+        with self._lock:
+            return self._view.map.json()
+
+    def mermaid(self) -> str:
+        """The map as a Mermaid flowchart."""
+        with self._lock:
+            return self._view.map.mermaid()
 
     def chunks(self) -> list[int]:
         """The numbers of the chunks that there are turns in."""

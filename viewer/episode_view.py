@@ -30,8 +30,9 @@ class EpisodeView:
         self.version = 0
         """Counts the changes of what is known besides the turns themselves."""
         self._start: Event = {}
-        self._opening: JSONObject | None = None
-        self._map = MapView()
+        self._first: Observation | None = None
+        self._carried = CarriedOver()
+        self.map = MapView()
         self._learned = LearnedView()
         self._usage = Usage()
         self._scores: list[tuple[int, int]] = []
@@ -54,9 +55,8 @@ class EpisodeView:
             case "episode_resumed":
                 self.end_reason = None
             case "knowledge_loaded":
-                carried = CarriedOver.model_validate(event["carried"])
-                self._learned.begin(carried)
-                self._map.carry_over(carried.passages)
+                self._carried = CarriedOver.model_validate(event["carried"])
+                self._begin_knowledge()
             case "turn":
                 self._apply(read_turn(event))
             case "reflection":
@@ -103,18 +103,19 @@ class EpisodeView:
             "memories": self._learned.memories_json(),
             "claims": self._learned.claims_json(),
             "reflections": self._learned.reflections_json(),
-            "map": self._map.json(),
-            "path": self._map.path,
+            "map": self.map.json(),
+            "path": self.map.path,
         }
 
     def opening(self) -> JSONObject:
         """The game's first text and facts."""
-        return {"opening": self._start.get("opening", ""), "first": self._opening}
+        first = observation_json(self._first) if self._first else None
+        return {"opening": self._start.get("opening", ""), "first": first}
 
     @property
     def news(self) -> tuple[int, int]:
         """Changes whenever there is more to tell than the turns themselves do."""
-        return self.version, self._map.version
+        return self.version, self.map.version
 
     @property
     def started(self) -> str:
@@ -124,11 +125,17 @@ class EpisodeView:
     def _begin(self, event: Event) -> None:
         first = Observation.model_validate(event["observation"])
         self._start = {key: value for key, value in event.items() if key != "snapshot"}
-        self._opening = observation_json(first)
         self.began = True
-        self._map.begin(first.room)
+        self._first = first
+        self._begin_knowledge()
         self._scores = [(0, first.score)]
         self._observe(first)
+
+    def _begin_knowledge(self) -> None:
+        """Begin what is folded, whichever of the start and what was carried over came first."""
+        self._learned.begin(self._carried)
+        if self._first is not None:
+            self.map.begin(self._first, self._carried)
 
     def _apply(self, record: TurnRecord) -> None:
         self._mark_turn(record)
@@ -138,7 +145,7 @@ class EpisodeView:
         self._spend(record.usage)
         if record.after.score != self._score:
             self._scores.append((record.turn, record.after.score))
-        self._map.apply(record)
+        self.map.apply(record)
         self._observe(record.after)
 
     def _learn(self, event: Event) -> None:

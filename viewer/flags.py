@@ -32,8 +32,8 @@ class Flags(argparse.Namespace):
     """What the command line said; None where it said nothing."""
 
     command: str | None
-    workdir: Path | None
-    config: str | None
+    workdir: Path | None = None
+    config: str | None = None
     port: int | None
     host: str
     open: bool
@@ -43,7 +43,7 @@ class Flags(argparse.Namespace):
     force: bool
     turns: tuple[int, int | None] | None
     plain: bool
-    output: Path | None
+    output: Path
 
 
 def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
@@ -57,7 +57,6 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
         allow_abbrev=False,
         parents=[where],
     )
-    parser.set_defaults(workdir=None, config=None)
     _add_server_flags(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for add in (_add_export, _add_show, _add_map, _add_plot):

@@ -6,12 +6,13 @@ import os
 import re
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from session.event_log import EVENTS_FILE
+from session.game_configuration import ConfigurationError
 from viewer.episode import Episode
 from viewer.turns import TURNS_PER_CHUNK
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _EPISODES = "episodes"
 _DEPTH = 8
 """Folders below the work folder at most; an evaluation's episodes are four deep."""
+_NAMED = 5
+"""Episodes that an error names."""
 _UNSAFE = re.compile(r"[^\w.-]")
 _SEED = re.compile(r"seed-\d+")
 
@@ -50,9 +53,38 @@ class Library:
             episode = self._episodes.get(episode_id)
         return episode if episode and _is_readable(episode) else None
 
-    def index(self) -> JSONObject:
-        """All episodes in rows, and the sums of their groups."""
-        rows = [episode.summary() for episode in self.episodes()]
+    def find(self, wanted: str) -> Episode:
+        """The episode of that id or name, in that folder, or the ``latest`` one.
+
+        Raises:
+            ConfigurationError: There is none, or more than one.
+        """
+        if episode := self.get(wanted) or _in_folder(Path(wanted)):
+            return episode
+        episodes = self.episodes()
+        if wanted == "latest" and episodes:
+            return max(episodes, key=lambda it: it.written)
+        named = [it for it in episodes if it.folder.name == wanted]
+        if len(named) == 1:
+            return named[0]
+        if not episodes:
+            raise self.nothing_there()
+        ids = ", ".join(it.id for it in named or episodes[:_NAMED])
+        raise ConfigurationError(
+            f"There is no episode '{wanted}' in {self.workdir}: there is {ids}. "
+            "Give an episode's name, the path of its folder, or 'latest'."
+        )
+
+    def nothing_there(self) -> ConfigurationError:
+        """What to say where there are no episodes."""
+        return ConfigurationError(
+            f"There is no episode in {self.workdir} yet: play one, or give another --workdir."
+        )
+
+    def index(self, episodes: Iterable[Episode] | None = None) -> JSONObject:
+        """The given episodes, or all, in rows, and the sums of their groups."""
+        chosen = self.episodes() if episodes is None else episodes
+        rows = [episode.summary() for episode in chosen]
         groups = defaultdict(list)
         for row in rows:
             if row["group"] is not None:
@@ -87,6 +119,14 @@ def _folders_of_episodes(workdir: Path) -> Iterator[Path]:
             folders.clear()
         deep = len(here.relative_to(workdir).parts) >= _DEPTH
         folders[:] = [] if deep else [name for name in folders if not name.startswith(".")]
+
+
+def _in_folder(folder: Path) -> Episode | None:
+    """The episode in a folder, wherever it is: for commands only, not for what is served."""
+    if not (folder / EVENTS_FILE).is_file():
+        return None
+    episode = Episode(_UNSAFE.sub("_", folder.resolve().name), folder)
+    return episode if _is_readable(episode) else None
 
 
 def _holds_log(folder: Path) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from viewer.turns import SHOWN_CHARACTERS, encoded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Literal
 
     from viewer.episode import Episode
@@ -34,9 +34,9 @@ def page(mode: Literal["live", "static"]) -> bytes:
     return environment.get_template("index.html").render(mode=mode, version=version()).encode()
 
 
-def index_data(library: Library) -> bytes:
-    """``data/episodes.json``."""
-    return encoded(library.index())
+def index_data(library: Library, episodes: Iterable[Episode] | None = None) -> bytes:
+    """``data/episodes.json``, of the given episodes or all."""
+    return encoded(library.index(episodes))
 
 
 def episode_data(episode: Episode, path: str) -> bytes | None:

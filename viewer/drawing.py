@@ -1,0 +1,108 @@
+"""Maps and scores as pictures, for papers and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from mcp_ghost.text import one_line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from viewer.turns import JSONObject
+
+# Of Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_STYLES = ("-", "--", ":", "-.")
+_LINE, _BOX, _FIRST = "#7a7a7a", "#f4f0e6", "#ffe08a"
+_ROOM_INCHES = 1.25
+_DEATH = "death"
+
+
+def draw_map(drawn: JSONObject, title: str, path: Path) -> None:
+    """Draw the rooms and passages of an episode's map.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    spots = {room["id"]: (room["x"], -room["y"]) for room in drawn["rooms"]}
+    across, up = ([spot[axis] for spot in spots.values()] or [0] for axis in (0, 1))
+    sides = [max(side) - min(side) + 1.2 for side in (across, up)]
+    figure, axes = _figure(sides[0] * _ROOM_INCHES, sides[1] * _ROOM_INCHES + 0.4)
+    axes.set_xlim(min(across) - 0.6, max(across) + 0.6)
+    axes.set_ylim(min(up) - 0.6, max(up) + 0.6)
+    axes.set_axis_off()
+    axes.set_title(_plain(title), fontsize=9)
+    for passage in drawn["passages"]:
+        _draw_passage(axes, spots, passage)
+    for number, room in enumerate(drawn["rooms"]):
+        box = {"boxstyle": "round", "facecolor": _BOX if number else _FIRST, "edgecolor": _LINE}
+        name = fill(_plain(room["name"]), 12)
+        axes.text(*spots[room["id"]], name, fontsize=6, ha="center", va="center", bbox=box)
+    _save(figure, path)
+
+
+def draw_scores(episodes: Sequence[JSONObject], path: Path) -> None:
+    """Draw the score of each episode (of the form of ``episode.json``) over its turns.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    figure, axes = _figure(8, 4.5)
+    for number, episode in enumerate(episodes):
+        colour = _COLOURS[number % len(_COLOURS)]
+        style = _STYLES[number // len(_COLOURS) % len(_STYLES)]
+        turns, scores = zip(*episode["scores"], strict=True)
+        summary = episode["summary"]
+        label = _plain(f"{summary['id']} ({summary['model']})")
+        axes.step(turns, scores, where="post", color=colour, linestyle=style, label=label)
+        deaths = [mark["turn"] for mark in episode["marks"] if mark["kind"] == _DEATH]
+        heights = [max(point for point in episode["scores"] if point[0] <= at)[1] for at in deaths]
+        axes.plot(deaths, heights, "x", color=colour)
+    axes.set_xlabel("turn (x: a death)")
+    axes.set_ylabel("score")
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend(fontsize=7, loc="upper left")
+    _save(figure, path)
+
+
+def _draw_passage(axes: Axes, spots: dict[int, tuple[float, float]], passage: JSONObject) -> None:
+    start, end = spots[passage["from"]], spots[passage["to"]]
+    arrow = {
+        "arrowstyle": "-|>" if passage["one_way"] else "-",
+        "linestyle": ":" if passage["random"] else "-",
+        "color": _LINE,
+        "shrinkA": 14,
+        "shrinkB": 14,
+    }
+    if start != end:
+        axes.annotate("", xy=end, xytext=start, arrowprops=arrow)
+
+
+def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(max(width, 3), max(height, 2)), layout="constrained")
+    FigureCanvasAgg(figure)  # no window system, and nothing that is shared
+    return figure, figure.subplots()
+
+
+def _save(figure: Figure, path: Path) -> None:
+    # Fixed ids and no date: the same figures give the same file.
+    dates: dict[str, dict[str, str | None]] = {
+        ".png": {"Software": None},
+        ".svg": {"Date": None},
+        ".pdf": {"CreationDate": None},
+    }
+    with mpl.rc_context({"svg.hashsalt": "viewer", "font.family": "DejaVu Sans"}):
+        figure.savefig(path, metadata=dates[path.suffix.lower()], dpi=150)
+
+
+def _plain(text: object) -> str:
+    """``text`` without what matplotlib would take for mathematics."""
+    return one_line(text, 80).replace("$", r"\$")
