@@ -15,11 +15,9 @@ from session.event_log import EVENTS_FILE, EpisodeDamagedError, read_events
 from session.game_state import Observation, TurnRecord
 from session.learned import Edits, Passage, Reflection
 from session.uids import uid_of
-from storage.errors import LogUnreadableError
+from storage.errors import LogRefusedError
 
 _Value = TypeVar("_Value", bound=BaseModel)
-EDITOR = "editor"
-"""Stands in place of a model where people wrote what is known."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ def read_uid(folder: Path) -> str | None:
     """The uid of the episode in ``folder``; None when it never began.
 
     Raises:
-        LogUnreadableError: The log is missing or damaged.
+        LogRefusedError: The log is missing or damaged.
     """
     with _explained(folder):
         starts = (event for event in read_events(folder) if event["event_type"] == "episode_start")
@@ -65,7 +63,7 @@ def read_account(folder: Path) -> Account | None:
     """The account of the episode in ``folder``; None when it never began.
 
     Raises:
-        LogUnreadableError: The log is missing or damaged.
+        LogRefusedError: The log is missing or damaged.
     """
     episode, ways = None, MapManager()  # what others handed on is not its own
     edits = Edits()
@@ -99,7 +97,7 @@ def read_imports(folder: Path) -> Iterator[Account]:
     """What people wrote between episodes, one account for each time it was read.
 
     Raises:
-        LogUnreadableError: The log is damaged.
+        LogRefusedError: The log is damaged.
     """
     if not (folder / EVENTS_FILE).exists():
         return
@@ -136,9 +134,9 @@ def _explained(folder: Path) -> Iterator[None]:
     try:
         yield
     except EpisodeDamagedError as error:
-        raise LogUnreadableError(str(error)) from error
+        raise LogRefusedError(str(error)) from error
     except OSError as error:
-        raise LogUnreadableError(f"Cannot read {log}: {error.strerror}.") from error
+        raise LogRefusedError(f"Cannot read {log}: {error.strerror}.") from error
     except (KeyError, ValueError) as error:
         what = error.title if isinstance(error, ValidationError) else str(error)
-        raise LogUnreadableError(f"{log} holds an event that is incomplete: {what}.") from error
+        raise LogRefusedError(f"{log} holds an event that is incomplete: {what}.") from error

@@ -47,12 +47,12 @@ def strongest_claims(claims: Iterable[Claim]) -> tuple[Claim, ...]:
 
 
 def latest_passages(passages: Iterable[Passage]) -> tuple[Passage, ...]:
-    """What was seen last of each way out, of ``passages``, oldest first."""
-    latest: dict[tuple[int, str], Passage] = {}
+    """What came of each way out, of ``passages``; of one way, the latest outcome comes last."""
+    latest: dict[tuple[int, str, int | None], Passage] = {}
     for passage in passages:
-        way = passage.room.id, passage.direction
-        latest.pop(way, None)
-        latest[way] = passage
+        outcome = passage.room.id, passage.direction, passage.to.id if passage.to else None
+        latest.pop(outcome, None)
+        latest[outcome] = passage
     return tuple(latest.values())[-MOST_PASSAGES:]
 
 

@@ -1,7 +1,7 @@
 """The errors of storage; those of the database are translated where they occur.
 
 StorageError
-└── LogUnreadableError      an episode's log cannot be taken in
+└── LogRefusedError         an episode's log cannot be taken in
 """
 
 
@@ -9,5 +9,5 @@ class StorageError(RuntimeError):
     """Raised when what was learned cannot be stored or read; nothing was changed then."""
 
 
-class LogUnreadableError(StorageError):
-    """Raised when the log of an episode is missing or damaged."""
+class LogRefusedError(StorageError):
+    """Raised when the log of an episode is missing or damaged, or has the uid of another one."""

@@ -29,7 +29,7 @@ from session.learned import (
 from storage.account import Account, Episode, read_account, read_uid
 from storage.carrying import latest_memories, latest_passages, strongest_claims
 from storage.database import Database
-from storage.errors import StorageError
+from storage.errors import LogRefusedError, StorageError
 from storage.tables import (
     CLAIM_CHANGES,
     CLAIMS,
@@ -81,7 +81,7 @@ class Store:
         that was taken in; None when the episode never began.
 
         Raises:
-            LogUnreadableError: The log is missing or damaged.
+            LogRefusedError: The log is missing or damaged, or another episode has its uid.
         """
         uid = read_uid(folder)
         # Read while nobody else writes: else what was taken in meanwhile would be undone.
@@ -134,10 +134,10 @@ class Store:
         with self._database.reading() as connection:
             return _claims(connection, story_sha256)
 
-    def memories(self, story_sha256: str) -> tuple[Memory, ...]:
-        """Every memory of that story, those that no longer hold included."""
+    def memories(self, story_sha256: str, *, lasting: bool = False) -> tuple[Memory, ...]:
+        """Every memory of that story, or those that are meant to outlast their episode."""
         with self._database.reading() as connection:
-            return _memories(connection, story_sha256)
+            return _memories(connection, story_sha256, lasting=lasting)
 
     def episodes(self, story_sha256: str | None = None) -> tuple[Episode, ...]:
         """Who learned, the first one first; people who edited are among them."""
@@ -153,7 +153,7 @@ class Store:
         episode, uid = account.episode, account.episode.uid
         stored = connection.execute(select(EPISODES).where(EPISODES.c.uid == uid)).first()
         if stored and (stored.episode_id, stored.started) != (episode.episode_id, episode.started):
-            raise StorageError(
+            raise LogRefusedError(
                 f"The episodes {stored.episode_id} and {episode.episode_id} both have the uid "
                 f"{uid}. Only the first is kept; to have the other one instead, run: "
                 f"python -m storage forget --episode {uid}"

@@ -6,7 +6,7 @@ import pytest
 
 from session.learned import ClaimChange, Edits
 from storage.carrying import MOST_CLAIMS, MOST_MEMORIES
-from storage.errors import LogUnreadableError, StorageError
+from storage.errors import LogRefusedError, StorageError
 from storage.store import Store
 from tests import postgres
 from tests.stored import (
@@ -205,9 +205,9 @@ def test_a_damaged_log_leaves_what_is_stored_as_it_is(tmp_path: Path) -> None:
         store.take_in_log(episode.folder)
         before = dump(config)
         episode.log("turn", turn=3)
-        with pytest.raises(LogUnreadableError, match=r"events\.jsonl"):
+        with pytest.raises(LogRefusedError, match=r"events\.jsonl"):
             store.take_in_log(episode.folder)
-        with pytest.raises(LogUnreadableError, match="nowhere"):
+        with pytest.raises(LogRefusedError, match="nowhere"):
             store.take_in_log(tmp_path / "nowhere")
     assert dump(config) == before
 

@@ -1,0 +1,220 @@
+"""What the command line does: rebuild, show, export, import, forget."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_ghost.text import counted, plain
+from session.event_log import EVENTS_FILE
+from session.learned import Edits
+from storage.account import read_imports
+from storage.carrying import latest_memories
+from storage.database import sqlite_path
+from storage.errors import LogRefusedError, StorageError
+from storage.imports import log_import
+from storage.knowledge_files import KnowledgeFiles
+from storage.markdown import EDITOR, SECTIONS, normal, section_of
+from storage.store import Store
+
+if TYPE_CHECKING:
+    from session.game_configuration import GameConfiguration
+    from session.learned import Claim, Memory
+    from storage.account import Episode
+    from storage.flags import Flags
+
+
+class WrongUseError(ValueError):
+    """Raised when the command line names something that is not there."""
+
+
+class Known(NamedTuple):
+    """A story, and who learned of it."""
+
+    story: str
+    sha256: str
+    episodes: tuple[Episode, ...]
+    """Those in which people wrote are not among them."""
+
+
+class Commands:
+    """The commands on one database, which is closed at the end."""
+
+    def __init__(self, config: GameConfiguration, command: str) -> None:
+        """Open the configured database; only ``rebuild`` makes a new one."""
+        path = sqlite_path(config)
+        if command != "rebuild" and path and not path.exists():
+            raise StorageError(
+                f"Nothing is known yet: there is no {path}. Play an episode, name another folder "
+                "with --workdir, or make it from the logs: python -m storage rebuild"
+            )
+        self._config = config
+        self._workdir = Path(config.workdir)
+        self._store = Store.open(config)
+        self._files = KnowledgeFiles(config, self._store)
+
+    def __enter__(self) -> Commands:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._store.close()
+
+    def run(self, flags: Flags) -> bool:
+        """Do what ``flags`` say; whether all of it could be done."""
+        match flags.command:
+            case "rebuild":
+                return self.rebuild()
+            case "show":
+                return self.show(flags.story, as_json=flags.json)
+            case "export":
+                return self._write_all(flags.story)
+            case "import":
+                return _all(self._read_back(known) for known in self._known(flags.story))
+        return self.forget(flags.episode, flags.story, sure=flags.yes)
+
+    def rebuild(self) -> bool:
+        """Take in every log again, and write the Markdown anew."""
+        left_out = taken_in = 0
+        for log in sorted((self._workdir / "episodes").glob(f"*/{EVENTS_FILE}")):
+            try:
+                taken_in += self._store.take_in_log(log.parent) is not None
+            except LogRefusedError as error:
+                _warn(f"left out: {error}")
+                left_out += 1
+        try:
+            for account in read_imports(self._files.folder):
+                self._store.put(account)
+        except LogRefusedError as error:
+            _warn(f"left out: {error}")
+            left_out += 1
+        print(f"Took in {counted(taken_in, 'episode')} from {self._workdir / 'episodes'}.")
+        others = sum(len(known.episodes) for known in self._known(None)) - taken_in
+        if others > 0:
+            print(f"{counted(others, 'episode')} whose logs are not there stay as they were.")
+        return self._write_all() and not left_out
+
+    def show(self, story: str | None, *, as_json: bool) -> bool:
+        """Print what is known."""
+        found = list(self._known(story))
+        if as_json:
+            print(json.dumps([self._wire(known) for known in found], indent=2))
+            return True
+        for known in found:
+            print(plain("\n".join(self._lines(known))))
+        if not found:
+            print("Nothing is known yet.")
+        return True
+
+    def forget(self, episode: str | None, story: str | None, *, sure: bool) -> bool:
+        """Remove an episode, or all of a story, from the database."""
+        every = self._store.episodes()
+        if episode is not None:
+            chosen = [it for it in every if episode in {it.uid, it.episode_id}]
+            if not chosen:
+                raise WrongUseError(f"There is no episode {episode}. See: python -m storage show")
+        else:
+            stories = {known.sha256 for known in self._known(story)}
+            chosen = [it for it in every if it.story_sha256 in stories]
+        names = ", ".join(it.episode_id for it in chosen)
+        if not sure:
+            raise WrongUseError(f"This would forget all that was learned in {names}. Add --yes.")
+        self._store.forget(it.uid for it in chosen)
+        print(plain(f"Forgot {names}."))
+        print(f"Logs stay in {self._workdir}: delete them too, or the next rebuild reads them.")
+        places = {(it.story, it.story_sha256) for it in chosen}
+        return _all(self._write(Known(name, sha256, ())) for name, sha256 in sorted(places))
+
+    def _known(self, story: str | None) -> Iterator[Known]:
+        """The stories that ``story`` means; all of them when it is None."""
+        episodes = self._store.episodes()
+        stories = {it.story_sha256: it.story for it in episodes}
+        wanted = {
+            sha256: name
+            for sha256, name in stories.items()
+            if story is None or name == story or (len(story) >= 6 and sha256.startswith(story))
+        }
+        if story is not None and not wanted:
+            names = ", ".join(sorted(set(stories.values()))) or "none"
+            raise WrongUseError(f"Nothing is known of {story}. Known stories: {names}.")
+        for sha256, name in wanted.items():
+            own = (it for it in episodes if it.story_sha256 == sha256)
+            yield Known(name, sha256, tuple(it for it in own if it.model != EDITOR))
+
+    def _write_all(self, story: str | None = None) -> bool:
+        return _all(self._write(known) for known in self._known(story))
+
+    def _write(self, known: Known) -> bool:
+        try:
+            path = self._files.path(known.story, known.sha256)
+            written = self._files.write(known.story, known.sha256)
+        except StorageError as error:
+            _warn(str(error))
+            return False
+        if written and path.exists():
+            print(f"Wrote {path}")
+        elif not written:
+            _warn(f"{path} holds edits: left as it is. Read them with: python -m storage import")
+        return written
+
+    def _read_back(self, known: Known) -> bool:
+        name, sha256 = known.story, known.sha256
+        path = self._files.path(name, sha256)
+        for number in self._files.odd_lines(name, sha256):
+            _warn(f"{path}, line {number} is no claim: it is kept under Notes")
+        edits = self._files.read_edits(name, sha256)
+        if edits == Edits():
+            print(f"{path}: nothing was changed")
+        else:
+            secrets = self._config.secrets
+            self._store.put(log_import(self._files.folder, edits, name, sha256, secrets))
+            new, changed = counted(len(edits.claims), "new claim"), len(edits.changes)
+            print(f"{path}: {new}, {counted(changed, 'change')}")
+        return self._write(known)
+
+    def _wire(self, known: Known) -> dict[str, Any]:
+        claims, memories = self._learned(known)
+        return {
+            "story": known.story,
+            "story_sha256": known.sha256,
+            "episodes": [asdict(episode) for episode in known.episodes],
+            "claims": [claim.model_dump(mode="json") for claim in claims],
+            "memories": [memory.model_dump(mode="json") for memory in memories],
+            "passages": [
+                passage.model_dump(mode="json")
+                for passage in self._store.carried_over(known.sha256).passages
+            ],
+        }
+
+    def _learned(self, known: Known) -> tuple[tuple[Claim, ...], tuple[Memory, ...]]:
+        memories = self._store.memories(known.sha256, lasting=True)
+        return self._store.claims(known.sha256), latest_memories(memories)
+
+    def _lines(self, known: Known) -> Iterator[str]:
+        claims, memories = self._learned(known)
+        yield f"{known.story} ({known.sha256[:8]}): {counted(len(known.episodes), 'episode')}"
+        for it in known.episodes:
+            score = "no score" if it.score is None else f"score {it.score}"
+            so_far = f"{counted(it.turns, 'turn')}, {score}, {it.end_reason or 'not ended'}"
+            yield f"  {it.uid}  {it.episode_id}: {it.model}, {so_far}"
+        for section in SECTIONS:
+            chosen = [claim for claim in claims if section_of(claim) == section]
+            yield f"{section.capitalize()}: {counted(len(chosen), 'claim')}"
+            yield from (f"  {claim.id}  {normal(claim.text)}" for claim in chosen)
+        yield f"In rooms: {len(memories)} of what is remembered"
+        for memory in sorted(memories, key=lambda memory: memory.room.id):
+            room, what = normal(memory.room.name), f"{memory.title}: {memory.text}"
+            yield f"  {room} ({memory.room.id}): {normal(what)}"
+
+
+def _all(done: Iterable[bool]) -> bool:
+    """Whether all of it could be done; what comes after a failure is done too."""
+    return all(list(done))
+
+
+def _warn(message: str) -> None:
+    sys.stdout.flush()  # so that lines come in order
+    print(plain(f"storage: {message}"), file=sys.stderr)
