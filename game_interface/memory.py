@@ -123,17 +123,25 @@ class StoryImage:
 
     @cached_property
     def dictionary_entries(self) -> dict[int, str]:
-        """Address -> word; the game's own data on the word follow `word_bytes` behind it."""
-        start = self.word(0x08)
-        start += 1 + self.data[start]  # the word separators
-        length, count = self.data[start], self.word(start + 1)
-        first = start + 3
+        """Address -> word."""
+        first, length, count = self._dictionary_table
         entries = range(first, first + length * count, length)
-        return {at: self._decoder.text(at, limit=self.word_bytes) for at in entries}
+        return {at: self._decoder.text(at, limit=self._word_bytes) for at in entries}
+
+    def word_flags(self, address: int) -> int:
+        """The first byte that the compiler added to the word at `address`; 0 without any."""
+        _, length, _ = self._dictionary_table
+        return self.data[address + self._word_bytes] if length > self._word_bytes else 0
 
     @property
-    def word_bytes(self) -> int:
-        """The bytes that a word takes in the dictionary."""
+    def _dictionary_table(self) -> tuple[int, int, int]:
+        """The address of the first entry, the length of one, and their number (13.2)."""
+        start = self.word(0x08)
+        start += 1 + self.data[start]  # the word separators
+        return start + 3, self.data[start], self.word(start + 1)
+
+    @property
+    def _word_bytes(self) -> int:
         return 4 if self.version <= 3 else 6
 
     @property

@@ -137,5 +137,4 @@ class Vocabulary:
 
     def _is_noun_only(self, address: int) -> bool:
         others = _INFORM_OTHERS if self._profile and self._profile.inform else _INFOCOM_OTHERS
-        flags = self._image.data[address + self._image.word_bytes]
-        return flags & (_NOUN | others) == _NOUN
+        return self._image.word_flags(address) & (_NOUN | others) == _NOUN
