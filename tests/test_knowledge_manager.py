@@ -88,6 +88,19 @@ def test_a_known_claim_proposed_again_is_confirmed_not_doubled() -> None:
     assert [each.turn for each in known.evidence] == [2, 11]
 
 
+def test_evidence_of_what_is_well_known_does_not_grow_without_end() -> None:
+    manager = begun(WET)
+    for _ in range(3):
+        learnt(manager, [claim("Wet wicks cannot be lit!", quote="far too wet")])
+    for turn in range(20, 30):
+        grounds = Grounds.of(UID, [record(turn, "light", 1, 1, response=f"Too wet, again {turn}.")])
+        proposal = claim(WET.text, turn, f"again {turn}")
+        fields = manager.reconcile(ReflectionAnswer(claims=[proposal]), grounds)
+        values = {**fields, "number": 2, "first_turn": turn, "last_turn": turn}
+        manager.learn(Reflection.model_validate(values))
+    assert [each.turn for each in manager.all()[0].evidence] == [2, 11, 20, 21, 22]
+
+
 def test_a_guess_confirms_nothing_and_two_new_claims_may_not_say_the_same() -> None:
     manager = begun(WET)
     guess = claim("Wet wicks cannot be lit.", quote="It burns brightly.")
@@ -206,6 +219,16 @@ def test_what_was_learnt_and_what_fell_since_stands_in_a_section() -> None:
         "[tested] Ghosts fear music.",
         "[no longer believed] Ringing bells summons guards. (as it went)",
     )
+
+
+def test_what_was_learnt_since_takes_a_quarter_of_the_budget_at_most() -> None:
+    manager = begun()
+    for first in range(1, 100, 10):
+        texts = [f"Rule{n} about{n} thing{n} " * 5 for n in range(first, first + 10)]
+        learnt(manager, [claim(text, tested=False) for text in texts])
+    (section,) = manager.sections(STATE)
+    assert "Rule100 " in section.lines[-1]
+    assert 0.7 < len(section.text()) / CONFIG.knowledge_token_budget < 1.05
 
 
 def test_a_head_of_many_claims_keeps_its_budget_with_tested_ones_in_it() -> None:

@@ -63,6 +63,16 @@ def test_a_long_stretch_without_anything_makes_none_due() -> None:
         assert not manager.due()
 
 
+def test_a_room_is_new_only_once() -> None:
+    with looking_back([NOTHING]) as (manager, _):
+        for turn in range(1, 9):
+            manager.apply(record(turn, f"step {turn}", turn % 2, (turn + 1) % 2))
+        manager.learn(manager.reflect())
+        for turn in range(9, 17):
+            manager.apply(record(turn, f"step {turn}", turn % 2, (turn + 1) % 2))
+        assert not manager.due()
+
+
 def test_a_refusal_repeated_in_the_same_room_makes_one_due() -> None:
     with looking_back([NOTHING]) as (manager, _):
         walk(manager, range(1, 4))
@@ -215,7 +225,12 @@ def test_memories_and_claims_come_of_one_call_with_its_cost() -> None:
 
 def test_malformed_items_are_dropped_with_a_reason_and_the_others_kept() -> None:
     answer = {
-        "memories": [{**MEMORY, "category": "gossip"}, MEMORY, "a string", {**MEMORY, "turn": 99}],
+        "memories": [
+            {**MEMORY, "category": "gossip"},
+            {**MEMORY, "supersedes": None},
+            "a string",
+            {**MEMORY, "turn": 99},
+        ],
         "claims": [{"text": "No turn."}, {**CLAIM, "quote": "never said"}],
         "objectives": "none",
         "ended_objectives": None,
