@@ -174,7 +174,7 @@ class MapManager(Manager):
         walked = [way for way in known.values() if not way.is_blocked]
         told = {
             "Blocked": [_refusal(way_out) for way_out in shut if way_out.direction not in known],
-            "Tried in vain": [self._refused(way) for way in in_vain],
+            "Tried in vain": self._refused(in_vain),
             "Known": [self._walked(way, exits.get(way.command)) for way in walked],
             "Not yet tried": [_new(way, known.get(way.direction)) for way in untried.values()],
         }
@@ -244,15 +244,20 @@ class MapManager(Manager):
             return False
         return self.distance(way.to, way.room_id) is None
 
-    def _refused(self, way: Way) -> str:
-        before = way if way.destinations else self._ways.earlier(way.room_id, way.command)
-        remarks = (
-            f'"{shortened(way.answer or "")}"',
-            f"{way.attempts} times" if way.attempts > 1 else None,
-            f"led to {self._name(before.to)} before" if before and before.destinations else None,
-            "in earlier episodes" if way.earlier else None,
-        )
-        return remarked(way.command, remarks)
+    def _refused(self, ways: Iterable[Way]) -> list[str]:
+        """Each answer once, with the commands that it was given to."""
+        told: dict[tuple[str | None, ...], list[str]] = {}
+        for way in ways:
+            before = way if way.destinations else self._ways.earlier(way.room_id, way.command)
+            led = before is not None and before.destinations
+            remarks = (
+                f'"{shortened(way.answer or "")}"',
+                f"{way.attempts} times" if way.attempts > 1 else None,
+                f"led to {self._name(before.to)} before" if before and led else None,
+                "in earlier episodes" if way.earlier else None,
+            )
+            told.setdefault(remarks, []).append(way.command)
+        return [remarked(", ".join(words), remarks) for remarks, words in told.items()]
 
     def _place(self, room_id: int | None) -> Place:
         return Place(id=room_id or 0, name=self.rooms.get(room_id or 0, ""))

@@ -202,11 +202,11 @@ def test_the_room_tells_what_was_walked_tried_and_left_out() -> None:
     )
     home = observation(1, exits=exits)
     back = record(2, "south", 2, 1, home)
-    vain = record(3, "e", 1, 1, home, response="Too narrow.")
-    game_map = learned(record(1, "n", 1, 2), back, vain, first=home)
+    vain = [record(3, way, 1, 1, home, response="Too narrow.") for way in ("e", "s")]
+    game_map = learned(record(1, "n", 1, 2), back, *vain, first=home)
     assert told(game_map, home)["Ways out"].splitlines() == [
         'Blocked: west ("A wall.")',
-        'Tried in vain: east ("Too narrow.")',
+        'Tried in vain: east, south ("Too narrow.")',
         "Known: north to Room 2 #2",
         "Not yet tried: up (hatch (closed))",
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -72,11 +73,15 @@ class Journey:
         return self.step(turn, command)
 
 
+def solution(story: str) -> list[str]:
+    return BUNDLED_COMMANDS if story == "bundled" else read_commands(Path(ZORK1_WALKTHROUGH))
+
+
 @cache
 def journey(story: str) -> Journey:
     """Played once for all tests of a run."""
     played = Journey(started(story))
-    played.play(BUNDLED_COMMANDS if story == "bundled" else read_commands(Path(ZORK1_WALKTHROUGH)))
+    played.play(solution(story))
     assert played.game.facts().won
     return played
 
@@ -89,6 +94,19 @@ def test_every_way_on_the_map_can_be_walked_again(story: str) -> None:
     for way in ways:
         after = played.again(way.turn, way.command).after
         assert after.room.id == way.to, (way.room_id, way.command)
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_what_was_found_by_wandering_about_comes_out_the_same_again(story: str) -> None:
+    dice, directions = random.Random(7), ["n", "go se", "s", "W", "walk up", "d", "in", "g", "wait"]
+    commands = solution(story)[:40] + dice.choices(directions, k=60)
+    wandered = Journey(started(story, seed=3))
+    wandered.play(commands)
+    ways = list(wandered.map.all_ways())
+    assert {way.is_blocked for way in ways} == {True, False}
+    for way in ways:
+        after = wandered.again(way.turn, way.command).after
+        assert after.room.id == (way.room_id if way.is_blocked else way.to), way
 
 
 @pytest.mark.parametrize("story", STORIES)
