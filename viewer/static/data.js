@@ -5,7 +5,7 @@ export const MODE = document.querySelector('meta[name="zorkgpt-mode"]').content;
 /** Read one JSON document; the error says what was asked for and what came. */
 export async function read(path) {
   const reply = await fetch(path, { cache: "no-cache" });
-  if (!reply.ok) throw new Error(`${path}: ${reply.status} ${reply.statusText}`);
+  if (!reply.ok) throw Object.assign(new Error(`${path}: ${reply.status} ${reply.statusText}`), { status: reply.status });
   return reply.json();
 }
 
@@ -13,7 +13,8 @@ export const readIndex = () => read("data/episodes.json");
 
 /** One episode, its turns read as they are needed. */
 export class Episode {
-  #chunks = new Map();
+  #reading = new Map(); // chunk -> promise
+  #read = new Map(); // chunk -> the newest turn when it was read
 
   constructor(id, chunk, info) {
     this.id = id;
@@ -63,9 +64,11 @@ export class Episode {
     return found;
   }
 
+  /** Whether a chunk's turns are here; those damaged in the log will never be. */
   has(number) {
     const first = number * this.chunk + 1;
-    for (let turn = first; turn <= Math.min(this.last, first + this.chunk - 1); turn++) {
+    const end = Math.min(this.last, first + this.chunk - 1);
+    for (let turn = Math.max(first, (this.#read.get(number) ?? 0) + 1); turn <= end; turn++) {
       if (!this.turns.has(turn)) return false;
     }
     return true;
@@ -74,13 +77,21 @@ export class Episode {
   /** Read a chunk unless its turns are here; a failed reading may be tried again. */
   load(number) {
     if (this.has(number)) return Promise.resolve();
-    if (!this.#chunks.has(number)) {
-      const reading = read(`${place(this.id)}/turns/${number}.json`)
-        .then((turns) => turns.forEach((turn) => this.#keep(turn)))
-        .finally(() => this.#chunks.delete(number));
-      this.#chunks.set(number, reading);
+    if (!this.#reading.has(number)) {
+      const reading = this.#readChunk(number).finally(() => this.#reading.delete(number));
+      this.#reading.set(number, reading);
     }
-    return this.#chunks.get(number);
+    return this.#reading.get(number);
+  }
+
+  async #readChunk(number) {
+    const { last } = this;
+    const turns = await read(`${place(this.id)}/turns/${number}.json`).catch((error) => {
+      if (error.status === 404) return []; // none of its turns could be read
+      throw error;
+    });
+    for (const turn of turns) this.#keep(turn);
+    this.#read.set(number, last);
   }
 
   async turn(number) {

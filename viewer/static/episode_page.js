@@ -19,8 +19,8 @@ export class EpisodePage {
   #news = 0;
   #playing = 0;
 
-  constructor(address, { main, heading, say }) {
-    Object.assign(this, { id: address.id, asked: address.turn, main, heading, say });
+  constructor(address, { main, heading, say, again }) {
+    Object.assign(this, { id: address.id, asked: address.turn, main, heading, say, again });
   }
 
   async open() {
@@ -179,14 +179,16 @@ export class EpisodePage {
       turn: (turn) => this.#onTurn(turn),
       account: (info) => this.#onAccount(info),
       end: () => this.#onEnd(),
+      reset: () => this.again(), // the log was replaced by another
       state: (state) => this.#sayState(state),
     });
   }
 
   #sayState(state = null) {
     const names = { connecting: "Connecting", live: "Live", reconnecting: "Reconnecting", disconnected: "Disconnected" };
-    if (state) return this.say(names[state], state);
     const { summary } = this.episode;
+    this.connection = state;
+    if (state && (state !== "live" || summary.running)) return this.say(names[state], state);
     const ended = summary.end_reason ? `Ended: ${format.ending(summary)}` : format.ending(summary);
     this.say(MODE === "static" ? `Replay · ${ended}` : ended, "ended");
   }
@@ -208,6 +210,7 @@ export class EpisodePage {
 
   #onAccount(info) {
     this.episode.take(info);
+    this.#sayState(this.connection);
     this.transcript.refresh();
     this.map.update();
     this.chart.update();
@@ -221,7 +224,7 @@ export class EpisodePage {
     if (this.closed) return;
     this.#onAccount(this.episode.info);
     this.#following = false;
-    this.#sayState();
+    this.#sayState(null);
     announce(`The episode has ended: ${format.ending(this.episode.summary)}.`);
   }
 }

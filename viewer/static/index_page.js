@@ -23,9 +23,8 @@ const COLUMNS = [
 
 function episodeCell(it) {
   return [h("a", { href: ofEpisode(it.id), class: "episode-link" }, bdi(it.id)),
-    h("span", { class: "fine" }, format.moment(it.started),
-      it.group && [" · ", bdi(it.group)],
-      it.parts_off?.length > 0 && ` · without ${it.parts_off.join(", ")}`)];
+    h("span", { class: "fine" }, format.moment(it.started), it.group && [" · ", bdi(it.group)]),
+    it.parts_off?.length > 0 && h("span", { class: "fine" }, `without ${it.parts_off.join(", ")}`)];
 }
 
 function endCell(it) {

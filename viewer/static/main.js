@@ -24,12 +24,19 @@ async function route() {
   say("");
   const Page = pages[address.page];
   if (!Page) return refuse("There is no such page.");
-  const next = (view = new Page(address, { main, heading, say }));
+  const next = (view = new Page(address, { main, heading, say, again }));
   try {
     await next.open();
   } catch (error) {
     if (view === next) refuse(`This could not be loaded (${error.message}).`);
   }
+}
+
+/** Load what is shown anew. */
+function again() {
+  view?.close();
+  view = null;
+  route();
 }
 
 function refuse(why) {

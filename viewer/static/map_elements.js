@@ -2,7 +2,7 @@
 
 import { harmless } from "./text.js";
 
-const COLUMN = 158; // pixels between neighbours in a row
+const COLUMN = 148; // pixels between neighbours in a row
 const ROW = 84;
 const WRAP = 112; // pixels of a name's line
 const LINE = 17;

@@ -7,7 +7,8 @@ import { harmless } from "./text.js";
 import cytoscape from "./vendor/cytoscape.esm.min.js";
 
 const TRAIL = 8; // latest steps that are shown as the path
-const READABLE = 0.6; // zoom below which names cannot be read
+const READABLE = 0.66; // zoom below which names are hard to read
+const CLOSE = 0.8; // zoom where the whole map has no room
 
 export class MapView {
   #turn = 0;
@@ -37,7 +38,7 @@ export class MapView {
     this.sizes.observe(this.canvas);
     this.themed = () => this.graph.style(style());
     addEventListener("themechange", this.themed);
-    document.fonts.load("13px Literata").then(() => this.graph.style().update(), () => {});
+    document.fonts.load("13px Literata").then(() => this.update(), () => {}) // names have another width in it;
     this.update();
   }
 
@@ -142,7 +143,7 @@ export class MapView {
     if (this.#byHand || !this.canvas.clientWidth) return this.#keepInSight();
     this.graph.fit(this.#known(), 28);
     if (this.graph.zoom() > 1.1) this.graph.zoom(1.1), this.graph.center(this.#known());
-    if (this.graph.zoom() < READABLE) this.graph.zoom(READABLE), this.graph.center(this.graph.nodes(".here"));
+    if (this.graph.zoom() < READABLE) this.graph.zoom(CLOSE), this.graph.center(this.graph.nodes(".here"));
   }
 
   #keepInSight() {

@@ -5,8 +5,8 @@ import { before } from "./data.js";
 import { harmless } from "./text.js";
 import uPlot from "./vendor/uPlot.esm.js";
 
-const SHAPES = { death: "cross", failure: "cross", victory: "star", reflection: "ring" };
-const KINDS = { score: "Score", death: "Death", item: "Item", room: "New room", victory: "Victory", failure: "Failure", reflection: "Reflection" };
+const SHAPES = { damaged: "cross", death: "cross", failure: "cross", victory: "star", reflection: "ring" };
+const KINDS = { score: "Score", death: "Death", item: "Item", room: "New room", victory: "Victory", failure: "Failure", reflection: "Reflection", damaged: "Damaged log" };
 const REACH = 8; // pixels within which a mark is meant
 
 /** What all score plots have in common. */

@@ -44,11 +44,11 @@ function row(episode, turn, room) {
 }
 
 const number = (episode, turn) =>
-  h("a", { class: "number", href: ofEpisode(episode.id, turn), "aria-label": `Show turn ${turn}` }, String(turn));
+  h("a", { class: "turn-number", href: ofEpisode(episode.id, turn), "aria-label": `Show turn ${turn}` }, String(turn));
 
 function spent({ usage, seconds }) {
   const parts = [usage.calls > 1 && `${usage.calls} calls`,
-    `${format.short(usage.prompt_tokens)} + ${format.short(usage.completion_tokens)} tokens`,
+    `${format.short(usage.prompt_tokens)} in`, `${format.short(usage.completion_tokens)} out`,
     format.cached(usage), usage.cost > 0 && format.money(usage.cost), format.duration(seconds)];
   return parts.filter(Boolean).join(" · ");
 }
@@ -112,17 +112,23 @@ function outcome(turn) {
 
 function reflection(episode, it) {
   const learned = [
-    ...it.memories.map((id) => [episode.memories.get(id), "Memory", memoryText]),
-    ...it.claims.map((id) => [episode.claims.get(id), "Claim", (claim) => claim.text]),
-    ...it.objectives.map((id) => [episode.objectives.get(id), "Objective", (objective) => objective.text]),
-  ].filter(([thing]) => thing);
+    ...it.memories.map((id) => ["Memory", episode.memories.get(id), memoryText]),
+    ...it.claims.map((id) => ["Claim", episode.claims.get(id), (claim) => claim.text]),
+    ...it.objectives.map((id) => ["Objective", episode.objectives.get(id), (objective) => objective.text]),
+  ].filter(([, thing]) => thing);
   return h("section", { class: "reflection", "data-reflection": it.number, "aria-label": `Reflection ${it.number}` },
     h("p", { class: "kind" }, `Reflection ${it.number}`, it.triggers.length > 0 && h("span", { class: "fine" }, ` after ${it.triggers.join(", ")}`),
       h("span", { class: "spent" }, spent(it))),
     it.failure && h("p", { class: "failure" }, bdi(it.failure)),
-    learned.length > 0 && h("ul", {}, learned.map(([thing, kind, text]) => h("li", {}, h("b", {}, kind, " "), bdi(text(thing))))),
+    learned.length > 0 && h("ul", {}, learned.map(([kind, thing, text]) => h("li", {}, h("b", {}, kind, becoming(thing, it.turn), " "), bdi(text(thing))))),
     !learned.length && !it.failure && h("p", { class: "fine" }, "Nothing new was learned."),
     it.dropped.length > 0 && h("details", {}, h("summary", {}, `${it.dropped.length} dropped`), h("ul", {}, it.dropped.map((why) => h("li", {}, bdi(why))))));
+}
+
+/** What a reflection did to a thing learned, when it did not bring it about. */
+function becoming(thing, turn) {
+  if ((thing.to ?? thing.closed) === turn) return ` ${thing.status}`;
+  return (thing.from ?? thing.opened) < turn ? " seen again" : "";
 }
 
 const memoryText = (memory) => `${memory.title}. ${memory.text} (${memory.room.name})`;
