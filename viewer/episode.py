@@ -67,7 +67,7 @@ class Episode:
                 self._view.take_damage(line.number)
             else:
                 if line.event["event_type"] == "turn":
-                    self._spans[line.event["turn"]] = line.span
+                    self._spans[int(line.event["turn"])] = line.span
 
     @property
     def began(self) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mcp_ghost.text import one_line
 from session.game_state import Observation, Usage
 from session.learned import CarriedOver, Reflection
+from session.uids import uid_of
 from viewer.learned_view import LearnedView
 from viewer.map_view import MapView
 from viewer.turns import observation_json, read_turn
@@ -75,8 +76,9 @@ class EpisodeView:
     def summary(self) -> JSONObject:
         """The episode in a row of the index, but for what its place and its process tell."""
         start = self._start
-        names = ("uid", "story", "title", "model", "seed", "engine")
+        names = ("story", "title", "model", "seed", "engine")
         return {
+            "uid": uid_of(start) if start else None,
             **{name: start.get(name) for name in names},
             "started": self.started,
             "turns": self.turns,
@@ -99,7 +101,7 @@ class EpisodeView:
             "parts_off": self._parts_off(),
             "scores": self._score_line(),
             "marks": self._marks,
-            "objectives": [],
+            "objectives": self._learned.objectives_json(),
             "memories": self._learned.memories_json(),
             "claims": self._learned.claims_json(),
             "reflections": self._learned.reflections_json(),
@@ -113,9 +115,9 @@ class EpisodeView:
         return {"opening": self._start.get("opening", ""), "first": first}
 
     @property
-    def news(self) -> tuple[int, int]:
+    def news(self) -> tuple[int, ...]:
         """Changes whenever there is more to tell than the turns themselves do."""
-        return self.version, self.map.version
+        return self.version, self.map.version, self._learned.version
 
     @property
     def started(self) -> str:
@@ -133,8 +135,8 @@ class EpisodeView:
 
     def _begin_knowledge(self) -> None:
         """Begin what is folded, whichever of the start and what was carried over came first."""
-        self._learned.begin(self._carried)
         if self._first is not None:
+            self._learned.begin(self._start, self._first, self._carried)
             self.map.begin(self._first, self._carried)
 
     def _apply(self, record: TurnRecord) -> None:
@@ -146,6 +148,8 @@ class EpisodeView:
         if record.after.score != self._score:
             self._scores.append((record.turn, record.after.score))
         self.map.apply(record)
+        if "objectives" not in self._parts_off():
+            self._learned.apply(record)
         self._observe(record.after)
 
     def _learn(self, event: Event) -> None:

@@ -1,16 +1,22 @@
-"""What was learned, and when: memories, claims and reflections with the turns they held in."""
+"""What was learned, and when: memories, claims, objectives and reflections with their turns."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from managers.objective_manager import ObjectiveManager
 from session.folding import folded_claims, folded_memories
+from session.game_configuration import GameConfiguration
 from session.learned import CarriedOver, Claim, Memory, Reflection
+from session.uids import uid_of
 
 if TYPE_CHECKING:
+    from session.game_state import Observation, TurnRecord
+    from viewer.log_index import Event
     from viewer.turns import JSONObject
 
+_SETTINGS = ("objectives_stale_turns",)
 Value = TypeVar("Value", Memory, Claim)
 
 
@@ -29,22 +35,39 @@ class _Held(Generic[Value]):
 
 
 class LearnedView:
-    """Folds what was carried over and the reflections, in the order of the log."""
+    """Folds what was carried over, turn records and reflections, in the order of the log."""
 
     def __init__(self) -> None:
         self.reflections: list[Reflection] = []
+        self.version = 0
+        """Counts the changes by turn records."""
+        self._objectives: ObjectiveManager | None = None
         self._memories: dict[str, _Held[Memory]] = {}
         self._claims: dict[str, _Held[Claim]] = {}
 
-    def begin(self, carried: CarriedOver) -> None:
-        """Take in what earlier episodes handed on."""
+    def begin(self, start: Event, first: Observation, carried: CarriedOver) -> None:
+        """Take in the game's first facts and what earlier episodes handed on."""
+        # By the settings that it was played with, not by those at hand.
+        settings = {key: start[key] for key in _SETTINGS if isinstance(start.get(key), int)}
+        config = GameConfiguration.model_construct(**settings)
+        self._objectives = ObjectiveManager(config, uid_of(start))
+        self._objectives.begin(first, carried)
         self._memories = {it.id: _Held(it, 0, carried=True) for it in carried.memories}
         self._claims = {it.id: _Held(it, 0, carried=True) for it in carried.claims}
+
+    def apply(self, record: TurnRecord) -> None:
+        """Take in a finished turn."""
+        if self._objectives is not None:
+            before = self._objectives.open()
+            self._objectives.apply(record)
+            self.version += before != self._objectives.open()
 
     def learn(self, reflection: Reflection) -> None:
         """Take in what a reflection yielded."""
         self.reflections.append(reflection)
         turn = reflection.last_turn
+        if self._objectives is not None:
+            self._objectives.learn(reflection)
         self._memories |= {it.id: _Held(it, turn) for it in reflection.memories}
         self._claims |= {it.id: _Held(it, turn) for it in reflection.claims}
         for change in reflection.memory_changes:
@@ -56,6 +79,11 @@ class LearnedView:
             if claim := self._claims.get(claim_change.id):
                 (claim.value,) = folded_claims((claim.value,), (claim_change,))
                 claim.until = turn if claim.value.status == "retired" else None
+
+    def objectives_json(self) -> list[JSONObject]:
+        """Every objective there ever was."""
+        known = self._objectives.all() if self._objectives else ()
+        return [{**it.model_dump(mode="json"), "opened": it.turn} for it in known]
 
     def memories_json(self) -> list[JSONObject]:
         """Every memory there ever was."""

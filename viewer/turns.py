@@ -30,7 +30,10 @@ def read_turn(event: Event) -> TurnRecord:
     Raises:
         ValueError: It is none.
     """
-    return TurnRecord.model_validate({key: event[key] for key in _FIELDS & event.keys()})
+    record = TurnRecord.model_validate({key: event[key] for key in _FIELDS & event.keys()})
+    if record.turn < 1:
+        raise ValueError("Turns count from 1.")
+    return record
 
 
 def turn_json(event: Event) -> JSONObject:
