@@ -147,12 +147,15 @@ class ObjectiveManager(Manager):
             return
         if len(self._open) >= _MOST_OPEN and (stalest := self.stalest(self.open())):
             self._close(stalest.id, "retired", "made room for newer ones", record.turn)
+        goal = self._seen.goal_in(text)
+        if goal and not self._seen.lacks(goal) and _holds(goal, record.after):
+            goal = None  # it held before and still does: that is not what is meant
         self._add(
             Objective(
                 id=self.next_id(),
                 text=text,
                 room=record.place,
-                goal=self._seen.goal_in(text),
+                goal=goal,
                 source="agent",
                 turn=record.turn,
             )
@@ -308,12 +311,10 @@ class _Seen:
     def goal_in(self, text: str) -> Goal | None:
         """What code can check of a text that names one known room or thing, and nothing else."""
         words = " ".join(text.casefold().strip(" .!").split())
-        goal = None
         if going := _GOING.fullmatch(words):
-            goal = self._only_room(going[1] or going[2])
-        elif taking := _TAKING.fullmatch(words):
-            goal = self._only_thing(taking[1])
-        return goal if goal and self.lacks(goal) else None
+            return self._only_room(going[1] or going[2])
+        taking = _TAKING.fullmatch(words)
+        return self._only_thing(taking[1]) if taking else None
 
     def _only_room(self, name: str) -> Goal | None:
         meant = name_words(name)

@@ -196,6 +196,14 @@ def test_a_thing_that_is_carried_already_completes_nothing() -> None:
     assert [each.goal for each in objectives.open()] == [None]
 
 
+def test_a_room_that_is_left_in_the_turn_that_declares_it_is_to_be_come_back_to() -> None:
+    leaving = record(4, "w", 4, 3, new_objective="Return to the Boat House")
+    staying = declared(5, "Reach the Boat House", 2)
+    objectives = begun(*SEEN[:1], leaving.model_copy(update={"place": SEEN[0].after.room}))
+    assert [each.goal for each in objectives.open()] == [Goal(room=2)]
+    assert [each.goal for each in begun(*SEEN[:1], staying).open()] == [None]
+
+
 def test_looking_back_ends_objectives_with_a_turn_and_a_reason() -> None:
     objectives = begun(declared(1, "Cross the river"), declared(2, "Tame the dog"))
     reflection = reconciled(
