@@ -204,7 +204,7 @@ class Commands:
             chosen = [claim for claim in claims if section_of(claim) == section]
             yield f"{section.capitalize()}: {counted(len(chosen), 'claim')}"
             yield from (f"  {claim.id}  {normal(claim.text)}" for claim in chosen)
-        yield f"In rooms: {len(memories)} of what is remembered"
+        yield f"Memories: {len(memories)}"
         for memory in sorted(memories, key=lambda memory: memory.room.id):
             room, what = normal(memory.room.name), f"{memory.title}: {memory.text}"
             yield f"  {room} ({memory.room.id}): {normal(what)}"

@@ -26,6 +26,7 @@ from storage.markdown import (
     section_of,
     unescaped,
 )
+from storage.redaction import without_secrets
 
 _HEADING: Final = re.compile(r"##\s+(tested|inferred|retired|notes|memories)\s*", re.IGNORECASE)
 _TITLE: Final = re.compile(r"# What is known of.*")
@@ -64,23 +65,23 @@ class Document:
     """Id -> section and fingerprint of what was written into the file."""
 
 
-def read_edits(path: Path, known: Iterable[Claim]) -> Edits:
-    """What people changed in the file at ``path``, compared with ``known``.
+def read_edits(path: Path, known: Iterable[Claim], secrets: Iterable[str] = ()) -> Edits:
+    """What people changed in the file at ``path``, compared with ``known``, without any keys.
 
     Raises:
         OSError, UnicodeDecodeError: It cannot be read.
     """
-    return edits_of(read_document(path), known)
+    return edits_of(read_document(path, secrets), known)
 
 
-def read_document(path: Path) -> Document:
-    """The file at ``path``; an empty document where there is none.
+def read_document(path: Path, secrets: Iterable[str] = ()) -> Document:
+    """The file at ``path`` without any keys; an empty document where there is none.
 
     Raises:
         OSError, UnicodeDecodeError: It cannot be read.
     """
     try:
-        return parsed(path.read_text(encoding="utf-8-sig"))
+        return parsed(without_secrets(path.read_text(encoding="utf-8-sig"), secrets))
     except FileNotFoundError:
         return Document()
 

@@ -28,6 +28,7 @@ class KnowledgeFiles:
 
     def __init__(self, config: GameConfiguration, store: Store) -> None:
         self.folder = Path(config.workdir) / FOLDER
+        self._secrets = config.secrets
         self._store = store
 
     def path(self, story: str, story_sha256: str) -> Path:
@@ -50,7 +51,7 @@ class KnowledgeFiles:
         """
         path = self.path(story, story_sha256)
         with _translated(path):
-            return read_edits(path, self._store.claims(story_sha256))
+            return read_edits(path, self._store.claims(story_sha256), self._secrets)
 
     def write(self, story: str, story_sha256: str) -> bool:
         """Write the file anew; False when it was left alone, as it holds edits nobody read yet.
@@ -61,7 +62,8 @@ class KnowledgeFiles:
         path = self.path(story, story_sha256)
         with _translated(path):
             before = _bytes(path)
-            claims, document = self._store.claims(story_sha256), read_document(path)
+            document = read_document(path, self._secrets)
+            claims = self._store.claims(story_sha256)
             if edits_of(document, claims) != Edits():
                 return False
             memories = latest_memories(self._store.memories(story_sha256, lasting=True))
@@ -76,7 +78,7 @@ class KnowledgeFiles:
 
     def _document(self, path: Path) -> Document:
         with _translated(path):
-            return read_document(path)
+            return read_document(path, self._secrets)
 
 
 def _replace(path: Path, before: bytes, after: bytes) -> bool:

@@ -42,11 +42,10 @@ def rendered(
     """The whole file; ``notes`` are lines that people wrote."""
     lines = [f"# What is known of {escaped(story)}", "", *INTRO]
     for section in SECTIONS:
-        lines += ["", f"## {section.capitalize()}", ""]
-        for claim in claims:
-            if section_of(claim) == section:
-                lines += _claim_lines(claim)
-    lines += ["", "## Notes", "", *notes, *([""] if notes else []), "## Memories"]
+        lines += ["", f"## {section.capitalize()}"]
+        chosen = [claim for claim in claims if section_of(claim) == section]
+        lines += ["", *(line for claim in chosen for line in _claim_lines(claim))] if chosen else []
+    lines += ["", "## Notes", *(["", *notes] if notes else []), "", "## Memories"]
     by_room = sorted(memories, key=lambda memory: memory.room.id)
     for _, group in itertools.groupby(by_room, key=lambda memory: memory.room.id):
         lines += _room_lines(list(group))
@@ -83,7 +82,7 @@ def unescaped(markdown: str) -> str:
 def _claim_lines(claim: Claim) -> Iterator[str]:
     yield f"- {escaped(claim.text)} `{claim.id}`"
     if claim.status == "retired":
-        yield f"  - because: {escaped(claim.reason or 'it does not hold')}"
+        yield f"  - because: {escaped(claim.reason or '') or 'it does not hold'}"
     for evidence in claim.evidence:
         yield f"  - {_seen(evidence)}"
 

@@ -30,6 +30,7 @@ from storage.account import Account, Episode, read_account, read_uid
 from storage.carrying import latest_memories, latest_passages, strongest_claims
 from storage.database import Database
 from storage.errors import LogRefusedError, StorageError
+from storage.redaction import without_secrets
 from storage.tables import (
     CLAIM_CHANGES,
     CLAIMS,
@@ -184,12 +185,7 @@ class Store:
     def _row(self, value: BaseModel, table: Table) -> dict[str, object]:
         names = set(table.c.keys()) & set(type(value).model_fields)
         asked_for = {name: getattr(value, name) for name in names}
-        return {**asked_for, "body": self._without_secrets(value.model_dump_json())}
-
-    def _without_secrets(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "[redacted]")
-        return text
+        return {**asked_for, "body": without_secrets(value.model_dump_json(), self._secrets)}
 
 
 def _by_table(value: BaseModel, tables: Mapping[str, Table]) -> dict[Table, Sequence[BaseModel]]:
