@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from managers.map_manager import direction_of
+from managers.map_ways import direction_of
 from session.game_state import Usage
 
 if TYPE_CHECKING:

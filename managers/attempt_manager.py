@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from managers.manager import Manager, Section
-from managers.map_manager import direction_of
+from managers.map_ways import direction_of
 
 if TYPE_CHECKING:
     from session.game_configuration import GameConfiguration

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,12 +13,12 @@ from managers.candidate_commands import CandidateCommands
 from managers.context_manager import ContextManager
 from mcp_ghost.errors import MCPError
 from mcp_ghost.redact import redact
+from orchestration.knowledge_keeper import KnowledgeKeeper
 from orchestration.mind import Mind
 from orchestration.turn import TurnPlayer, observation_of, snapshot_of
-from session.episode_log import EpisodeLog
-from session.event_log import EVENTS_FILE, EventLog
+from session.episode_folder import episode_folder, open_logs
 from session.events import event_context, log_event
-from session.game_configuration import ConfigurationError, GameConfiguration
+from session.game_configuration import GameConfiguration
 from session.game_state import EndReason, GameState
 from session.learned import CarriedOver, Reflection
 from session.saved_episode import SavedEpisode
@@ -70,7 +68,7 @@ class ZorkOrchestratorV2:
         if max_turns_per_episode is not None:
             changes = {"max_turns_per_episode": max_turns_per_episode}
             self.config = self.config.model_copy(update=changes)
-        self.folder = _folder(self.config, episode_id, resume=resume)
+        self.folder = episode_folder(self.config, episode_id, resume=resume)
         saved = SavedEpisode(self.folder) if resume else None
         self._saved = saved if saved and saved.began else None
         self.uid = self._saved.uid if self._saved else new_uid()
@@ -81,7 +79,7 @@ class ZorkOrchestratorV2:
         self._candidates = CandidateCommands() if compact else None
         self.logger = logging.getLogger(f"zorkgpt.episode.{self.folder.name}")
         self.logger.setLevel(logging.DEBUG)
-        self._handlers = [*_open_logs(self.folder, self.config.secrets), *handlers]
+        self._handlers = [*open_logs(self.folder, self.config.secrets), *handlers]
         for handler in self._handlers:
             self.logger.addHandler(handler)
         try:
@@ -100,6 +98,7 @@ class ZorkOrchestratorV2:
             config=self.config, logger=self.logger, langfuse_client=self.tracing.client
         )
         self.mind = Mind(self.config, self.client, self.logger, self.uid)
+        self._keeper = KnowledgeKeeper(self.config, self.logger, self.folder, self.uid)
         self.agent = ZorkAgent(
             config=self.config,
             client=self.client,
@@ -168,9 +167,11 @@ class ZorkOrchestratorV2:
             **reflection.model_dump(mode="json"),
         )
         self._take_in(reflection)
+        self._keeper.take_in(reflection)
 
     def close(self) -> None:
         """Give back files, processes and connections; more than once does no harm."""
+        self._keeper.close()
         if self.game is not None:
             self.game.close()
         self.client.close()
@@ -228,8 +229,9 @@ class ZorkOrchestratorV2:
             else:
                 first = observation_of(game.facts())
                 state.begin(opening, first)
-                self.mind.begin(first, CarriedOver())
+                self.mind.begin(first, self._carried_over(game))
                 self._log_start(game)
+            self._keeper.catch_up()
         context = ContextManager(self.config, self.mind.managers)
         self.agent.system_prompt = context.head(self.agent.system_prompt)
         self._player = TurnPlayer(
@@ -241,6 +243,20 @@ class ZorkOrchestratorV2:
             refuses=self.config.action_check_mode == "refuse",
         )
         return self._player
+
+    def _carried_over(self, game: Game) -> CarriedOver:
+        """What earlier episodes learned; in the log before the episode begins, to be whole."""
+        carried, edits = self._keeper.carried_over(game.story)
+        log_event(
+            self.logger,
+            logging.INFO,
+            f"Known from {carried.episodes} earlier episodes: {len(carried.memories)} memories, "
+            f"{len(carried.claims)} claims, {len(carried.passages)} passages",
+            "knowledge_loaded",
+            carried=carried.model_dump(mode="json"),
+            edits=edits.model_dump(mode="json"),
+        )
+        return carried
 
     def _log_start(self, game: Game) -> None:
         state, role = self.game_state, self.agent.role
@@ -352,36 +368,14 @@ class ZorkOrchestratorV2:
                 tool_calls=state.tool_calls,
                 usage=state.usage.model_dump(),
             )
+            if self.game is not None:
+                self._keeper.finish(self.game.story)
 
     def _notice(self, message: str) -> None:
         with event_context(episode_id=self.game_state.episode_id, turn=0):
             log_event(self.logger, logging.INFO, message, "notice")
 
 
-def _open_logs(folder: Path, secrets: tuple[str, ...]) -> list[logging.Handler]:
-    try:
-        return [EventLog(folder, secrets), EpisodeLog(folder, secrets)]
-    except OSError as error:
-        raise ConfigurationError(
-            f"Cannot write to {folder} ({error.strerror}): set workdir in [tool.zorkgpt.game], "
-            "or ZORKGPT_WORKDIR, to a folder that can be written to."
-        ) from error
-
-
 def _configuration_at_hand() -> GameConfiguration:
     path = Path("pyproject.toml")
     return GameConfiguration.from_toml(path) if path.is_file() else GameConfiguration()
-
-
-def _folder(config: GameConfiguration, episode_id: str | None, *, resume: bool) -> Path:
-    """The episode's folder: an existing one to resume, else one that no episode has used."""
-    episodes = Path(config.workdir) / "episodes"
-    name = episode_id or datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S")
-    if not re.fullmatch(r"\w[\w.-]{0,99}", name):
-        raise ConfigurationError(
-            f"'{name}' is no name for an episode: use letters, digits, '.', '_' and '-'."
-        )
-    folder, number = episodes / name, 2
-    while not resume and (folder / EVENTS_FILE).exists():
-        folder, number = episodes / f"{name}-{number}", number + 1
-    return folder

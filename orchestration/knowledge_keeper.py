@@ -1,0 +1,94 @@
+"""What is handed on to later episodes. A database that fails costs a warning, never a turn."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from session.events import log_event
+from session.learned import CarriedOver, Edits
+
+if TYPE_CHECKING:
+    from game_interface.story import StoryInfo
+    from session.game_configuration import GameConfiguration
+    from session.learned import Reflection
+    from storage.store import Store
+
+_Result = TypeVar("_Result")
+
+
+class KnowledgeKeeper:
+    """Takes what earlier episodes learned out of the database, and puts in what this one learns.
+
+    The episode's log holds all of it too, so that whatever fails here is made up for when the
+    log is taken in next.
+    """
+
+    def __init__(
+        self, config: GameConfiguration, logger: logging.Logger, folder: Path, uid: str
+    ) -> None:
+        self._config = config
+        self._logger = logger
+        self._folder = folder
+        self._uid = uid
+        self._store: Store | None = None
+        self._is_in_use = config.storage_enabled
+
+    def carried_over(self, story: StoryInfo) -> tuple[CarriedOver, Edits]:
+        """What a new episode of ``story`` begins with, and what people edited since the last."""
+        if not self._config.storage_carry_over:
+            return CarriedOver(), Edits()
+        return self._attempt(lambda store: self._read(store, story)) or (CarriedOver(), Edits())
+
+    def catch_up(self) -> None:
+        """Bring what is stored of this episode up to date with its log."""
+        self._attempt(lambda store: store.take_in_log(self._folder))
+
+    def take_in(self, reflection: Reflection) -> None:
+        """Store what a reflection yielded."""
+        self._attempt(lambda store: store.take_in(self._uid, reflection))
+
+    def finish(self, story: StoryInfo) -> None:
+        """Store the whole episode, and write what is known of its story for people to read."""
+        self.catch_up()
+        self._attempt(lambda store: self._write(store, story))
+
+    def close(self) -> None:
+        """Give the database back; more than once does no harm."""
+        store, self._store, self._is_in_use = self._store, None, False
+        if store:
+            store.close()
+
+    def _read(self, store: Store, story: StoryInfo) -> tuple[CarriedOver, Edits]:
+        from storage.knowledge_files import KnowledgeFiles
+
+        edits = KnowledgeFiles(self._config, store).read_edits(story.name, story.sha256)
+        return store.carried_over(story.sha256, edits), edits
+
+    def _write(self, store: Store, story: StoryInfo) -> None:
+        from storage.knowledge_files import KnowledgeFiles
+
+        KnowledgeFiles(self._config, store).write(story.name, story.sha256)
+
+    def _attempt(self, work: Callable[[Store], _Result]) -> _Result | None:
+        """What ``work`` gives; None where there is no database, which is warned about once."""
+        if not self._is_in_use:
+            return None
+        from storage.errors import StorageError
+        from storage.store import Store
+
+        try:
+            self._store = self._store or Store.open(self._config)
+            return work(self._store)
+        except StorageError as error:
+            self._is_in_use = False
+            log_event(
+                self._logger,
+                logging.WARNING,
+                f"What is learned is kept in the log only: {error}",
+                "storage_failed",
+                error=str(error),
+            )
+            return None
