@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, action_reply, error_reply
+from scripts.evaluate import main
 from scripts.evaluation_run import taken
 from scripts.scripted_model import ScriptedModel
 from session.event_log import read_events
@@ -119,7 +120,9 @@ def evaluation(tmp_path: Path, server: ModelServer) -> Evaluation:
     return Evaluation(tmp_path, server.base_url)
 
 
-def test_a_matrix_is_played_and_its_figures_are_written(evaluation: Evaluation) -> None:
+def test_a_matrix_is_played_and_its_figures_are_written(
+    evaluation: Evaluation, server: ModelServer
+) -> None:
     played = evaluation.run("--seeds", "1,2", "--without", "memories")
     assert played.returncode == 0
     assert sorted(evaluation.episodes()) == [
@@ -144,6 +147,10 @@ def test_a_matrix_is_played_and_its_figures_are_written(evaluation: Evaluation) 
     assert (evaluation.out / "scores.png").read_bytes().startswith(b"\x89PNG")
     assert "without-memories" in (evaluation.out / "scores.svg").read_text()
     assert evaluation.program.leftovers() == []
+    assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {KEY}"}
+    files = [path for path in evaluation.out.rglob("*") if path.is_file()]
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
+    assert KEY not in played.stdout + played.stderr
 
 
 def test_each_variant_plays_without_its_part(evaluation: Evaluation) -> None:
@@ -155,15 +162,9 @@ def test_each_variant_plays_without_its_part(evaluation: Evaluation) -> None:
     assert "tools were on offer" in evaluation.results["statement"]
 
 
-def test_what_is_finished_is_not_played_again(evaluation: Evaluation, server: ModelServer) -> None:
-    assert evaluation.run("--seeds", "1").returncode == 0
-    requests, results = len(server.requests), (evaluation.out / "results.json").read_bytes()
-    assert evaluation.run("--seeds", "1").returncode == 0
-    assert len(server.requests) == requests
-    assert (evaluation.out / "results.json").read_bytes() == results
-
-
-def test_a_matrix_may_grow_but_nothing_else_may_change(evaluation: Evaluation) -> None:
+def test_what_was_played_stays_when_the_matrix_grows_and_nothing_else_may_change(
+    evaluation: Evaluation,
+) -> None:
     assert evaluation.run("--seeds", "1").returncode == 0
     first = evaluation.episodes()
     assert evaluation.run("--seeds", "1,2").returncode == 0
@@ -177,15 +178,6 @@ def test_a_matrix_may_grow_but_nothing_else_may_change(evaluation: Evaluation) -
     refused = evaluation.run("--seeds", "1,2")
     assert refused.returncode == 2
     assert "reflection_interval_turns was 8 and is 5" in refused.stderr
-
-
-def test_no_key_is_written_or_shown(evaluation: Evaluation, server: ModelServer) -> None:
-    played = evaluation.run("--seeds", "1")
-    assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {KEY}"}
-    assert KEY not in played.stdout + played.stderr
-    files = [path for path in evaluation.out.rglob("*") if path.is_file()]
-    assert len(files) > 4
-    assert not [path for path in files if KEY.encode() in path.read_bytes()]
 
 
 def test_episodes_that_hand_on_knowledge_are_played_one_after_the_other(
@@ -286,18 +278,32 @@ def test_an_episode_that_cannot_begin_says_why_and_keeps_the_traceback(
     ("flags", "hint"),
     [
         (["--without", "wings"], "choose from"),
-        (["--without", "tools"], "add --mcp"),
         (["--seeds", "1,0"], "from 1 to 2147483647"),
         (["--seeds", "one"], "such as 1,2,3"),
         (["--episodes", "0"], "whole number from 1"),
-        (["--story", "missing.z5"], "missing.z5"),
         (["--base-url", "localhost:1"], "http://"),
-        (["--mcp"], "mcp_config.json"),
         (["--name", "a/b"], "names a folder"),
+    ],
+)
+def test_a_wrong_flag_ends_with_2_and_a_line_that_says_why(
+    flags: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(flags)
+    assert f"evaluate.py: error: argument {flags[0]}: " in (said := capsys.readouterr().err)
+    assert hint in said
+
+
+@pytest.mark.parametrize(
+    ("flags", "hint"),
+    [
+        (["--without", "tools"], "add --mcp"),
+        (["--story", "missing.z5"], "missing.z5"),
+        (["--mcp"], "mcp_config.json"),
         (["--out", "/dev/null/out"], "another --out"),
     ],
 )
-def test_wrong_use_ends_with_2_and_a_line_that_says_why(
+def test_what_cannot_be_evaluated_ends_with_2_before_anything_is_played(
     evaluation: Evaluation, flags: list[str], hint: str
 ) -> None:
     refused = evaluation.run(*flags)
