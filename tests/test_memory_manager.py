@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from managers.grounds import Grounds
@@ -306,6 +306,7 @@ def check_changes_have_their_reasons(after: dict[str, Memory]) -> None:
             assert after[memory.superseded_by].persistence != "ephemeral"
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(ANSWERS)
 def test_whatever_is_answered_nothing_is_lost_or_kept_twice(
     answers: list[tuple[list[MemoryProposal], list[MemoryRevision]]],

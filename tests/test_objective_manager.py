@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from managers.similarity import near_duplicates
@@ -334,6 +334,7 @@ STEPS = st.one_of(
 )
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(st.lists(STEPS, max_size=12))
 def test_whatever_happens_every_objective_stays_known_and_a_replay_gives_the_same(
     steps: list[tuple[list[ObjectiveProposal], list[ObjectiveRevision]] | str | None],
