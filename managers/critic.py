@@ -60,7 +60,9 @@ class Critic:
         except ValidationError as error:
             problem = f"The critic's answer cannot be read: {error.errors()[0]['msg']}"
             return self._give_way(problem, usage, response.content or "")
-        reason = answer.reason.strip()[:_REASON_CHARACTERS] or "The critic gives no reason."
+        reason = answer.reason.strip()[:_REASON_CHARACTERS]
+        if not reason and answer.verdict != "accept":
+            reason = "The critic gives no reason."
         return Verdict(kind=answer.verdict, reason=reason, usage=usage)
 
     def _ask(self, command: str, situation: str) -> LLMResponse:
