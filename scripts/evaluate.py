@@ -69,6 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ConfigurationError, MCPConfigError, GameError, LocalModelError, LLMError) as error:
         print(plain(f"evaluate.py: error: {error}"), file=sys.stderr)
         return WRONG_USE
+    except OSError as error:  # such as a full disk
+        print(plain(f"evaluate.py: error: {error}; what was played is kept"), file=sys.stderr)
+        return FAILED
 
 
 def _evaluate(flags: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, action_reply, error_reply
 from scripts.evaluate import main
+from scripts.evaluation_plan import PARTS
 from scripts.evaluation_run import taken
 from scripts.scripted_model import ScriptedModel
 from session.event_log import read_events
@@ -272,6 +274,30 @@ def test_an_episode_that_cannot_begin_says_why_and_keeps_the_traceback(
     kept = evaluation.out / "whole" / "seed-1" / "episode-1.err"
     assert str(kept.relative_to(evaluation.program.folder)) in failed.stderr
     assert "Traceback" in kept.read_text()
+
+
+def test_help_is_complete_and_the_documentation_knows_every_flag(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    said = capsys.readouterr().out
+    documentation = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    flags = set(re.findall(r"--[a-z-]+", said)) - {"--help"}
+    assert flags > {"--each", "--carry-over", "--without", "--jobs", "--out"}
+    assert {flag for flag in flags if flag not in documentation} == set()
+    for words in ("exit code", *PARTS):
+        assert words in said
+        assert words.split()[0] in documentation
+
+
+def test_a_folder_that_cannot_be_made_is_said_in_a_line(evaluation: Evaluation) -> None:
+    evaluation.out.mkdir()
+    (evaluation.out / "whole").touch()
+    failed = evaluation.run("--seeds", "1")
+    assert failed.returncode == 1
+    assert "evaluate.py: error: " in failed.stderr
+    assert "what was played is kept" in failed.stderr
 
 
 @pytest.mark.parametrize(
