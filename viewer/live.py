@@ -97,6 +97,11 @@ class Lookouts:
             lookout.wake()
 
     @property
+    def looking(self) -> int:
+        """Look-outs at work."""
+        return len(self._all)
+
+    @property
     def watched(self) -> int:
         """Streams that are open."""
         return sum(lookout.watchers for lookout in self._all.values())
