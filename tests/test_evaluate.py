@@ -164,6 +164,7 @@ def test_each_variant_plays_without_its_part(evaluation: Evaluation) -> None:
     assert "tools were on offer" in evaluation.results["statement"]
 
 
+@pytest.mark.slow
 def test_what_was_played_stays_when_the_matrix_grows_and_nothing_else_may_change(
     evaluation: Evaluation,
 ) -> None:
@@ -182,6 +183,7 @@ def test_what_was_played_stays_when_the_matrix_grows_and_nothing_else_may_change
     assert "reflection_interval_turns was 8 and is 5" in refused.stderr
 
 
+@pytest.mark.slow
 def test_episodes_that_hand_on_knowledge_are_played_one_after_the_other(
     evaluation: Evaluation,
 ) -> None:
@@ -249,6 +251,7 @@ def test_an_interruption_ends_all_episodes_and_says_how_to_go_on(
 
 
 @linux_only
+@pytest.mark.slow
 def test_an_episode_that_is_killed_spoils_no_other(evaluation: Evaluation, model: Model) -> None:
     model.wait_from(2)
     process = evaluation.start("--seeds", "1,2", "--jobs", "1")
