@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from session.learned import Claim, Memory, Passage
 
 MOST_MEMORIES: Final = 400
+MOST_CONSIDERED: Final = 10 * MOST_MEMORIES
+"""Memories that are looked at; there may be a thousand episodes."""
 MOST_CLAIMS: Final = 200
 MOST_PASSAGES: Final = 2000
 _FILLERS: Final = frozenset(
@@ -25,14 +27,15 @@ _NEGATIONS: Final = frozenset({"no", "not", "never", "cannot", "nothing", "witho
 def latest_memories(memories: Sequence[Memory]) -> tuple[Memory, ...]:
     """Those of ``memories``, oldest first, that still hold; what several say is there once."""
     chosen: dict[str, Memory] = {}
-    at_room: defaultdict[int, list[Memory]] = defaultdict(list)
+    at_room: defaultdict[int, list[tuple[Memory, frozenset[str]]]] = defaultdict(list)
     holding = [memory for memory in reversed(memories) if memory.status in {"active", "tentative"}]
     for memory in sorted(holding, key=lambda it: it.status == "tentative"):
-        same = next((it for it in at_room[memory.room.id] if _same(it, memory)), None)
-        if same is not None or len(chosen) >= MOST_MEMORIES:
-            continue
-        chosen[memory.id] = memory
-        at_room[memory.room.id].append(memory)
+        if len(chosen) >= MOST_MEMORIES:
+            break
+        words, others = _words(memory), at_room[memory.room.id]
+        if not any(_same(words, its) for it, its in others if _wrote_another(it, memory)):
+            chosen[memory.id] = memory
+            others.append((memory, words))
     return tuple(memory for memory in memories if memory.id in chosen)
 
 
@@ -56,11 +59,13 @@ def latest_passages(passages: Iterable[Passage]) -> tuple[Passage, ...]:
     return tuple(latest.values())[-MOST_PASSAGES:]
 
 
-def _same(newer: Memory, older: Memory) -> bool:
-    """Whether two episodes remember the same: one of them says all that the other says."""
-    if newer.evidence.episode == older.evidence.episode:
-        return False  # who wrote both saw a difference
-    one, other = _words(newer), _words(older)
+def _wrote_another(one: Memory, other: Memory) -> bool:
+    """Whether they are of two episodes; who wrote both saw a difference."""
+    return one.evidence.episode != other.evidence.episode
+
+
+def _same(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether two say the same: one of them has all the words of the other, and few more."""
     less, more = sorted((one, other), key=len)
     return less <= more and 2 * len(less) >= len(more) and not (more - less) & _NEGATIONS
 

@@ -27,7 +27,7 @@ from session.learned import (
     Reflection,
 )
 from storage.account import Account, Episode, read_account, read_uid
-from storage.carrying import latest_memories, latest_passages, strongest_claims
+from storage.carrying import MOST_CONSIDERED, latest_memories, latest_passages, strongest_claims
 from storage.database import Database
 from storage.errors import LogRefusedError, StorageError
 from storage.redaction import without_secrets
@@ -136,7 +136,7 @@ class Store:
             return _claims(connection, story_sha256)
 
     def memories(self, story_sha256: str, *, lasting: bool = False) -> tuple[Memory, ...]:
-        """Every memory of that story, or those that are meant to outlast their episode."""
+        """Every memory of that story, or the latest of those meant to outlast their episode."""
         with self._database.reading() as connection:
             return _memories(connection, story_sha256, lasting=lasting)
 
@@ -197,7 +197,8 @@ def _memories(
 ) -> tuple[Memory, ...]:
     kinds = ("core", "permanent") if lasting else get_args(Persistence)
     chosen = MEMORIES.c.persistence.in_(kinds)
-    memories = _values(connection, MEMORIES, Memory, story_sha256, chosen)
+    latest = MOST_CONSIDERED if lasting else None
+    memories = _values(connection, MEMORIES, Memory, story_sha256, chosen, latest=latest)
     changes = _values(connection, MEMORY_CHANGES, MemoryChange, story_sha256)
     return folded_memories(memories, changes)
 
@@ -214,15 +215,18 @@ def _values(
     kind: type[_Value],
     story_sha256: str,
     *conditions: ColumnElement[bool],
+    latest: int | None = None,
 ) -> list[_Value]:
-    """What is in ``table`` about the story, in the order in which it was learned."""
+    """What is in ``table`` about the story, or the latest of it, in the order of learning."""
+    order = *_IN_ORDER, table.c.reflection, table.c.position
     rows = connection.execute(
         select(table.c.body)
         .join(EPISODES, EPISODES.c.uid == table.c.uid)
         .where(EPISODES.c.story_sha256 == story_sha256, *conditions)
-        .order_by(*_IN_ORDER, table.c.reflection, table.c.position)
+        .order_by(*(column.desc() for column in order))
+        .limit(latest)
     )
-    return [kind.model_validate_json(body) for body in rows.scalars()]
+    return [kind.model_validate_json(body) for body in rows.scalars()][::-1]
 
 
 def _episodes(connection: Connection, story_sha256: str | None) -> tuple[Episode, ...]:
