@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
 
 VerdictKind: TypeAlias = Literal["accept", "advise", "refuse"]
 
-_TRIES_BEFORE_REFUSAL = 2
+_TRIES_BEFORE_REFUSAL = 3
 _WEIGHTS: dict[VerdictKind, int] = {"accept": 0, "advise": 1, "refuse": 2}
 _PARTS = re.compile(r"[.,;]|\b(?:then|and)\b")
 _PLAIN_WORD = re.compile(r"[a-z]+")
-_WAITING = frozenset({"again", "g", "wait", "z"})
+_HARMLESS = frozenset({"again", "g", "i", "inventory", "l", "look", "wait", "z"})
+"""Commands that are meant to be given again."""
 # After these, or after such a preposition, parsers take words that are in no dictionary.
 _FREE_TEXT_PREPOSITIONS = frozenset({"about", "for", "to", "up"})
 _FREE_TEXT_VERBS = frozenset(
@@ -46,7 +48,15 @@ _HANDLING_VERBS = frozenset(
         wear wind x""",
     )
 )
-_SEVERAL = frozenset({"all", "and", "both", "but", "each", "every", "everything", "except", "then"})
+_NOT_JUST_ONE = frozenset({"all", "both", "but", "each", "every", "everything", "except", "of"})
+_PREPOSITIONS = frozenset(
+    re.findall(
+        "[a-z]+",
+        """across against around at away behind below beneath between by down for from in inside
+        into off on onto out outside over through to toward towards under underneath up upon using
+        with within without""",
+    )
+)
 
 
 class Verdict(BaseModel):
@@ -128,10 +138,7 @@ class ActionCheck:
 
     def of_absent_things(self, command: str, facts: Facts) -> Verdict:
         """Against handling a thing that is not at hand."""
-        verb, *others = command.split() or [""]
-        if verb not in _HANDLING_VERBS or _SEVERAL & {*others} or _PARTS.search(command):
-            return ACCEPTED
-        for word in others:
+        for word in _handled_words(command):
             if self._vocabulary.cut(word) in facts.absent_words:
                 reason = f'There is no "{word}" here, and you carry none.'
                 return Verdict(kind="refuse", reason=reason)
@@ -139,7 +146,7 @@ class ActionCheck:
 
     def of_repetition(self, command: str, hash_before: str, room_id: int) -> Verdict:
         """Against what did nothing when the world was as it is."""
-        if self._attempts is None or _WAITING & {*command.split()}:
+        if self._attempts is None or _HARMLESS & {*command.split()[:1]}:
             return ACCEPTED
         times, answer = self._attempts.vain_tries(command, hash_before, room_id)
         if not times:
@@ -193,3 +200,15 @@ def _judged_words(part: str) -> Iterator[str]:
             return
         if _PLAIN_WORD.fullmatch(word):
             yield word
+
+
+def _handled_words(command: str) -> Iterable[str]:
+    """The words for the first thing in a command that handles one thing, or one with another.
+
+    A parser may have picked up the first thing before it says that there is no second one.
+    """
+    verb, *others = command.split() or [""]
+    if verb not in _HANDLING_VERBS or _NOT_JUST_ONE & {*others} or _PARTS.search(command):
+        return ()
+    behind_particles = dropwhile(_PREPOSITIONS.__contains__, others)
+    return takewhile(lambda word: word not in _PREPOSITIONS, behind_particles)

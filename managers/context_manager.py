@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from managers.manager import Section
@@ -46,7 +47,7 @@ class ContextManager:
             return self._compact(state, observation, candidates)
         told = [section for manager in self._managers for section in manager.sections(state)]
         sections = [
-            Section("Story so far", tuple(self._story_so_far(state)), importance=2),
+            Section("Story so far", tuple(self._story_so_far(state)), 2, is_story=True),
             *sorted(told, key=lambda section: section.importance),
             Section("Situation", tuple(self._situation(state, observation)), importance=7),
             Section("The game says", tuple(_latest_answer(state)), importance=8),
@@ -106,11 +107,11 @@ def fit(sections: list[Section], token_budget: int) -> list[Section]:
     for index, section in sorted(kept.items(), key=lambda item: item[1].importance):
         lines = list(section.lines)
         while excess > 0 and len(lines) > 1:
-            excess -= len(lines.pop(0)) + 1
+            excess -= len(lines.pop(0 if section.is_story else -1)) + 1
         if excess > 0 and lines and len(lines[0]) > excess + _LEAST_CHARACTERS:
             lines[0] = f"{lines[0][: -excess - 1]}…"
             excess = 0
-        kept[index] = Section(section.title, tuple(lines), section.importance)
+        kept[index] = replace(section, lines=tuple(lines))
     return [section for section in kept.values() if section.lines]
 
 

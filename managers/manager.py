@@ -20,7 +20,9 @@ class Section:
     title: str
     lines: tuple[str, ...]
     importance: int
-    """Higher stays longer; a section loses its first lines first."""
+    """Higher stays longer."""
+    is_story: bool = False
+    """Whether the oldest lines come first, and give way first; else the last ones do."""
 
     def text(self) -> str:
         """The section as it is sent."""

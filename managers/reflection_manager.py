@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 _MOST_PENDING = 60
 """Turns that a reflection can look back at; older ones drop out."""
-_LEAST_AT_END = 2
+_LEAST_AT_END = 5
+"""Turns left over; fewer are not worth a call, unless they brought a death."""
 _RECORDED_CHARACTERS = 2000
 _NO_ATTEMPTS = frozenset({"look", "l", "inventory", "inv", "i", "score", "wait", "z"})
 """Commands whose answer may well be the same twice."""
@@ -116,7 +117,8 @@ class ReflectionManager(Manager):
             return False
         since = self._pending[-1].record.turn - self._looked_back_at
         if ending:
-            return since > 0 and len(self._pending) >= _LEAST_AT_END
+            died = any("death" in turn.triggers for turn in self._pending)
+            return since > 0 and (died or len(self._pending) >= _LEAST_AT_END)
         interval = self._config.reflection_interval_turns
         return since >= interval and any(turn.triggers for turn in self._pending)
 

@@ -41,6 +41,9 @@ class Mind:
             "objectives": ObjectiveManager(config, uid),
             "knowledge": KnowledgeManager(config, uid),
         }
+        parts = (*told, "reflection")
+        self.parts_off = [part for part in parts if not getattr(config, f"{part}_enabled")]
+        """The parts that were left out."""
         self.managers = [it for part, it in told.items() if getattr(config, f"{part}_enabled")]
         self._reflection = ReflectionManager(config, client, logger, uid, self.managers)
         self._reflects = config.reflection_enabled

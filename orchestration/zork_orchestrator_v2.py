@@ -278,6 +278,8 @@ class ZorkOrchestratorV2:
             base_url=redact(role.base_url),
             max_turns=self.config.max_turns_per_episode,
             mcp=self.mcp_manager.server_name if self.mcp_manager else None,
+            parts_off=self.mind.parts_off,
+            group=self.config.evaluation_group,
             opening=state.opening,
             observation=observation.model_dump(mode="json") if observation else None,
             snapshot=snapshot_of(game),

@@ -151,8 +151,7 @@ class Plan:
             "storage_database_url": None,  # the one in the workdir, which nobody else writes
             "local_threads": self.config.local_threads or threads,
         }
-        if "evaluation_group" in type(self.config).model_fields:
-            settings["evaluation_group"] = f"{self.name}/{cell.variant.name}"
+        settings["evaluation_group"] = f"{self.name}/{cell.variant.name}"
         resume = (self.folder(cell) / EVENTS_FILE).is_file()
         return {"episode": cell.episode, "settings": settings, "resume": resume}
 

@@ -30,6 +30,7 @@ _LISTED = {
     "orchestrator": (
         *("max_turns_per_episode", "max_turns_stuck", "max_failed_turns"),
         *("max_cost_per_episode", "max_tokens_per_episode", "turn_delay_seconds"),
+        "evaluation_group",
     ),
 }
 """Sections whose keys are fields."""

@@ -131,6 +131,8 @@ class GameConfiguration(BaseSettings):
     """US dollars, as far as the provider reports them."""
     max_tokens_per_episode: PositiveInt | None = None
     turn_delay_seconds: NonNegativeFloat = 0.0
+    evaluation_group: str | None = None
+    """What the episode belongs to, for those who sum up episodes."""
 
     context_token_budget: PositiveInt = 4000
     """Tokens of the prompt below its static head, roughly."""
