@@ -31,9 +31,9 @@ def export_site(
     count = 0
     for path, data in _files(library, episodes):
         file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
         if not file.resolve().is_relative_to(folder.resolve()):
             raise ConfigurationError(f"{file} leads out of {folder}: nothing is written there.")
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
         count += 1
     return count

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import os
 import socket
 import sys
 import threading
 import webbrowser
+from collections.abc import Sequence
 from contextlib import suppress
 
 from session.game_configuration import ConfigurationError
@@ -22,25 +24,32 @@ def listening(host: str, port: int | None) -> socket.socket:
     Raises:
         ConfigurationError: There is no such place, or it is taken.
     """
-    ports = range(DEFAULT_PORT, DEFAULT_PORT + _PORTS_TRIED) if port is None else (port,)
-    for wanted in ports:
-        with suppress(OSError):
-            return _bound(host, wanted)
+    wanted = range(DEFAULT_PORT, DEFAULT_PORT + _PORTS_TRIED) if port is None else (port,)
     try:
-        return _bound(host, ports[-1])
+        family, *_, place = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+        return _first_free(family, str(place[0]), wanted)
     except OSError as error:
         raise ConfigurationError(
-            f"Cannot serve at {host}, port {ports[-1]} ({error.strerror}): "
+            f"Cannot serve at {host}, port {wanted[-1]} ({error.strerror}): "
             "give another --port, or leave --host out."
         ) from error
 
 
-def _bound(host: str, port: int) -> socket.socket:
-    family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+def _first_free(family: socket.AddressFamily, host: str, ports: Sequence[int]) -> socket.socket:
+    for port in ports[:-1]:
+        try:
+            return _bound(family, host, port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+    return _bound(family, host, ports[-1])
+
+
+def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
     listener = socket.socket(family)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(place)
+        listener.bind((host, port))
         listener.listen(128)
     except OSError:
         listener.close()
