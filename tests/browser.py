@@ -22,7 +22,7 @@ from session.game_configuration import GameConfiguration
 from tests.games import BUNDLED_COMMANDS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Page
 
 CHROMIUM = shutil.which("chromium")
 ROOT = Path(__file__).parent.parent
@@ -67,15 +67,24 @@ def opened(browser: Browser, address: str, **options: Any) -> Iterator[Page]:  #
         if message.type in ("error", "warning") and not (forgiven and forgiven in message.text):
             problems.append(message.text)
 
+    def refuse(dialog: Dialog) -> None:
+        problems.append(dialog.message)
+        dialog.dismiss()
+
     page.on("console", hear)
     page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
+    page.on("dialog", refuse)
     try:
         page.goto(address)
         yield page
         assert problems == []
     finally:
         context.close()
+
+
+def current(page: Page) -> Locator:
+    """The turn that is shown."""
+    return page.locator(".turn[aria-current]")
 
 
 def beside(work: Callable[[], Result]) -> Result:
@@ -99,9 +108,15 @@ def play_with_tools(workdir: Path, turns: int, every: int = 4) -> Path:
     servers.write_text(json.dumps({"mcpServers": {"thoughtbox": server}}))
     with ModelServer(ScriptedModel(BUNDLED_COMMANDS, every)) as model:
         config = GameConfiguration(
-            **{"client_base_url": model.base_url, "story": "bundled", "seed": 7},
-            **{"engine": "fernz", "workdir": str(workdir), "max_turns_per_episode": turns},
-            **{"mcp_enabled": True, "mcp_config_file": str(servers), "reflection_enabled": True},
+            client_base_url=model.base_url,
+            story="bundled",
+            seed=7,
+            engine="fernz",
+            workdir=str(workdir),
+            max_turns_per_episode=turns,
+            mcp_enabled=True,
+            mcp_config_file=str(servers),
+            reflection_enabled=True,
         )
         with ZorkOrchestratorV2("played", config) as orchestrator:
             orchestrator.play_episode()

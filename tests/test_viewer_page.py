@@ -15,6 +15,7 @@ from tests.browser import (
     PATIENCE,
     ROOT,
     beside,
+    current,
     needs_chromium,
     opened,
     play_with_tools,
@@ -23,7 +24,7 @@ from tests.browser import (
 from viewer.watch import watching
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator, Page
+    from playwright.sync_api import Browser, Page
 
 TURNS = 24
 VENDOR = ROOT / "viewer" / "static" / "vendor"
@@ -58,10 +59,6 @@ def replay(window: Page) -> Page:
     window.evaluate("location.hash = '#/played/turn/15'")
     expect(current(window)).to_have_attribute("data-turn", "15")
     return window
-
-
-def current(page: Page) -> Locator:
-    return page.locator(".turn[aria-current]")
 
 
 def shows(page: Page, turn: int) -> None:

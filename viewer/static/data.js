@@ -9,6 +9,18 @@ export async function read(path) {
   return reply.json();
 }
 
+/** Read what may only be about to be there: the page of a new game opens before its log does. */
+async function readWhenBegun(path, tries = MODE === "live" ? 5 : 1) {
+  for (;;) {
+    try {
+      return await read(path);
+    } catch (error) {
+      if (error.status !== 404 || --tries <= 0) throw error;
+      await new Promise((later) => setTimeout(later, 700));
+    }
+  }
+}
+
 export const readIndex = () => read("data/episodes.json");
 
 /** One episode, its turns read as they are needed. */
@@ -24,16 +36,18 @@ export class Episode {
   }
 
   static async open(id) {
-    const [index, info] = await Promise.all([readIndex(), read(`${place(id)}/episode.json`)]);
-    return new Episode(id, index.chunk, info);
+    const info = await readWhenBegun(`${place(id)}/episode.json`);
+    // The index is long where there are many episodes, so it is asked only when need be.
+    return new Episode(id, info.chunk ?? (await readIndex()).chunk, info);
   }
 
   /** Take in a newer account of the episode; what only the first one tells is kept. */
   take(info) {
-    const last = this.last;
+    // An account may be ahead of the turns, which come one by one.
+    const turns = this.summary ? this.last : info.summary.turns;
+    this.accounted = info.summary.turns;
     this.info = { ...this.info, ...info };
-    this.summary = this.info.summary;
-    this.summary.turns = Math.max(last, this.summary.turns);
+    this.summary = { ...info.summary, turns };
     this.memories = byId(this.info.memories);
     this.claims = byId(this.info.claims);
     this.objectives = byId(this.info.objectives);
@@ -109,7 +123,7 @@ export class Episode {
     if (turn.turn <= this.last && this.turns.has(turn.turn)) return false;
     const isNew = turn.turn > this.last;
     this.#keep(turn);
-    if (isNew) this.#extend(turn);
+    if (isNew && turn.turn > this.accounted) this.#extend(turn);
     return isNew;
   }
 

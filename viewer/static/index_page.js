@@ -6,7 +6,7 @@ import { bdi, fill, h } from "./dom.js";
 import * as format from "./format.js";
 import { sparkline } from "./sparkline.js";
 
-const REFRESH = 5000; // milliseconds, while an episode runs
+const REFRESH = 2000; // milliseconds, while an episode runs or none has begun
 const COLUMNS = [
   { name: "Episode", key: (it) => it.started ?? "", cell: episodeCell },
   { name: "Story", key: (it) => it.title || it.story, cell: (it) => bdi(it.title || it.story) },

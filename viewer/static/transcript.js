@@ -9,7 +9,7 @@ const NEAR_END = 60; // pixels
 
 export class Transcript {
   #blocks = [];
-  #lastTop = 0;
+  #last = { top: 0, size: "" };
   #reveals = 0;
   #shown = null;
 
@@ -62,12 +62,20 @@ export class Transcript {
 
   #scrollTo(top) {
     this.node.scrollTop = top;
-    this.#lastTop = this.node.scrollTop;
+    this.#last = this.#position();
   }
 
+  #position() {
+    const { scrollTop, scrollHeight, clientHeight } = this.node;
+    return { top: scrollTop, size: `${scrollHeight} ${clientHeight}` };
+  }
+
+  /** Tell which way the reader scrolled; where the content changed, the browser may have. */
   #scrolled() {
-    const moved = this.node.scrollTop - this.#lastTop;
-    this.#lastTop = this.node.scrollTop;
+    const before = this.#last;
+    this.#last = this.#position();
+    if (before.size !== this.#last.size) return;
+    const moved = this.#last.top - before.top;
     if (moved < -4 && this.#toEnd > NEAR_END) this.on.back();
     else if (moved > 4 && this.#toEnd < 4) this.on.end();
   }
