@@ -6,8 +6,8 @@ import itertools
 import logging
 import sys
 import traceback
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,13 +58,34 @@ def _play(flags: Flags, interruption: Interruption) -> int:
         screen.text(_SMALL_MODEL, "yellow", mark="·")
     played: list[StorySoFar] = []
     try:
-        for _ in itertools.count() if flags.continuous else range(flags.episodes or 1):
-            if _play_episode(episode, flags, config, screen, played) is EndReason.LLM_UNAVAILABLE:
-                return FAILED
+        with _page(flags, config, screen):
+            for _ in itertools.count() if flags.continuous else range(flags.episodes or 1):
+                reason = _play_episode(episode, flags, config, screen, played)
+                if reason is EndReason.LLM_UNAVAILABLE:
+                    return FAILED
     finally:
         if len(played) > 1:
             show_total(screen, played)
     return PLAYED
+
+
+@contextmanager
+def _page(flags: Flags, config: GameConfiguration, screen: Screen) -> Iterator[None]:
+    """With ``--watch``, the viewer's page beside the game."""
+    if flags.watch is None:
+        yield
+        return
+    from viewer.watch import watching
+
+    def notice(text: str) -> None:
+        screen.text(text, "yellow", mark="!")
+
+    with watching(
+        config.workdir, flags.watch or None, flags.open, episode="latest", notice=notice
+    ) as address:
+        if address:
+            screen.text(f"Watch at {address}", "yellow", mark="·")
+        yield
 
 
 def _configuration(flags: Flags) -> tuple[GameConfiguration, str | None]:

@@ -28,6 +28,7 @@ examples:
 PARTS = ("map", "memories", "objectives", "knowledge", "reflection", "action_check", "storage")
 """Of the player's mind: what can be left out."""
 _MAX_SEED = 2**31 - 1
+_MAX_PORT = 2**16 - 1
 _OF_A_NEW_EPISODE = ("story", "seed")
 
 
@@ -44,6 +45,8 @@ class Flags(argparse.Namespace):
     base_url: str | None
     mcp: bool | None
     without: list[str]
+    watch: int | None
+    open: bool
     config: str | None
     version: bool
 
@@ -105,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--config", metavar="FILE", help="settings in place of ./pyproject.toml, in the same form"
     )
+    _add_page_flags(parser.add_argument_group("page"))
     parser.add_argument("--version", action="store_true", help="print the version and stop")
     return parser
 
@@ -158,6 +162,26 @@ def _add_model_flags(group: argparse._ArgumentGroup) -> None:
         metavar="PART",
         help=f"play without a part of the mind, as often as needed: {', '.join(PARTS)}",
     )
+
+
+def _add_page_flags(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--watch",
+        nargs="?",
+        const=0,
+        type=_port,
+        metavar="PORT",
+        help="show the episode live on a page of this machine, and open it",
+    )
+    group.add_argument(
+        "--no-open", dest="open", action="store_false", help="with --watch: open no browser"
+    )
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MAX_PORT:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a port: a number from 1 to {_MAX_PORT}")
+    return int(text)
 
 
 def _positive(text: str) -> int:
