@@ -26,12 +26,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = _run(flags)
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        return interruption.exit_code
     except BrokenPipeError:
         # What Python still flushes on its way out must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
+        code = 128 + signal.SIGPIPE
+    except KeyboardInterrupt:
+        code = interruption.exit_code
     return code
 
 

@@ -5,6 +5,7 @@ A line that cannot be understood is never an error: it is kept among the notes.
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
 import re
@@ -69,7 +70,7 @@ def read_edits(path: Path, known: Iterable[Claim], secrets: Iterable[str] = ()) 
     """What people changed in the file at ``path``, compared with ``known``, without any keys.
 
     Raises:
-        OSError, UnicodeDecodeError: It cannot be read.
+        OSError: It cannot be read.
     """
     return edits_of(read_document(path, secrets), known)
 
@@ -78,12 +79,25 @@ def read_document(path: Path, secrets: Iterable[str] = ()) -> Document:
     """The file at ``path`` without any keys; an empty document where there is none.
 
     Raises:
-        OSError, UnicodeDecodeError: It cannot be read.
+        OSError: It cannot be read.
     """
     try:
-        return parsed(without_secrets(path.read_text(encoding="utf-8-sig"), secrets))
+        return parsed(without_secrets(_decoded(path.read_bytes()), secrets))
     except FileNotFoundError:
         return Document()
+
+
+def _decoded(data: bytes) -> str:
+    """The text, whatever editor saved it; a line that is no UTF-8 spoils no other."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return re.sub(r"\r\n?", "\n", data.decode("utf-16", errors="replace"))
+    lines: list[str] = []
+    for line in re.split(rb"\r\n?|\n", data.removeprefix(codecs.BOM_UTF8)):
+        try:
+            lines.append(line.decode())
+        except UnicodeDecodeError:
+            lines.append(line.decode("latin-1"))
+    return "\n".join(lines)
 
 
 def parsed(text: str) -> Document:

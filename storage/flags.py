@@ -1,4 +1,4 @@
-"""The flags of the command line. Only the standard library: ``--help`` is not to wait."""
+"""What the command line may say. Only the standard library, so that ``--help`` is there at once."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     """Read the command line; a wrong one ends the program with 2 and a line that says why."""
     parser = argparse.ArgumentParser(
         prog="python -m storage",
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _command(commands, "rebuild", "bring the database up to date with all event logs")

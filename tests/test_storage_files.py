@@ -88,14 +88,23 @@ def test_stories_of_one_name_have_files_of_their_own(files: KnowledgeFiles, stor
     assert files.path("../a b", other).parent == files.folder
 
 
-def test_a_file_that_is_no_text_is_left_alone(files: KnowledgeFiles) -> None:
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+def test_whatever_encoding_an_editor_saves_in_edits_are_read(
+    files: KnowledgeFiles, encoding: str
+) -> None:
+    files.write("cave", STORY)
+    path = edit(files, after="Caf\u00e9s are safe.")
+    path.write_bytes(path.read_text().replace("\n", "\r\n").encode(encoding))
+    assert [it.text for it in files.read_edits("cave", STORY).changes] == ["Caf\u00e9s are safe."]
+
+
+def test_a_file_of_bytes_that_are_no_text_is_no_error(files: KnowledgeFiles) -> None:
     path = files.path("cave", STORY)
     path.parent.mkdir()
-    path.write_bytes(b"\xff\xfe\x00")
-    for attempt in (files.write, files.read_edits):
-        with pytest.raises(StorageError, match=r"cave\.md is left alone"):
-            attempt("cave", STORY)
-    assert path.read_bytes() == b"\xff\xfe\x00"
+    path.write_bytes(b"\xff\xfe\x00\xd8\x01" + bytes(range(256)))
+    assert files.read_edits("cave", STORY) == Edits()
+    assert files.write("cave", STORY)
+    assert TEXT in path.read_text()
 
 
 def test_a_file_that_cannot_be_written_is_a_clear_error(files: KnowledgeFiles) -> None:
