@@ -77,7 +77,7 @@ def opened(browser: Browser, address: str, **options: Any) -> Iterator[Page]:  #
     try:
         page.goto(address)
         yield page
-        assert problems == []
+        assert problems == [], problems
     finally:
         context.close()
 

@@ -6,6 +6,7 @@ const COLUMN = 148; // pixels between neighbours in a row
 const ROW = 84;
 const WRAP = 112; // pixels of a name's line
 const LINE = 17;
+const LONGEST = 44; // characters of a name on the map
 const UNSEEN_IN_A_PLAN = new Map([["up", "up"], ["down", "down"], ["in", "in"], ["out", "out"]]);
 const pen = document.createElement("canvas").getContext("2d");
 
@@ -19,11 +20,12 @@ export function spacing(rooms) {
 
 export function mapElements(map, unit) {
   const known = new Set(map.rooms.map((it) => it.id));
-  return [...map.rooms.map((room) => roomElement(room, unit)), ...passageElements(map.passages.filter((it) => known.has(it.from) && known.has(it.to)))];
+  return [...map.rooms.map((room) => roomElement(room, unit)), ...passageElements(map.passages.filter((it) => it.from !== it.to && known.has(it.from) && known.has(it.to)))];
 }
 
 function roomElement(room, unit) {
-  const label = harmless(room.name).replaceAll("\n", " ").slice(0, 80);
+  const name = harmless(room.name).replaceAll("\n", " ");
+  const label = name.length > LONGEST ? `${name.slice(0, LONGEST)} …` : name;
   const lines = lineWidths(label);
   return {
     data: { id: String(room.id), label, first: room.first_turn, width: Math.max(46, ...lines) + 18, height: lines.length * LINE + 13, wrap: WRAP + 6 },

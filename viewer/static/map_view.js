@@ -6,6 +6,8 @@ import { mapElements, spacing } from "./map_elements.js";
 import { harmless } from "./text.js";
 import cytoscape from "./vendor/cytoscape.esm.min.js";
 
+cytoscape.warnings(false); // it warns of lines between rooms that overlap; there is nothing to do about them
+
 const TRAIL = 8; // latest steps that are shown as the path
 const READABLE = 0.66; // zoom below which names are hard to read
 const CLOSE = 0.8; // zoom where the whole map has no room
