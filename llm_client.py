@@ -23,6 +23,7 @@ from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError, LLMUnavail
 from mcp_ghost.ledger import Ledger, Tally
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers import openai
+from mcp_ghost.providers.common import LLMRequest
 from mcp_ghost.providers.optional_fields import refused_fields, without_fields
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, Transport, is_transient
 from session.events import log_event
@@ -143,19 +144,17 @@ class LLMClient:
             self._require_tool_support(model)
         sampling = {"temperature": temperature, "top_p": top_p, "top_k": top_k, "min_p": min_p}
         options = {**sampling, "max_tokens": max_tokens, "stop": stop, **kwargs}
-        names = openai.tool_names(messages, [*(tools or ()), *(known_tools or ())])
-        payload = openai.encode(
-            [_cacheable(message) for message in messages],
+        constrained = None if tools and tool_choice != "none" else response_format
+        request = LLMRequest(
+            messages=[_cacheable(message) for message in messages],
             model=model,
-            names=names,
-            dialect=self._dialect,
             tools=tools,
             known_tools=known_tools,
             tool_choice=tool_choice,
-            response_format=None if tools and tool_choice != "none" else response_format,
-            **options,
+            options={**options, "response_format": constrained},
         )
-        call = _Call(name or "llm", model, payload, names, extra_headers or {})
+        payload = openai.encode(request, self._dialect)
+        call = _Call(name or "llm", model, payload, request.names, extra_headers or {})
         with self._observed(call, messages, options) as report:
             response = self._guarded(call)
             report(response)

@@ -11,6 +11,7 @@ from mcp_ghost.providers.common import tool_names
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, error_reply, tool_reply
 from tests.conversations import READ, SYSTEM, USER, exchange
+from tests.provider_requests import request_for
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse, Message
@@ -22,12 +23,7 @@ WIRES: tuple[WireName, ...] = ("openai", "anthropic", "gemini")
 def post(server: ModelServer, wire: WireName, messages: list[Message], **options: Any) -> Any:  # noqa: ANN401  any JSON
     provider = get_provider(wire)
     request = provider.encode(
-        messages,
-        model=provider.default_model,
-        names=tool_names(messages, [READ]),
-        api_key=None,
-        base_url=server.base_url,
-        **options,
+        request_for(messages, provider.default_model, base_url=server.base_url, **options)
     )
     url = server.base_url + request.path
     return httpx.post(url, json=request.payload, headers=request.headers, trust_env=False)
@@ -119,13 +115,7 @@ def test_broken_arguments_reach_the_client(wire: WireName, broken: str) -> None:
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_request_of_the_wrong_shape_is_refused_not_dropped(wire: WireName) -> None:
     with ModelServer(wire=wire) as server:
-        path = (
-            get_provider(wire)
-            .encode(
-                [USER], model="m", names=tool_names([], []), api_key=None, base_url=server.base_url
-            )
-            .path
-        )
+        path = get_provider(wire).encode(request_for([USER], base_url=server.base_url)).path
         shapes: list[Any] = [
             {"messages": 3},
             {"contents": [3]},

@@ -21,6 +21,7 @@ from tests.conversations import (
     exchange,
     tool,
 )
+from tests.provider_requests import request_for
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import Message
@@ -38,15 +39,8 @@ def encode(
     base_url: str = Anthropic.base_url,
     **options: Any,  # noqa: ANN401  any option
 ) -> WireRequest:
-    tools = [*(options.get("tools") or ()), *(options.get("known_tools") or ())]
-    return Anthropic().encode(
-        messages,
-        model=options.pop("model", "claude-sonnet-4-6"),
-        names=tool_names(messages, tools, options.pop("namespace", "")),
-        api_key=options.pop("api_key", "key"),
-        base_url=base_url,
-        **options,
-    )
+    given = {"model": "claude-sonnet-4-6", "api_key": "key", "base_url": base_url, **options}
+    return Anthropic().encode(request_for(messages, **given))
 
 
 def payload(messages: list[Message], **options: Any) -> dict[str, Any]:  # noqa: ANN401  any option

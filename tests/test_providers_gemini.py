@@ -12,6 +12,7 @@ from mcp_ghost.providers.common import OPENING, tool_names
 from mcp_ghost.providers.gemini import Gemini
 from mcp_ghost.refusals_gemini import refusal
 from tests.conversations import READ, SYSTEM, TOOLS, USER, asked, call, conversations, exchange
+from tests.provider_requests import request_for
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import Message
@@ -29,15 +30,8 @@ def encode(
     base_url: str = Gemini.base_url,
     **options: Any,  # noqa: ANN401  any option
 ) -> WireRequest:
-    tools = [*(options.get("tools") or ()), *(options.get("known_tools") or ())]
-    return Gemini().encode(
-        messages,
-        model=options.pop("model", NEW),
-        names=tool_names(messages, tools, options.pop("namespace", "")),
-        api_key=options.pop("api_key", "key"),
-        base_url=base_url,
-        **options,
-    )
+    given = {"model": NEW, "api_key": "key", "base_url": base_url, **options}
+    return Gemini().encode(request_for(messages, **given))
 
 
 def payload(messages: list[Message], **options: Any) -> dict[str, Any]:  # noqa: ANN401  any option

@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from mcp_ghost.messages import Message, tool_message
 from mcp_ghost.providers import openai
+from mcp_ghost.providers.common import tool_names
 from mcp_ghost.refusals import ServerDialect, refusal
+from tests.provider_requests import request_for
 
 Json: TypeAlias = Any
 CACHE = {"type": "ephemeral"}
@@ -19,9 +21,8 @@ DIALECTS: dict[ServerDialect, openai.Dialect] = {
 
 
 def payload(messages: list[Message], model: str = "gpt-4.1", **options: Json) -> dict[str, Json]:
-    tools = [*(options.get("tools") or ()), *(options.get("known_tools") or ())]
-    names = openai.tool_names(messages, tools)
-    return openai.encode(messages, model=model, names=names, **options)
+    dialect = options.pop("dialect", openai.GENERIC)
+    return openai.encode(request_for(messages, model, **options), dialect)
 
 
 def tool(name: str, **function: Json) -> dict[str, Json]:
@@ -246,7 +247,7 @@ def test_whatever_tools_are_offered_no_provider_refuses_the_request(
     assert refusal(sent, dialect) is None
     if not final:
         wires = [each["function"]["name"] for each in sent["tools"]]
-        table = openai.tool_names(messages, tools)
+        table = tool_names(messages, tools)
         assert [table.decode(wire) for wire in wires] == [t["function"]["name"] for t in tools]
 
 

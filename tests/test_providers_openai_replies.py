@@ -10,6 +10,7 @@ from mcp_ghost.messages import LLMResponse, assistant_message, tool_message
 from mcp_ghost.names import ToolNames
 from mcp_ghost.providers import openai
 from mcp_ghost.refusals import refusal
+from tests.provider_requests import request_for
 
 Json: TypeAlias = Any
 
@@ -30,8 +31,7 @@ def call(name: str, arguments: Json = "{}", call_id: str = "c1") -> dict[str, Js
 def sent_back(response: LLMResponse) -> dict[str, Json]:
     """``response`` as part of the history of the next request."""
     messages = [assistant_message(response)]
-    names = openai.tool_names(messages, None)
-    message: dict[str, Json] = openai.encode(messages, model="m", names=names)["messages"][0]
+    message: dict[str, Json] = openai.encode(request_for(messages))["messages"][0]
     return message
 
 
@@ -227,7 +227,7 @@ def test_every_call_is_read_and_can_be_sent_back(
             )
     answers = [tool_message(each.id, "done") for each in calls]
     messages = [{"role": "user", "content": "?"}, assistant_message(response), *answers]
-    sent = openai.encode(messages, model="m", names=openai.tool_names(messages, None))
+    sent = openai.encode(request_for(messages))
     assert refusal(sent) is None
 
 

@@ -20,6 +20,7 @@ from mcp_ghost.providers.common import tool_names
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.testing import ModelServer, Reply, content_reply, tool_reply
 from tests.conversations import READ, SYSTEM, TOOLS, USER, asked, call, conversations, exchange
+from tests.provider_requests import request_for
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse, Message
@@ -34,14 +35,8 @@ _ANTHROPIC = TypeAdapter[Any](MessageCreateParamsNonStreaming)
 
 def payload(wire: str, messages: list[Message], **options: Any) -> dict[str, Any]:  # noqa: ANN401  any option
     provider = get_provider(wire)
-    return provider.encode(
-        messages,
-        model=options.pop("model", provider.default_model),
-        names=tool_names(messages, TOOLS),
-        api_key=KEY,
-        base_url=provider.base_url,
-        **options,
-    ).payload
+    given = {"model": provider.default_model, "base_url": provider.base_url, **options}
+    return provider.encode(request_for(messages, api_key=KEY, **given)).payload
 
 
 # --- the request types of the SDKs
@@ -252,12 +247,9 @@ def test_the_sdk_sends_the_bytes_that_we_send(wire: WireName) -> None:
         ASK[wire](server, sent)
     assert server.refusals == []
     assert server.requests[0].body == sent
+    model = get_provider(wire).default_model
     path = get_provider(wire).encode(
-        [USER],
-        model=get_provider(wire).default_model,
-        names=tool_names([], []),
-        api_key=KEY,
-        base_url=server.base_url,
+        request_for([USER], model, api_key=KEY, base_url=server.base_url)
     )
     assert server.requests[0].headers[":path"].endswith(path.path)
     theirs = {name: value for name, value in server.requests[0].headers.items() if KEY in value}

@@ -12,6 +12,7 @@ from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, Too
 from mcp_ghost.providers.common import (
     OPENING,
     Json,
+    LLMRequest,
     WireRequest,
     breakpoints,
     calls_of,
@@ -66,37 +67,32 @@ class Anthropic:
     base_url_variable = "ANTHROPIC_BASE_URL"
     default_model = "claude-sonnet-4-6"
 
-    def encode(
-        self,
-        messages: Sequence[Message],
-        *,
-        model: str,
-        names: ToolNames,
-        api_key: str | None,
-        base_url: str,
-        tools: Sequence[ToolSchema] | None = None,
-        known_tools: Sequence[ToolSchema] | None = None,
-        tool_choice: str | Json | None = None,
-        **options: object,
-    ) -> WireRequest:
+    def encode(self, request: LLMRequest) -> WireRequest:
         """See :class:`mcp_ghost.providers.common.Provider`."""
+        messages, names, tools = request.messages, request.names, request.tools
+        options = request.given
         head, rest = head_and_rest(messages)
         marked = breakpoints(messages, _MAX_BREAKPOINTS, ("system", "user", "tool"))
         system = [b for i, message in enumerate(head) for b in _content(message, i in marked)]
         turns = _turns(rest, names, {index - len(head) for index in marked})
-        payload: Json = {"model": model, "max_tokens": DEFAULT_MAX_TOKENS, "messages": turns}
+        payload: Json = {
+            "model": request.model,
+            "max_tokens": DEFAULT_MAX_TOKENS,
+            "messages": turns,
+        }
         payload |= {"system": system} if system else {}
         if tools or any(calls_of(messages)):
             # A history that calls tools needs definitions even where none is on offer.
-            offered = tools or known_tools or minimal_tools(messages)
+            offered = tools or request.known_tools or minimal_tools(messages)
             payload["tools"] = [_tool(tool, names) for tool in offered]
-            choice = _tool_choice(tool_choice if tools else "none", names)
+            choice = _tool_choice(request.tool_choice if tools else "none", names)
             sequential = options.get("parallel_tool_calls") is False
             payload |= {"tool_choice": _sequential(choice) if sequential else choice}
         payload |= _options(options)
-        headers = {"anthropic-version": _VERSION} | ({"x-api-key": api_key} if api_key else {})
+        headers = {"anthropic-version": _VERSION}
+        headers |= {"x-api-key": request.api_key} if request.api_key else {}
         # Addresses with and without the version are both in use.
-        path = "/messages" if base_url.rstrip("/").endswith("/v1") else "/v1/messages"
+        path = "/messages" if request.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
         return WireRequest(path, payload, headers)
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
@@ -220,7 +216,7 @@ def _tool(tool: ToolSchema, names: ToolNames) -> Json:
 
 
 def _options(options: Mapping[str, object]) -> Json:
-    kept = {key: value for key, value in options.items() if value is not None}
+    kept = dict(options)
     if "temperature" in kept:  # most models take only one of the two
         kept.pop("top_p", None)
     kept.pop("parallel_tool_calls", None)

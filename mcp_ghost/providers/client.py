@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import tenacity
 
 from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError
-from mcp_ghost.providers.common import tool_names
+from mcp_ghost.providers.common import LLMRequest
 from mcp_ghost.providers.optional_fields import refused_fields, without_fields
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.transport import AsyncTransport, Endpoint, RetryPolicy
@@ -102,24 +102,23 @@ class ProviderClient:
 
         ``known_tools`` defines the tools that the history calls, for a request that offers none.
         ``namespace`` leads the names of tools on the wire. ``options``: see
-        :meth:`mcp_ghost.providers.common.Provider.encode`.
+        :class:`mcp_ghost.providers.common.LLMRequest`.
 
         Raises:
             LLMError: No reply; the subclass says why, the message what to do.
         """
-        names = tool_names(messages, [*(tools or ()), *(known_tools or ())], namespace)
-        request = self._provider.encode(
-            messages,
+        request = LLMRequest(
+            messages=messages,
             model=self.model,
-            names=names,
-            api_key=self._endpoint.api_key,
-            base_url=self._endpoint.base_url,
             tools=tools,
             known_tools=known_tools,
             tool_choice=tool_choice,
-            **{**self._defaults, **options},
+            namespace=namespace,
+            base_url=self._endpoint.base_url,
+            api_key=self._endpoint.api_key,
+            options={**self._defaults, **options},
         )
-        return await self._accepted(request, names)
+        return await self._accepted(self._provider.encode(request), request.names)
 
     async def create_completion(
         self,

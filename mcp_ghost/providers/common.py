@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,37 @@ Json: TypeAlias = dict[str, Any]
 OPENING = "Go on."
 """Said for the user where a provider wants a first user message and the history has none."""
 _NOT_AT_TOP_LEVEL = frozenset({"anyOf", "oneOf", "allOf", "enum", "not"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class LLMRequest:
+    """What a model is asked, before it has the form of a wire."""
+
+    messages: Sequence[Message]
+    model: str
+    tools: Sequence[ToolSchema] | None = None
+    """Those on offer."""
+    known_tools: Sequence[ToolSchema] | None = None
+    """Defines the tools that the history calls, for use where none is on offer."""
+    tool_choice: str | Json | None = None
+    namespace: str = ""
+    """Leads the names of tools on the wire."""
+    base_url: str = ""
+    api_key: str | None = field(default=None, repr=False)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """``temperature``, ``top_p``, ``top_k``, ``max_tokens``, ``stop``, ``response_format`` and
+    ``parallel_tool_calls`` as OpenAI spells them, and whatever else the provider takes."""
+
+    @functools.cached_property
+    def names(self) -> ToolNames:
+        """The tools' names on the wire, and back: needed to read the reply, too."""
+        tools = [*(self.tools or ()), *(self.known_tools or ())]
+        return tool_names(self.messages, tools, self.namespace)
+
+    @property
+    def given(self) -> Json:
+        """The options that say something."""
+        return {name: value for name, value in self.options.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -52,26 +84,8 @@ class Provider(Protocol):
     def default_model(self) -> str:
         """Asked where the user names none."""
 
-    def encode(
-        self,
-        messages: Sequence[Message],
-        *,
-        model: str,
-        names: ToolNames,
-        api_key: str | None,
-        base_url: str,
-        tools: Sequence[ToolSchema] | None = None,
-        known_tools: Sequence[ToolSchema] | None = None,
-        tool_choice: str | Json | None = None,
-        **options: object,
-    ) -> WireRequest:
-        """The request for one reply.
-
-        ``known_tools`` defines the tools that the history calls, for use where none is on offer.
-        ``options`` are ``temperature``, ``top_p``, ``top_k``, ``max_tokens``, ``stop``,
-        ``response_format`` and ``parallel_tool_calls`` as OpenAI spells them, and whatever else
-        the provider takes; those that are None are left out.
-        """
+    def encode(self, request: LLMRequest) -> WireRequest:
+        """The request for one reply."""
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
         """The reply in ``body``.

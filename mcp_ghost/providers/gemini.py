@@ -14,6 +14,7 @@ from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, Too
 from mcp_ghost.providers.common import (
     OPENING,
     Json,
+    LLMRequest,
     WireRequest,
     calls_of,
     count,
@@ -75,37 +76,26 @@ class Gemini:
     base_url_variable = "GOOGLE_GEMINI_BASE_URL"
     default_model = "gemini-3.5-flash"
 
-    def encode(
-        self,
-        messages: Sequence[Message],
-        *,
-        model: str,
-        names: ToolNames,
-        api_key: str | None,
-        base_url: str,
-        tools: Sequence[ToolSchema] | None = None,
-        known_tools: Sequence[ToolSchema] | None = None,
-        tool_choice: str | Json | None = None,
-        **options: object,
-    ) -> WireRequest:
+    def encode(self, request: LLMRequest) -> WireRequest:
         """See :class:`mcp_ghost.providers.common.Provider`."""
+        messages, model, names = request.messages, request.model, request.names
+        tools, tool_choice, given = request.tools, request.tool_choice, request.given
         head, rest = head_and_rest(messages)
         signed = _WANTS_SIGNATURES.search(model) is not None
         payload: Json = {"contents": _contents(rest, names, signed=signed)}
         if system := [part for message in head for part in _parts(message)]:
             payload["systemInstruction"] = {"parts": system}
-        given = {key: value for key, value in options.items() if value is not None}
-        constrained = given.get("response_format") is not None
+        constrained = "response_format" in given
         if not tools and not constrained and any(calls_of(messages)):
-            tools, tool_choice = known_tools or minimal_tools(messages), "none"
+            tools, tool_choice = request.known_tools or minimal_tools(messages), "none"
         if tools:
             payload["tools"] = [{"functionDeclarations": [_tool(tool, names) for tool in tools]}]
             payload |= _tool_config(tool_choice, names)
         payload |= {key: value for key, value in given.items() if key in _TOP_LEVEL}
         payload |= _generation_config(given)
         name = model if "/" in model else f"models/{model}"
-        version = "" if re.search(r"/v\d\w*$", base_url.rstrip("/")) else "/v1beta"
-        headers = {"x-goog-api-key": api_key} if api_key else {}
+        version = "" if re.search(r"/v\d\w*$", request.base_url.rstrip("/")) else "/v1beta"
+        headers = {"x-goog-api-key": request.api_key} if request.api_key else {}
         return WireRequest(f"{version}/{quote(name)}:generateContent", payload, headers)
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:

@@ -18,6 +18,7 @@ from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers.common import (
     Json,
+    LLMRequest,
     WireRequest,
     breakpoints,
     calls_of,
@@ -32,7 +33,6 @@ from mcp_ghost.providers.common import (
     text_of,
     usage_of,
 )
-from mcp_ghost.providers.common import tool_names as tool_names  # callers of encode need it
 from mcp_ghost.providers.thinking import split_thinking
 
 if TYPE_CHECKING:
@@ -85,38 +85,25 @@ def dialect_of(base_url: str) -> Dialect:
     return GENERIC
 
 
-def encode(
-    messages: Sequence[Message],
-    *,
-    model: str,
-    names: ToolNames,
-    dialect: Dialect = GENERIC,
-    tools: Sequence[ToolSchema] | None = None,
-    known_tools: Sequence[ToolSchema] | None = None,
-    tool_choice: str | Json | None = None,
-    response_format: Json | None = None,
-    **options: object,
-) -> Json:
-    """The payload of one request.
-
-    ``known_tools`` defines the tools that the history calls, for servers that want definitions
-    even where no tool is on offer (``tools=None``). ``options`` are sampling parameters and
-    whatever else the server takes; those that are None, or refused by the dialect, are left out.
-    """
+def encode(request: LLMRequest, dialect: Dialect = GENERIC) -> Json:
+    """The payload of ``request``; options that ``dialect`` refuses are left out."""
+    messages, model, names = request.messages, request.model, request.names
+    options = request.given
+    response_format = options.pop("response_format", None)
     reasoning = _REASONING_MODEL.search(model) is not None
     payload: Json = {"model": model, "messages": _messages(messages, names, dialect, reasoning)}
-    if tools:
-        payload["tools"] = [_tool(tool, names, dialect, model) for tool in tools]
-        if tool_choice is not None:
-            payload["tool_choice"] = _tool_choice(tool_choice, names)
+    if request.tools:
+        payload["tools"] = [_tool(tool, names, dialect, model) for tool in request.tools]
+        if request.tool_choice is not None:
+            payload["tool_choice"] = _tool_choice(request.tool_choice, names)
     elif dialect.tools_with_history and any(calls_of(messages)):
-        defined = known_tools or minimal_tools(messages)
+        defined = request.known_tools or minimal_tools(messages)
         payload["tools"] = [_tool(tool, names, dialect, model) for tool in defined]
         payload["tool_choice"] = "none"
     if response_format is not None:
         payload["response_format"] = response_format
-    if _ONE_SAMPLER_MODEL.search(model) and options.get("temperature") is not None:
-        options = {**options, "top_p": None}
+    if _ONE_SAMPLER_MODEL.search(model) and "temperature" in options:
+        options.pop("top_p", None)
     payload |= _options(options, dialect, reasoning, constrained=response_format is not None)
     return payload
 
@@ -163,31 +150,10 @@ class OpenAI:
     base_url_variable = "OPENAI_BASE_URL"
     default_model = "gpt-4.1"
 
-    def encode(
-        self,
-        messages: Sequence[Message],
-        *,
-        model: str,
-        names: ToolNames,
-        api_key: str | None,
-        base_url: str,
-        tools: Sequence[ToolSchema] | None = None,
-        known_tools: Sequence[ToolSchema] | None = None,
-        tool_choice: str | Json | None = None,
-        **options: Any,  # noqa: ANN401  fields of the request
-    ) -> WireRequest:
+    def encode(self, request: LLMRequest) -> WireRequest:
         """See :class:`mcp_ghost.providers.common.Provider`."""
-        payload = encode(
-            messages,
-            model=model,
-            names=names,
-            dialect=dialect_of(base_url),
-            tools=tools,
-            known_tools=known_tools,
-            tool_choice=tool_choice,
-            **options,
-        )
-        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        headers = {"Authorization": f"Bearer {request.api_key}"} if request.api_key else {}
+        payload = encode(request, dialect_of(request.base_url))
         return WireRequest("/chat/completions", payload, headers)
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
@@ -292,14 +258,13 @@ def _tool_choice(choice: str | Json, names: ToolNames) -> str | Json:
 def _options(
     options: Mapping[str, object], dialect: Dialect, reasoning: bool, *, constrained: bool
 ) -> Json:
-    kept = {key: value for key, value in options.items() if value is not None}
     refused: frozenset[str] = frozenset()
     if reasoning and (dialect.official or dialect.routes):
         refused |= _SAMPLING
     if dialect.official or (dialect.routes and constrained):
         # With `require_parameters`, OpenRouter finds no provider for what few of them know.
         refused |= _EXTRA_SAMPLING
-    kept = {key: value for key, value in kept.items() if key not in refused}
+    kept = {key: value for key, value in options.items() if key not in refused}
     if dialect.official and reasoning and "max_tokens" in kept:
         kept["max_completion_tokens"] = kept.pop("max_tokens")
     if dialect.routes:
