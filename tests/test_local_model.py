@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,15 @@ import jsonschema
 import pytest
 
 import local_model.process
-from local_model import EMBEDDED_BASE_URL, EMBEDDED_MODEL_NAME
+from local_model import EMBEDDED_MODEL_NAME
 from local_model.process import LocalModel
-from local_model.transport import EmbeddedModelTransport
+from tests import embedded_model
 
 Json = dict[str, Any]
 
 ROOT = Path(local_model.process.__file__).parent.parent
 WAIT = 30.0
+notices, model, client = embedded_model.notices, embedded_model.model, embedded_model.client
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc or uses a pidfd")
 
 SYSTEM = {
@@ -61,26 +61,6 @@ MAP = tool("map_exits", {"type": "object", "properties": {}})
 
 def user(text: str) -> Json:
     return {"role": "user", "content": text}
-
-
-@pytest.fixture(scope="module")
-def notices() -> list[str]:
-    return []
-
-
-@pytest.fixture(scope="module")
-def model(notices: list[str]) -> Iterator[LocalModel]:
-    model = LocalModel(on_notice=notices.append)
-    yield model
-    model.close()
-    assert model.pid is None
-
-
-@pytest.fixture(scope="module")
-def client(model: LocalModel) -> Iterator[httpx.Client]:
-    transport = EmbeddedModelTransport(model)
-    with httpx.Client(transport=transport, base_url=EMBEDDED_BASE_URL, timeout=60) as client:
-        yield client
 
 
 def complete(client: httpx.Client, **fields: object) -> Json:

@@ -10,7 +10,6 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -21,30 +20,12 @@ from local_model import EMBEDDED_BASE_URL, LocalModelError, embedded_transport
 from local_model.process import LocalModel
 from local_model.settings import KEY_VARIABLE, Settings, find_model
 from local_model.transport import EmbeddedModelTransport
+from tests import embedded_model
 
 ROOT = Path(local_model.process.__file__).parent.parent
 WAIT = 30.0
+notices, model, client = embedded_model.notices, embedded_model.model, embedded_model.client
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc or uses a pidfd")
-
-
-@pytest.fixture(scope="module")
-def notices() -> list[str]:
-    return []
-
-
-@pytest.fixture(scope="module")
-def model(notices: list[str]) -> Iterator[LocalModel]:
-    model = LocalModel(on_notice=notices.append)
-    yield model
-    model.close()
-    assert model.pid is None
-
-
-@pytest.fixture(scope="module")
-def client(model: LocalModel) -> Iterator[httpx.Client]:
-    transport = EmbeddedModelTransport(model)
-    with httpx.Client(transport=transport, base_url=EMBEDDED_BASE_URL, timeout=60) as client:
-        yield client
 
 
 # --- Life and death -------------------------------------------------------------------------------
