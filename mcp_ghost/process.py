@@ -105,7 +105,8 @@ class ServerProcess:
             return self._last_words
         size = os.fstat(self._stderr.fileno()).st_size
         start = max(0, size - _STDERR_TAIL_BYTES)
-        return os.pread(self._stderr.fileno(), _STDERR_TAIL_BYTES, start).decode(errors="replace")
+        tail = os.pread(self._stderr.fileno(), _STDERR_TAIL_BYTES, start)
+        return (_from_a_line_start(tail) if start else tail).decode(errors="replace")
 
     async def exits_within(self, seconds: float) -> bool:
         """Wait for the process itself; children that it left do not count."""
@@ -163,6 +164,12 @@ class ServerProcess:
         except (ProcessLookupError, PermissionError):
             return False
         return True
+
+
+def _from_a_line_start(tail: bytes) -> bytes:
+    """``tail`` without its first line, which may begin within a secret that nobody would know."""
+    lines = tail.partition(b"\n")[2]
+    return lines if lines.strip() else tail.partition(b" ")[2]
 
 
 class _Pipes(asyncio.SubprocessProtocol):

@@ -8,7 +8,9 @@ from typing import Final
 
 _MASK: Final = "***"
 _SHORTEST_SECRET: Final = 6
-_SECRET_NAME = re.compile(r"key|token|secret|passw|credential|auth|cookie", re.IGNORECASE)
+SENSITIVE_NAMES: Final = r"key|token|secret|passw|credential|cookie|auth(?!or(?:s|ity)?(?![a-z]))"
+"""Parts of the names of what is secret; an author is not."""
+_SECRET_NAME = re.compile(SENSITIVE_NAMES, re.IGNORECASE)
 _SENSITIVE_WORD = r"(?:key|token|secret|password)"
 _PATTERNS = (
     re.compile(r"()\b(?:sk|pk|rk|gh[pousr]|xox[abp]|AIza)[-_][A-Za-z0-9_-]{8,}"),

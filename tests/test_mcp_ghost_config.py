@@ -138,3 +138,13 @@ def test_secrets_are_blanked_and_names_of_variables_are_not() -> None:
     secrets = secrets_in({"MY_TOKEN": "open sesame", "HOME": "/home/user", "KEY": "k"})
     assert secrets == {"open sesame"}
     assert redact("I say open sesame.", secrets) == "I say ***."
+
+
+def test_an_author_is_no_secret_and_an_authorization_is() -> None:
+    open_to_all = {"GIT_AUTHOR_NAME": "Ada Lovelace", "AUTHORS": "Ada and Charles"}
+    assert secrets_in(open_to_all) == set()
+    assert secrets_in({"X_AUTHORIZATION": "open sesame"}) == {"open sesame"}
+    assert secrets_in({"BASIC_AUTH": "ada:lovelace", "AUTHOR_TOKEN": "t-123456"}) == {
+        "ada:lovelace",
+        "t-123456",
+    }

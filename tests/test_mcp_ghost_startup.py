@@ -45,6 +45,19 @@ def test_secrets_do_not_reach_the_startup_error() -> None:
     assert "tr0ub4dor" not in message
 
 
+@pytest.mark.parametrize("after", ["\n" + "fine so far\n" * 10, " fine so far"])
+def test_the_end_of_stderr_never_begins_within_a_secret(after: str) -> None:
+    secret = "correct horse battery staple-" + "7" * 40
+    said = secret + after.ljust(4096 - 20, ".")  # the last 4,096 bytes hold its last 20
+    program = f"import sys; sys.stderr.write({said!r}); sys.exit(3)"
+    config = ServerConfig(
+        command=sys.executable, args=["-S", "-c", program], env={"DEMO_API_KEY": secret}
+    )
+    message = startup_failure(config).partition("Its last output on stderr:")[2]
+    assert "fine so far" in message
+    assert "77" not in message
+
+
 def test_a_secret_that_a_variable_holds_does_not_reach_the_startup_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

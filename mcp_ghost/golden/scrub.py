@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from mcp_ghost.redact import redact, secrets_in
+from mcp_ghost.redact import SENSITIVE_NAMES, redact, secrets_in
 
 MASK: Final = "***"
 _SHORTEST_SECRET: Final = 6
@@ -32,9 +32,9 @@ _SECRET_FIELD = re.compile(
     r"|(?:client[_-]?)?secret|private[_-]?key|cookie",
     re.IGNORECASE,
 )
-_SECRET_FLAG = re.compile(r"--?[\w-]*(?:key|token|secret|passw|credential|auth)[\w-]*(=?)")
+_SECRET_FLAG = re.compile(rf"--?[\w-]*(?:{SENSITIVE_NAMES})[\w-]*(=?)", re.IGNORECASE)
 _IN_QUERY = re.compile(
-    r"([?&;][\w-]*(?:key|token|secret|signature|sig|passw|auth|code)[\w-]*=)[^&;#\s\"'<>]+",
+    rf"([?&;][\w-]*(?:{SENSITIVE_NAMES}|sig|code)[\w-]*=)[^&;#\s\"'<>]+",
     re.IGNORECASE,
 )
 
