@@ -50,7 +50,8 @@ def test_a_summary_adds_up_what_was_logged(folder: Path) -> None:
     assert summary["started"] == start["time"]
     assert summary["calls"] == end["usage"]["calls"], "those of looking back are among them"
     assert summary["prompt_tokens"] == end["usage"]["prompt_tokens"]
-    assert summary["reflections"] == 2
+    kinds = [event["event_type"] for event in events]
+    assert summary["reflections"] == kinds.count("reflection") > 0
     assert summary["max_score"] == turns[-1]["after"]["max_score"]
     rooms = {start["observation"]["room"]["id"], *(it["after"]["room"]["id"] for it in turns)}
     assert summary["rooms"] == len(rooms)
@@ -105,8 +106,8 @@ def test_marks_name_scores_rooms_things_and_reflections(folder: Path) -> None:
 
 def test_what_was_learned_comes_with_the_turns_in_which_it_held(folder: Path) -> None:
     whole = seen(folder).json()
-    (first, second) = whole["reflections"]
-    assert (first["turn"], second["turn"]) == (8, TURNS)
+    first = whole["reflections"][0]
+    assert first["turn"] == 8
     assert first["memories"]
     by_id = {memory["id"]: memory for memory in whole["memories"]}
     for memory_id in first["memories"]:
@@ -119,7 +120,6 @@ def test_what_was_learned_comes_with_the_turns_in_which_it_held(folder: Path) ->
         *(8, None),
         first["objectives"][0],
     )
-    assert second["dropped"], "what it cited was not looked back at again"
 
 
 def test_what_was_carried_over_holds_from_the_start_until_it_is_refuted(folder: Path) -> None:
@@ -139,16 +139,16 @@ def test_what_was_carried_over_holds_from_the_start_until_it_is_refuted(folder: 
     for event in events:
         if event["event_type"] == "knowledge_loaded":
             event["carried"] = carried
-        if event["event_type"] == "reflection" and event["number"] == 2:
-            change = {"id": old.id, "status": "invalidated", "reason": "It is a wall.", "turn": 11}
+        if event["event_type"] == "reflection" and event["number"] == 1:
+            change = {"id": old.id, "status": "invalidated", "reason": "It is a wall.", "turn": 7}
             event["memory_changes"] = [change]
             event["claim_changes"] = [{"id": claim.id, "kind": "contradicted", "reason": "No."}]
     whole = seen(write_log(folder, events)).json()
     memory = next(it for it in whole["memories"] if it["id"] == old.id)
-    assert (memory["from"], memory["to"], memory["carried"]) == (0, 11, True)
+    assert (memory["from"], memory["to"], memory["carried"]) == (0, 7, True)
     assert (memory["status"], memory["reason"]) == ("invalidated", "It is a wall.")
     refuted = next(it for it in whole["claims"] if it["id"] == claim.id)
-    assert (refuted["from"], refuted["to"], refuted["status"]) == (0, TURNS, "retired")
+    assert (refuted["from"], refuted["to"], refuted["status"]) == (0, 8, "retired")
 
 
 def test_an_episode_that_goes_on_has_not_ended(tmp_path: Path) -> None:

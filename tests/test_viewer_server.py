@@ -84,6 +84,35 @@ def test_episodes_of_an_evaluation_are_found_in_their_groups(tmp_path: Path) -> 
             assert client.get(f"data/{episode}/episode.json").json()["summary"]["id"] == episode
 
 
+def test_the_latest_episode_is_the_one_played_last_even_before_it_begins(
+    client: httpx.Client, workdir: Path
+) -> None:
+    shutil.copytree(workdir / "episodes" / "played", workdir / "episodes" / "another")
+    append(workdir / "episodes" / "another", b"\n")
+    latest = client.get("data/latest/episode.json").json()
+    assert latest["summary"]["id"] == "another"
+    append(workdir / "episodes" / "played", b"\n")
+    latest = client.get("data/latest/episode.json").json()
+    assert latest["summary"]["id"] == "played"
+    player = EventLog(workdir / "episodes" / "to-come")
+    assert client.get("data/latest/episode.json").status_code == 404
+    player.close()
+
+
+def test_an_episode_names_its_group_and_what_it_was_played_without(
+    client: httpx.Client, workdir: Path
+) -> None:
+    events = log_of(workdir / "episodes" / "played")
+    for event in events:
+        if event["event_type"] == "episode_start":
+            event |= {"group": "sizes/small", "parts_off": ["map", "memories"]}
+    write_log(workdir / "episodes" / "played", events)
+    index = client.get("data/episodes.json").json()
+    (row,) = index["episodes"]
+    assert (row["group"], row["parts_off"]) == ("sizes/small", ["map", "memories"])
+    assert index["groups"][0]["name"] == "sizes/small"
+
+
 def test_an_episode_comes_whole_and_its_turns_in_chunks(
     client: httpx.Client, workdir: Path
 ) -> None:

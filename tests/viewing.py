@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 KEY = "sk-never-to-be-seen"
 TURNS = 12
-"""Of the recorded episode; its reflections come after turns 8 and 12."""
+"""Of the recorded episode; it is looked back at after turn 8."""
 MEMORY = {
     "turn": 5,
     "category": "discovery",

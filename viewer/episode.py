@@ -98,11 +98,6 @@ class Episode:
         """Another one whenever anything told of the episode may be another one."""
         return *self._log.state, self.is_running()
 
-    @property
-    def written(self) -> int:
-        """When its log was written last, in nanoseconds."""
-        return self._log.state[3]
-
     def is_running(self) -> bool:
         """Whether a process is playing it."""
         return self.end_reason is None and is_being_written(self.folder / EVENTS_FILE)
@@ -112,7 +107,8 @@ class Episode:
         running = self.is_running()
         with self._lock:
             summary = self._view.summary()
-        return {"id": self.id, "group": self.group, "running": running, **summary}
+        group = self._view.group or self.group
+        return {"id": self.id, "group": group, "running": running, **summary}
 
     def changing_json(self) -> JSONObject:
         """What changes while it is played, but for the turns."""

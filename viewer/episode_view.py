@@ -120,6 +120,12 @@ class EpisodeView:
         return self.version, self.map.version, self._learned.version
 
     @property
+    def group(self) -> str | None:
+        """The evaluation that it says to be part of."""
+        group = self._start.get("group")
+        return str(group) if group else None
+
+    @property
     def started(self) -> str:
         """When, as ISO 8601."""
         return str(self._start.get("time", ""))

@@ -19,6 +19,7 @@ from viewer.turns import TURNS_PER_CHUNK
 if TYPE_CHECKING:
     from viewer.turns import JSONObject
 
+LATEST = "latest"
 _EPISODES = "episodes"
 _DEPTH = 8
 """Folders below the work folder at most; an evaluation's episodes are four deep."""
@@ -46,11 +47,16 @@ class Library:
         )
 
     def get(self, episode_id: str) -> Episode | None:
-        """The episode with that id, as its log stands."""
+        """The episode with that id, as its log stands; ``latest`` is what was played last.
+
+        That one may not have begun: None then, not the one before it.
+        """
         with self._lock:
             if episode_id not in self._episodes:
                 self._look_around()
             episode = self._episodes.get(episode_id)
+            if episode is None and episode_id == LATEST and self._episodes:
+                episode = max(self._episodes.values(), key=_written)
         return episode if episode and _is_readable(episode) else None
 
     def find(self, wanted: str) -> Episode:
@@ -59,11 +65,12 @@ class Library:
         Raises:
             ConfigurationError: There is none, or more than one.
         """
-        if episode := self.get(wanted) or _in_folder(Path(wanted)):
+        by_id = None if wanted == LATEST else self.get(wanted)
+        if episode := by_id or _in_folder(Path(wanted)):
             return episode
         episodes = self.episodes()
-        if wanted == "latest" and episodes:
-            return max(episodes, key=lambda it: it.written)
+        if wanted == LATEST and episodes:
+            return max(episodes, key=_written)
         named = [it for it in episodes if it.folder.name == wanted]
         if len(named) == 1:
             return named[0]
@@ -139,6 +146,13 @@ def _free_id(wanted: str, taken: dict[str, Episode]) -> str:
     while episode_id in taken:
         episode_id, number = f"{wanted}-{number}", number + 1
     return episode_id
+
+
+def _written(episode: Episode) -> int:
+    try:
+        return (episode.folder / EVENTS_FILE).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _is_readable(episode: Episode) -> bool:
