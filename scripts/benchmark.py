@@ -1,6 +1,6 @@
 """Figures of what a turn, and a run of mcp_ghost(), cost beside model, game and tools.
 
-    uv run python scripts/benchmark.py [--only game|library] [--turns 40] [--long 1000]
+    uv run python scripts/benchmark.py [--only game|mind|library] [--turns 40] [--long 1000]
 
 Quote ratios, not milliseconds.
 
@@ -10,12 +10,10 @@ The model is a scripted one in a process of its own; the tool server is the bund
 from __future__ import annotations
 
 import argparse
-import itertools
 import logging
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -26,10 +24,10 @@ from rich.table import Table
 
 from llm_client import LLMClient
 from managers.mcp_manager import MCPManager
-from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply
-from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
-from scripts.bench_model import ANSWER, BenchModel, served
+from scripts.bench_model import BenchModel, served
 from scripts.benchmark_ghost import library
+from scripts.benchmark_mind import mind
+from scripts.scripted_model import read_commands
 from session.game_configuration import GameConfiguration
 from zork_agent import ZorkAgent
 
@@ -37,7 +35,10 @@ if TYPE_CHECKING:
     from mcp_ghost.results import ToolCallResult
 
 ROOT = Path(__file__).parent.parent
-WALK = ("north", "look", "examine me", "south", "inventory", "examine sign")
+BUNDLED_WALKTHROUGH = ROOT / "tests" / "data" / "weatherworks_walkthrough.txt"
+WANDER = ("look", "examine me", "inventory", "wait", "north", "south", "east", "west")
+"""What the long episode goes on with after the walkthrough."""
+PARTS = ("game", "mind", "library")
 
 
 class TimedManager(MCPManager):
@@ -120,61 +121,6 @@ def visible_cost(console: Console, turns: int) -> None:
     console.print(table)
 
 
-def growth(console: Console, long: int) -> None:
-    """Our own time in the turns of a long episode: without the game's engine and the model."""
-    table = Table("turn of one episode", "own ms (median of 21)", "ratio to turn 10")
-    own = _own_times(long)
-    first = statistics.median(own[0:21])
-    for turn in [turn for turn in (10, 100, 1000) if turn <= long]:
-        around = own[max(0, min(turn - 11, long - 21)) :][:21]
-        middle = statistics.median(around)
-        table.add_row(str(turn), f"{middle * 1000:.2f}", f"{middle / first:.2f}")
-    console.print(table)
-
-
-def _own_times(turns: int) -> list[float]:
-    numbers = itertools.count()
-
-    def model(_request: ModelRequest) -> Reply:
-        return content_reply(ANSWER.replace("look", WALK[next(numbers) % len(WALK)]))
-
-    times: list[float] = []
-    with tempfile.TemporaryDirectory() as folder, ModelServer(model) as server:
-        config = GameConfiguration(
-            client_base_url=server.base_url,
-            story="bundled",
-            workdir=folder,
-            max_turns_per_episode=turns,
-            max_turns_stuck=turns + 1,
-        )
-        with ZorkOrchestratorV2("long", config) as episode:
-            engine_time = _time_engine(episode)
-            for _ in range(turns):
-                before, started = sum(engine_time), time.perf_counter()
-                episode._process_turn()  # noqa: SLF001  a turn by itself is what is measured
-                times.append(time.perf_counter() - started - (sum(engine_time) - before))
-                engine_time[:] = [sum(engine_time)]
-    return times
-
-
-def _time_engine(episode: ZorkOrchestratorV2) -> list[float]:
-    """Start the episode and note the seconds of each step of its game."""
-    episode._start()  # noqa: SLF001  the game has to be there to be timed
-    game = episode.game
-    if game is None:
-        raise RuntimeError("The game did not start.")
-    times, step = [0.0], game.step
-
-    def timed(command: str) -> str:
-        started = time.perf_counter()
-        text = step(command)
-        times.append(time.perf_counter() - started)
-        return text
-
-    game.step = timed  # type: ignore[method-assign]  # the one seam that every engine has
-    return times
-
-
 def help_time(console: Console) -> None:
     """Seconds that ``main.py --help`` takes."""
     times = []
@@ -190,19 +136,32 @@ def help_time(console: Console) -> None:
 def main() -> None:
     """Print every table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", choices=("game", "library"), help="one half of the figures")
+    parser.add_argument("--only", choices=PARTS, help="one part of the figures")
     parser.add_argument("--turns", type=int, default=40, help="turns or runs of each scenario")
     parser.add_argument("--long", type=int, default=1000, help="turns of the long episode")
+    parser.add_argument("--story", default="bundled", help="story of the mind's figures")
+    parser.add_argument("--seed", type=int, default=12, help="its dice")
+    parser.add_argument(
+        "--walkthrough", type=Path, default=BUNDLED_WALKTHROUGH, help="its solution, one a line"
+    )
     arguments = parser.parse_args()
     console = Console()
-    if arguments.only != "game":
-        library(console, arguments.turns)
-    if arguments.only == "library":
-        return
-    help_time(console)
-    cost_of_turns(console, arguments.turns)
-    visible_cost(console, max(5, arguments.turns // 4))
-    growth(console, arguments.long)
+    for part in [arguments.only] if arguments.only else PARTS:
+        _print(part, console, arguments)
+
+
+def _print(part: str, console: Console, arguments: argparse.Namespace) -> None:
+    match part:
+        case "game":
+            help_time(console)
+            cost_of_turns(console, arguments.turns)
+            visible_cost(console, max(5, arguments.turns // 4))
+        case "mind":
+            commands = read_commands(arguments.walkthrough)
+            options = {"story": arguments.story, "seed": arguments.seed}
+            mind(console, commands, WANDER, arguments.long, **options)
+        case "library":
+            library(console, arguments.turns)
 
 
 if __name__ == "__main__":
