@@ -97,7 +97,9 @@ class ZorkOrchestratorV2:
         self.client = LLMClient(
             config=self.config, logger=self.logger, langfuse_client=self.tracing.client
         )
-        self.mind = Mind(self.config, self.client, self.logger, self.uid)
+        self.mind = Mind(
+            *(self.config, self.client, self.logger, self.uid), langfuse_client=self.tracing.client
+        )
         self._keeper = KnowledgeKeeper(self.config, self.logger, self.folder, self.uid)
         self.agent = ZorkAgent(
             config=self.config,
@@ -174,6 +176,7 @@ class ZorkOrchestratorV2:
         self._keeper.close()
         if self.game is not None:
             self.game.close()
+        self.mind.close()
         self.client.close()
         self.tracing.close()
         self._close_logs()
@@ -279,6 +282,7 @@ class ZorkOrchestratorV2:
             max_turns=self.config.max_turns_per_episode,
             mcp=self.mcp_manager.server_name if self.mcp_manager else None,
             parts_off=self.mind.parts_off,
+            objectives_stale_turns=self.config.objectives_stale_turns,
             group=self.config.evaluation_group,
             opening=state.opening,
             observation=observation.model_dump(mode="json") if observation else None,
