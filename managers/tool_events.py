@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcp_ghost.messages import ToolCall
     from mcp_ghost.results import ToolCallResult
 
-RECORDED_CHARACTERS = 2000
+RECORDED_CHARACTERS = 100_000
 """Of a tool's result; the whole of it went to the model."""
 
 
@@ -120,11 +120,18 @@ class ToolEvents(LoopObserver):
             ToolUse(
                 name=call.function.name,
                 arguments=jsonable(_arguments(call.function.arguments)),
-                result=text[:RECORDED_CHARACTERS],
+                result=_recorded(text),
                 is_error=is_error,
                 duration_ms=round(seconds * 1000, 3),
             )
         )
+
+
+def _recorded(text: str) -> str:
+    left_out = len(text) - RECORDED_CHARACTERS
+    if left_out <= 0:
+        return text
+    return f"{text[:RECORDED_CHARACTERS]}\n[{left_out:,} more characters were not recorded]"
 
 
 def _as_text(value: object) -> str:

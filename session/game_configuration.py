@@ -30,6 +30,7 @@ from session.configuration_file import ConfigurationError, near, read_sections
 __all__ = ["ConfigurationError", "EngineChoice", "GameConfiguration", "RoleSettings"]
 
 _PREFIX, _DOTENV = "ZORKGPT_", ".env"
+_LEAST_SECRET = 8
 EngineChoice: TypeAlias = Literal["auto", "fernz", "jericho"]
 OPENROUTER_BASE_URL = "https://openrouter.ai/api/v1"
 OPENAI_BASE_URL = "https://api.openai.com/v1"
@@ -283,9 +284,13 @@ class GameConfiguration(BaseSettings):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Every key; none of them may reach a log."""
+        """Every key; none of them may reach a log.
+
+        One as short as those that local endpoints are content with is none: taking it out of
+        everything would leave no log to read.
+        """
         keys = (self.client_api_key, self.openrouter_api_key, self.openai_api_key)
-        return tuple(key for key in keys if key)
+        return tuple(key for key in keys if key and len(key) >= _LEAST_SECRET)
 
     def _shared_endpoint(self, name: str) -> str:
         """Where a role without an endpoint of its own is asked: where the agent is."""

@@ -253,3 +253,8 @@ def test_no_key_shows_in_the_configuration_text() -> None:
     config = GameConfiguration(client_api_key="sk-hidden", client_base_url=EMBEDDED_BASE_URL)
     assert "sk-hidden" not in repr(config)
     assert config.secrets == ("sk-hidden",)
+
+
+def test_a_key_too_short_to_be_one_spoils_no_log() -> None:
+    assert GameConfiguration(client_api_key="x").secrets == ()
+    assert GameConfiguration(client_api_key="EMPTY").secrets == ()
