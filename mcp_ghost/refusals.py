@@ -6,6 +6,7 @@ agent in the field.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -61,6 +62,7 @@ def _objections(body: Json, dialect: ServerDialect) -> Iterator[str]:
     for index, message in enumerate(messages):
         yield from _message(message, f"messages[{index}]", dialect)
     yield from _markers(messages)
+    yield from _order(messages)
     yield from _unanswered(messages)
     yield from _tools(body, dialect)
     yield from _response_format(body.get("response_format"))
@@ -127,6 +129,13 @@ def _markers(messages: list[Json]) -> Iterator[str]:
     marked = sum("cache_control" in part for content in contents for part in content)
     if marked > _MAX_BREAKPOINTS:
         yield f"A maximum of {_MAX_BREAKPOINTS} blocks with cache_control may be provided."
+
+
+def _order(messages: list[Json]) -> Iterator[str]:
+    """OpenAI takes any order; the chat templates of several open models do not."""
+    roles = [message["role"] for message in messages]
+    if ("user", "user") in itertools.pairwise(roles):
+        yield "Conversation roles must alternate user/assistant/user/assistant/..."
 
 
 def _unanswered(messages: list[Json]) -> Iterator[str]:

@@ -71,6 +71,26 @@ def test_generic_servers_get_plain_strings() -> None:
     ]
 
 
+def test_two_user_messages_in_a_row_become_one() -> None:
+    messages = [USER, {"role": "user", "content": ""}, {"role": "user", "content": "Now."}]
+    assert payload(messages)["messages"] == [{"role": "user", "content": "Go on.\n\nNow."}]
+    answered: list[Message] = [USER, {"role": "assistant", "content": "So?"}, USER]
+    assert [m["role"] for m in payload(answered)["messages"]] == ["user", "assistant", "user"]
+
+
+def test_the_marker_and_the_images_of_joined_messages_stay_where_they_were() -> None:
+    image = {"type": "image_url", "image_url": {"url": "https://example.org/map.png"}}
+    messages: list[Message] = [
+        {**USER, "cache_control": CACHE},
+        {"role": "user", "content": [image]},
+    ]
+    (sent,) = payload(messages, dialect=openai.OPENROUTER)["messages"]
+    assert sent["content"] == [{"type": "text", "text": "Go on.", "cache_control": CACHE}, image]
+    assert "cache_control" in messages[0]
+    (plain,) = payload(messages)["messages"]
+    assert plain["content"] == [{"type": "text", "text": "Go on."}, image]
+
+
 def test_openrouter_gets_the_marker_inside_the_part() -> None:
     marked: list[Message] = [{"role": "user", "content": "Look.", "cache_control": CACHE}]
     part = {"type": "text", "text": "Look.", "cache_control": CACHE}
@@ -83,8 +103,8 @@ def test_of_too_many_markers_the_head_and_the_latest_are_kept() -> None:
     marked: list[Message] = [
         {"role": "user", "content": str(n), "cache_control": CACHE} for n in range(7)
     ]
-    sent = payload(marked, dialect=openai.OPENROUTER)["messages"]
-    kept = [index for index, message in enumerate(sent) if isinstance(message["content"], list)]
+    (sent,) = payload(marked, dialect=openai.OPENROUTER)["messages"]
+    kept = [int(part["text"]) for part in sent["content"] if "cache_control" in part]
     assert kept == [0, 4, 5, 6]
 
 
@@ -264,7 +284,8 @@ def test_markers_are_placed_as_each_provider_honours_them(roles: list[str], cont
     for name, dialect in DIALECTS.items():
         sent = payload(messages, dialect=dialect)
         assert refusal(sent, name) is None
-        marked = [m for m in sent["messages"] if isinstance(m["content"], list)]
+        listed = [m["content"] for m in sent["messages"] if isinstance(m["content"], list)]
+        marked = [part for parts in listed for part in parts if "cache_control" in part]
         wanted = len(roles) if content.strip() else 0
         assert len(marked) == min(wanted, dialect.cache_breakpoints)
-        assert all(m["content"][-1]["cache_control"] == CACHE for m in marked)
+        assert all(part["cache_control"] == CACHE for part in marked)

@@ -28,6 +28,7 @@ from mcp_ghost.providers.common import (
     object_of,
     object_schema,
     parsed_object,
+    parts_of,
     result_text,
     state_of,
     text_of,
@@ -168,7 +169,7 @@ def _messages(
     messages: Sequence[Message], names: ToolNames, dialect: Dialect, reasoning: bool
 ) -> list[Json]:
     marked = breakpoints(messages, dialect.cache_breakpoints)
-    encoded = []
+    encoded: list[Json] = []
     for index, message in enumerate(messages):
         if message["role"] == "assistant":
             encoded.append(_assistant(message, names))
@@ -179,8 +180,18 @@ def _messages(
             entry = {"role": message["role"], "content": _content(message, index in marked)}
             if dialect.official and reasoning and entry["role"] == "system":
                 entry["role"] = "developer"
+            if entry["role"] == "user" and encoded and encoded[-1]["role"] == "user":
+                # Several chat templates refuse two in a row.
+                entry["content"] = _joined(encoded.pop()["content"], entry["content"])
             encoded.append(entry)
     return encoded
+
+
+def _joined(one: str | list[Json], other: str | list[Json]) -> str | list[Json]:
+    """The contents of two messages as that of one."""
+    if isinstance(one, str) and isinstance(other, str):
+        return "\n\n".join(text for text in (one, other) if text.strip())
+    return [*parts_of(one), *parts_of(other)]
 
 
 def _content(message: Message, marked: bool) -> str | list[Json]:
