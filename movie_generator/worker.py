@@ -239,7 +239,6 @@ async def generate_as_configured(url: str, on_progress: Progress) -> VideoScript
         Exception: Whatever keeps the script from being made, such as a configuration that is not
             there, or a URL that leads into a private network.
     """
-    from mcp_ghost.config import load_servers
     from movie_generator.generate import (
         generate_script_from_url,
         generate_script_from_url_with_agent,
@@ -250,7 +249,6 @@ async def generate_as_configured(url: str, on_progress: Progress) -> VideoScript
         return await generate_script_from_url(
             url, config_path=environment.config_path, on_progress=on_progress
         )
-    load_servers(environment.mcp_config_path)  # what is wrong with it is said before all else
     return await generate_script_from_url_with_agent(
         url,
         mcp_config_path=environment.mcp_config_path,

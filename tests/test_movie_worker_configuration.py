@@ -89,6 +89,18 @@ def test_with_servers_configured_an_agent_reads_the_page(
     assert {request.body["model"] for request in model.requests} == {"ours/writer"}
 
 
+def test_a_host_that_only_the_tools_can_find_is_left_to_them(
+    model: ModelServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("MOVIE_ALLOW_PRIVATE_URLS")
+    monkeypatch.setenv("MCP_CONFIG_PATH", servers_file(tmp_path))
+    assert worked_on("http://pages.invalid/bridges").status == "completed"
+    assert (tmp_path / "calls").exists()
+    refused = worked_on("http://127.0.0.1:9/")
+    assert refused.status == "failed"
+    assert "from which nothing is fetched" in str(refused.error_message)
+
+
 @pytest.mark.parametrize("value", [None, "", "  "])
 def test_without_servers_configured_the_page_is_read_the_standard_way(
     model: ModelServer, bridges: Site, monkeypatch: pytest.MonkeyPatch, value: str | None
@@ -128,6 +140,15 @@ def test_a_configuration_that_cannot_be_used_fails_the_job_by_its_name(
     assert job.status == "failed"
     assert complaint in str(job.error_message)
     assert (model.requests, bridges.asked) == ([], [])
+
+
+def test_servers_may_be_commented_on_whatever_the_file_is_called(
+    model: ModelServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = Path(servers_file(tmp_path)).rename(tmp_path / "mcp.json")
+    monkeypatch.setenv("MCP_CONFIG_PATH", str(file))
+    job = worked_on("http://pages.invalid/bridges")
+    assert (job.status, job.error_message) == ("completed", None)
 
 
 def test_the_configuration_is_read_for_each_job_anew(
