@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says more about the machine than about us.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 PREFIXES = ("LANGFUSE_", "MOVIE_", "OPENROUTER_", "ZORKGPT_")
 NAMES = frozenset({"CONFIG_PATH", "MCP_CONFIG_PATH"})
