@@ -1,6 +1,6 @@
 """Figures of what a turn, and a run of mcp_ghost(), cost beside model, game and tools.
 
-    uv run python scripts/benchmark.py [--only game|mind|library] [--turns 40] [--long 1000]
+    uv run python scripts/benchmark.py [--only game|mind|library|viewer] [--turns 40] [--long 1000]
 
 Quote ratios, not milliseconds.
 
@@ -27,6 +27,7 @@ from managers.mcp_manager import MCPManager
 from scripts.bench_model import BenchModel, served
 from scripts.benchmark_ghost import library
 from scripts.benchmark_mind import mind
+from scripts.benchmark_viewer import viewer
 from scripts.scripted_model import read_commands
 from session.game_configuration import GameConfiguration
 from zork_agent import ZorkAgent
@@ -38,7 +39,7 @@ ROOT = Path(__file__).parent.parent
 BUNDLED_WALKTHROUGH = ROOT / "tests" / "data" / "weatherworks_walkthrough.txt"
 WANDER = ("look", "examine me", "inventory", "wait", "north", "south", "east", "west")
 """What the long episode goes on with after the walkthrough."""
-PARTS = ("game", "mind", "library")
+PARTS = ("game", "mind", "library", "viewer")
 
 
 class TimedManager(MCPManager):
@@ -162,6 +163,8 @@ def _print(part: str, console: Console, arguments: argparse.Namespace) -> None:
             mind(console, commands, WANDER, arguments.long, **options)
         case "library":
             library(console, arguments.turns)
+        case "viewer":
+            viewer(console)
 
 
 if __name__ == "__main__":
