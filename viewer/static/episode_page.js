@@ -119,14 +119,14 @@ export class EpisodePage {
   }
 
   #build() {
-    this.transcript = new Transcript(this.episode, { back: () => this.#readBack(), end: () => this.#readOn() });
+    this.transcript = new Transcript(this.episode, { back: () => this.#readBack(), end: () => this.#readOn(), rewrapped: () => this.transcript.reveal(this.#shown, this.#following ? "end" : "start") });
     this.situation = new Situation(this.episode);
     this.map = new MapView(this.episode);
     this.chart = new ScoreChart(this.episode, (turn) => this.#jump(turn));
     this.controls = new Controls({ go: (turn) => this.#jump(turn), step: (by) => this.step(by), play: () => this.play(), follow: () => this.follow() });
     this.#showHeading();
     this.main.dataset.view = "story";
-    this.tabs = PANELS.map(([name, label]) => h("button", { type: "button", "aria-pressed": name === "story", onclick: () => this.#choose(name) }, label));
+    this.tabs = PANELS.map(([name, label]) => h("button", { type: "button", "aria-pressed": String(name === "story"), onclick: () => this.#choose(name) }, label));
     fill(this.main, h("div", { class: "episode" },
       h("nav", { class: "tabs", "aria-label": "Parts of the page" }, this.tabs),
       h("section", { class: "story", "aria-label": "Story" }, this.transcript.node, this.controls.news),

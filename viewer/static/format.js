@@ -1,6 +1,7 @@
 // Numbers, times and reasons, in words for people.
 
 const WHOLE = new Intl.NumberFormat("en");
+const TENTHS = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const ENDS = {
@@ -14,6 +15,7 @@ const ENDS = {
 };
 
 export const whole = (number) => WHOLE.format(number ?? 0);
+export const tenths = (number) => TENTHS.format(number ?? 0);
 export const short = (number) => SHORT.format(number ?? 0).replace("K", "k");
 export const signed = (number) => (number > 0 ? `+${number}` : `−${-number}`);
 export const plural = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;

@@ -14,7 +14,7 @@ const COLUMNS = [
   { name: "Seed", key: (it) => it.seed ?? 0, cell: (it) => String(it.seed ?? "–"), number: true },
   { name: "Turns", key: (it) => it.turns, cell: (it) => format.whole(it.turns), number: true },
   { name: "Score", key: (it) => it.score, cell: format.score, number: true },
-  { name: "Line", cell: (it) => sparkline(it.scores, it.turns, it.max_score || it.best_score) },
+  { name: "Line", cell: (it, most) => sparkline(it.scores, it.turns, most) },
   { name: "End", key: format.ending, cell: endCell },
   { name: "Tools", key: (it) => it.tool_calls, cell: (it) => format.whole(it.tool_calls), number: true },
   { name: "Tokens", key: format.tokens, cell: (it) => format.short(format.tokens(it)), number: true },
@@ -43,6 +43,7 @@ export class IndexPage {
 
   async open() {
     this.index = await readIndex();
+    if (this.closed) return;
     document.title = "Episodes · ZorkGPT";
     fill(this.heading, h("span", { class: "folder" }, bdi(this.index.workdir_name ?? "")));
     if (this.index.episodes.length) this.#build();
@@ -131,6 +132,7 @@ export class IndexPage {
       const sorted = COLUMNS[i] === this.#sort.column;
       if (COLUMNS[i].key) head.setAttribute("aria-sort", sorted ? (this.#sort.down ? "descending" : "ascending") : "none");
     });
+    this.most = Math.max(1, ...shown.map((each) => each.best_score)); // lines are to be compared by eye
     const focused = document.activeElement?.dataset?.choose;
     fill(this.body, shown.map((it) => this.#row(it)));
     if (focused) this.body.querySelector(`[data-choose="${CSS.escape(focused)}"]`)?.focus();
@@ -143,7 +145,7 @@ export class IndexPage {
     const box = h("input", { type: "checkbox", "data-choose": it.id, "aria-label": `Compare ${it.id}`, onchange: (event) => this.#choose(it.id, event.target.checked) });
     box.checked = this.#chosen.has(it.id);
     return h("tr", { role: "row" }, h("td", { role: "cell", class: "choose" }, box),
-      COLUMNS.map((column) => h("td", { role: "cell", "data-label": column.name, class: column.number && "number" }, column.cell(it))));
+      COLUMNS.map((column) => h("td", { role: "cell", "data-label": column.name, class: column.number && "number" }, column.cell(it, this.most))));
   }
 
   #choose(id, chosen) {
@@ -165,7 +167,7 @@ export class IndexPage {
 
 function groupRow(group) {
   const { median, q1, q3, best } = group.score;
-  const cells = [["Episodes", group.episodes], ["Median score", median], ["Quartiles", `${q1} – ${q3}`], ["Best", best],
+  const cells = [["Episodes", group.episodes], ["Median score", format.tenths(median)], ["Quartiles", `${format.tenths(q1)} – ${format.tenths(q3)}`], ["Best", best],
     ["Turns", format.whole(group.turns)], ["Tokens", format.short(group.tokens)], ["Cost", format.money(group.cost)]];
   return h("tr", { role: "row" }, h("th", { role: "rowheader", scope: "row" }, bdi(group.name)),
     cells.map(([label, text]) => h("td", { role: "cell", class: "number", "data-label": label }, text)));

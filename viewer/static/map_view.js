@@ -26,6 +26,8 @@ export class MapView {
         tool("plus", "Zoom in", () => this.#zoom(1.3)), tool("minus", "Zoom out", () => this.#zoom(1 / 1.3)),
         tool("here", "Centre the present room", () => this.#centre()), tool("fit", "Show the whole map", () => this.#fitAgain())),
       this.card,
+      h("p", { class: "legend", "aria-hidden": "true" }, ["both", "single", "random", "path"].map((kind, i) =>
+        h("span", {}, h("i", { class: kind }), ["there and back", "one way so far", "at random", "latest steps"][i]))),
       h("details", { class: "room-list" }, h("summary", {}, "Rooms as a list"), this.list));
   }
 

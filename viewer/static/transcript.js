@@ -13,17 +13,21 @@ export class Transcript {
   #reveals = 0;
   #shown = null;
 
-  /** `on` has the functions back (the reader scrolled back) and end (… to the end). */
+  /** `on` has the functions back (the reader scrolled back), end (to the end), rewrapped. */
   constructor(episode, on) {
     this.episode = episode;
     this.on = on;
     this.node = h("div", { class: "transcript", role: "feed", tabindex: "0", "data-first": true, "aria-label": "Transcript", onscroll: () => this.#scrolled() });
     this.watcher = new IntersectionObserver((entries) => this.#seen(entries), { root: this.node, rootMargin: `${AHEAD} 0px` });
+    this.widths = new ResizeObserver(([{ contentRect }]) => this.#measured(contentRect.width));
+    this.widths.observe(this.node);
+    document.fonts.ready.then(() => this.#shown !== null && this.on.rewrapped());
     this.grow();
   }
 
   close() {
     this.watcher.disconnect();
+    this.widths.disconnect();
   }
 
   /** Make room for turns that were added, and show them where their chunk is in the page. */
@@ -78,6 +82,15 @@ export class Transcript {
     const moved = this.#last.top - before.top;
     if (moved < -4 && this.#toEnd > NEAR_END) this.on.back();
     else if (moved > 4 && this.#toEnd < 4) this.on.end();
+  }
+
+  /** Lines that break elsewhere move everything; heights noted before are void. */
+  #measured(width) {
+    const before = this.width;
+    this.width = width;
+    if (before === undefined || before === width || !width) return;
+    for (const block of this.#blocks) block.height = undefined;
+    if (this.#shown !== null) this.on.rewrapped();
   }
 
   #addBlock(number) {
