@@ -16,11 +16,13 @@ _PATTERNS = (
     re.compile(r"()\b(?:sk|pk|rk|gh[pousr]|xox[abp]|AIza)[-_][A-Za-z0-9_-]{8,}"),
     re.compile(r"(Bearer )[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE),
     re.compile(r"(://)[^/\s@]+(?=@)"),
-    # A value has a digit; without one, "missing key: SOME_NAME" would lose the name.
+    # A value has a digit; without one, "missing key: SOME_NAME" would lose the name. The bound
+    # and, below, the start of the word keep long lines from taking minutes.
     re.compile(
-        rf"({_SENSITIVE_WORD}[\"']?\s*[=:]\s*[\"']?)(?=\S*\d)[^\s\"',;]{{6,}}", re.IGNORECASE
+        rf"({_SENSITIVE_WORD}[\"']?\s*[=:]\s*[\"']?)(?=\S{{0,200}}\d)[^\s\"',;]{{6,}}",
+        re.IGNORECASE,
     ),
-    re.compile(rf"(--[\w-]*{_SENSITIVE_WORD}\s+)\S{{6,}}", re.IGNORECASE),
+    re.compile(rf"((?<![\w-])--[\w-]*{_SENSITIVE_WORD}\s+)\S{{6,}}", re.IGNORECASE),
 )
 
 
