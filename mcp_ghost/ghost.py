@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_POSITIVE: Final = (
-    "timeout", "llm_timeout", "startup_timeout", "deadline", "max_cost",
-    "max_tokens", "result_limit", "context_limit",
-)  # fmt: skip
+_WHOLE: Final = ("max_iterations", "result_limit")
+_ABOVE_ZERO: Final = ("timeout", "llm_timeout", "startup_timeout", "context_limit")
+_ABOVE_ZERO_OR_NONE: Final = ("deadline", "max_cost", "max_tokens")
 
 
 async def mcp_ghost(
@@ -126,13 +125,13 @@ class Settings:
             raise ValueError("user_prompt is empty: say what should be done.")
         if not isinstance(self.system_prompt, str):
             raise ValueError(f"system_prompt must be a string, not {self.system_prompt!r}.")  # noqa: TRY004
-        if not _is_positive(self.max_iterations) or self.max_iterations != int(self.max_iterations):
-            raise ValueError(
-                f"max_iterations must be a whole number of at least 1, not {self.max_iterations!r}."
-            )
-        for name in _POSITIVE:
+        for name in _WHOLE:
             value = getattr(self, name)
-            if value is not None and not _is_positive(value):
+            if not _is_positive(value) or not isinstance(value, int):
+                raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}.")
+        for name in (*_ABOVE_ZERO, *_ABOVE_ZERO_OR_NONE):
+            value = getattr(self, name)
+            if not _is_positive(value) and not (value is None and name in _ABOVE_ZERO_OR_NONE):
                 raise ValueError(f"{name} must be a number above 0, not {value!r}.")
         if self.on_event is not None and not callable(self.on_event):
             raise ValueError("on_event must be a function of one argument.")
