@@ -94,12 +94,16 @@ def retrying(
             server = toolbox.server_of(attempt.tool)
             if server is None or server in toolbox.failures:
                 raise
+            died = exc
+        fields = {"tool_name": attempt.tool, "server": server, "error": str(died)}
+        await events.emit("retry", retry_attempt=attempt.number + 1, **fields)
+        recovery = "tried to restart the server, in vain"
+        try:
+            async with deadline.bound():
+                await toolbox.restart(server)
             recovery = "restarted the server and tried again"
-            account.failed(attempt.tool, exc, recovery, attempt.place)
-            fields = {"tool_name": attempt.tool, "server": server, "error": str(exc)}
-            await events.emit("retry", retry_attempt=attempt.number + 1, **fields)
-        async with deadline.bound():
-            await toolbox.restart(server)
+        finally:
+            account.failed(attempt.tool, died, recovery, attempt.place)
         return await execute(replace(attempt, number=attempt.number + 1))
 
     return try_twice
