@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from mcp_ghost import mcp_ghost
-from mcp_ghost.errors import GoldenError, GoldenExhaustedError
+from mcp_ghost.errors import GoldenError, GoldenExhaustedError, LLMError
 from mcp_ghost.golden import (
     RecordingTransport,
     ReplayTransport,
@@ -39,17 +39,19 @@ def servers(*names: str) -> dict[str, Any]:
     return shown
 
 
+ASKED: dict[str, Any] = {
+    "server_config": {"mcpServers": {}},
+    "system_prompt": "Be brief.",
+    "provider": "openai",
+    "user_prompt": "What is there?",
+    "model": "gpt-4o",
+}
+
+
 def record(script: Script, path: str | Path = "case.json", **options: Any) -> dict[str, Any]:  # noqa: ANN401
     """A run that ``script`` plays, with the folder's server unless told otherwise."""
     with ModelServer(script) as model:
-        arguments: dict[str, Any] = {
-            "server_config": servers("files"),
-            "system_prompt": "Be brief.",
-            "provider": "openai",
-            "user_prompt": "What is there?",
-            "model": "gpt-4o",
-            "base_url": model.base_url,
-        }
+        arguments = {**ASKED, "server_config": servers("files"), "base_url": model.base_url}
         return asyncio.run(record_golden(path, **{**arguments, **options}))
 
 
@@ -178,6 +180,21 @@ def test_a_run_without_success_is_recorded_too() -> None:
     replayed = replay("case.json")
     assert not replayed["success"]
     assert compare_golden(replayed, "case.json") == []
+
+
+def test_a_model_that_the_dotenv_file_names_is_recorded_as_what_it_is() -> None:
+    with ModelServer(["Nothing."]) as model:
+        Path(".env").write_text(f"OPENAI_BASE_URL={model.base_url}\n")
+        asyncio.run(record_golden("case.json", **ASKED))
+    golden = load_golden("case.json")
+    assert golden["recorded_from"] == "protocol server"
+    assert golden["input"]["base_url"].startswith("http://127.0.0.1")
+
+
+def test_without_a_key_nothing_is_recorded() -> None:
+    with pytest.raises(LLMError, match="OPENAI_API_KEY"):
+        asyncio.run(record_golden("case.json", **ASKED, base_url="https://api.openai.invalid.test"))
+    assert not Path("case.json").exists()
 
 
 def test_the_servers_may_come_from_a_file() -> None:

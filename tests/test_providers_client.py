@@ -218,7 +218,7 @@ def test_a_whole_conversation_with_a_namespace_is_accepted(wire: WireName) -> No
 
 
 def test_an_empty_reply_is_asked_for_once_more_and_both_are_counted() -> None:
-    usage = {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6}
+    usage = {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6, "cost": 0.25}
     for last in ("Fine.", ""):
         with ModelServer(
             [content_reply("", usage=usage), content_reply(last, usage=usage)]
@@ -227,6 +227,7 @@ def test_an_empty_reply_is_asked_for_once_more_and_both_are_counted() -> None:
         assert response.content == (last or None)
         assert response.usage
         assert response.usage["total_tokens"] == 12
+        assert response.cost == 0.5
 
 
 def test_defaults_of_the_client_give_way_to_what_a_call_says() -> None:

@@ -53,6 +53,7 @@ async def record_golden(
         Whatever ``mcp_ghost`` raises; nothing is written then.
     """
     from mcp_ghost.ghost import mcp_ghost  # the whole engine
+    from mcp_ghost.providers.client import get_llm_client
 
     inspect.signature(mcp_ghost).bind(**arguments)  # a TypeError that names what is wrong
     path = Path(path)
@@ -60,6 +61,8 @@ async def record_golden(
     servers = _entries(scrubber.show(arguments["server_config"]))
     arguments = {**scrubber.show(arguments), "server_config": servers}
     base_url = _base_url(arguments)
+    if transport is None:  # a missing key is an error here, not a refusal to be recorded
+        get_llm_client(arguments["provider"], arguments.get("api_key"), base_url=base_url)
     recording = RecordingTransport(transport)
     result: dict[str, Any] = await mcp_ghost(**{**arguments, "transport": recording})
     save_golden(
@@ -120,11 +123,10 @@ def _entries(server_config: Mapping[str, Any] | str | Path) -> dict[str, Any]:
 
 def _base_url(arguments: Mapping[str, Any]) -> str:
     """Said outright, so that a replay does not depend on the environment of who replays."""
+    from mcp_ghost.providers.client import base_url_of
     from mcp_ghost.providers.registry import get_provider
 
-    provider = get_provider(arguments["provider"])
-    given: str | None = arguments.get("base_url") or os.environ.get(provider.base_url_variable)
-    return given or provider.base_url
+    return base_url_of(get_provider(arguments["provider"]), arguments.get("base_url"))
 
 
 def _origin(base_url: str) -> RecordedFrom:

@@ -208,7 +208,8 @@ class ProviderClient:
         except _EmptyReplyError as exc:
             empty.remove(exc.response)
             response = exc.response
-        return replace(response, usage=_sum([response, *empty])) if empty else response
+        everything = [response, *empty]  # each was paid for
+        return replace(response, usage=_usage(everything), cost=_cost(everything))
 
     async def _send(
         self, transport: AsyncTransport, request: WireRequest, names: ToolNames
@@ -236,11 +237,22 @@ class _EmptyReplyError(LLMReplyError):
         self.response = response
 
 
-def _sum(responses: Sequence[LLMResponse]) -> dict[str, int] | None:
-    """What several attempts used together; each was paid for."""
+def _usage(responses: Sequence[LLMResponse]) -> dict[str, int] | None:
+    """The tokens of several attempts together."""
     usages = [response.usage for response in responses if response.usage]
     keys = dict.fromkeys(key for usage in usages for key in usage)
     return {key: sum(usage.get(key, 0) for usage in usages) for key in keys} or None
+
+
+def _cost(responses: Sequence[LLMResponse]) -> float | None:
+    """Their price, where one is known."""
+    costs = [response.cost for response in responses if response.cost is not None]
+    return sum(costs) if costs else None
+
+
+def base_url_of(provider: Provider, given: str | None = None) -> str:
+    """Where ``provider`` is: as given, else as the environment or ``.env`` says, else its own."""
+    return given or _setting((provider.base_url_variable,)) or provider.base_url
 
 
 def get_llm_client(
@@ -260,7 +272,7 @@ def get_llm_client(
     """
     chosen = get_provider(provider)
     key = api_key or _setting(chosen.key_variables)
-    address = base_url or _setting((chosen.base_url_variable,)) or chosen.base_url
+    address = base_url_of(chosen, base_url)
     keyless = options.get("transport") is not None or Endpoint(address).is_loopback
     if key is None and not keyless:
         raise LLMError(
