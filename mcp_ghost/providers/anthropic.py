@@ -23,6 +23,7 @@ from mcp_ghost.providers.common import (
     object_of,
     object_schema,
     parts_of,
+    result_text,
     schema_in,
     state_of,
     text_of,
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from mcp_ghost.names import ToolNames
 
 DEFAULT_MAX_TOKENS = 8192
-"""The API wants a limit with every request; every model of today can write this much."""
+"""The API wants a limit with every request; all models from Claude 3.5 on can write this much."""
+_SHORT_ANSWERS = re.compile(r"claude-3-(?:opus|sonnet|haiku)")
+_SHORT_MAX_TOKENS = 4096
 _MAX_BREAKPOINTS = 4
 _VERSION = "2023-06-01"
 _STATUS = {
@@ -77,7 +80,7 @@ class Anthropic:
         turns = _turns(rest, names, {index - len(head) for index in marked})
         payload: Json = {
             "model": request.model,
-            "max_tokens": DEFAULT_MAX_TOKENS,
+            "max_tokens": _max_tokens(request.model),
             "messages": turns,
         }
         payload |= {"system": system} if system else {}
@@ -117,6 +120,10 @@ class Anthropic:
 
 
 # --- encoding
+
+
+def _max_tokens(model: str) -> int:
+    return _SHORT_MAX_TOKENS if _SHORT_ANSWERS.search(model) else DEFAULT_MAX_TOKENS
 
 
 def _turns(messages: Sequence[Message], names: ToolNames, marked: set[int]) -> list[Json]:
@@ -184,7 +191,7 @@ def _result(message: Message, marked: bool) -> Json:
     if isinstance(content, list):
         block["content"] = [_block(part) for part in parts_of(content)]
     elif content:
-        block["content"] = content if isinstance(content, str) else json.dumps(content)
+        block["content"] = result_text(message)
     if message.get("is_error"):
         block["is_error"] = True
     if marked:
