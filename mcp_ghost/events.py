@@ -50,9 +50,11 @@ class Events:
 
     async def _patiently(self, outcome: Awaitable[object]) -> None:
         try:
-            async with asyncio.timeout(max(_LEAST, min(_PATIENCE, self._deadline.left))):
+            async with asyncio.timeout(max(_LEAST, min(_PATIENCE, self._deadline.left))) as limit:
                 await outcome
         except TimeoutError:
+            if not limit.expired():  # one of its own
+                raise
             self._on_event = None
             _logger.warning("on_event takes too long and is not called any more")
 

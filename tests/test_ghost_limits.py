@@ -239,6 +239,20 @@ def broken(_event: dict[str, Any]) -> None:
     raise ZeroDivisionError
 
 
+def test_a_listener_whose_own_patience_ends_is_still_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    heard: list[str] = []
+
+    async def impatient(event: dict[str, Any]) -> None:
+        heard.append(event["type"])
+        raise TimeoutError
+
+    assert play(["Done."], {}, on_event=impatient)[0]["success"]
+    assert heard[-1] == "run_end"
+    assert "on_event failed" in caplog.text
+
+
 def test_a_listener_that_fails_is_logged_once_and_stops_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
