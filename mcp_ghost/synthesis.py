@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from mcp_ghost.results import jsonable
+
 if TYPE_CHECKING:
     from mcp_ghost.account import Account, ToolRecord
     from mcp_ghost.results import JSON
@@ -25,10 +27,10 @@ def final_result(answer: str | None) -> JSON:
     text = answer.strip()
     fenced = _FENCED.fullmatch(text)
     try:
-        value: JSON = json.loads(fenced[1] if fenced else text)
+        value = json.loads(fenced[1] if fenced else text)
     except (ValueError, RecursionError):
         return text
-    return value if isinstance(value, dict | list) else text
+    return jsonable(value) if isinstance(value, dict | list) else text
 
 
 def summary(account: Account, answer: str | None, *, ended_by: str) -> str:
