@@ -26,7 +26,7 @@ from viewer.watch import watching
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-TURNS = 24
+TURNS = 18
 VENDOR = ROOT / "viewer" / "static" / "vendor"
 expect.set_options(timeout=PATIENCE)
 

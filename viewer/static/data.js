@@ -104,7 +104,8 @@ export class Episode {
       if (error.status === 404) return []; // none of its turns could be read
       throw error;
     });
-    for (const turn of turns) this.#keep(turn);
+    // A chunk may be ahead of the stream, by which alone the episode is seen to go on.
+    for (const turn of turns) this.turns.set(turn.turn, turn);
     this.#read.set(number, last);
   }
 
@@ -113,18 +114,13 @@ export class Episode {
     return this.turns.get(number) ?? null;
   }
 
-  #keep(turn) {
-    this.turns.set(turn.turn, turn);
-    this.summary.turns = Math.max(this.last, turn.turn);
-  }
-
   /** Take in a turn that was just played; whether it is new. */
   add(turn) {
-    if (turn.turn <= this.last && this.turns.has(turn.turn)) return false;
-    const isNew = turn.turn > this.last;
-    this.#keep(turn);
-    if (isNew && turn.turn > this.accounted) this.#extend(turn);
-    return isNew;
+    this.turns.set(turn.turn, turn);
+    if (turn.turn <= this.last) return false;
+    this.summary.turns = turn.turn;
+    if (turn.turn > this.accounted) this.#extend(turn);
+    return true;
   }
 
   /** Until the next account comes, what follows from the turn itself. */

@@ -3,7 +3,7 @@
 import { fill, h } from "./dom.js";
 import { openingArticle, reflectionsAt, turnArticle } from "./turn_view.js";
 
-const AHEAD = "1200px"; // around what is visible
+const AHEAD = 1200; // pixels around what is visible
 const GUESS = 230; // pixels of a turn not measured yet
 const NEAR_END = 60; // pixels
 
@@ -12,13 +12,14 @@ export class Transcript {
   #last = { top: 0, size: "" };
   #reveals = 0;
   #shown = null;
+  #wanted = null; // the block that is or will be scrolled to
 
   /** `on` has the functions back (the reader scrolled back), end (to the end), rewrapped. */
   constructor(episode, on) {
     this.episode = episode;
     this.on = on;
     this.node = h("div", { class: "transcript", role: "feed", tabindex: "0", "data-first": true, "aria-label": "Transcript", onscroll: () => this.#scrolled() });
-    this.watcher = new IntersectionObserver((entries) => this.#seen(entries), { root: this.node, rootMargin: `${AHEAD} 0px` });
+    this.watcher = new IntersectionObserver((entries) => this.#seen(entries), { root: this.node, rootMargin: `${AHEAD}px 0px` });
     this.widths = new ResizeObserver(([{ contentRect }]) => this.#measured(contentRect.width));
     this.widths.observe(this.node);
     document.fonts.ready.then(() => this.#shown !== null && this.on.rewrapped());
@@ -47,9 +48,9 @@ export class Transcript {
   /** Mark `turn` as the one shown and scroll to it: its top, or the end of the page. */
   async reveal(turn, edge = "start") {
     const ticket = ++this.#reveals;
-    const block = this.#blocks[this.episode.chunkOf(turn)];
+    const block = (this.#wanted = this.#blocks[this.episode.chunkOf(turn)]);
     await this.#show(block);
-    if (ticket !== this.#reveals) return;
+    if (ticket !== this.#reveals) return this.#leave();
     this.#shown = turn;
     this.#mark();
     const row = block.rows.get(turn);
@@ -58,6 +59,17 @@ export class Transcript {
     const end = this.node.scrollHeight - this.node.clientHeight;
     const top = edge === "end" && row.offsetHeight < this.node.clientHeight ? end : head - 12;
     this.#scrollTo(Math.min(top, end));
+    this.#leave();
+  }
+
+  /** Take out blocks that are far away by now; the watcher tells nothing of those passed in a leap. */
+  #leave() {
+    const { scrollTop, clientHeight } = this.node;
+    const far = ({ node }) => {
+      const top = node.offsetTop - this.node.offsetTop;
+      return top > scrollTop + clientHeight + AHEAD || top + node.offsetHeight < scrollTop - AHEAD;
+    };
+    for (const block of this.#blocks.filter((it) => it.shown && it !== this.#wanted && far(it))) this.#hide(block);
   }
 
   get #toEnd() {
@@ -111,7 +123,7 @@ export class Transcript {
   #seen(entries) {
     for (const { target, isIntersecting } of entries) {
       const block = this.#blocks[Number(target.dataset.block)];
-      if (isIntersecting) this.#show(block).catch(() => this.#offerAgain(block));
+      if (isIntersecting) this.#show(block).then(() => this.#leave(), () => this.#offerAgain(block));
       else if (block.shown) this.#hide(block);
     }
   }
