@@ -18,7 +18,9 @@ _NO_TEXT: Final = (
     *("script", "style", "noscript", "template", "iframe", "svg", "canvas", "object"),
     *("nav", "aside", "footer", "form", "button", "dialog", "head"),
 )
-_MARKDOWN_IMAGE = re.compile(r"!\[([^\]\n]*)\]\(\s*<?([^\s)>]+)")
+# Bounded: a page of nothing but "![" would take hours otherwise.
+_MARKDOWN_IMAGE = re.compile(r"!\[([^\]\n]{0,1000})\]\(\s*<?([^\s)>]+)")
+_HEADING = re.compile(r"^[ ]{0,3}#{1,3}[ \t]+(.*\S)", re.MULTILINE)
 _EMPTY_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+\n")
 
 
@@ -63,8 +65,10 @@ def line(text: object) -> str:
 
 def heading(text: str) -> str:
     """The first heading of a Markdown text."""
-    found = re.search(r"^\s{0,3}#{1,3}\s+(.+?)\s*#*$", text, re.MULTILINE)
-    return line(found[1]) if found else ""
+    found = _HEADING.search(text)
+    title = found[1] if found else ""
+    closed = title.rstrip("#")  # "# Title #" says no more than "# Title"; "# C#" does
+    return line(closed if closed.endswith((" ", "\t")) else title)
 
 
 def usable_images(found: Iterable[tuple[object, object]], base: str) -> tuple[Image, ...]:
@@ -90,7 +94,7 @@ def page_from_html(html: bytes | str, url: str, encoding: str | None = None) -> 
         soup = BeautifulSoup(html, "html.parser")
     else:
         soup = BeautifulSoup(html, "html.parser", from_encoding=_known(encoding))
-    base = urljoin(url, _attribute(soup.find("base"), "href"))
+    base = _absolute(_attribute(soup.find("base"), "href"), url) or url
     title = _meta(soup, "og:title") or line(_text(soup.find("title"))) or _text(soup.find("h1"))
     description = _meta(soup, "description") or _meta(soup, "og:description")
     canonical = _absolute(_attribute(soup.find("link", rel="canonical"), "href"), base)

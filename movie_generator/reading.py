@@ -6,6 +6,7 @@ long page in parts, the parts that the agent did not ask for are read here too.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -221,7 +222,9 @@ async def _source(reading: Reading, tools: RecordingTools) -> Page:
     if tools.takes(reading.tool, _LENGTH):
         arguments[_LENGTH] = _SOURCE_CHARACTERS
     html = await _attempt(tools, reading.tool, arguments)
-    return Page(url, "", "", "") if isinstance(html, str) else page_from_html(html.text, url)
+    if isinstance(html, str):
+        return Page(url, "", "", "")
+    return await asyncio.to_thread(page_from_html, html.text, url)
 
 
 def _chosen(readings: list[Reading], handover: _Handover, url: str) -> list[Reading]:

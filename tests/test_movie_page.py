@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
 
 from movie_generator.errors import PageError
 from movie_generator.fetch import fetch_page
-from movie_generator.page import Image, Page, page_from_html
+from movie_generator.page import Image, Page, heading, markdown_images, page_from_html
 from movie_generator.settings import Limits
 from movie_generator.urls import UrlRefusedError
 from tests.movie import site
@@ -47,6 +48,33 @@ def test_title_description_and_images_are_kept_and_absolute() -> None:
         Image("https://cdn.example/b.jpg"),
         Image("https://example.com/posts/c-1.png"),
     )
+
+
+@pytest.mark.parametrize("base", ["http://[oops", "javascript:0", ""])
+def test_a_base_that_is_no_address_is_passed_over(base: str) -> None:
+    html = f'<base href="{base}"><p>Text.</p><img src="a.png">'
+    page = page_from_html(html, "https://example.com/posts/1")
+    assert page.images == (Image("https://example.com/posts/a.png"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Before.\n\n## Bridges ##\n", "Bridges"),
+        ("# Learning C#\n", "Learning C#"),
+        ("#no heading\n# \n### One  \n", "One"),
+        ("none", ""),
+    ],
+)
+def test_the_first_heading_is_found(text: str, title: str) -> None:
+    assert heading(text) == title
+
+
+def test_hostile_markdown_is_searched_in_no_time() -> None:
+    started = time.perf_counter()
+    assert not list(markdown_images("![" * 100_000))
+    assert heading("# " + "#" * 100_000 + "x").endswith("#")
+    assert time.perf_counter() - started < 5.0
 
 
 def test_the_text_is_the_page_without_what_surrounds_it() -> None:
