@@ -145,7 +145,7 @@ def _connect(address: str) -> tuple[Engine, str]:
             "MOVIE_DATABASE_URL is no database URL. Write sqlite:///movie_jobs.db or "
             "postgresql://user:password@host/database."
         ) from None
-    name = redact(url.render_as_string(hide_password=True))
+    name = redact(url.set(query={}).render_as_string(hide_password=True))
     match url.get_backend_name():
         case "sqlite" if url.database and url.database != ":memory:":
             return _sqlite(url.render_as_string(hide_password=False)), name

@@ -299,6 +299,7 @@ def test_leases_on_postgresql_are_measured_by_its_own_clock(
         ("mysql://user:hunter22@host/name", r"SQLite or PostgreSQL, not in mysql"),
         ("postgresql://user:hunter22@127.0.0.1:1/name", "cannot be used: connection failed"),
         ("postgres://user:hunter22@127.0.0.1:1/name", "cannot be used: connection failed"),
+        ("postgresql://user@127.0.0.1:1/name?passfile=hunter22", "cannot be used: connection"),
     ],
 )
 def test_a_database_that_cannot_be_used_is_explained(url: str, complaint: str) -> None:
