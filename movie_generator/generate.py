@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mcp_ghost.loop import LoopObserver
+from mcp_ghost.text import address
 from movie_generator import prompts
 from movie_generator.agent import AgentLoop
 from movie_generator.environment import Environment
@@ -166,7 +167,7 @@ async def _written(
     page = page.cut(config.limits.page_characters)
     progress.tell(_READ, f"Read {len(page.text):,} characters: {page.title}")
     for note in page.notes:
-        _logger.warning("%s: %s", page.url, note)
+        _logger.warning("%s: %s", address(page.url), note)
         progress.tell(_READ, note)
     client = model_client(api_key, config.model, base_url, timeout=config.limits.model_timeout)
     progress.tell(0.55, f"{config.model} is writing the script")

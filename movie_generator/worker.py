@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from mcp_ghost.redact import redact, secrets_in
 from mcp_ghost.text import address, one_line
 from movie_generator.database import JobDatabaseError
 from movie_generator.environment import Environment
@@ -164,7 +165,7 @@ class _Work:
 
     async def _end(self, outcome: VideoScript | Exception) -> None:
         if isinstance(outcome, Exception):
-            message = explain(outcome)
+            message = redact(explain(outcome), secrets_in(os.environ))
             _logger.debug("job %s", self._claim.job.id, exc_info=outcome)
             await self._store(lambda: self._queue.fail(self._claim, message))
             self._log(logging.WARNING, "failed: %s", one_line(message))

@@ -87,6 +87,22 @@ def test_whatever_is_raised_becomes_the_error_message(
     assert (job.status, job.error_message, job.attempts) == ("failed", message, 1)
 
 
+def test_secrets_reach_the_log_as_little_as_the_database(
+    queue: JobQueue, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("PAGE_TOKEN", "correct horse battery")
+
+    async def generate(url: str, on_progress: Progress) -> VideoScript:
+        raise ValueError("correct horse battery is no valid token")
+
+    queue.enqueue([URL])
+    with caplog.at_level("INFO", "movie_generator"):
+        (job,) = drain(queue, generate)
+    assert job.error_message == "*** is no valid token"
+    assert "failed: *** is no valid token" in caplog.text
+    assert "horse" not in caplog.text
+
+
 def test_a_job_that_lasts_too_long_fails(queue: JobQueue) -> None:
     async def generate(url: str, on_progress: Progress) -> VideoScript:
         await asyncio.Event().wait()
