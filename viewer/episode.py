@@ -118,7 +118,8 @@ class Episode:
 
     def json(self) -> JSONObject:
         """Everything but the turns."""
-        return {**self.changing_json(), **self._view.opening()}
+        chunk = {"chunk": TURNS_PER_CHUNK}
+        return {**chunk, **self.changing_json(), **self._view.opening()}
 
     def map_json(self) -> JSONObject:
         """The map alone."""

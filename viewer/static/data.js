@@ -38,7 +38,7 @@ export class Episode {
   static async open(id) {
     const info = await readWhenBegun(`${place(id)}/episode.json`);
     // The index is long where there are many episodes, so it is asked only when need be.
-    return new Episode(id, info.chunk ?? (await readIndex()).chunk, info);
+    return new Episode(info.summary.id, info.chunk ?? (await readIndex()).chunk, info);
   }
 
   /** Take in a newer account of the episode; what only the first one tells is kept. */

@@ -6,7 +6,6 @@ import { Episode, MODE } from "./data.js";
 import { announce, bdi, clamp, fill, h } from "./dom.js";
 import * as format from "./format.js";
 import { Live } from "./live.js";
-import { MapView } from "./map_view.js";
 import { ScoreChart } from "./score_chart.js";
 import { Situation } from "./situation.js";
 import { Transcript } from "./transcript.js";
@@ -26,12 +25,31 @@ export class EpisodePage {
   async open() {
     this.episode = await Episode.open(this.id);
     if (this.closed) return;
+    this.#settleOn(this.episode.id);
     const { title, story } = this.episode.summary;
     document.title = `${title || story} · ZorkGPT`;
     this.#build();
     this.#listen();
     this.#following = this.asked === null && this.#isOpen;
     await this.go(this.asked ?? this.episode.last, { keepsAddress: this.asked === null });
+    await this.#drawMap();
+  }
+
+  /** The address may have asked for the latest episode; from now on it names this one. */
+  #settleOn(id) {
+    if (id === this.id) return;
+    this.id = id;
+    history.replaceState(null, "", ofEpisode(id, this.asked));
+  }
+
+  /** The story is there to be read before the map's large library is. */
+  async #drawMap() {
+    const { MapView } = await import("./map_view.js");
+    if (this.closed) return;
+    this.map = new MapView(this.episode);
+    this.charts.prepend(this.map.node);
+    this.map.start();
+    this.map.show(this.#shown);
   }
 
   close() {
@@ -73,7 +91,7 @@ export class EpisodePage {
     if (turn === this.episode.last) this.#countNews(-this.#news);
     if (!keepsAddress) history.replaceState(null, "", ofEpisode(this.id, turn));
     this.#showControls();
-    this.map.show(turn);
+    this.map?.show(turn);
     this.chart.show(turn);
     await Promise.all([this.transcript.reveal(turn, edge), this.episode.turn(turn)]);
     if (this.#shown === turn) this.situation.show(turn);
@@ -121,19 +139,18 @@ export class EpisodePage {
   #build() {
     this.transcript = new Transcript(this.episode, { back: () => this.#readBack(), end: () => this.#readOn(), rewrapped: () => this.transcript.reveal(this.#shown, this.#following ? "end" : "start") });
     this.situation = new Situation(this.episode);
-    this.map = new MapView(this.episode);
     this.chart = new ScoreChart(this.episode, (turn) => this.#jump(turn));
     this.controls = new Controls({ go: (turn) => this.#jump(turn), step: (by) => this.step(by), play: () => this.play(), follow: () => this.follow() });
     this.#showHeading();
     this.main.dataset.view = "story";
     this.tabs = PANELS.map(([name, label]) => h("button", { type: "button", "aria-pressed": String(name === "story"), onclick: () => this.#choose(name) }, label));
+    this.charts = h("div", { class: "charts" }, this.chart.node);
     fill(this.main, h("div", { class: "episode" },
       h("nav", { class: "tabs", "aria-label": "Parts of the page" }, this.tabs),
       h("section", { class: "story", "aria-label": "Story" }, this.transcript.node, this.controls.news),
       this.situation.node,
-      h("div", { class: "charts" }, this.map.node, this.chart.node),
+      this.charts,
       this.controls.node));
-    this.map.start();
     this.chart.start();
   }
 
@@ -197,7 +214,7 @@ export class EpisodePage {
     if (!this.episode.add(turn)) return;
     this.transcript.grow();
     this.#showHeading();
-    this.map.update();
+    this.map?.update();
     this.chart.update();
     if (this.#following) {
       announce(`Turn ${turn.turn}: ${turn.command}. ${turn.after.room.name}, score ${turn.after.score}.`);
@@ -212,9 +229,9 @@ export class EpisodePage {
     this.episode.take(info);
     this.#sayState(this.connection);
     this.transcript.refresh();
-    this.map.update();
+    this.map?.update();
     this.chart.update();
-    this.map.show(this.#shown);
+    this.map?.show(this.#shown);
     this.situation.show(this.#shown);
     if (this.#following) this.go(this.#shown, { keepsAddress: true, edge: "end" });
   }
