@@ -42,7 +42,7 @@ class Database:
             StorageError: It cannot be reached, or its URL is none.
         """
         url = _url(config)
-        self._name = redact(url.render_as_string(hide_password=True))
+        self._name = redact(url.set(query={}).render_as_string(hide_password=True))
         self._engine = self._create_engine(url)
         try:
             with self.writing() as connection:

@@ -32,7 +32,7 @@ export class EpisodePage {
     this.#listen();
     this.#following = this.asked === null && this.#isOpen;
     await this.go(this.asked ?? this.episode.last, { keepsAddress: this.asked === null });
-    await this.#drawMap();
+    this.#drawMap().catch(() => this.charts.prepend(h("p", { class: "notice" }, "The map could not be loaded: load the page again.")));
   }
 
   /** The address may have asked for the latest episode; from now on it names this one. */
