@@ -19,7 +19,8 @@ from tests.program import Program, terminal
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 FLAGS = (
     *("--max-turns", "--episodes", "--continuous", "--resume", "--story", "--seed"),
-    *("--model", "--base-url", "--mcp", "--no-mcp", "--config", "--version", "--help"),
+    *("--model", "--base-url", "--mcp", "--no-mcp", "--without", "--watch", "--no-open"),
+    *("--config", "--version", "--help"),
 )
 
 
