@@ -34,7 +34,9 @@ def mind(
 ) -> None:
     """Play ``commands``, then most of them and ``wander`` up to turn ``long``."""
     console.print(_prompts(commands, settings))
-    console.print(_growth([*commands[: len(commands) * 3 // 4], *[*wander] * long][:long], settings))
+    console.print(
+        _growth([*commands[: len(commands) * 3 // 4], *[*wander] * long][:long], settings)
+    )
 
 
 def _prompts(commands: Sequence[str], settings: dict[str, Any]) -> Table:
