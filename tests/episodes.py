@@ -73,7 +73,12 @@ def configured(folder: Path, base_url: str, **settings: object) -> GameConfigura
 
 
 def played(
-    folder: Path, script: Script, *, episode: str = "played", resume: bool = False, **settings: Any
+    folder: Path,
+    script: Script,
+    *,
+    episode: str = "played",
+    resume: bool = False,
+    **settings: Any,  # noqa: ANN401  fields of the configuration
 ) -> Played:
     """An episode played to its end; ``settings`` are those of the configuration."""
     with ModelServer(script) as model:
