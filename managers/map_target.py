@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from managers.map_ways import Way
     from session.game_state import Place
 
-_ID = re.compile(r"#\s*(\d+)\s*$|^\s*(\d+)\s*$")
+# No story has rooms beyond five digits, and a number of thousands of them is none for int().
+_ID = re.compile(r"#\s*(\d{1,9})\s*$|^\s*(\d{1,9})\s*$")
 _NOWHERE = frozenset({"", "none", "null", "nowhere"})
 
 

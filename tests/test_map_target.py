@@ -101,3 +101,10 @@ def test_a_route_warns_of_ways_of_earlier_episodes_and_of_no_return() -> None:
         "Partly as in earlier episodes: a door may be shut again.",
         "No way back from there is known.",
     ]
+
+
+@pytest.mark.parametrize("text", ["1" * 5000, f"#{'9' * 5000}", "x" * 5000])
+def test_a_target_of_thousands_of_characters_is_an_unknown_room(text: str) -> None:
+    told_of_it = route(asked(text), 1)
+    assert "no such room is known" in told_of_it
+    assert len(told_of_it) < 200
