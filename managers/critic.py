@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from managers.action_check import Verdict, VerdictKind
 from mcp_ghost.errors import LLMError
+from mcp_ghost.text import one_line
 from prompts import load_prompt
 from session.events import log_event
 from session.game_state import Usage
@@ -60,7 +61,7 @@ class Critic:
         except ValidationError as error:
             problem = f"The critic's answer cannot be read: {error.errors()[0]['msg']}"
             return self._give_way(problem, usage, response.content or "")
-        reason = answer.reason.strip()[:_REASON_CHARACTERS]
+        reason = one_line(answer.reason, _REASON_CHARACTERS)
         if not reason and answer.verdict != "accept":
             reason = "The critic gives no reason."
         return Verdict(kind=answer.verdict, reason=reason, usage=usage)
