@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from game_interface.command_guard import validate_command
 from game_interface.errors import InvalidCommandError
@@ -18,7 +18,8 @@ class AgentResponse(BaseModel):
     thinking: str
     action: str
     new_objective: str | None = None
-    nav_target: str | None = None
+    nav_target: Annotated[str, Field(coerce_numbers_to_str=True)] | None = None
+    """A room's name or its number, which models without a schema give as a number."""
 
 
 def answer_format(candidates: Sequence[str] = ()) -> dict[str, Any]:
