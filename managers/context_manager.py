@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 CHARACTERS_PER_TOKEN = 4
 _RESPONSE_CHARACTERS = 400
 _THINKING_CHARACTERS = 160
+_HEADING = re.compile(r"^[^\S\n]*(?=#)", re.MULTILINE)
+"""In the game's words, where it would pose as a part of the prompt."""
 _LEAST_CHARACTERS = 100
 """Of a section's last line, which is better left out of the budget than cut to nothing."""
 
@@ -50,7 +53,7 @@ class ContextManager:
             Section("Story so far", tuple(self._story_so_far(state)), 2, is_story=True),
             *sorted(told, key=lambda section: section.importance),
             Section("Situation", tuple(self._situation(state, observation)), importance=7),
-            Section("The game says", tuple(_latest_answer(state)), importance=8),
+            Section("The game says", tuple(_latest_answer(state)), importance=8, is_story=True),
         ]
         return "\n\n".join(
             section.text() for section in fit(sections, self._config.context_token_budget)
@@ -148,7 +151,7 @@ def _latest_answer(state: GameState) -> Iterable[str]:
             yield f'A remark on "{latest.command}": {latest.advice}'
     if state.last_action:
         yield f"> {state.last_action}"
-    yield state.last_response.strip()
+    yield _HEADING.sub(r"\g<0>\\", state.last_response.strip())
 
 
 def _shortened(text: str, length: int) -> str:
