@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from mcp_ghost.text import one_line
+
 if TYPE_CHECKING:
     from game_interface import Facts
     from session.game_state import TurnRecord
@@ -35,6 +37,7 @@ class CandidateCommands:
 def _acts(facts: Facts) -> Iterator[str]:
     """What the things at hand are good for, the most promising first."""
     things = (*facts.visible, *facts.inventory)
-    yield from (f"open {thing.name}" for thing in things if thing.shut)
-    yield from (f"take {thing.name}" for thing in facts.visible if thing.portable is not False)
-    yield from dict.fromkeys(f"examine {thing.name}" for thing in things)
+    yield from (f"open {one_line(thing.name)}" for thing in things if thing.shut)
+    portable = (thing for thing in facts.visible if thing.portable is not False)
+    yield from (f"take {one_line(thing.name)}" for thing in portable)
+    yield from dict.fromkeys(f"examine {one_line(thing.name)}" for thing in things)

@@ -6,6 +6,7 @@ import base64
 import time
 from typing import TYPE_CHECKING
 
+from mcp_ghost.text import one_line
 from session.game_state import ExitSeen, Observation, Place, TurnRecord, Usage
 from zork_agent import Decision
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from managers.context_manager import ContextManager
     from session.game_state import GameState
     from zork_agent import ZorkAgent
+
+
+_NAMELESS = "Unnamed place"
+"""Where the game is somewhere without a name, or does not tell where."""
 
 
 class TurnPlayer:
@@ -131,9 +136,12 @@ class _Judge:
 
 
 def observation_of(facts: Facts) -> Observation:
-    """The game's facts in the form that is kept."""
+    """The game's facts in the form that is kept.
+
+    Every name is on one line, so that none can pose as a part of a prompt.
+    """
     return Observation(
-        room=Place(id=facts.room_id, name=facts.room_name),
+        room=_place(facts.room_id, facts.room_name),
         score=facts.score,
         max_score=facts.max_score,
         moves=facts.moves,
@@ -143,10 +151,8 @@ def observation_of(facts: Facts) -> Observation:
             ExitSeen(
                 direction=way.direction,
                 kind=way.kind,
-                note=way.note,
-                room=None
-                if way.room_id is None
-                else Place(id=way.room_id, name=way.room_name or ""),
+                note=one_line(way.note) if way.note else None,
+                room=None if way.room_id is None else _place(way.room_id, way.room_name),
             )
             for way in facts.exits
         ),
@@ -160,8 +166,12 @@ def snapshot_of(game: Game) -> str:
     return base64.b64encode(game.snapshot()).decode("ascii")
 
 
+def _place(room_id: int, name: str | None) -> Place:
+    return Place(id=room_id, name=one_line(name or "") or _NAMELESS)
+
+
 def _named(thing: Thing) -> str:
-    return f"{thing.name} (in {thing.holder})" if thing.holder else thing.name
+    return one_line(f"{thing.name} (in {thing.holder})" if thing.holder else thing.name)
 
 
 def _observed(state: GameState) -> Observation:
