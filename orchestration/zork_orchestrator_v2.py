@@ -19,7 +19,7 @@ from orchestration.turn import TurnPlayer, observation_of, snapshot_of
 from session.episode_folder import episode_folder, open_logs
 from session.events import event_context, log_event
 from session.game_configuration import GameConfiguration
-from session.game_state import EndReason, GameState
+from session.game_state import EndReason, GameState, TurnRecord
 from session.learned import CarriedOver, Reflection
 from session.saved_episode import SavedEpisode
 from session.tracing import Tracing
@@ -30,7 +30,6 @@ from zork_agent import ZorkAgent
 if TYPE_CHECKING:
     from game_interface import Game
     from managers.mcp_manager import MCPManager
-    from session.game_state import TurnRecord
 
 
 _TO_LOOK_BACK_AT = {
@@ -307,9 +306,11 @@ class ZorkOrchestratorV2:
         self.mind.begin(saved.first_observation, saved.carried)
         for step in saved.steps():
             self._take_in(step)
+            if isinstance(step, TurnRecord) and step.turn in saved.gave_up:
+                state.take_patience()
         game.restore(saved.snapshot)
-        state.failed_turns = state.turns_without_news = 0
-        state.end_reason = self._limit_reached()
+        latest = state.history[-1] if state.history else None
+        state.end_reason = self._end_reason(latest) if latest else self._limit_reached()
         log_event(
             self.logger,
             logging.INFO,
@@ -318,8 +319,9 @@ class ZorkOrchestratorV2:
             model=self.agent.model,
             max_turns=self.config.max_turns_per_episode,
         )
-        # The look back that a crash cut off comes before the next turn, as it would have.
-        self._look_back(ending=state.end_reason in _TO_LOOK_BACK_AT)
+        if not (latest and latest.failure):
+            # The look back that a crash cut off comes before the next turn, as it would have.
+            self._look_back(ending=state.end_reason in _TO_LOOK_BACK_AT)
 
     def _take_in(self, step: TurnRecord | Reflection) -> None:
         """Tell everybody who learns, in the order of the log."""

@@ -192,6 +192,10 @@ class GameState:
         self._observe(observation)
         self.turns_without_news = 0
 
+    def take_patience(self) -> None:
+        """Begin to count anew what an episode is given up for."""
+        self.failed_turns = self.turns_without_news = 0
+
     def spend(self, usage: Usage) -> None:
         """Add what the model's replies took."""
         self.usage += usage

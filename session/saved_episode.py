@@ -31,11 +31,13 @@ class SavedEpisode:
             raise ConfigurationError(f"There is no episode to resume in {folder}.")
         self.folder = folder
         self._start: dict[str, object] = {}
-        self._end: dict[str, object] = {}
         self._snapshot = ""
         self.carried = CarriedOver()
         """What it began with of earlier episodes."""
         self.turns_played = 0
+        self.gave_up: set[int] = set()
+        """Turns after which it ended for want of patience: who resumes it means to go on."""
+        reason: EndReason | None = None
         for event in read_events(folder):
             match event["event_type"]:
                 case "episode_start":
@@ -47,10 +49,12 @@ class SavedEpisode:
                 case "knowledge_loaded":
                     self.carried = CarriedOver.model_validate(event["carried"])
                 case "episode_end":
-                    self._end = event
-        if self._end and EndReason(str(self._end["reason"])).is_final:
+                    reason = EndReason(str(event["reason"]))
+                    if reason in {EndReason.STALLED, EndReason.LLM_UNAVAILABLE}:
+                        self.gave_up.add(self.turns_played)
+        if reason and reason.is_final:
             raise ConfigurationError(
-                f"The game of {folder.name} is over ({self._end['reason']}): start a new episode."
+                f"The game of {folder.name} is over ({reason}): start a new episode."
             )
 
     @property

@@ -219,3 +219,53 @@ def test_a_second_episode_of_the_same_name_overwrites_nothing(tmp_path: Path) ->
     assert second.folder.name == "same-2"
     assert (first.folder / EVENTS_FILE).read_bytes() == kept
     assert os.fspath(second.folder) != os.fspath(first.folder)
+
+
+def cut(folder: Path, turn: int) -> None:
+    """Leave the log as a crash right after that turn would have."""
+    path = folder / EVENTS_FILE
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    events = [json.loads(line) for line in lines]
+    last = next(
+        n for n, it in enumerate(events) if (it["event_type"], it["turn"]) == ("turn", turn)
+    )
+    path.write_text("".join(lines[: last + 1]), encoding="utf-8")
+
+
+def test_a_game_that_was_won_when_the_crash_came_is_won_when_it_is_resumed(tmp_path: Path) -> None:
+    with ModelServer(ScriptedModel(WALKTHROUGH)) as model:
+        config = GameConfiguration(
+            client_base_url=model.base_url, story="bundled", workdir=str(tmp_path), seed=12
+        )
+        won = ZorkOrchestratorV2("won", config)
+        score = won.play_episode()
+        cut(won.folder, won.game_state.turn_count)
+        resumed = ZorkOrchestratorV2("won", config, resume=True)
+        assert resumed.play_episode() == score
+    assert (won.game_state.end_reason, resumed.game_state.end_reason) == ("victory", "victory")
+    assert len(turns_in(resumed.folder)) == won.game_state.turn_count
+
+
+def test_a_crash_makes_nobody_more_patient_and_going_on_after_giving_up_does(
+    tmp_path: Path,
+) -> None:
+    with ModelServer(ScriptedModel([])) as model:  # which only looks around
+        config = GameConfiguration(
+            client_base_url=model.base_url,
+            story="bundled",
+            workdir=str(tmp_path),
+            max_turns_stuck=6,
+            action_check_enabled=False,
+        )
+        stuck = ZorkOrchestratorV2("stuck", config)
+        stuck.play_episode()
+        assert (stuck.game_state.end_reason, stuck.game_state.turn_count) == ("stalled", 6)
+        cut(stuck.folder, 4)
+        for turns in (6, 12):  # by the crash, then by whoever goes on
+            stuck = ZorkOrchestratorV2("stuck", config, resume=True)
+            stuck.play_episode()
+            assert (stuck.game_state.end_reason, stuck.game_state.turn_count) == ("stalled", turns)
+        cut(stuck.folder, 9)
+        stuck = ZorkOrchestratorV2("stuck", config, resume=True)
+        stuck.play_episode()
+        assert (stuck.game_state.end_reason, stuck.game_state.turn_count) == ("stalled", 12)
