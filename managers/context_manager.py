@@ -35,6 +35,8 @@ class ContextManager:
         if self._config.prompt_profile == "compact":
             return prompt
         sections = [section for manager in self._managers for section in manager.preamble()]
+        if missing := tuple(_missing(self._config)):
+            sections.insert(0, Section("In this episode", missing, importance=8))
         return "\n\n".join([prompt.rstrip(), *(section.text() for section in sections)])
 
     def build(self, state: GameState, candidates: Iterable[str] = ()) -> str:
@@ -116,6 +118,18 @@ def fit(sections: list[Section], token_budget: int) -> list[Section]:
             excess = 0
         kept[index] = replace(section, lines=tuple(lines))
     return [section for section in kept.values() if section.lines]
+
+
+def _missing(config: GameConfiguration) -> Iterable[str]:
+    """What the rules promise and this configuration does not keep."""
+    if not config.map_enabled:
+        yield "No map is kept: nav_target has no effect, leave it null."
+    if not config.objectives_enabled:
+        yield "No objectives are kept: leave new_objective null."
+    if not (config.action_check_enabled or config.critic_enabled):
+        yield "No command is checked before the game gets it."
+    elif config.action_check_mode == "advise":
+        yield "No command is refused: what speaks against one is told in the next turn."
 
 
 def _remark(way_out: ExitSeen) -> str:

@@ -250,3 +250,17 @@ def test_the_games_words_cannot_pose_as_a_part_of_the_prompt() -> None:
     assert headings.count("## Situation") == 1
     assert not any("350" in line for line in headings)
     assert text.endswith("No. #5")
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"map_enabled": False}, "nav_target has no effect"),
+        ({"objectives_enabled": False}, "leave new_objective null"),
+        ({"action_check_enabled": False}, "No command is checked"),
+        ({"action_check_mode": "advise"}, "No command is refused"),
+    ],
+)
+def test_what_is_switched_off_is_not_promised(settings: dict[str, object], told: str) -> None:
+    assert told in ContextManager(FULL.model_copy(update=settings)).head("Rules.")
+    assert ContextManager(FULL).head("Rules.") == "Rules."
