@@ -233,7 +233,7 @@ class ZorkOrchestratorV2:
                 state.begin(opening, first)
                 self.mind.begin(first, self._carried_over(game))
                 self._log_start(game)
-            self._keeper.catch_up()
+                self._keeper.catch_up()
         context = ContextManager(self.config, self.mind.managers)
         self.agent.system_prompt = context.head(self.agent.system_prompt)
         self._player = TurnPlayer(
@@ -319,6 +319,7 @@ class ZorkOrchestratorV2:
             model=self.agent.model,
             max_turns=self.config.max_turns_per_episode,
         )
+        self._keeper.catch_up()
         if not (latest and latest.failure):
             # The look back that a crash cut off comes before the next turn, as it would have.
             self._look_back(ending=state.end_reason in _TO_LOOK_BACK_AT)

@@ -21,6 +21,7 @@ from scripts.scripted_model import ScriptedModel, read_commands
 from session.event_log import EVENTS_FILE, read_events
 from session.game_configuration import ConfigurationError, GameConfiguration
 from session.learned import Reflection
+from storage.store import Store
 
 WALKTHROUGH = read_commands(Path(__file__).parent / "data" / "weatherworks_walkthrough.txt")
 TURNS = len(WALKTHROUGH) - 1
@@ -269,3 +270,28 @@ def test_a_crash_makes_nobody_more_patient_and_going_on_after_giving_up_does(
         stuck = ZorkOrchestratorV2("stuck", config, resume=True)
         stuck.play_episode()
         assert (stuck.game_state.end_reason, stuck.game_state.turn_count) == ("stalled", 12)
+
+
+def test_what_a_look_back_at_the_resume_teaches_is_stored_where_the_episode_was_not(
+    tmp_path: Path,
+) -> None:
+    with ModelServer(ScriptedModel(WALKTHROUGH)) as model:
+        config = GameConfiguration(
+            client_base_url=model.base_url,
+            story="bundled",
+            workdir=str(tmp_path),
+            reflection_enabled=True,
+        )
+        without = config.model_copy(update={"storage_enabled": False})
+        first = ZorkOrchestratorV2("e", without, max_turns_per_episode=9)
+        first.play_episode()
+        cut(first.folder, config.reflection_interval_turns)
+        ZorkOrchestratorV2("e", config, max_turns_per_episode=9, resume=True).play_episode()
+    events = list(read_events(first.folder))
+    reflected = [Reflection.model_validate(it) for it in events if it["event_type"] == "reflection"]
+    assert sum(len(it.memories) for it in reflected) > 0
+    assert "storage_failed" not in [it["event_type"] for it in events]
+    with Store.open(config) as store:
+        (episode,) = store.episodes()
+        kept = store.memories(episode.story_sha256)
+    assert len(kept) == sum(len(it.memories) for it in reflected)
