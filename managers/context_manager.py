@@ -82,7 +82,7 @@ class ContextManager:
             yield f"Exits: {exits or 'none known'}"
         yield f"Here: {', '.join(seen.visible) or 'nothing of note'}"
         yield f"You carry: {', '.join(seen.inventory) or 'nothing'}"
-        if state.turns_without_news >= self._config.max_turns_stuck // 4:
+        if state.turns_without_news >= max(1, self._config.max_turns_stuck // 4):
             yield (
                 f"Nothing new has happened for {state.turns_without_news} turns: what you are "
                 "trying does not work. Go somewhere else or do something of another kind. "

@@ -22,6 +22,8 @@ _CHARACTERS_PER_TOKEN = 4
 _TITLE_CHARACTERS = 60
 _TEXT_CHARACTERS = 300
 _COMPACT_CHARACTERS = 100
+_MOST_TO_REVISE = 40
+"""Of all the rooms of a look back; many episodes may have remembered as much of one."""
 _TITLE = "Memories"
 _RESET = (
     "From earlier episodes; the world has since been reset to its beginning, so what somebody "
@@ -108,9 +110,9 @@ class MemoryManager(Manager):
             yield one_line(f"Remember: {'; '.join(titles)}", _COMPACT_CHARACTERS)
 
     def to_revise(self, records: Sequence[TurnRecord]) -> Iterable[Section]:
-        """What is in force in the rooms of these records, with ids."""
+        """What is in force in the rooms of these records, with ids; the latest rooms first."""
         rooms = dict.fromkeys(
-            room.id for record in records for room in (record.place, record.after.room)
+            room.id for record in reversed(records) for room in (record.after.room, record.place)
         )
         lines = [
             f"{self._short(memory)} [{memory.category}, {memory.persistence}, {memory.status}] "
@@ -119,7 +121,7 @@ class MemoryManager(Manager):
             for memory in self.memories_of(room_id)
         ]
         if lines:
-            yield Section("Known memories", tuple(lines), importance=4)
+            yield Section("Known memories", tuple(lines[:_MOST_TO_REVISE]), importance=4)
 
     def reconcile(self, answer: ReflectionAnswer, grounds: Grounds) -> Mapping[str, object]:
         """New memories and changes of known ones, as far as the cited turns bear them out.

@@ -264,3 +264,8 @@ def test_the_games_words_cannot_pose_as_a_part_of_the_prompt() -> None:
 def test_what_is_switched_off_is_not_promised(settings: dict[str, object], told: str) -> None:
     assert told in ContextManager(FULL.model_copy(update=settings)).head("Rules.")
     assert ContextManager(FULL).head("Rules.") == "Rules."
+
+
+def test_nobody_is_told_to_be_stuck_before_the_first_turn() -> None:
+    impatient = FULL.model_copy(update={"max_turns_stuck": 1})
+    assert "Nothing new" not in ContextManager(impatient).build(begun())

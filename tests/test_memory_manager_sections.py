@@ -109,9 +109,9 @@ def test_who_looks_back_sees_what_is_in_force_in_the_rooms_of_the_turns() -> Non
     learnt(memories, proposal(3, "It opens.", title="Hatch", persistence="ephemeral"))
     (section,) = memories.to_revise(TURNS)
     assert section.lines == (
-        "aaaaaa-m2 [note, permanent, tentative] Room 1 (#1): Title 2. A rope.",
         "aaaaaa-m1 [note, permanent, active] Room 2 (#2): Title 1. A hatch.",
         "m1 [note, ephemeral, active] Room 2 (#2): Hatch. It opens.",
+        "aaaaaa-m2 [note, permanent, tentative] Room 1 (#1): Title 2. A rope.",
     )
 
 
@@ -127,3 +127,10 @@ def test_a_turn_costs_the_same_however_much_is_remembered_elsewhere() -> None:
     memories.begin(observation(1), CarriedOver(memories=old))
     assert told(memories, 1) == ()
     assert sorted(asked) == [3, 4, 5, 6, 7]  # each room once, not each memory
+
+
+def test_however_much_is_remembered_of_a_room_a_reflection_is_told_so_much_of_it() -> None:
+    many = [carried(number, 1, f"Drawer {number} is stuck.") for number in range(300)]
+    (section,) = begun(TURNS, *many, carried(300, 2, "The hatch squeaks.")).to_revise(TURNS)
+    assert len(section.lines) == 40
+    assert "The hatch squeaks." in section.lines[0]
