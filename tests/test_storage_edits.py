@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from session.folding import folded_claims
@@ -208,6 +208,7 @@ def test_whatever_people_write_into_a_claim_is_read(
 ) -> None:
     known = made(found)
     rewritten = tuple(it.model_copy(update={"text": f"{text} {it.id}"}) for it in known)
+    assume(all(normal(it.text) for it in rewritten))  # else there is nothing to be read
     before, edited = rendered("cave", STORY, known, []), rendered("cave", STORY, rewritten, [])
     mark = before[before.rindex("<!--") :]
     found_edits = edits_of(parsed(edited[: edited.rindex("<!--")] + mark), known)
