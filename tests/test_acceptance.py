@@ -229,8 +229,7 @@ def pytest_collection_modifyitems(items):
 """
 CHOSEN = (
     *("test_zork_orchestrator_v2", "test_reflection_manager", "test_critic", "test_llm_client"),
-    *("test_viewer_episode", "test_event_log", "test_map_manager", "test_objective_manager"),
-    *("test_memory_manager", "test_game_configuration"),
+    *("test_viewer_episode", "test_event_log", "test_map_manager", "test_game_configuration"),
 )
 """Each kind of test: whole episodes, the client at its loopback server, and parts alone."""
 

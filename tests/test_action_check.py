@@ -136,7 +136,7 @@ def made_up(facts: Facts, dictionary: frozenset[str], seed: int) -> Iterator[str
     dice = Random(seed)
     known = sorted(word for word in dictionary if word.isalpha())
     absent = sorted(facts.absent_words)
-    for _ in range(40):
+    for _ in range(20):
         word = dice.choice(dice.choice([known, absent or known, UNKNOWN]))
         verb = dice.choice([*VERBS, dice.choice(known)])
         form = dice.choice(OPENINGS + LINKED)
