@@ -203,8 +203,8 @@ class MapManager(Manager):
                 if way.to is not None and not way.is_blocked
             ]
             untried = ", ".join(self._untried(known))
-            line = f"{self._name(known)}: {', '.join(ways)}"
-            yield line + f"; not yet tried: {untried}" * bool(untried)
+            told = [", ".join(ways), f"not yet tried: {untried}" * bool(untried)]
+            yield f"{self._name(known)}: {'; '.join(filter(None, told)) or 'no way out is known'}"
 
     def _found(self, room_id: int) -> tuple[int, int]:
         return self.first_turns.get(room_id, -1), room_id

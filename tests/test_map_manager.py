@@ -355,3 +355,15 @@ def test_networkx_is_not_loaded_before_a_route_is_needed() -> None:
         "assert 'networkx' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_of_a_room_that_nobody_left_it_is_told_what_is_known_of_its_ways() -> None:
+    game_map = MapManager()
+    carried = (Passage(room=place(1), direction="east", to=place(2)),)
+    game_map.begin(observation(1), CarriedOver(passages=carried))
+    around = told(game_map, observation(1))["Map around"]
+    assert around == "Room 2 #2: no way out is known"
+    game_map.apply(record(1, "east", 1, 2, observation(2, exits=(way("up"),))))
+    game_map.apply(record(2, "magic", 2, 1))
+    around = told(game_map, observation(1))["Map around"]
+    assert around == "Room 2 #2: magic to Room 1 #1; not yet tried: up"
