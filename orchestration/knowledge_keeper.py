@@ -62,9 +62,14 @@ class KnowledgeKeeper:
             store.close()
 
     def _read(self, store: Store, story: StoryInfo) -> tuple[CarriedOver, Edits]:
+        from storage.errors import StorageError
         from storage.knowledge_files import KnowledgeFiles
 
-        edits = KnowledgeFiles(self._config, store).read_edits(story.name, story.sha256)
+        edits = Edits()
+        try:
+            edits = KnowledgeFiles(self._config, store).read_edits(story.name, story.sha256)
+        except StorageError as error:  # which may be the file's fault alone
+            self._warn(f"What people edited is not read: {error}", error)
         return store.carried_over(story.sha256, edits), edits
 
     def _write(self, store: Store, story: StoryInfo) -> None:
@@ -84,11 +89,8 @@ class KnowledgeKeeper:
             return work(self._store)
         except StorageError as error:
             self._is_in_use = False
-            log_event(
-                self._logger,
-                logging.WARNING,
-                f"What is learned is kept in the log only: {error}",
-                "storage_failed",
-                error=str(error),
-            )
+            self._warn(f"What is learned is kept in the log only: {error}", error)
             return None
+
+    def _warn(self, message: str, error: Exception) -> None:
+        log_event(self._logger, logging.WARNING, message, "storage_failed", error=str(error))
