@@ -123,6 +123,43 @@ def test_a_lost_server_is_said_and_no_turn_is_lost_when_it_is_back(
                 expect(page.locator(".turn")).to_have_count(5)
 
 
+def test_the_end_is_shown_though_the_server_goes_with_the_game(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with (
+        playing(tmp_path, 4) as gate,
+        watching(tmp_path, open_browser=False) as address,
+        opened(browser, address) as page,
+    ):
+        gate.open()
+        page.get_by_role("link", name="played").click()
+        shows(page, 1)
+        page.route("**/data/**", lambda route: route.abort())  # the stream is open already
+        gate.open(3)
+        expect(page.locator("#announcer")).to_have_text("The episode has ended: Turn limit.")
+        expect(page.locator("#state")).to_have_text("Ended: Turn limit")
+        shows(page, 4)
+
+
+def test_turns_that_cannot_be_loaded_are_said_to_be_and_offered_again(
+    browser: Browser, tmp_path: Path
+) -> None:
+    source = beside(lambda: recorded(tmp_path / "source"))
+    write_long_log(source, tmp_path / "work" / "episodes" / "long", 200)
+    with (
+        watching(tmp_path / "work", open_browser=False) as address,
+        opened(browser, f"{address}#/long", forgiven="ERR_FAILED") as page,
+    ):
+        shows(page, 200)
+        page.route("**/turns/1.json", lambda route: route.abort())
+        page.get_by_label("Turn", exact=True).fill("77")
+        expect(page.get_by_text("These turns could not be loaded.")).to_be_in_viewport()
+        expect(page.locator(".situation")).to_have_text("What was so after turn 77 is not known.")
+        page.unroute("**/turns/1.json")
+        page.get_by_role("button", name="Try again").click()
+        shows(page, 77)
+
+
 def test_two_thousand_turns_keep_the_page_small_and_what_is_read_in_place(
     browser: Browser, tmp_path: Path
 ) -> None:

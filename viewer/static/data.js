@@ -54,10 +54,6 @@ export class Episode {
     this.rooms = byId(this.info.map.rooms);
   }
 
-  async refresh() {
-    this.take(await read(`${place(this.id)}/episode.json`));
-  }
-
   /** The newest turn; 0 before the first one. */
   get last() {
     return this.summary?.turns ?? 0;

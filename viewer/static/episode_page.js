@@ -93,7 +93,7 @@ export class EpisodePage {
     this.#showControls();
     this.map?.show(turn);
     this.chart.show(turn);
-    await Promise.all([this.transcript.reveal(turn, edge), this.episode.turn(turn)]);
+    await Promise.all([this.transcript.reveal(turn, edge), this.episode.turn(turn).catch(() => {})]); // the transcript says so
     if (this.#shown === turn) this.situation.show(turn);
   }
 
@@ -236,10 +236,8 @@ export class EpisodePage {
     if (this.#following) this.go(this.#shown, { keepsAddress: true, edge: "end" });
   }
 
-  async #onEnd() {
-    await this.episode.refresh();
-    if (this.closed) return;
-    this.#onAccount(this.episode.info);
+  /** The account that came before tells all; the server may be gone together with the game. */
+  #onEnd() {
     this.#following = false;
     this.#sayState(null);
     announce(`The episode has ended: ${format.ending(this.episode.summary)}.`);

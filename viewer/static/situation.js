@@ -15,7 +15,7 @@ export class Situation {
   /** Show what was so after `turn`. */
   show(turn) {
     const seen = this.episode.observation(turn);
-    if (!seen) return;
+    if (!seen) return fill(this.node, h("p", { class: "fine" }, `What was so after turn ${turn} is not known.`));
     const { info } = this.episode;
     const [open, achieved, left] = objectivesAt(info.objectives, turn);
     const memories = info.memories.filter((it) => it.room.id === seen.room.id && heldAt(it, turn));

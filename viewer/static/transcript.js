@@ -49,12 +49,12 @@ export class Transcript {
   async reveal(turn, edge = "start") {
     const ticket = ++this.#reveals;
     const block = (this.#wanted = this.#blocks[this.episode.chunkOf(turn)]);
-    await this.#show(block);
+    await this.#show(block).catch(() => this.#offerAgain(block));
     if (ticket !== this.#reveals) return this.#leave();
     this.#shown = turn;
     this.#mark();
     const row = block.rows.get(turn);
-    if (!row) return;
+    if (!row) return this.#scrollTo(block.node.offsetTop - this.node.offsetTop);
     const head = row.offsetTop - this.node.offsetTop;
     const end = this.node.scrollHeight - this.node.clientHeight;
     const top = edge === "end" && row.offsetHeight < this.node.clientHeight ? end : head - 12;
