@@ -141,6 +141,19 @@ def test_an_evaluation_is_summed_up(index: Page) -> None:
     expect(group.locator('[data-label="Turns"]')).to_have_text("24")
 
 
+def test_an_open_index_takes_in_a_new_episode_and_leaves_the_focus_where_it_was(
+    browser: Browser, workdir: Path, tmp_path: Path
+) -> None:
+    events = log_of(workdir / "episodes" / "played")
+    write_log(tmp_path / "episodes" / "first", events)
+    with watching(tmp_path, open_browser=False) as address, opened(browser, address) as page:
+        expect(rows(page)).to_have_count(1)
+        page.get_by_role("link", name="first").focus()
+        write_log(tmp_path / "episodes" / "second", events)
+        expect(rows(page)).to_have_count(2)
+        expect(page.get_by_role("link", name="first")).to_be_focused()
+
+
 @pytest.mark.parametrize("place", ["#/", "#/played/turn/6", "#/compare/played/played"])
 def test_on_a_telephone_nothing_is_wider_than_the_screen(
     browser: Browser, address: str, place: str
@@ -150,6 +163,7 @@ def test_on_a_telephone_nothing_is_wider_than_the_screen(
         width = page.evaluate("document.documentElement.scrollWidth")
         assert width == PHONE["width"]
         if "turn" in place:
+            expect(current(page).locator(".spent").first).to_be_visible()
             for part, inside in (("Map", ".map canvas"), ("Situation", ".situation h2")):
                 expect(page.locator(inside).first).to_be_hidden()
                 page.get_by_role("button", name=part, exact=True).click()
@@ -216,12 +230,12 @@ def test_the_exported_site_works_from_a_plain_file_server(
 ) -> None:
     site = tmp_path / "site"
     assert main(["export", str(site), "--workdir", str(workdir)]) == 0
-    handler = partial(QuietHandler, directory=str(site))
+    handler = partial(QuietHandler, directory=str(tmp_path))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
-            with opened(browser, f"http://127.0.0.1:{server.server_port}/") as page:
+            with opened(browser, f"http://127.0.0.1:{server.server_port}/site/") as page:
                 page.get_by_role("link", name="played").click()
                 expect(page.locator("#state")).to_have_text("Replay · Ended: Turn limit")
                 page.keyboard.press("ArrowLeft")

@@ -30,6 +30,14 @@ export function fill(node, ...children) {
   put(node, children);
 }
 
+/** Have `node` filled anew; what had the focus and is there again, by its data-focus, keeps it. */
+export function keepingFocus(node, refill) {
+  const focused = document.activeElement;
+  const name = node.contains(focused) && focused.dataset.focus;
+  refill();
+  if (name) node.querySelector(`[data-focus="${CSS.escape(name)}"]`)?.focus({ preventScroll: true });
+}
+
 export function icon(name) {
   const drawing = svg("svg", { class: "icon", "aria-hidden": "true" });
   drawing.append(svg("use", { href: `#i-${name}` }));

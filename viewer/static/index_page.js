@@ -2,11 +2,12 @@
 
 import { ofComparison, ofEpisode } from "./address.js";
 import { MODE, readIndex } from "./data.js";
-import { bdi, fill, h } from "./dom.js";
+import { bdi, fill, h, keepingFocus } from "./dom.js";
 import * as format from "./format.js";
 import { sparkline } from "./sparkline.js";
 
 const REFRESH = 2000; // milliseconds, while an episode runs or none has begun
+const REFRESH_IDLE = 5000; // milliseconds, otherwise: another may begin
 const COLUMNS = [
   { name: "Episode", key: (it) => it.started ?? "", cell: episodeCell },
   { name: "Story", key: (it) => it.title || it.story, cell: (it) => bdi(it.title || it.story) },
@@ -22,7 +23,7 @@ const COLUMNS = [
 ];
 
 function episodeCell(it) {
-  return [h("a", { href: ofEpisode(it.id), class: "episode-link" }, bdi(it.id)),
+  return [h("a", { href: ofEpisode(it.id), class: "episode-link", "data-focus": `open ${it.id}` }, bdi(it.id)),
     h("span", { class: "fine" }, format.moment(it.started), it.group && [" · ", bdi(it.group)]),
     it.parts_off?.length > 0 && h("span", { class: "fine" }, `without ${it.parts_off.join(", ")}`)];
 }
@@ -63,16 +64,16 @@ export class IndexPage {
   }
 
   #refreshLater() {
+    if (MODE !== "live" || this.closed) return;
     const waiting = !this.index.episodes.length || this.index.episodes.some((it) => it.running);
-    if (MODE !== "live" || !waiting || this.closed) return;
-    this.timer = setTimeout(() => this.#refresh(), REFRESH);
+    this.timer = setTimeout(() => this.#refresh(), waiting ? REFRESH : REFRESH_IDLE);
   }
 
   async #refresh() {
     const first = !this.index.episodes.length;
     const index = document.hidden ? null : await readIndex().catch(() => null);
     if (this.closed) return;
-    if (index) {
+    if (index && JSON.stringify(index) !== JSON.stringify(this.index)) {
       this.index = index;
       if (first && index.episodes.length) this.#build();
       else if (index.episodes.length) this.#fillTable();
@@ -133,16 +134,14 @@ export class IndexPage {
       if (COLUMNS[i].key) head.setAttribute("aria-sort", sorted ? (this.#sort.down ? "descending" : "ascending") : "none");
     });
     this.most = Math.max(1, ...shown.map((each) => each.best_score)); // lines are to be compared by eye
-    const focused = document.activeElement?.dataset?.choose;
-    fill(this.body, shown.map((it) => this.#row(it)));
-    if (focused) this.body.querySelector(`[data-choose="${CSS.escape(focused)}"]`)?.focus();
+    keepingFocus(this.body, () => fill(this.body, shown.map((it) => this.#row(it))));
     const all = this.index.episodes.length;
     this.count.textContent = shown.length === all ? format.plural(all, "episode") : `${shown.length} of ${format.plural(all, "episode")}`;
     this.#fillGroups();
   }
 
   #row(it) {
-    const box = h("input", { type: "checkbox", "data-choose": it.id, "aria-label": `Compare ${it.id}`, onchange: (event) => this.#choose(it.id, event.target.checked) });
+    const box = h("input", { type: "checkbox", "data-choose": it.id, "data-focus": `choose ${it.id}`, "aria-label": `Compare ${it.id}`, onchange: (event) => this.#choose(it.id, event.target.checked) });
     box.checked = this.#chosen.has(it.id);
     return h("tr", { role: "row" }, h("td", { role: "cell", class: "choose" }, box),
       COLUMNS.map((column) => h("td", { role: "cell", "data-label": column.name, class: column.number && "number" }, column.cell(it, this.most))));

@@ -2,7 +2,7 @@
 
 import { ofEpisode } from "./address.js";
 import { heldAt } from "./data.js";
-import { bdi, fill, h } from "./dom.js";
+import { bdi, fill, h, keepingFocus } from "./dom.js";
 
 export class Situation {
   #open = new Map([["Achieved", false], ["Given up", false]]);
@@ -21,7 +21,7 @@ export class Situation {
     const memories = info.memories.filter((it) => it.room.id === seen.room.id && heldAt(it, turn));
     const claims = info.claims.filter((it) => heldAt(it, turn));
     const scrolled = this.node.scrollTop;
-    fill(this.node,
+    keepingFocus(this.node, () => fill(this.node,
       h("h2", { class: "room", "data-room": seen.room.id }, bdi(seen.room.name), seen.dark && h("span", { class: "tag" }, "dark")),
       facts(seen, deathsUntil(info.marks, turn)),
       words("In view", seen.visible), words("Carried", seen.inventory),
@@ -30,7 +30,7 @@ export class Situation {
       this.#part("Achieved", achieved.map((it) => objective(it, this.episode.id))),
       this.#part("Given up", left.map((it) => objective(it, this.episode.id))),
       this.#part("Remembered here", memories.map((it) => memory(it, this.episode.id)), "Nothing about this room."),
-      this.#part("Learned of the world", claims.map((it) => claim(it, this.episode.id)).reverse(), "Nothing yet."));
+      this.#part("Learned of the world", claims.map((it) => claim(it, this.episode.id)).reverse(), "Nothing yet.")));
     this.node.scrollTop = scrolled;
   }
 
@@ -46,7 +46,7 @@ export class Situation {
   #part(name, items, none = null) {
     if (!items.length && none === null) return null;
     const details = h("details", { class: "part", open: this.#open.get(name) ?? true },
-      h("summary", {}, name, items.length > 0 && h("span", { class: "tally" }, String(items.length))),
+      h("summary", { "data-focus": name }, name, items.length > 0 && h("span", { class: "tally" }, String(items.length))),
       items.length ? h("ul", {}, items) : h("p", { class: "fine" }, none));
     details.addEventListener("toggle", () => this.#open.set(name, details.open));
     return details;
