@@ -21,6 +21,7 @@ from tests.browser import (
     play_with_tools,
     started_browser,
 )
+from tests.viewing import log_of, recorded, write_log
 from viewer.watch import watching
 
 if TYPE_CHECKING:
@@ -101,6 +102,29 @@ def test_the_slider_and_its_own_keys_choose_a_turn(replay: Page) -> None:
     slider.press("ArrowRight")
     shows(replay, 8)
     expect(slider).to_have_attribute("aria-valuetext", f"Turn 8 of {TURNS}")
+
+
+@needs_chromium
+def test_another_turn_leaves_the_focus_in_the_situation(replay: Page) -> None:
+    summary = replay.locator(".situation summary", has_text="Ways out")
+    summary.focus()
+    replay.keyboard.press("ArrowLeft")
+    expect(replay.locator('[data-fact="moves"] dd')).to_have_text("14")
+    expect(summary).to_be_focused()
+
+
+@needs_chromium
+def test_why_there_was_no_answer_is_said_once(browser: Browser, tmp_path: Path) -> None:
+    why = "No server can be reached."
+    failed = {"failure": why, "thinking": f"No usable answer: {why}"}
+    events = log_of(beside(lambda: recorded(tmp_path / "source")))
+    changed = [{**it, **failed} if it["event_type"] == "turn" else it for it in events]
+    write_log(tmp_path / "work" / "episodes" / "failed", changed)
+    with (
+        watching(tmp_path / "work", open_browser=False) as address,
+        opened(browser, f"{address}#/failed/turn/3") as page,
+    ):
+        expect(current(page).get_by_text(why)).to_have_count(1)
 
 
 @needs_chromium

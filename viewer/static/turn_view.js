@@ -13,7 +13,7 @@ export function turnArticle(episode, turn) {
     h("p", { class: "where" }, bdi(turn.place.name), h("span", { class: "spent" }, spent(turn))),
     turn.tools.map((tool, i) => toolCall(episode, turn.turn, tool, i)),
     turn.refused.map(refusal),
-    turn.thinking && h("div", { class: "thinking" }, h("span", { class: "unseen" }, "Model thinks: "), foldable(turn.thinking)),
+    turn.thinking && !saysFailure(turn) && h("div", { class: "thinking" }, h("span", { class: "unseen" }, "Model thinks: "), foldable(turn.thinking)),
     turn.new_objective && h("p", { class: "aside" }, h("b", {}, "New objective "), bdi(turn.new_objective)),
     turn.nav_target && h("p", { class: "aside" }, h("b", {}, "Wants the way to "), bdi(turn.nav_target)),
     turn.failure && h("p", { class: "failure" }, h("b", {}, "No usable answer. "), bdi(turn.failure)),
@@ -52,6 +52,9 @@ function spent({ usage, seconds }) {
     format.cached(usage), usage.cost > 0 && format.money(usage.cost), format.duration(seconds)];
   return parts.filter(Boolean).join(" · ");
 }
+
+/** Where there was no answer, its place is taken by the reason, which is shown anyway. */
+const saysFailure = ({ thinking, failure }) => failure && thinking.endsWith(failure);
 
 function command(turn) {
   const differs = turn.proposed.trim() !== turn.command && !turn.failure;
