@@ -7,16 +7,17 @@ import uPlot from "./vendor/uPlot.esm.js";
 
 const SHAPES = { damaged: "cross", death: "cross", failure: "cross", victory: "star", reflection: "ring" };
 const KINDS = { score: "Score", death: "Death", item: "Item", room: "New room", victory: "Victory", failure: "Failure", reflection: "Reflection", damaged: "Damaged log" };
+const STEPS = [1, 10, 100, 1000, 10_000, 100_000].flatMap((it) => [it, 2 * it, 5 * it]); // whole numbers between two lines
 const REACH = 8; // pixels within which a mark is meant
 
 /** What all score plots have in common. */
 export function plotOptions(series, extra = {}) {
   const [soft, line] = ["soft", "line"].map(colour);
-  const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: "12px Literata, Georgia, serif" };
+  const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: "12px Literata, Georgia, serif", incrs: STEPS };
   return {
     width: 300, height: 150, legend: { show: false }, padding: [10, 12, 0, 0],
     scales: { x: { time: false }, y: { range: (_, low, high) => [Math.min(0, low), Math.max(10, high * 1.08)] } },
-    axes: [{ ...axis, grid: { show: false }, size: 24, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] }, { ...axis, size: 38 }],
+    axes: [{ ...axis, grid: { show: false }, size: 24 }, { ...axis, size: 38 }],
     cursor: { drag: { x: false, y: false }, y: false, points: { show: false } },
     series: [{}, ...series], ...extra,
   };
