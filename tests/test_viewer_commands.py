@@ -79,7 +79,7 @@ def test_without_any_episode_it_says_what_to_do(viewer: Program, tmp_path: Path)
 def test_a_failure_ends_with_1(viewer: Program) -> None:
     done = viewer.run("map", "latest", "-o", "no/such/folder/map.svg")
     assert done.returncode == 1
-    assert "No such file" in done.stderr
+    assert "error: no/such/folder/map.svg: No such file" in done.stderr
 
 
 def test_an_episode_is_printed_for_reading(viewer: Program) -> None:
@@ -186,6 +186,7 @@ def test_what_is_exported_is_what_is_served(viewer: Program) -> None:
     site = viewer.folder / "site"
     files = [path for path in site.rglob("*") if path.is_file()]
     assert f"1 episode in {len(files)} files: site" in done.stdout
+    assert "python -m http.server --directory site" in done.stdout
     with served(viewer.folder / "game_files") as client:
         for file in files:
             path = file.relative_to(site).as_posix()

@@ -71,6 +71,7 @@ def test_a_port_that_is_taken_is_a_notice_and_no_failure(tmp_path: Path) -> None
             assert address == ""
     (notice,) = notices
     assert f"port {port}" in notice
+    assert "--watch another port" in notice, "the flags of python -m viewer are not the game's"
 
 
 @pytest.mark.usefixtures("no_screen")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -81,6 +82,8 @@ def _export(flags: Flags, library: Library) -> None:
         raise library.nothing_there()
     files = export_site(library, episodes, flags.folder, force=flags.force)
     print(f"{counted(len(episodes), 'episode')} in {counted(files, 'file')}: {flags.folder}")
+    look = shlex.join(["python", "-m", "http.server", "--directory", str(flags.folder)])
+    print(f"Browsers show it from a web server only, such as: {look}")
 
 
 def _show(flags: Flags, library: Library, interruption: Interruption) -> None:
@@ -124,8 +127,9 @@ def _report(error: Exception) -> int:
     from session.game_configuration import ConfigurationError
 
     wrong_use = isinstance(error, ConfigurationError)
-    explained = wrong_use or isinstance(error, OSError)
-    message = str(error) if explained else f"{type(error).__name__}: {error}"
+    message = str(error) if wrong_use else f"{type(error).__name__}: {error}"
+    if isinstance(error, OSError) and error.strerror:
+        message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     print(plain(f"python -m viewer: error: {message}"), file=sys.stderr)
     return WRONG_USE if wrong_use else FAILED
 

@@ -18,8 +18,15 @@ from viewer.flags import DEFAULT_PORT
 _PORTS_TRIED = 50
 
 
-def listening(host: str, port: int | None) -> socket.socket:
+def listening(
+    host: str, port: int | None, advice: str = "give another --port, or leave --host out"
+) -> socket.socket:
     """A socket that listens at ``port``, or at the first free one from the usual on when None.
+
+    Args:
+        host: A name or a number of this machine.
+        port: The one wanted.
+        advice: What to do where there is no such place.
 
     Raises:
         ConfigurationError: There is no such place, or it is taken.
@@ -30,8 +37,7 @@ def listening(host: str, port: int | None) -> socket.socket:
         return _first_free(family, str(place[0]), wanted)
     except OSError as error:
         raise ConfigurationError(
-            f"Cannot serve at {host}, port {wanted[-1]} ({error.strerror}): "
-            "give another --port, or leave --host out."
+            f"Cannot serve at {host}, port {wanted[-1]} ({error.strerror}): {advice}."
         ) from error
 
 

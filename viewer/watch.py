@@ -47,7 +47,7 @@ def watching(
         notice: Told what went wrong, from any thread.
     """
     try:
-        listener = listening(_HOST, port)
+        listener = listening(_HOST, port, "give --watch another port, or none")
     except ConfigurationError as error:
         notice(f"The page cannot be watched: {error}")
         yield ""
