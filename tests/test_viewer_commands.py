@@ -16,6 +16,7 @@ import pytest
 
 from tests.program import Program, terminal
 from tests.viewing import TURNS, append, log_of, recorded, served, write_log
+from viewer.drawing import draw_map
 
 PNG = b"\x89PNG\r\n\x1a\n"
 COMMANDS = ("export", "show", "map", "plot")
@@ -145,6 +146,17 @@ def test_the_map_is_drawn_or_written_as_text(viewer: Program) -> None:
     text = (viewer.folder / "map.mmd").read_text()
     assert text.startswith("flowchart")
     assert "Cliff Path" in text
+
+
+def test_a_drawn_map_names_the_ways_that_a_plan_cannot_show(tmp_path: Path) -> None:
+    rooms = [{"id": n, "name": f"Room {n}", "x": 0, "y": n} for n in (1, 2)]
+    way = {"from": 1, "to": 2, "one_way": True, "random": False}
+    passages = [{**way, "direction": direction} for direction in ("up", "north")]
+    draw_map({"rooms": rooms, "passages": passages}, "A house", tmp_path / "map.svg")
+    drawn = (tmp_path / "map.svg").read_text()
+    assert "<!-- up -->" in drawn
+    assert "<!-- north -->" not in drawn, "an arrow to the north says so"
+    assert "<!-- an arrow: one way so far" in drawn
 
 
 def test_scores_of_several_episodes_are_drawn_in_one_picture(viewer: Program) -> None:

@@ -23,6 +23,8 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _STYLES = ("-", "--", ":", "-.")
 _LINE, _BOX, _FIRST = "#7a7a7a", "#f4f0e6", "#ffe08a"
 _ROOM_INCHES = 1.25
+_UNSEEN_IN_A_PLAN = ("up", "down", "in", "out")
+_KEY = "an arrow: one way so far; dotted: at random"
 _DEATH = "death"
 
 
@@ -40,6 +42,7 @@ def draw_map(drawn: JSONObject, title: str, path: Path) -> None:
     axes.set_ylim(min(up) - 0.6, max(up) + 0.6)
     axes.set_axis_off()
     axes.set_title(_plain(title), fontsize=9)
+    figure.supxlabel(_KEY, fontsize=6, color=_LINE)
     for passage in drawn["passages"]:
         _draw_passage(axes, spots, passage)
     for number, room in enumerate(drawn["rooms"]):
@@ -82,8 +85,15 @@ def _draw_passage(axes: Axes, spots: dict[int, tuple[float, float]], passage: JS
         "shrinkA": 14,
         "shrinkB": 14,
     }
-    if start != end:
-        axes.annotate("", xy=end, xytext=start, arrowprops=arrow)
+    if start == end:
+        return
+    axes.annotate("", xy=end, xytext=start, arrowprops=arrow)
+    if passage["direction"] in _UNSEEN_IN_A_PLAN:
+        x, y = (0.7 * here + 0.3 * there for here, there in zip(start, end, strict=True))
+        ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+        # Above the line back, which is drawn later.
+        label = axes.text(x, y, passage["direction"], fontsize=5, color=_LINE, bbox=ground)
+        label.set(ha="center", va="center", zorder=4)
 
 
 def _figure(width: float, height: float) -> tuple[Figure, Axes]:
