@@ -27,6 +27,8 @@ from viewer.watch import watching
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+    from viewer.log_index import Event
+
 TURNS = 18
 VENDOR = ROOT / "viewer" / "static" / "vendor"
 expect.set_options(timeout=PATIENCE)
@@ -183,6 +185,25 @@ def test_a_click_on_a_room_tells_of_it_and_leads_to_its_first_visit(replay: Page
     expect(card).to_contain_text("Kitchen Garden")
     card.get_by_role("link", name="turn 3").click()
     shows(replay, 3)
+
+
+@needs_chromium
+def test_a_room_tells_of_the_ways_that_were_tried_in_vain(browser: Browser, tmp_path: Path) -> None:
+    events = log_of(beside(lambda: recorded(tmp_path / "source")))
+    tried = {"command": "west", "response": "The sea is that way."}
+    changed = [{**it, **tried} if is_turn(it, 1) else it for it in events]
+    write_log(tmp_path / "work" / "episodes" / "tried", changed)
+    with (
+        watching(tmp_path / "work", open_browser=False) as address,
+        opened(browser, f"{address}#/tried") as page,
+    ):
+        page.get_by_text("Rooms as a list").click()
+        page.get_by_role("button", name="Landing Stage").click()
+        expect(page.locator(".room-card")).to_contain_text("west The sea is that way.")
+
+
+def is_turn(event: Event, number: int) -> bool:
+    return (event["event_type"], event["turn"]) == ("turn", number)
 
 
 @needs_chromium

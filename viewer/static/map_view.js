@@ -108,9 +108,11 @@ export class MapView {
     const { path, map } = this.episode.info;
     const visits = path.filter(([turn, at]) => at === id && turn <= this.#turn).map(([turn]) => turn);
     const ways = map.passages.filter((it) => it.from === id && it.first_turn <= this.#turn);
+    const walls = map.blocked.filter((it) => it.room === id && it.turn <= this.#turn);
     const link = (turn) => h("a", { href: ofEpisode(this.episode.id, turn) }, `turn ${turn}`);
     fill(this.card, h("p", {}, h("b", {}, bdi(room.name)), visits.length > 0 && [` entered ${visits.length === 1 ? "once" : `${visits.length} times`}: first `, link(visits[0]), visits.length > 1 && [", last ", link(visits.at(-1))]]),
-      ways.length > 0 && h("ul", {}, ways.map((it) => h("li", {}, h("b", {}, it.direction), " ", it.random ? "at random" : bdi(this.episode.rooms.get(it.to)?.name ?? "")))),
+      ways.length + walls.length > 0 && h("ul", {}, ways.map((it) => h("li", {}, h("b", {}, it.direction), " ", it.random ? "at random" : bdi(this.episode.rooms.get(it.to)?.name ?? ""))),
+        walls.map((it) => h("li", { class: "blocked" }, h("b", {}, it.direction), " ", bdi(it.answer)))),
       tool("close", "Close", () => this.#undescribe()));
     this.card.hidden = false;
     this.graph.elements().unselect();
