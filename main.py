@@ -2,58 +2,61 @@
 
 from __future__ import annotations
 
+import sys
+
+# Before all other imports: what they need of Python 3.11 would fail first, and say less.
+if sys.version_info < (3, 11):  # noqa: UP036
+    sys.exit(
+        "main.py: error: ZorkGPT needs Python 3.11 or newer, and this is "
+        + ".".join(map(str, sys.version_info[:3]))
+        + ". `uv run python main.py` finds or fetches one."
+    )
+
 import itertools
 import logging
-import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcp_ghost.interruption import Interruption
+from mcp_ghost.cli.program import DONE, FAILED, Errors, program
+from orchestration.parts import PARTS
 from terminal.flags import Flags, parse_flags
 
 if TYPE_CHECKING:
-    from mcp_ghost.screen import Screen
+    from mcp_ghost.cli.interruption import Interruption
+    from mcp_ghost.cli.screen import Screen
     from session.game_configuration import GameConfiguration
-    from terminal.story_so_far import StorySoFar
+    from session.record.summary import StorySoFar
 
-PLAYED, FAILED, WRONG_USE = 0, 1, 2
 _SMALL_MODEL = (
     "No API key found: the small model on this machine plays, and not well. For a large one set "
-    "OPENROUTER_API_KEY or OPENAI_API_KEY, or give --base-url."
+    "OPENROUTER_API_KEY, or the key of OpenAI, Anthropic or Gemini, or give --base-url."
 )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says; the exit code."""
-    flags = parse_flags(arguments)
+    """Do what the command line says; returns the exit code."""
+    flags = parse_flags(arguments, PARTS)
     if flags.version:
         from session.version import version
 
         print(f"ZorkGPT {version()}")
-        return PLAYED
-    # What libraries log is not to come between the lines shown.
-    logging.getLogger().addHandler(logging.NullHandler())
-    interruption = Interruption()
-    interruption.install()
-    try:
-        return _play(flags, interruption)
-    except KeyboardInterrupt:
-        return interruption.exit_code
-    except Exception as error:  # noqa: BLE001  the edge of the process: a line, no traceback
-        return _report(error)
+        return DONE
+    return program("main.py", lambda interruption: _play(flags, interruption), _errors)
 
 
 def _play(flags: Flags, interruption: Interruption) -> int:
-    # Imported only now: --help and wrong flags are not to wait for it.
-    from mcp_ghost.screen import standard_screen
+    # Imported only now, so that --help and wrong flags do not wait for it.
+    from mcp_ghost.cli.screen import standard_screen
     from session.game_state import EndReason
-    from terminal.summary import show_total
+    from session.record.summary import show_total
 
     config, episode = _configuration(flags)
     screen = standard_screen(interruption.output_closed)
+    if flags.replay is not None:
+        return _replay(Path(config.workdir) / "episodes" / str(episode), screen)
     if config.uses_embedded_model and not config.local_model_path:
         screen.text(_SMALL_MODEL, "yellow", mark="·")
     played: list[StorySoFar] = []
@@ -66,7 +69,7 @@ def _play(flags: Flags, interruption: Interruption) -> int:
     finally:
         if len(played) > 1:
             show_total(screen, played)
-    return PLAYED
+    return DONE
 
 
 @contextmanager
@@ -75,7 +78,7 @@ def _page(flags: Flags, config: GameConfiguration, screen: Screen) -> Iterator[N
     if flags.watch is None:
         yield
         return
-    from viewer.watch import watching
+    from viewer.web.watch import watching
 
     def notice(text: str) -> None:
         screen.text(text, "yellow", mark="!")
@@ -89,19 +92,30 @@ def _page(flags: Flags, config: GameConfiguration, screen: Screen) -> Iterator[N
 
 
 def _configuration(flags: Flags) -> tuple[GameConfiguration, str | None]:
-    """The settings, and the name of the episode to resume."""
+    """The settings, and the name of the episode to resume or to replay."""
     from dotenv import load_dotenv
 
     from session.game_configuration import GameConfiguration
     from terminal.resume import find_episode
 
-    at_hand = "pyproject.toml" if Path("pyproject.toml").is_file() else None
-    config = GameConfiguration.from_toml(flags.config or at_hand, **flags.settings())
+    config = GameConfiguration.at_hand(flags.config, **flags.settings())
     load_dotenv(".env")  # tracing and tool servers read the environment, not our settings
-    if flags.resume is None:
+    wanted = flags.resume or flags.replay
+    if wanted is None:
         return config, None
-    episode = find_episode(flags.resume, config.workdir)
+    episode = find_episode(wanted, config.workdir)
     return config.model_copy(update={"workdir": episode.workdir}), episode.name
+
+
+def _replay(folder: Path, screen: Screen) -> int:
+    """Play an episode again and compare it with its record; returns the exit code."""
+    from mcp_ghost.text import counted
+    from orchestration.replay import replay
+
+    same = replay(folder)
+    turns, requests = counted(same.turns, "turn"), counted(same.calls, "request")
+    screen.text(f"{folder.name} replays identically: {turns}, {requests}.", mark="=")
+    return DONE
 
 
 def _play_episode(
@@ -111,15 +125,15 @@ def _play_episode(
     screen: Screen,
     played: list[StorySoFar],
 ) -> str | None:
-    """Play one episode, add it to ``played``, and say why it ended."""
+    """Play one episode, add it to ``played``, and return why it ended."""
     from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
-    from terminal.story_so_far import StorySoFar
-    from terminal.view import EpisodeView
+    from session.record.summary import StorySoFar
+    from terminal.view import TerminalView
 
     with ZorkOrchestratorV2(episode, config, resume=episode is not None) as orchestrator:
         folder = orchestrator.folder
         so_far = StorySoFar(folder, flags.to_resume(folder.name))
-        view = EpisodeView(screen, so_far)
+        view = TerminalView(screen, so_far)
         orchestrator.logger.addHandler(view)
         try:
             orchestrator.play_episode()
@@ -136,19 +150,19 @@ def _play_episode(
 
 def _keep_traceback(error: Exception, folder: Path, config: GameConfiguration) -> None:
     """Write the traceback into the episode's log, and the log's place into the error."""
-    from session.episode_log import LOG_FILE, EpisodeLog
+    from session.record.summary import LOG_FILE
+    from session.record.text_log import EpisodeLog
 
     error.add_note(f"Log: {folder / LOG_FILE}")
     text = "".join(traceback.format_exception(error))
-    with suppress(OSError):  # a full disk, which must not hide what went wrong
+    with suppress(OSError):  # a full disk must not hide what went wrong
         log = EpisodeLog(folder, config.secrets)
         log.handle(logging.makeLogRecord({"levelname": "ERROR", "msg": text}))
         log.close()
 
 
-def _report(error: Exception) -> int:
-    """Say what went wrong and what to do, without a traceback; the exit code."""
-    from game_interface import (
+def _errors() -> Errors:
+    from game_interface.errors import (
         EngineUnavailableError,
         GameError,
         StoryFormatError,
@@ -156,21 +170,28 @@ def _report(error: Exception) -> int:
     )
     from local_model.errors import LocalModelError, ModelFileError
     from mcp_ghost.errors import LLMError, MCPConfigError, MCPGhostError
-    from mcp_ghost.text import plain
-    from session.event_log import EpisodeDamagedError, EpisodeLockedError, EpisodeNotKeptError
+    from orchestration.recorded import DivergenceError
     from session.game_configuration import ConfigurationError
-
-    wrong_use = (
-        *(ConfigurationError, MCPConfigError, EpisodeLockedError, EpisodeDamagedError),
-        *(StoryNotFoundError, StoryFormatError, EngineUnavailableError, ModelFileError),
-        LLMError,  # no failed request, which costs a turn only: a key that cannot be sent
+    from session.record.event_log import (
+        EpisodeDamagedError,
+        EpisodeLockedError,
+        EpisodeNotKeptError,
     )
-    failures = (MCPGhostError, GameError, LocalModelError, EpisodeNotKeptError)
-    explained = isinstance(error, (*wrong_use, *failures))
-    message = str(error) if explained else f"{type(error).__name__}: {error}"
-    lines = [f"main.py: error: {message}", *getattr(error, "__notes__", ())]
-    print(plain("\n".join(lines)), file=sys.stderr)
-    return WRONG_USE if isinstance(error, wrong_use) else FAILED
+
+    return Errors(
+        wrong_use=(
+            ConfigurationError,
+            MCPConfigError,
+            EpisodeLockedError,
+            EpisodeDamagedError,
+            StoryNotFoundError,
+            StoryFormatError,
+            EngineUnavailableError,
+            ModelFileError,
+            LLMError,  # not a failed request, which only ends an episode: a key that cannot be sent
+        ),
+        failed=(MCPGhostError, GameError, LocalModelError, EpisodeNotKeptError, DivergenceError),
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Small helpers around a model's answers: their schema, the JSON in them, the wait for them."""
+"""What several parts need: reading a model's answers, and the address of the embedded model."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import contextvars
 import json
 import re
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor, Future
+from contextlib import AbstractAsyncContextManager, closing, suppress
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-_Json = dict[str, Any]
+_CLOSE_SECONDS = 5.0
+
+EMBEDDED_HOST = "embedded.invalid"  # RFC 2606: no such host can exist
+EMBEDDED_BASE_URL = f"http://{EMBEDDED_HOST}/v1"
+EMBEDDED_MODEL_NAME = "smollm2-135m-instruct"
 
 # What strict mode knows everywhere. The rest (default, title, format, pattern, bounds such as
 # minLength or maximum) is refused by one provider or another, and checked when the answer is read.
@@ -45,7 +50,7 @@ def create_json_schema(model: type[BaseModel]) -> dict[str, Any]:
     }
 
 
-def _strict(schema: _Json, where: str) -> _Json:
+def _strict(schema: dict[str, Any], where: str) -> dict[str, Any]:
     if "$ref" in schema:
         return {"$ref": schema["$ref"]}  # nothing may stand beside a reference
     strict = {key: schema[key] for key in schema if key in _STRICT_KEYWORDS}
@@ -55,14 +60,14 @@ def _strict(schema: _Json, where: str) -> _Json:
         strict |= _strict_object(schema, where)
     elif schema.get("type") == "array":
         if not isinstance(schema.get("items"), dict):
-            raise ValueError(f"{where}: strict mode has no list of just anything, nor tuples.")
+            raise ValueError(f"{where}: strict mode has neither lists of just anything nor tuples.")
         strict["items"] = _strict(schema["items"], where)
     elif not strict.keys() & {"type", "enum", "const"}:
         raise ValueError(f"{where}: strict mode has no value of just any type.")
     return strict
 
 
-def _strict_object(schema: _Json, where: str) -> _Json:
+def _strict_object(schema: dict[str, Any], where: str) -> dict[str, Any]:
     if schema.get("additionalProperties"):
         raise ValueError(f"{where}: strict mode has no dict with free keys.")
     properties = schema.get("properties", {})
@@ -93,7 +98,7 @@ def extract_json(text: str) -> dict[str, Any] | None:
 async def run_in_daemon_thread(
     function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs
 ) -> _T:
-    """``asyncio.to_thread`` for a call that must not hold up the end of the program.
+    """``asyncio.to_thread`` for a call that must not delay the end of the program.
 
     Cancelled, it lets the thread finish on its own and forgets the result.
     """
@@ -110,10 +115,90 @@ async def run_in_daemon_thread(
         outcome: object
         try:
             outcome = context.run(function, *args, **kwargs)
-        except BaseException as exc:  # noqa: BLE001  handed on to whoever awaits
-            set_outcome, outcome = future.set_exception, exc
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        except BaseException as error:  # noqa: BLE001  handed on to whoever awaits
+            set_outcome, outcome = future.set_exception, error
+        with suppress(RuntimeError):  # the loop is closed: nobody is waiting
             loop.call_soon_threadsafe(settle, set_outcome, outcome)
 
-    threading.Thread(target=work, name=f"waits-for-{function.__name__}", daemon=True).start()
+    threading.Thread(target=work, name="waits", daemon=True).start()
     return await future
+
+
+class LoopThread:
+    """The event loop in which ``resource`` is used, in a daemon thread that the first call starts.
+
+    Nothing here may hold the object that owns it: then a forgotten owner stops it.
+    """
+
+    def __init__(
+        self, resource: AbstractAsyncContextManager[Any], closed: Callable[[], Exception]
+    ) -> None:
+        """``closed`` makes the error for calls that the end cuts off, or that come after it."""
+        self._resource = resource
+        self._closed_error = closed
+        self._closed = False
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopped = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, name="asks-models", daemon=True)
+
+    def submit(self, call: Coroutine[Any, Any, _T]) -> Future[_T]:
+        """Begin ``call``, in the caller's context."""
+        with self._lock:
+            if self._closed:
+                call.close()
+                raise self._closed_error()
+            if self._loop is None:
+                self._loop = _DaemonLoop()
+                self._thread.start()
+            return asyncio.run_coroutine_threadsafe(self._unless_closed(call), self._loop)
+
+    def stop(self) -> None:
+        """Cut off what is under way, and accept nothing more; the thread ends soon."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True  # first: what is cut off looks here for the reason
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._stopped.set)
+
+    def close(self) -> None:
+        """Stop, and wait for the thread to end."""
+        self.stop()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(_CLOSE_SECONDS)
+
+    def _run(self) -> None:
+        if self._loop is not None:
+            with closing(self._loop) as loop:
+                loop.run_until_complete(self._serve())
+
+    async def _serve(self) -> None:
+        async with self._resource:
+            await self._stopped.wait()
+            await asyncio.sleep(0)  # a call that has just arrived begins, to learn why it ends
+            calls = asyncio.all_tasks() - {asyncio.current_task()}
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+
+    async def _unless_closed(self, call: Coroutine[Any, Any, _T]) -> _T:
+        try:
+            return await call
+        except asyncio.CancelledError:
+            if self._closed:
+                raise self._closed_error() from None
+            raise
+
+
+class _DaemonLoop(asyncio.SelectorEventLoop):
+    """Waits in daemon threads: looking up a host's name must not delay the program's end."""
+
+    def run_in_executor(  # type: ignore[override]  # a Task is a Future, too
+        self,
+        executor: Executor | None,
+        func: Callable[..., Any],
+        *args: Any,  # noqa: ANN401
+    ) -> asyncio.Task[Any]:
+        """``func`` in its own thread."""
+        return self.create_task(run_in_daemon_thread(func, *args))

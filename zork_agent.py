@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from managers.answer import AgentResponse, answer_format, read_answer
-from managers.tool_events import ToolEvents
-from managers.tool_session import ToolSession
-from mcp_ghost.errors import LLMError
+from managers.tools.events import ToolEvents
+from managers.tools.session import ToolSession
+from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.loop import LoopEnd, LoopObserver, in_order, run_loop
-from mcp_ghost.messages import assistant_message
+from mcp_ghost.messages import Usage, assistant_message
 from prompts import load_prompt
 from session.events import event_context, log_event
-from session.game_state import RefusedCommand, ToolUse, Usage
+from session.game_state import RefusedCommand, ToolUse
+from session.tracing import Span, observed
 from shared_utils import run_in_daemon_thread
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["AgentResponse", "Decision", "ZorkAgent"]
 
 SAFE_COMMAND = "look"
+_INCURABLE = frozenset({401, 403, 404})  # HTTP statuses that the next try would get, too
 RECORDED_CHARACTERS = 10_000
-"""Of each text of the model; one that rambles on must not fill the disk."""
+"""Of each text of the model; one that rambles must not fill the disk."""
 FORCE_FINAL = (
     "Give your final action now, without calling any more tools: "
     "one JSON object with the keys thinking, action, new_objective and nav_target."
@@ -39,7 +41,7 @@ REFUSED = (
     'The game was not given "{command}": {reason} Choose another command, again as one JSON object.'
 )
 Objection: TypeAlias = Callable[[str], str | None]
-"""Why a command is not to be given to the game; None when nothing speaks against it."""
+"""Why a command must not be given to the game; None when nothing speaks against it."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +57,16 @@ class Decision:
     refused: tuple[RefusedCommand, ...] = ()
     """What it proposed before, in order."""
     failure: str | None = None
-    """Why ``action`` is only the safe default."""
+    """Why ``action`` is only the safe default, which must not be played."""
+    incurable: bool = False
+    """Whether to ask again cannot help."""
     tools: tuple[ToolUse, ...] = ()
     iterations: int = 0
     usage: Usage = field(default_factory=Usage)
 
     @property
     def summary(self) -> dict[str, object]:
-        """What a trace is told."""
+        """What a trace contains."""
         used = {"iterations_used": self.iterations, "tools_called": len(self.tools)}
         return {**used, "final_action": self.action}
 
@@ -90,7 +94,7 @@ class ZorkAgent:
         self.turn = 0
         """The game's turn that was decided last."""
         self.last_decision: Decision | None = None
-        self.system_prompt = load_prompt("agent", config.prompt_profile)
+        self.system_prompt = load_prompt("agent", config.prompt_profile())
 
     def get_action_with_reasoning(
         self,
@@ -98,15 +102,14 @@ class ZorkAgent:
         relevant_memories: str | None = None,
         *,
         candidates: Sequence[str] = (),
-        objection: Objection = lambda _command: None,
+        objection: Objection | None = None,
     ) -> dict[str, str | None]:
         """The next command as ``action``, with ``reasoning`` and ``new_objective``.
 
-        A model that fails costs the turn only: the action is then ``look``, and
-        ``last_decision.failure`` says why.
+        Where the model fails, the action is ``look``, and ``last_decision.failure`` says why.
 
         Args:
-            game_state_text: What the model is told of the game.
+            game_state_text: What the model is told about the game.
             relevant_memories: More to tell, after the game.
             candidates: Commands to choose from, for models too small to find words.
             objection: Asked about each proposal, from another thread; what it says is told to the
@@ -118,7 +121,7 @@ class ZorkAgent:
         """
         if _loop_is_running():
             raise RuntimeError(
-                "get_action_with_reasoning() starts an event loop of its own, but this thread "
+                "get_action_with_reasoning() starts its own event loop, but this thread "
                 "already runs one: call it with asyncio.to_thread()."
             )
         return asyncio.run(
@@ -130,22 +133,22 @@ class ZorkAgent:
         game_state_text: str,
         relevant_memories: str | None = None,
         candidates: Sequence[str] = (),
-        objection: Objection = lambda _command: None,
+        objection: Objection | None = None,
     ) -> dict[str, str | None]:
         self.turn += 1
         text = "\n\n".join(part for part in (game_state_text, relevant_memories) if part)
         with event_context(episode_id=self.episode_id, turn=self.turn):
             with self._session_span() as span:
                 decision = await _Deliberation(self, candidates, objection).decide(text)
-                if span is not None:
-                    span.update(metadata=decision.summary)
-            log_event(
-                self.logger,
-                logging.INFO,
-                f"Agent action: {decision.action}",
-                "agent_action",
-                action=decision.action,
-            )
+                span.update(metadata=decision.summary)
+            if not decision.failure:
+                log_event(
+                    self.logger,
+                    logging.INFO,
+                    f"Agent action: {decision.action}",
+                    "agent_action",
+                    action=decision.action,
+                )
         self.last_decision = decision
         return {
             "action": decision.action,
@@ -153,24 +156,25 @@ class ZorkAgent:
             "new_objective": decision.new_objective,
         }
 
-    def _session_span(self) -> AbstractContextManager[Any]:
+    def _session_span(self) -> AbstractContextManager[Span]:
         langfuse = getattr(self.mcp_manager, "langfuse_client", None)
-        if not self.mcp_enabled or langfuse is None:
-            return nullcontext()
-        span: AbstractContextManager[Any] = langfuse.start_as_current_observation(
+        return observed(
+            langfuse if self.mcp_enabled else None,
+            self.logger,
             name="agent-tool-calling-session",
             metadata={
                 "mcp_enabled": self.mcp_enabled,
                 "max_iterations": self.config.mcp_max_tool_iterations,
             },
         )
-        return span
 
 
 class _Deliberation:
     """One turn's conversation with the model and its tools."""
 
-    def __init__(self, agent: ZorkAgent, candidates: Sequence[str], objection: Objection) -> None:
+    def __init__(
+        self, agent: ZorkAgent, candidates: Sequence[str], objection: Objection | None
+    ) -> None:
         self._agent = agent
         self._objection = objection
         self._refused: list[RefusedCommand] = []
@@ -183,6 +187,7 @@ class _Deliberation:
             agent.logger, agent.config.mcp_max_tool_iterations, self._tools.server_name
         )
         self._responses: list[LLMResponse] = []
+        self._lost = Usage()
         self._schema_was_enforced = False
 
     async def decide(self, text: str) -> Decision:
@@ -193,17 +198,20 @@ class _Deliberation:
             try:
                 decision = await self._ask_until_accepted(messages)
             except LLMError as error:
-                decision = self._fall_back(f"The model could not be asked: {error}")
+                incurable = isinstance(error, LLMStatusError) and error.status in _INCURABLE
+                self._lost = error.usage
+                why = f"The model could not be asked: {error}"
+                decision = self._fall_back(why, incurable=incurable)
             await self._tools.settle()
         finally:
             await self._tools.close()
-        if self._tools.schemas:
+        if decision.iterations:
             self._log_session(decision)
         return decision
 
     async def _ask_until_accepted(self, messages: list[Message]) -> Decision:
         decision = await self._ask_until_decided(messages)
-        while not decision.failure:
+        while self._objection and not decision.failure:
             reason = await run_in_daemon_thread(self._objection, decision.action)
             if not reason:
                 break
@@ -222,7 +230,7 @@ class _Deliberation:
         result = await run_loop(
             messages,
             ask=self._ask,
-            answer_calls=in_order(self._tools.call, observer),
+            answer_calls=self._tools.once_connected(in_order(self._tools.call, observer)),
             max_iterations=self._config.mcp_max_tool_iterations if with_tools else 1,
             observer=observer,
         )
@@ -231,7 +239,7 @@ class _Deliberation:
             try:
                 return self._decision(result.response)
             except ValueError as error:
-                why = f"an answer that is no decision ({error})"
+                why = f"an answer that is not a decision ({error})"
                 messages.append(assistant_message(result.response))
         elif result.end is LoopEnd.EMPTY_REPLY:
             self._log_empty_reply(result.response)
@@ -268,7 +276,7 @@ class _Deliberation:
         try:
             return self._decision(response)
         except ValueError as error:
-            return self._fall_back(f"an answer that is no decision ({error})", response)
+            return self._fall_back(f"an answer that is not a decision ({error})", response)
 
     async def _complete_with_schema(self, messages: list[Message]) -> LLMResponse:
         self._schema_was_enforced = True
@@ -285,16 +293,13 @@ class _Deliberation:
         )
 
     async def _complete(self, messages: list[Message], **options: Any) -> LLMResponse:  # noqa: ANN401  the client's own options
-        role = self._agent.role
-        response: LLMResponse = await run_in_daemon_thread(
-            self._agent.client.chat.completions.create,
+        from llm_client import completed  # its imports wait until a model is actually asked
+
+        response = await completed(
+            self._agent.client,
             model=self._agent.model,
             messages=messages,
-            temperature=role.temperature,
-            top_p=role.top_p,
-            top_k=role.top_k,
-            min_p=role.min_p,
-            max_tokens=role.max_tokens,
+            **self._agent.role.sampling,
             name="Agent",
             **options,
         )
@@ -305,7 +310,7 @@ class _Deliberation:
         """Read the model's answer.
 
         Raises:
-            ValueError: It is no AgentResponse, or its action is no valid command.
+            ValueError: It is not an AgentResponse, or its action is not a valid command.
         """
         answer, command = read_answer(response.content or "")
         return self._decided(
@@ -323,22 +328,20 @@ class _Deliberation:
             refused=tuple(self._refused),
             tools=tuple(self._events.used),
             iterations=self._events.iteration,
-            usage=Usage.of(self._responses),
+            usage=Usage.of(self._responses) + self._lost,
             **more,
         )
 
-    def _fall_back(self, failure: str, response: LLMResponse | None = None) -> Decision:
+    def _fall_back(
+        self, failure: str, response: LLMResponse | None = None, *, incurable: bool = False
+    ) -> Decision:
         raw = (response.content or "") if response else ""
-        log_event(
-            self._logger,
-            logging.ERROR,
-            f"No usable answer, playing '{SAFE_COMMAND}': {failure}",
-            "agent_parse_error",
-            error=failure,
-            raw_response=raw[:RECORDED_CHARACTERS],
-        )
         reasoning = f"No usable answer: {failure}"
-        return self._decided(SAFE_COMMAND, reasoning, proposed=raw[:200], failure=failure)
+        fields = {"error": failure, "raw_response": raw[:RECORDED_CHARACTERS]}
+        log_event(self._logger, logging.ERROR, reasoning, "agent_parse_error", **fields)
+        return self._decided(
+            SAFE_COMMAND, reasoning, proposed=raw[:200], failure=failure, incurable=incurable
+        )
 
     def _log_refusal(self, decision: Decision, reason: str) -> None:
         self._refused.append(
@@ -378,7 +381,7 @@ class _Deliberation:
 
 
 def _default_client(config: GameConfiguration, logger: logging.Logger) -> LLMClient:
-    from llm_client import LLMClient  # its imports wait until a model is really asked
+    from llm_client import LLMClient  # its imports wait until a model is actually asked
 
     return LLMClient(config=config, base_url=config.agent_base_url, logger=logger)
 

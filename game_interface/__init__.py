@@ -1,4 +1,4 @@
-"""The game layer: a story file in, commands in, text and facts out. It knows no agent.
+"""The game layer: a story file and commands go in, text and facts come out. It knows no agents.
 
 with open_game("zork1", seed=12) as game:
     print(game.start())
@@ -9,61 +9,32 @@ with open_game("zork1", seed=12) as game:
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from game_interface.errors import (
-    EngineError,
-    EngineUnavailableError,
-    GameError,
-    GameOverError,
-    InvalidCommandError,
-    SnapshotError,
-    StoryDownloadError,
-    StoryFormatError,
-    StoryNotFoundError,
-)
-
 if TYPE_CHECKING:
-    from game_interface.command_guard import MAX_COMMAND_LENGTH, validate_command
-    from game_interface.exits import Exit
-    from game_interface.facts import Facts, Thing
-    from game_interface.game import Game, open_game
-    from game_interface.story import BUNDLED_STORY, StoryInfo
-    from game_interface.vocabulary import Vocabulary
+    from game_interface.command_guard import MAX_COMMAND_LENGTH as MAX_COMMAND_LENGTH
+    from game_interface.command_guard import validate_command as validate_command
+    from game_interface.game import Game as Game
+    from game_interface.game import open_game as open_game
+    from game_interface.machine.exits import Exit as Exit
+    from game_interface.machine.facts import Facts as Facts
+    from game_interface.machine.facts import Thing as Thing
+    from game_interface.machine.vocabulary import Vocabulary as Vocabulary
+    from game_interface.story import BUNDLED_STORY as BUNDLED_STORY
+    from game_interface.story import StoryInfo as StoryInfo
 
-# Imported when first used: `--help` must not wait for pydantic.
+# Imported on first use: `--help` must not wait for pydantic.
 _HOMES = {
     "BUNDLED_STORY": "story",
-    "Exit": "exits",
-    "Facts": "facts",
+    "Exit": "machine.exits",
+    "Facts": "machine.facts",
     "Game": "game",
     "MAX_COMMAND_LENGTH": "command_guard",
     "StoryInfo": "story",
-    "Thing": "facts",
-    "Vocabulary": "vocabulary",
+    "Thing": "machine.facts",
+    "Vocabulary": "machine.vocabulary",
     "open_game": "game",
     "validate_command": "command_guard",
 }
-
-__all__ = [
-    "BUNDLED_STORY",
-    "MAX_COMMAND_LENGTH",
-    "EngineError",
-    "EngineUnavailableError",
-    "Exit",
-    "Facts",
-    "Game",
-    "GameError",
-    "GameOverError",
-    "InvalidCommandError",
-    "SnapshotError",
-    "StoryDownloadError",
-    "StoryFormatError",
-    "StoryInfo",
-    "StoryNotFoundError",
-    "Thing",
-    "Vocabulary",
-    "open_game",
-    "validate_command",
-]
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> object:

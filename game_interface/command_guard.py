@@ -1,6 +1,6 @@
-"""The guard before the engine: only text for the game passes, no order to the interpreter.
+"""The guard in front of the engine: text for the game passes, orders to the interpreter do not.
 
-Parsers cut words (to 6 letters in version 3, 9 in version 5), skip fillers and take several
+Parsers cut words (to 6 letters in version 3, 9 in version 5), skip fillers and accept several
 commands in one line, so the guard looks at the first meaningful word of every part of a line.
 """
 
@@ -29,11 +29,10 @@ _CUT_VERBS = frozenset(
     for verb in _INTERPRETER_VERBS
     if len(verb) >= _SHORTEST_WORD_LENGTH
 )
-# These are no nouns, and need no object: at the end of a part they are dangerous behind any word,
+# These are not nouns, and need no object: at the end of a part they are dangerous behind any word,
 # for release 88 of Zork I takes some ordinary words ("float", "fry") for fillers.
 _NEVER_LAST = frozenset(("save", "restore", "restor", "restart", "restar", "quit", "q"))
 _PARTS = re.compile(r'[.,;"]|\bthen\b|\band\b', re.IGNORECASE)
-_WORD = re.compile(r"[^\s.,;\"]+")
 _TYPOGRAPHY = str.maketrans(
     {
         "\u2018": "'",
@@ -49,15 +48,14 @@ _TYPOGRAPHY = str.maketrans(
 
 
 def validate_command(command: str) -> str:
-    """The command as the game shall see it: one line, single spaces, plain quotation marks.
+    """The command as the game will see it: one line, single spaces, plain quotation marks.
 
     Raises: InvalidCommandError with the reason.
     """
     cleaned = command.translate(_TYPOGRAPHY).strip()
     if "\n" in cleaned or "\r" in cleaned:
         raise InvalidCommandError("a command must be one line")
-    cleaned = " ".join(cleaned.replace("\t", " ").split(" ")).removeprefix(">")
-    cleaned = re.sub(" +", " ", cleaned).strip()
+    cleaned = re.sub("[ \t]+", " ", cleaned.removeprefix(">")).strip()
     _refuse_unreadable(cleaned)
     for part in _PARTS.split(cleaned):
         _refuse_interpreter_verb(part)
@@ -69,7 +67,7 @@ def _refuse_unreadable(command: str) -> None:
         raise InvalidCommandError("a command must not be empty")
     if len(command) > MAX_COMMAND_LENGTH:
         raise InvalidCommandError(
-            f"a command has at most {MAX_COMMAND_LENGTH} characters, this one {len(command)}"
+            f"a command has at most {MAX_COMMAND_LENGTH} characters; this one has {len(command)}"
         )
     for character in command:
         if not character.isprintable() or ord(character) > 0xFF:
@@ -77,7 +75,7 @@ def _refuse_unreadable(command: str) -> None:
 
 
 def _refuse_interpreter_verb(part: str) -> None:
-    words = _WORD.findall(part.lower())
+    words = part.lower().split()
     verb = next((word for word in words if word not in _FILLERS), "")
     if verb.startswith(("$", "#")):
         raise InvalidCommandError(f"{verb!r} is for debugging the game, not for playing it")

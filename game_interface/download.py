@@ -1,15 +1,14 @@
-"""Zork I from its publisher's repository: one pinned file, checked, or nothing."""
+"""Zork I from its publisher's repository: one pinned file, verified, or nothing."""
 
-import os
-import queue
-import tempfile
 import threading
 import time
+from concurrent.futures import Future
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from game_interface.errors import StoryDownloadError
+from mcp_ghost.files import write_whole
 
 if TYPE_CHECKING:
     import httpx
@@ -26,7 +25,7 @@ _MAX_BYTES = 1 << 20
 def download_story(
     url: str, target: Path, *, expected_sha256: str, seconds: float = DOWNLOAD_SECONDS
 ) -> None:
-    """Bring the file at `url` to `target`, whole and checked, within `seconds` in all.
+    """Download `url` to `target`, whole and verified, within `seconds` altogether.
 
     Raises: StoryDownloadError; `target` is then as it was before.
     """
@@ -35,39 +34,35 @@ def download_story(
     if digest != expected_sha256:
         raise StoryDownloadError(f"{url} is not the expected file (sha256 {digest[:12]}...)")
     try:
-        _store(data, target)
-    except OSError as exc:
-        raise StoryDownloadError(f"the story cannot be stored as {target}: {exc}") from exc
+        write_whole(target, data)
+    except OSError as error:
+        raise StoryDownloadError(f"the story cannot be stored as {target}: {error}") from error
 
 
 def _fetch_within(url: str, seconds: float) -> bytes:
-    """Fetch in a thread, for looking up a host name knows no time limit of its own."""
-    answers: queue.Queue[bytes | Exception] = queue.Queue()
-    deadline = time.monotonic() + seconds
+    """Fetch in a thread: looking up a host name has no timeout of its own."""
+    answer: Future[bytes] = Future()
     threading.Thread(
-        target=_fetch, args=(url, deadline, answers), name="story-download", daemon=True
+        target=_fetch, args=(url, seconds, answer), name="story-download", daemon=True
     ).start()
     try:
-        answer = answers.get(timeout=seconds)
-    except queue.Empty:
-        answer = StoryDownloadError(f"{url} took longer than {seconds:g} seconds")
-    if isinstance(answer, StoryDownloadError):
-        raise answer
-    if isinstance(answer, Exception):
-        raise StoryDownloadError(f"{url} cannot be downloaded: {answer}") from answer
-    return answer
+        return answer.result(seconds)
+    except TimeoutError as error:
+        raise StoryDownloadError(f"{url} took longer than {seconds:g} seconds") from error
 
 
-def _fetch(url: str, deadline: float, answers: "queue.Queue[bytes | Exception]") -> None:
+def _fetch(url: str, seconds: float, answer: "Future[bytes]") -> None:
     import httpx
 
+    deadline = time.monotonic() + seconds
     try:
-        timeout = max(0.1, deadline - time.monotonic())
-        with httpx.stream("GET", url, timeout=timeout, follow_redirects=True) as response:
+        with httpx.stream("GET", url, timeout=seconds, follow_redirects=True) as response:
             response.raise_for_status()
-            answers.put(_read(response, deadline))
-    except (httpx.HTTPError, httpx.InvalidURL, OSError, StoryDownloadError) as exc:
-        answers.put(exc)
+            answer.set_result(_read(response, deadline))
+    except StoryDownloadError as error:
+        answer.set_exception(error)
+    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        answer.set_exception(StoryDownloadError(f"{url} cannot be downloaded: {error}"))
 
 
 def _read(response: "httpx.Response", deadline: float) -> bytes:
@@ -79,18 +74,3 @@ def _read(response: "httpx.Response", deadline: float) -> bytes:
         if time.monotonic() > deadline:
             raise StoryDownloadError(f"{response.url} was too slow")
     return bytes(data)
-
-
-def _store(data: bytes, target: Path) -> None:
-    """Write beside the target and rename: whoever reads it finds all of it or nothing."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -3,23 +3,23 @@
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from game_interface.command_guard import validate_command
-from game_interface.download import DOWNLOAD_SECONDS, ZORK1_URL
-from game_interface.engine import MAX_SEED, Engine, EngineChoice, EngineName, start_engine
+from game_interface.download import ZORK1_URL
+from game_interface.engines.engine import MAX_SEED, Engine, EngineChoice, EngineName
+from game_interface.engines.starting import start_engine
 from game_interface.errors import GameError, GameOverError
-from game_interface.facts import Facts, FactsReader
-from game_interface.memory import Memory
-from game_interface.outcome import OutcomeReader
+from game_interface.machine.facts import Facts, FactsReader
+from game_interface.machine.memory import MachineMemory
+from game_interface.machine.outcome import died_and_ending
+from game_interface.machine.vocabulary import Vocabulary
 from game_interface.snapshot import Progress, Snapshot, decode, encode
-from game_interface.story import Story, StoryInfo, Zork1Source, find_story
-from game_interface.vocabulary import Vocabulary
+from game_interface.story import Story, StoryInfo, find_story
 
 
 class Game:
-    """One story in one engine. Nothing of it is shared with another game."""
+    """One story in one engine, sharing nothing with any other game."""
 
     def __init__(self, story: Story, engine: Engine, seed: int) -> None:
         """Use `open_game`; a game must be started or restored before it is played."""
@@ -27,7 +27,6 @@ class Game:
         self._engine = engine
         self._seed = seed
         self._facts = FactsReader(story.image, story.profile)
-        self._outcomes = OutcomeReader(story.profile)
         self._progress: Progress | None = None
         self._closed = False
 
@@ -96,8 +95,10 @@ class Game:
         cleaned = validate_command(command)
         before = self._memory()
         text = self._engine.step(cleaned)
-        outcome = self._outcomes.read(before, self._memory(), text, quit_=self._engine.done)
-        self._progress = Progress(progress.steps + 1, outcome.died, outcome.ending)
+        died, ending = died_and_ending(
+            self._story.profile, before, self._memory(), text, quit_=self._engine.done
+        )
+        self._progress = Progress(progress.steps + 1, died, ending)
         return text
 
     def facts(self) -> Facts:
@@ -105,15 +106,13 @@ class Game:
         progress = self._current
         return self._facts.read(self._memory(), ending=progress.ending, steps=progress.steps)
 
-    def _memory(self) -> Memory:
-        return Memory(self._story.image, self._engine.memory())
+    def _memory(self) -> MachineMemory:
+        return MachineMemory(self._story.image, self._engine.memory())
 
     def snapshot(self) -> bytes:
         """This moment as bytes, from which `restore` continues with the identical game."""
-        snapshot = Snapshot(
-            self.story.sha256, self.engine_name, self._seed, self._current, self._engine.snapshot()
-        )
-        return encode(snapshot, self._story.image)
+        moment = Snapshot(self.engine_name, self._seed, self._current, self._engine.snapshot())
+        return encode(moment, self._story.image)
 
     def restore(self, data: bytes) -> None:
         """Continue from a snapshot, taken in this process or another.
@@ -127,19 +126,14 @@ class Game:
         self._seed = snapshot.seed
 
     def close(self) -> None:
-        """Let the engine go; calling it again does nothing."""
+        """Release the engine; calling it again does nothing."""
         self._closed = True
         self._engine.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -152,22 +146,24 @@ def open_game(
     on_notice: Callable[[str], None] | None = None,
     fallback: bool = False,
     download_url: str = ZORK1_URL,
-    download_seconds: float = DOWNLOAD_SECONDS,
 ) -> Game:
     """Open a story: "zork1", "bundled" (or its name), or the path of a story file.
 
     Zork I is taken from the path in `ZORK1_STORY`, else from `cache_dir` (None: the user's), else
     downloaded into it. With `fallback` the bundled story is played where that fails, and
-    `on_notice` gets one line that says so. `seed` None picks one; `Game.seed` tells which.
+    `on_notice` gets one line that says so. With `seed` None one is drawn; `Game.seed` says which.
 
     Raises: StoryNotFoundError, StoryFormatError, StoryDownloadError, EngineUnavailableError;
         ValueError for a seed outside 1..2147483647.
     """
     if seed is not None and not 1 <= seed <= MAX_SEED:
         raise ValueError(f"the seed must be between 1 and {MAX_SEED}, not {seed}")
-    source = Zork1Source(cache_dir, download_url, download_seconds)
     found = find_story(
-        story, source=source, fallback=fallback, on_notice=on_notice or (lambda _line: None)
+        story,
+        cache_dir=cache_dir,
+        download_url=download_url,
+        fallback=fallback,
+        on_notice=on_notice or (lambda _line: None),
     )
     chosen = seed if seed is not None else 1 + secrets.randbelow(MAX_SEED)
     return Game(

@@ -6,28 +6,19 @@ compressed: the interpreter's own state and the memory as difference from the st
 
 import json
 import zlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any
 
-from game_interface.engine import EngineName, VmState
+from game_interface.engines.engine import EngineName, VmState
 from game_interface.errors import SnapshotError
 
 if TYPE_CHECKING:
-    from game_interface.facts import Ending
-    from game_interface.memory import StoryImage
+    from game_interface.machine.facts import Ending
+    from game_interface.machine.memory import StoryImage
 
 _FORMAT = b"zorkgpt-snapshot 1"
 _DIGEST_SIZE = 8
-
-
-class _Head(TypedDict):
-    story: str
-    engine: EngineName
-    seed: int
-    steps: int
-    died: bool
-    ending: "Ending | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +35,6 @@ class Progress:
 class Snapshot:
     """A moment of a game."""
 
-    story_sha256: str
     engine: EngineName
     seed: int
     progress: Progress
@@ -53,18 +43,10 @@ class Snapshot:
 
 def encode(snapshot: Snapshot, image: "StoryImage") -> bytes:
     """The snapshot as bytes."""
-    head = _Head(
-        story=snapshot.story_sha256,
-        engine=snapshot.engine,
-        seed=snapshot.seed,
-        steps=snapshot.progress.steps,
-        died=snapshot.progress.died,
-        ending=snapshot.progress.ending,
-    )
-    rest = snapshot.vm.rest
-    body = zlib.compress(
-        len(rest).to_bytes(4, "big") + rest + _difference(snapshot.vm.ram, image), level=9
-    )
+    head = {"story": image.sha256, "engine": snapshot.engine, "seed": snapshot.seed}
+    head |= asdict(snapshot.progress)
+    rest, difference = snapshot.vm.rest, _difference(snapshot.vm.ram, image)
+    body = zlib.compress(len(rest).to_bytes(4, "big") + rest + difference, level=9)
     text = json.dumps(head, separators=(",", ":")).encode()
     digest = sha256(text + body).digest()[:_DIGEST_SIZE]
     return b"\n".join((_FORMAT, text, digest + body))
@@ -89,13 +71,13 @@ def decode(data: bytes, image: "StoryImage", engine: EngineName) -> Snapshot:
     size = int.from_bytes(body[:4], "big")
     vm = VmState(ram=_difference(body[4 + size :], image), rest=body[4 : 4 + size])
     progress = Progress(head["steps"], head["died"], head["ending"])
-    return Snapshot(head["story"], head["engine"], head["seed"], progress, vm)
+    return Snapshot(head["engine"], head["seed"], progress, vm)
 
 
-def _checked_parts(data: bytes) -> tuple[_Head, bytes]:
+def _checked_parts(data: bytes) -> tuple[dict[str, Any], bytes]:
     kind, _, remainder = data.partition(b"\n")
     if kind != _FORMAT:
-        raise SnapshotError("this is no snapshot of this version of the program")
+        raise SnapshotError("this is not a snapshot of this version of the program")
     text, _, body = remainder.partition(b"\n")
     digest, compressed = body[:_DIGEST_SIZE], body[_DIGEST_SIZE:]
     if sha256(text + compressed).digest()[:_DIGEST_SIZE] != digest:

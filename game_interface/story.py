@@ -1,20 +1,22 @@
 """Finding the story file: by name, by path, in the user's cache, or by download."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from game_interface.download import DOWNLOAD_SECONDS, ZORK1_SHA256, ZORK1_URL, download_story
+from platformdirs import user_cache_path
+
+from game_interface.download import ZORK1_SHA256, download_story
 from game_interface.errors import StoryDownloadError, StoryFormatError, StoryNotFoundError
-from game_interface.memory import StoryImage
-from game_interface.profile import STORIES, Profile, find_profile
+from game_interface.machine.memory import StoryImage
+from game_interface.machine.profile import NO_PROFILE, STORIES, Profile, find_profile
 
 BUNDLED_STORY = "weatherworks"
 ZORK1_VARIABLE = "ZORK1_STORY"
 _FALLBACK = (
-    "Zork I is not available: the bundled story is played. "
-    f"For Zork I go online once, or name your copy in {ZORK1_VARIABLE}."
+    "Zork I is not available, so the bundled story is played. "
+    f"To play Zork I, go online once, or name your copy in {ZORK1_VARIABLE}."
 )
 _ZORK1_FILE = "zork1-r119.z3"
 _ZORK1_HASHES = (
@@ -41,30 +43,26 @@ class StoryInfo:
     serial: str
     max_score: int | None
     profiled: bool
-    """Whether a profile tells what the story's memory means."""
+    """Whether a profile says what the story's memory means."""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A story file that has been read, with its profile where there is one."""
+    """A story file that has been read."""
 
     info: StoryInfo
     image: StoryImage
-    profile: Profile | None
-
-
-@dataclass(frozen=True, slots=True)
-class Zork1Source:
-    """Where Zork I may come from."""
-
-    cache_dir: Path | None = None
-    """None: the user's own cache folder."""
-    url: str = ZORK1_URL
-    seconds: float = DOWNLOAD_SECONDS
+    profile: Profile
+    """`NO_PROFILE` where there is none."""
 
 
 def find_story(
-    story: str | Path, *, source: Zork1Source, fallback: bool, on_notice: Notice
+    story: str | Path,
+    *,
+    cache_dir: Path | None,
+    download_url: str,
+    fallback: bool,
+    on_notice: Notice,
 ) -> Story:
     """The story of that name ("zork1", "bundled" and its own name) or path.
 
@@ -75,7 +73,7 @@ def find_story(
     if story != "zork1":
         return load_story(Path(story).expanduser())
     try:
-        return load_story(_zork1_path(source, on_notice), name="zork1")
+        return load_story(_zork1_path(cache_dir, download_url, on_notice), name="zork1")
     except (StoryNotFoundError, StoryFormatError, StoryDownloadError):
         if not fallback:
             raise
@@ -90,22 +88,23 @@ def load_story(path: Path, *, name: str | None = None) -> Story:
     """
     try:
         image = StoryImage(_read(path))
-    except OSError as exc:
+    except OSError as error:
         raise StoryNotFoundError(
-            f"there is no story file at {path} ({exc.strerror}); give a path, 'zork1', or 'bundled'"
-        ) from exc
-    except StoryFormatError as exc:
-        raise StoryFormatError(f"{path} cannot be played: {exc}") from exc
-    profile = find_profile(image.sha256, (STORIES, path.parent))
+            f"there is no story file at {path} ({error.strerror}); give a path, 'zork1', "
+            "or 'bundled'"
+        ) from error
+    except StoryFormatError as error:
+        raise StoryFormatError(f"{path} cannot be played: {error}") from error
+    profile = find_profile(image.sha256, (STORIES, path.parent)) or NO_PROFILE
     info = StoryInfo(
         name=name or path.stem,
-        title=profile.title if profile else path.stem,
+        title=profile.title or path.stem,
         path=path,
         sha256=image.sha256,
         release=image.release,
         serial=image.serial,
-        max_score=profile.max_score if profile else None,
-        profiled=profile is not None,
+        max_score=profile.max_score,
+        profiled=profile is not NO_PROFILE,
     )
     return Story(info, image, profile)
 
@@ -119,23 +118,23 @@ def _bundled() -> Story:
     return load_story(STORIES / f"{BUNDLED_STORY}.z5", name=BUNDLED_STORY)
 
 
-def _zork1_path(source: Zork1Source, on_notice: Notice) -> Path:
+def _zork1_path(cache_dir: Path | None, download_url: str, on_notice: Notice) -> Path:
     given = os.environ.get(ZORK1_VARIABLE)
     if given:
         return _given_zork1(Path(given).expanduser())
-    folder = source.cache_dir or _user_cache()
-    cached = next(_accepted_files(folder), None)
-    if cached:
-        return cached
+    folder = cache_dir or user_cache_path("zorkgpt")
+    for path in sorted(folder.glob("zork1*")):
+        if path.is_file() and _is_zork1(path):
+            return path
     target = folder / _ZORK1_FILE
     try:
-        download_story(source.url, target, expected_sha256=ZORK1_SHA256, seconds=source.seconds)
-    except StoryDownloadError as exc:
+        download_story(download_url, target, expected_sha256=ZORK1_SHA256)
+    except StoryDownloadError as error:
         raise StoryDownloadError(
-            f"{exc}; put your own copy of Zork I (release 119 or 88) into {folder} "
+            f"{error}; put your own copy of Zork I (release 119 or 88) into {folder} "
             f"or name it in {ZORK1_VARIABLE}"
-        ) from exc
-    on_notice(f"Zork I was downloaded from {source.url} to {target}")
+        ) from error
+    on_notice(f"Zork I was downloaded from {download_url} to {target}")
     return target
 
 
@@ -149,18 +148,8 @@ def _given_zork1(path: Path) -> Path:
     return path
 
 
-def _accepted_files(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.glob("zork1*")) if path.is_file() and _is_zork1(path))
-
-
 def _is_zork1(path: Path) -> bool:
     try:
         return StoryImage(_read(path)).sha256 in _ZORK1_HASHES
     except (OSError, StoryFormatError):
         return False
-
-
-def _user_cache() -> Path:
-    from platformdirs import user_cache_path
-
-    return user_cache_path("zorkgpt")

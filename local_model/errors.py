@@ -6,4 +6,4 @@ class LocalModelError(RuntimeError):
 
 
 class ModelFileError(LocalModelError):
-    """Raised when the configured model file is not there, or is no GGUF file."""
+    """Raised when the configured model file is not there, or is not a GGUF file."""

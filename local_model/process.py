@@ -25,7 +25,7 @@ Notice: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class ServerAddress:
     """Where a running model listens, and the key that it asks for."""
 
     port: int
@@ -43,7 +43,7 @@ class LocalModel:
         start_seconds: float = START_SECONDS,
     ) -> None:
         self.on_notice: Notice = on_notice or logging.getLogger(__name__).info
-        self._settings = settings or Settings()
+        self.settings = settings or Settings()
         self._start_seconds = start_seconds
         self._starting = threading.Lock()
         self._child: _Child | None = None
@@ -52,9 +52,9 @@ class LocalModel:
     def pid(self) -> int | None:
         """The process id while the model runs."""
         child = self._child
-        return child.pid if child and child.running() else None
+        return child.pid if child and not child.ended(within=0) else None
 
-    def endpoint(self) -> Endpoint:
+    def endpoint(self) -> ServerAddress:
         """Start the model unless it runs, and say where it listens.
 
         Raises:
@@ -62,14 +62,14 @@ class LocalModel:
         """
         with self._starting:
             child = self._child
-            if child is None or not child.running():
-                child = self._start(restart=child is not None and child.was_ready)
+            if child is None or child.ended(within=0):
+                child = self._start(restart=child is not None and child.port is not None)
             return child.endpoint(self._start_seconds)
 
     def has_ended(self, *, within: float = 1.0) -> bool:
         """Whether the started model is gone, or goes within so many seconds."""
         child = self._child
-        return child is not None and child.ended(within)
+        return child is not None and child.ended(within=within)
 
     def close(self) -> None:
         """Stop the child if there is one. Takes a few seconds at most, even while it starts."""
@@ -79,26 +79,26 @@ class LocalModel:
             atexit.unregister(self.close)
 
     def _start(self, *, restart: bool) -> "_Child":
-        command = _command(self._settings, find_model(self._settings))
+        command = _command(self.settings, find_model(self.settings))
         if restart:
             self.on_notice("The embedded model ended unexpectedly; starting it again ...")
         else:
-            self.on_notice(f"Starting the embedded model {self._settings.title} ...")
+            self.on_notice(f"Starting the embedded model {self.settings.title} ...")
         atexit.register(self.close)
         self._child = _Child(command)
         return self._child
 
 
 class _Child:
-    """The process itself, started by a thread that stays until it ends.
+    """The process itself, started by a thread that lives until it ends.
 
     Linux ends the child when the *thread* that started it ends (see server.die_with_parent), and
     callers come from short-lived worker threads.
     """
 
     def __init__(self, command: list[str]) -> None:
+        self.port: int | None = None  # once it is ready
         self._key = secrets.token_urlsafe(32)
-        self._port: int | None = None
         self._failure = ""
         self._process: subprocess.Popen[bytes] | None = None
         self._started = threading.Event()
@@ -111,23 +111,16 @@ class _Child:
     def pid(self) -> int | None:
         return self._process.pid if self._process else None
 
-    @property
-    def was_ready(self) -> bool:
-        return self._port is not None
-
-    def running(self) -> bool:
-        return self._keeper.is_alive()
-
-    def endpoint(self, seconds: float) -> Endpoint:
+    def endpoint(self, seconds: float) -> ServerAddress:
         """Wait until the model is loaded."""
         if not self._settled.wait(seconds):
             self.stop()
             raise LocalModelError(f"The embedded model was not ready after {seconds:g} seconds.")
-        if self._port is None:
+        if self.port is None:
             raise LocalModelError(self._failure)
-        return Endpoint(self._port, self._key)
+        return ServerAddress(self.port, self._key)
 
-    def ended(self, within: float) -> bool:
+    def ended(self, *, within: float) -> bool:
         self._keeper.join(within)
         return not self._keeper.is_alive()
 
@@ -136,17 +129,17 @@ class _Child:
         if self._process is None:
             return
         self._process.terminate()
-        if not self.ended(STOP_SECONDS):
+        if not self.ended(within=STOP_SECONDS):
             self._process.kill()
-            self.ended(STOP_SECONDS)
+            self.ended(within=STOP_SECONDS)
 
     def _keep(self, command: list[str]) -> None:
         """Start the child, read where it listens, and stay until it ends."""
         with tempfile.TemporaryFile() as stderr:
             try:
                 self._run(command, stderr)
-            except OSError as exc:
-                self._failure = f"The embedded model's process cannot be started: {exc}"
+            except OSError as error:
+                self._failure = f"The embedded model's process cannot be started: {error}"
             else:
                 self._failure = self._post_mortem(stderr)
         self._started.set()
@@ -164,7 +157,7 @@ class _Child:
             self._process = process
             self._started.set()
             for line in process.stdout or ():
-                self._port = json.loads(line)["port"]
+                self.port = json.loads(line)["port"]
                 self._settled.set()
 
     def _post_mortem(self, stderr: IO[bytes]) -> str:

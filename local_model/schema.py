@@ -58,7 +58,7 @@ class _Bounder:
         for keyword in ("anyOf", "oneOf"):
             if keyword in schema:
                 rest = {key: value for key, value in schema.items() if key != keyword}
-                return self._any_of(((rest, branch) for branch in schema[keyword]), seen)
+                return self._any_of(rest, schema[keyword], seen)
         return self._typed(schema, seen)
 
     def _resolved(
@@ -88,16 +88,16 @@ class _Bounder:
         return dict(node)
 
     def _any_of(
-        self, pairs: Iterable[tuple[JsonSchema, JsonSchema]], seen: frozenset[str]
+        self, rest: JsonSchema, alternatives: Iterable[JsonSchema], seen: frozenset[str]
     ) -> JsonSchema:
         """Keep the branches that can be filled; a recursive one may go when another ends."""
         branches: list[JsonSchema] = []
         failure: SchemaError | None = None
-        for rest, branch in pairs:
+        for branch in alternatives:
             try:
                 branches.append(self.visit(_merged(rest, _as_object(branch)), seen))
-            except SchemaError as exc:
-                failure = exc
+            except SchemaError as error:
+                failure = error
         if not branches:
             raise failure or SchemaError("anyOf without branches allows no value")
         return branches[0] if len(branches) == 1 else {"anyOf": branches}
@@ -105,9 +105,9 @@ class _Bounder:
     def _typed(self, schema: JsonSchema, seen: frozenset[str]) -> JsonSchema:
         kind = schema.get("type") or _implied_type(schema)
         if isinstance(kind, list):
-            return self._any_of(((schema, {"type": each}) for each in kind), seen)
+            return self._any_of(schema, ({"type": each} for each in kind), seen)
         if kind not in self._by_type:
-            raise SchemaError(f"{kind!r} is no JSON type")
+            raise SchemaError(f"{kind!r} is not a JSON type")
         return self._by_type[kind](schema, seen)
 
     def _object(self, schema: JsonSchema, seen: frozenset[str]) -> JsonSchema:
@@ -143,7 +143,7 @@ def _implied_type(schema: JsonSchema) -> str:
 
 
 def _as_object(schema: JsonSchema | bool) -> JsonSchema:
-    """The two schemas that are no objects, as objects that mean the same; others as they are."""
+    """The two schemas that are not objects, as objects that mean the same; others as they are."""
     if not isinstance(schema, dict | bool):
         raise SchemaError(f"a schema must be an object, not {type(schema).__name__}")
     if isinstance(schema, bool):
@@ -179,33 +179,30 @@ def _integer(schema: JsonSchema, _seen: frozenset[str]) -> JsonSchema:
     low, high = _limits(schema, step=1)
     first = None if low is None else math.ceil(low)
     last = None if high is None else math.floor(high)
-    if first is None:
-        first = 0 if last is None or last >= 0 else last - MAX_SPAN
-    if last is None:
-        last = first + MAX_SPAN
-    if first > last:
-        raise SchemaError("no integer lies between minimum and maximum")
-    return {"type": "integer", "minimum": first, "maximum": last}
+    return _within("integer", first, last)
 
 
 def _number(schema: JsonSchema, _seen: frozenset[str]) -> JsonSchema:
     """Two decimals: without a step a small model writes digits for ever."""
-    low, high = _limits(schema, step=0.01)
+    return {**_within("number", *_limits(schema, step=0.01)), "multipleOf": 0.01}
+
+
+def _limits(schema: JsonSchema, *, step: float) -> tuple[float | None, float | None]:
+    """Inclusive limits; `step` is what an exclusive one moves by."""
+    lows = (("minimum", 0), ("exclusiveMinimum", step))
+    highs = (("maximum", 0), ("exclusiveMaximum", -step))
+    return (
+        max((schema[key] + shift for key, shift in lows if key in schema), default=None),
+        min((schema[key] + shift for key, shift in highs if key in schema), default=None),
+    )
+
+
+def _within(kind: str, low: float | None, high: float | None) -> JsonSchema:
+    """Numbers between two limits, of which a missing one is made up."""
     if low is None:
         low = 0 if high is None or high >= 0 else high - MAX_SPAN
     if high is None:
         high = low + MAX_SPAN
     if low > high:
-        raise SchemaError("minimum is greater than maximum")
-    return {"type": "number", "minimum": low, "maximum": high, "multipleOf": 0.01}
-
-
-def _limits(schema: JsonSchema, *, step: float) -> tuple[float | None, float | None]:
-    """Inclusive limits; `step` is what an exclusive one moves by."""
-    low = [schema["minimum"]] if "minimum" in schema else []
-    high = [schema["maximum"]] if "maximum" in schema else []
-    if "exclusiveMinimum" in schema:
-        low.append(schema["exclusiveMinimum"] + step)
-    if "exclusiveMaximum" in schema:
-        high.append(schema["exclusiveMaximum"] - step)
-    return max(low, default=None), min(high, default=None)
+        raise SchemaError(f"no {kind} lies between minimum and maximum")
+    return {"type": kind, "minimum": low, "maximum": high}

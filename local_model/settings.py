@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from local_model import EMBEDDED_MODEL_NAME
 from local_model.errors import LocalModelError, ModelFileError
+from shared_utils import EMBEDDED_MODEL_NAME
 
 KEY_VARIABLE = "LOCAL_MODEL_KEY"
 """The environment variable that hands the child its key; a command line would show it."""
@@ -42,7 +42,7 @@ def find_model(settings: Settings) -> Path:
     """Return the model's file.
 
     Raises:
-        ModelFileError: the file is missing, or is no GGUF file.
+        ModelFileError: the file is missing, or is not a GGUF file.
         LocalModelError: a package is missing.
     """
     if find_spec("xllamacpp") is None:
@@ -51,11 +51,11 @@ def find_model(settings: Settings) -> Path:
     try:
         with path.open("rb") as file:
             magic = file.read(len(GGUF_MAGIC))
-    except OSError as exc:
+    except OSError as error:
         raise ModelFileError(
-            f"Cannot read the model file {path} ({exc.strerror}). "
-            "Correct model_path in [tool.zorkgpt.local], or leave it out for the bundled model."
-        ) from exc
+            f"Cannot read the model file {path} ({error.strerror}). "
+            "Correct model_path in [tool.zorkgpt.local], or remove it to use the bundled model."
+        ) from error
     if magic != GGUF_MAGIC:
         raise ModelFileError(
             f"{path} is not a GGUF model file. Set model_path in [tool.zorkgpt.local] to one, "

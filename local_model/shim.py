@@ -6,6 +6,7 @@ decoder enforces (one object per tool, or the reply), and the object that comes 
 """
 
 import json
+import textwrap
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,13 +14,13 @@ from typing import Any, Literal, TypeAlias
 
 from local_model.schema import JsonSchema, SchemaError, bounded_schema
 
-Json: TypeAlias = dict[str, Any]
+JSONObject: TypeAlias = dict[str, Any]
 Mode: TypeAlias = Literal["text", "json", "choice", "choice_text"]
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 DEFAULT_MAX_TOKENS = 256
 MAX_REPLY = 400
-MAX_DESCRIPTION = 120
+MAX_DESCRIPTION = 123  # with the dots of a shortened one
 # The wording of these two decides how often a small model calls a tool: like this in 10 to 35 %
 # of its answers; with the tool named first, or without the second one, in nearly all or none.
 HOW_TO_CHOOSE = 'To answer, start with {"reply":. To use a tool first, start with {"tool":.'
@@ -44,21 +45,21 @@ class RequestError(ValueError):
         super().__init__(message)
         self.code, self.kind, self.status = code, kind, status
 
-    def body(self) -> Json:
+    def body(self) -> JSONObject:
         """The error in OpenAI's shape."""
         return {"error": {"message": str(self), "type": self.kind, "code": self.code}}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the engine is asked, and how its answer is to be read."""
+    """What the engine is asked, and how to read its answer."""
 
-    payload: Json
+    payload: JSONObject
     mode: Mode
     """text: as it is; json: one value; choice, choice_text: a call, or a reply in JSON or text."""
 
 
-def plan_request(request: Json) -> Plan:
+def plan_request(request: JSONObject) -> Plan:
     """Turn an OpenAI chat request into one for the engine.
 
     Beyond OpenAI's fields, `guided_json` (vLLM's name) gives the schema of the reply in a request
@@ -68,15 +69,15 @@ def plan_request(request: Json) -> Plan:
         RequestError: the request is malformed or asks for what this model cannot do.
     """
     if request.get("stream") or request.get("n") not in (None, 1):
-        raise RequestError("The embedded model gives one answer, whole: leave out stream and n.")
+        raise RequestError("The embedded model gives one complete answer: leave out stream and n.")
     messages = _messages(request)
     tools = _tools(request)
     reply = _reply_schema(request)
     try:
         mode, branches = _output(request, messages, tools, reply)
-    except SchemaError as exc:
-        raise RequestError(f"A schema in the request cannot be filled in: {exc}.") from exc
-    payload: Json = {
+    except SchemaError as error:
+        raise RequestError(f"A schema in the request cannot be filled in: {error}.") from error
+    payload: JSONObject = {
         "messages": render_messages(messages, tools, reminder=CHOICE if len(branches) > 1 else ""),
         "max_tokens": _max_tokens(request),
         "cache_prompt": True,
@@ -87,7 +88,7 @@ def plan_request(request: Json) -> Plan:
     return Plan(payload, mode)
 
 
-def read_answer(plan: Plan, answer: Json, *, model: str) -> Json:
+def read_answer(plan: Plan, answer: JSONObject, *, model: str) -> JSONObject:
     """Turn the engine's answer into an OpenAI chat completion.
 
     Raises:
@@ -108,8 +109,8 @@ def read_answer(plan: Plan, answer: Json, *, model: str) -> Json:
 
 
 def render_messages(
-    messages: Sequence[Json], tools: Sequence[Json] = (), *, reminder: str = ""
-) -> list[Json]:
+    messages: Sequence[JSONObject], tools: Sequence[JSONObject] = (), *, reminder: str = ""
+) -> list[JSONObject]:
     """The conversation as system, user and assistant text, the tools in the system message.
 
     Neighbours with one role become one message: some chat templates refuse anything else.
@@ -121,7 +122,7 @@ def render_messages(
         lines.insert(at, ("system", _tool_text(tools)))
     if reminder:
         lines.append(("user", reminder))
-    merged: list[Json] = []
+    merged: list[JSONObject] = []
     for role, text in lines:
         if merged and merged[-1]["role"] == role:
             merged[-1]["content"] += "\n\n" + text
@@ -130,7 +131,7 @@ def render_messages(
     return merged
 
 
-def _messages(request: Json) -> list[Json]:
+def _messages(request: JSONObject) -> list[JSONObject]:
     messages = request.get("messages")
     if not isinstance(messages, list) or not messages:
         raise RequestError("messages must be a list with at least one message.")
@@ -140,7 +141,7 @@ def _messages(request: Json) -> list[Json]:
     return messages
 
 
-def _tools(request: Json) -> list[Json]:
+def _tools(request: JSONObject) -> list[JSONObject]:
     """The functions offered, each with a name; none under tool_choice "none"."""
     if request.get("tool_choice") == "none":
         return []
@@ -153,7 +154,7 @@ def _tools(request: Json) -> list[Json]:
     raise RequestError('Every tool must look like {"type": "function", "function": {"name": ...}}.')
 
 
-def _reply_schema(request: Json) -> JsonSchema | None:
+def _reply_schema(request: JSONObject) -> JsonSchema | None:
     wanted = request.get("response_format") or {"type": "text"}
     if request.get("guided_json"):
         schema = request["guided_json"]
@@ -169,7 +170,10 @@ def _reply_schema(request: Json) -> JsonSchema | None:
 
 
 def _output(
-    request: Json, messages: Sequence[Json], tools: Sequence[Json], reply: JsonSchema | None
+    request: JSONObject,
+    messages: Sequence[JSONObject],
+    tools: Sequence[JSONObject],
+    reply: JsonSchema | None,
 ) -> tuple[Mode, list[JsonSchema]]:
     """What the model may write: anything (no schema), one JSON value, a tool call or a reply."""
     forced = request.get("tool_choice") not in (None, "auto", "none")
@@ -178,17 +182,18 @@ def _output(
         return ("json", [bounded_schema(reply)]) if reply else ("text", [])
     branches = [] if _answered(messages) and not forced else [_tool_branch(tool) for tool in chosen]
     if not forced:
-        branches.append(_object(reply=_reply_branch(reply)))
+        text = {"type": "string", "minLength": 1, "maxLength": MAX_REPLY}
+        branches.append(_object(reply=bounded_schema(reply or text)))
     mode: Mode = "choice" if reply else "choice_text"
     return mode, branches
 
 
-def _chosen_tools(request: Json, tools: Sequence[Json]) -> Sequence[Json]:
+def _chosen_tools(request: JSONObject, tools: Sequence[JSONObject]) -> Sequence[JSONObject]:
     choice = request.get("tool_choice")
     if choice in (None, "none", "auto"):
         return tools
     if not tools:
-        raise RequestError("tool_choice asks for a tool, and no tools are given.")
+        raise RequestError("tool_choice asks for a tool, but no tools are given.")
     if choice == "required":
         return tools
     name = choice.get("function", {}).get("name") if isinstance(choice, dict) else choice
@@ -198,7 +203,7 @@ def _chosen_tools(request: Json, tools: Sequence[Json]) -> Sequence[Json]:
     return named
 
 
-def _answered(messages: Sequence[Json]) -> bool:
+def _answered(messages: Sequence[JSONObject]) -> bool:
     """Whether a tool has answered since the user last spoke.
 
     A model this small that may call again calls for ever, so that then only the reply is offered.
@@ -209,13 +214,9 @@ def _answered(messages: Sequence[Json]) -> bool:
     return False
 
 
-def _tool_branch(tool: Json) -> JsonSchema:
+def _tool_branch(tool: JSONObject) -> JsonSchema:
     parameters = {"type": "object", **(tool.get("parameters") or {})}
     return _object(tool={"const": tool["name"]}, arguments=bounded_schema(parameters))
-
-
-def _reply_branch(reply: JsonSchema | None) -> JsonSchema:
-    return bounded_schema(reply or {"type": "string", "minLength": 1, "maxLength": MAX_REPLY})
 
 
 def _object(**properties: JsonSchema) -> JsonSchema:
@@ -237,27 +238,25 @@ def _grammar(schema: JsonSchema) -> str:
     return "%llguidance {}\nstart: %json " + json.dumps({**schema, "x-guidance": style})
 
 
-def _max_tokens(request: Json) -> int:
+def _max_tokens(request: JSONObject) -> int:
     limit = request.get("max_completion_tokens") or request.get("max_tokens") or DEFAULT_MAX_TOKENS
     if not isinstance(limit, int) or limit < 1:
         raise RequestError("max_tokens must be a positive whole number.")
     return limit
 
 
-def _tool_text(tools: Iterable[Json]) -> str:
+def _tool_text(tools: Iterable[JSONObject]) -> str:
     """The tools in words. Placeholders are avoided: a small model copies them."""
-    lines = [f"- {tool['name']}: {_first_words(tool.get('description') or '')}" for tool in tools]
-    return "\n".join(["Tools:", *lines, HOW_TO_CHOOSE])
+    lines = ["Tools:"]
+    for tool in tools:
+        meaning = textwrap.shorten(
+            tool.get("description") or "", MAX_DESCRIPTION, placeholder="..."
+        )
+        lines.append(f"- {tool['name']}: {meaning}")
+    return "\n".join([*lines, HOW_TO_CHOOSE])
 
 
-def _first_words(text: str) -> str:
-    line = " ".join(text.split())
-    return (
-        line if len(line) <= MAX_DESCRIPTION else line[:MAX_DESCRIPTION].rsplit(" ", 1)[0] + "..."
-    )
-
-
-def _as_text(message: Json, names: dict[str, str]) -> tuple[str, str]:
+def _as_text(message: JSONObject, names: dict[str, str]) -> tuple[str, str]:
     """One message as role and text; `names` collects which call id belongs to which tool."""
     text = _content(message.get("content"))
     role = message["role"]
@@ -272,60 +271,55 @@ def _as_text(message: Json, names: dict[str, str]) -> tuple[str, str]:
         try:
             names[call["id"]] = call["function"]["name"]
             parts.append(_call_text(call["function"]))
-        except (KeyError, TypeError) as exc:
-            raise RequestError("A tool call in messages lacks its id or its function.") from exc
+        except (KeyError, TypeError) as error:
+            raise RequestError("A tool call in messages lacks its id or its function.") from error
     return role, "\n".join(parts)
 
 
-def _call_text(function: Json) -> str:
+def _call_text(function: JSONObject) -> str:
     """A past call in the words that the model itself would have used."""
     return f'{{"tool": {json.dumps(function["name"])}, "arguments": {function["arguments"]}}}'
 
 
 def _content(content: str | list[Any] | None) -> str:
-    if isinstance(content, list):
-        return "\n".join(_part_text(part) for part in content)
-    return content or ""
+    if not isinstance(content, list):
+        return content or ""
+    texts: list[Any] = [part.get("text") if isinstance(part, dict) else part for part in content]
+    if not all(isinstance(text, str) for text in texts):
+        raise RequestError(
+            "The embedded model reads text only: a message holds a part of another type."
+        )
+    return "\n".join(texts)
 
 
-def _part_text(part: object) -> str:
-    if isinstance(part, str):
-        return part
-    if isinstance(part, dict) and isinstance(part.get("text"), str):
-        return str(part["text"])
-    raise RequestError(
-        "The embedded model reads text only: a message holds a part of another type."
-    )
-
-
-def _message(plan: Plan, text: str, finish: str) -> tuple[Json, str]:
+def _message(plan: Plan, text: str, finish: str) -> tuple[JSONObject, str]:
     """The assistant's message and its finish_reason."""
     if plan.mode == "text" or finish == "length":
         return {"role": "assistant", "content": text}, finish
     try:
         value = json.loads(text)
-    except ValueError as exc:
+    except ValueError as error:
         raise RequestError(
             "The embedded model's answer does not fit the schema it was given: "
             f"{text[:80]!r}. Simplify the schema.",
             code="schema_not_enforced", kind="server_error", status=502,
-        ) from exc  # fmt: skip
-    if plan.mode == "json":
-        return {"role": "assistant", "content": text}, finish
-    if "tool" in value:
+        ) from error  # fmt: skip
+    if plan.mode != "json" and "tool" in value:
         call = {"name": value["tool"], "arguments": _dump(value["arguments"])}
         calls = [{"id": f"call_{uuid.uuid4().hex[:24]}", "type": "function", "function": call}]
         return {"role": "assistant", "content": None, "tool_calls": calls}, "tool_calls"
-    reply = value["reply"]
-    content = reply if plan.mode == "choice_text" else _dump(reply)
-    return {"role": "assistant", "content": content}, finish
+    if plan.mode == "choice":
+        text = _dump(value["reply"])
+    elif plan.mode == "choice_text":
+        text = value["reply"]
+    return {"role": "assistant", "content": text}, finish
 
 
 def _dump(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _engine_error(error: Json) -> RequestError:
+def _engine_error(error: JSONObject) -> RequestError:
     if error.get("type") == "exceed_context_size_error":
         return RequestError(
             f"This model's context is {error['n_ctx']} tokens and the messages are "

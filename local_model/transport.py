@@ -1,13 +1,16 @@
-"""An httpx transport with the embedded model behind it: a client needs no other change."""
+"""An httpx transport with the embedded model behind it: nothing else in a client changes."""
 
+import asyncio
+import json
 import threading
 from pathlib import Path
 
 import httpx
 
-from local_model import EMBEDDED_BASE_URL, EMBEDDED_HOST
 from local_model.process import LocalModel, Notice
 from local_model.settings import Settings, find_model
+from local_model.shim import JSONObject, RequestError, plan_request, read_answer
+from shared_utils import EMBEDDED_BASE_URL, EMBEDDED_HOST
 
 _models: dict[Settings, LocalModel] = {}
 _models_lock = threading.Lock()
@@ -18,14 +21,14 @@ def embedded_transport(
     threads: int | None = None,
     context: int = 4096,
     on_notice: Notice | None = None,
-) -> httpx.BaseTransport:
+) -> httpx.AsyncBaseTransport:
     """Return a transport for EMBEDDED_BASE_URL; the model starts with the first request.
 
-    Transports with the same settings share one child process. `on_notice` is told in one line what
+    Transports with the same settings share one child process. `on_notice` hears in one line what
     happens to it (the log otherwise).
 
     Raises:
-        LocalModelError: a package or the model file is missing, or it is no GGUF file.
+        LocalModelError: a package or the model file is missing, or it is not a GGUF file.
     """
     settings = Settings(model_path, threads, context)
     find_model(settings)
@@ -36,47 +39,72 @@ def embedded_transport(
     return EmbeddedModelTransport(model)
 
 
-class EmbeddedModelTransport(httpx.BaseTransport):
-    """Sends requests for EMBEDDED_BASE_URL to the model's child process.
+class EmbeddedModelTransport(httpx.AsyncBaseTransport):
+    """Sends requests for EMBEDDED_BASE_URL to the model's child process, chats in its own words.
 
-    A LocalModelError (the model cannot start) goes through to the caller: to try again is no use.
+    A LocalModelError (the model cannot start) goes through to the caller: trying again is no use.
     """
 
     def __init__(self, model: LocalModel) -> None:
         self.model = model
-        self._http = httpx.HTTPTransport()
+        # A connection that the engine closes just as it is used again would look like its death.
+        self._http = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_keepalive_connections=0))
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send, and send once more when the child ended meanwhile."""
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The engine's answer, and to a chat the one in OpenAI's form."""
         if request.url.host != EMBEDDED_HOST:
             raise httpx.UnsupportedProtocol(f"The embedded model serves {EMBEDDED_BASE_URL} only.")
-        request.read()  # so that it can be sent a second time
+        body = await request.aread()
+        if not request.url.path.endswith("/chat/completions"):
+            return await self._answer(request)
         try:
-            return self._send(request)
-        except httpx.TransportError as exc:
-            if isinstance(exc, httpx.TimeoutException) or not self.model.has_ended():
+            plan = plan_request(_fields(body))
+            response = await self._answer(request, plan.payload)
+            answer = read_answer(plan, response.json(), model=self.model.settings.name)
+        except RequestError as error:
+            return httpx.Response(error.status, json=error.body())
+        return httpx.Response(200, json=answer)
+
+    async def aclose(self) -> None:
+        """Close the connections; the model serves others and ends with the program."""
+        await self._http.aclose()
+
+    async def _answer(
+        self, request: httpx.Request, payload: JSONObject | None = None
+    ) -> httpx.Response:
+        """Send, and send once more when the child ended meanwhile."""
+        try:
+            return await self._send(request, payload)
+        except httpx.TransportError as error:
+            if isinstance(error, httpx.TimeoutException) or not await asyncio.to_thread(
+                self.model.has_ended
+            ):
                 raise
         try:
-            return self._send(request)
-        except httpx.NetworkError as exc:
-            raise httpx.ConnectError("The embedded model ended twice during one request.") from exc
+            return await self._send(request, payload)
+        except httpx.NetworkError as error:
+            ended = "The embedded model ended twice during one request."
+            raise httpx.ConnectError(ended) from error
 
-    def close(self) -> None:
-        """Close the connections; the model serves others and ends with the program."""
-        self._http.close()
-
-    def _send(self, request: httpx.Request) -> httpx.Response:
-        endpoint = self.model.endpoint()
-        headers = request.headers.copy()
-        headers["Host"] = f"127.0.0.1:{endpoint.port}"
-        headers["Authorization"] = f"Bearer {endpoint.key}"
-        url = request.url.copy_with(scheme="http", host="127.0.0.1", port=endpoint.port)
-        return self._http.handle_request(
+    async def _send(self, request: httpx.Request, payload: JSONObject | None) -> httpx.Response:
+        endpoint = await asyncio.to_thread(self.model.endpoint)  # it may have to start
+        response = await self._http.handle_async_request(
             httpx.Request(
                 request.method,
-                url,
-                headers=headers,
-                content=request.content,
+                f"http://127.0.0.1:{endpoint.port}{request.url.path}",
+                headers={"Authorization": f"Bearer {endpoint.key}"},
+                json=payload,
                 extensions=request.extensions,
             )
         )
+        return httpx.Response(response.status_code, content=await response.aread())
+
+
+def _fields(body: bytes) -> JSONObject:
+    try:
+        fields = json.loads(body)
+    except ValueError as error:
+        raise RequestError(f"The request is not JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise RequestError("The request must be a JSON object.")
+    return fields

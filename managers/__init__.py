@@ -1,1 +1,1 @@
-"""What the agent knows and uses, one manager for each kind."""
+"""What the agent knows and uses, one manager for each kind of thing."""

@@ -1,8 +1,8 @@
 """The action check: what the game's own facts say against a command, before it is given.
 
 A verdict is one of three words. Only what is certain is refused: a word that the parser does not
-have, a thing that is not here, a try that failed in exactly this world before. The game is never
-run to find out: that would tell the model what it has not tried.
+have, a thing that is not here, an attempt that failed in exactly this world before. The game is
+never run to find out: that would tell the model about something it has not tried.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
-
-from managers.map_ways import direction_of
-from session.game_state import Usage
+from managers.map.harmless import HARMLESS
+from managers.map.ways import direction_of
+from mcp_ghost.messages import Usage
+from session.game_state import Value
 
 if TYPE_CHECKING:
     from game_interface import Facts, Vocabulary
@@ -26,8 +26,6 @@ _TRIES_BEFORE_REFUSAL = 3
 _WEIGHTS: dict[VerdictKind, int] = {"accept": 0, "advise": 1, "refuse": 2}
 _PARTS = re.compile(r"[.,;]|\b(?:then|and)\b")
 _PLAIN_WORD = re.compile(r"[a-z]+")
-_HARMLESS = frozenset({"again", "g", "i", "inventory", "l", "look", "wait", "z"})
-"""Commands that are meant to be given again."""
 # After these, or after such a preposition, parsers take words that are in no dictionary.
 _FREE_TEXT_PREPOSITIONS = frozenset({"about", "for", "to", "up"})
 _FREE_TEXT_VERBS = frozenset(
@@ -59,10 +57,8 @@ _PREPOSITIONS = frozenset(
 )
 
 
-class Verdict(BaseModel):
+class Verdict(Value):
     """What a check says of a command."""
-
-    model_config = ConfigDict(frozen=True)
 
     kind: VerdictKind
     reason: str = ""
@@ -95,12 +91,12 @@ class Attempts(Protocol):
     def vain_tries(self, command: str, world_hash: str, room_id: int) -> tuple[int, str]:
         """How often ``command`` did nothing in exactly this world, and the answer it got.
 
-        0 when it ever did something there, or when chance has a hand in what it does.
+        0 when it ever did something there, or when chance plays a part in what it does.
         """
 
 
 class ActionCheck:
-    """The rules. Without ``attempts`` nothing is known of earlier tries."""
+    """The rules. Without ``attempts`` nothing is known of earlier attempts."""
 
     def __init__(self, vocabulary: Vocabulary, attempts: Attempts | None = None) -> None:
         self._vocabulary = vocabulary
@@ -137,7 +133,7 @@ class ActionCheck:
         return ACCEPTED
 
     def of_absent_things(self, command: str, facts: Facts) -> Verdict:
-        """Against handling a thing that is not at hand."""
+        """Against handling a thing that is not here."""
         for word in _handled_words(command):
             if self._vocabulary.cut(word) in facts.absent_words:
                 reason = f'There is no "{word}" here, and you carry none.'
@@ -146,7 +142,7 @@ class ActionCheck:
 
     def of_repetition(self, command: str, hash_before: str, room_id: int) -> Verdict:
         """Against what did nothing when the world was as it is."""
-        if self._attempts is None or _HARMLESS & {*command.split()[:1]}:
+        if self._attempts is None or HARMLESS & {*command.split()[:1]}:
             return ACCEPTED
         times, answer = self._attempts.vain_tries(command, hash_before, room_id)
         if not times:
@@ -166,7 +162,7 @@ def of_blocked_ways(command: str, facts: Facts) -> Verdict:
 
 
 class Checks:
-    """Several checks as one, the cheapest first: a refusal spares those behind it."""
+    """Several checks as one, the cheapest first: a refusal spares the ones after it."""
 
     def __init__(self, checks: Sequence[Check]) -> None:
         self._checks = tuple(checks)
@@ -181,7 +177,7 @@ class Checks:
 
 
 def _weighed(verdicts: Iterable[Verdict]) -> Verdict:
-    """The first refusal, behind which nobody is asked, else the first advice."""
+    """The first refusal, after which no other check is asked, else the first advice."""
     heaviest, usage = ACCEPTED, Usage()
     for verdict in verdicts:
         if verdict.usage.calls:

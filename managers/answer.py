@@ -44,7 +44,7 @@ def read_answer(content: str) -> tuple[AgentResponse, str]:
     """The answer in ``content``, and its command made ready for the game.
 
     Raises:
-        ValueError: It is no AgentResponse, or its action is no valid command.
+        ValueError: It is not an AgentResponse, or its action is not a valid command.
     """
     found = extract_json(content)
     if found is None:
@@ -63,7 +63,7 @@ def read_answer(content: str) -> tuple[AgentResponse, str]:
 
 
 def _tidy(action: str) -> str:
-    """Take off what models like to wrap around a command."""
+    """Strip what models like to wrap around a command."""
     action = action.strip().strip("`").removeprefix(">").strip()
     if action.startswith(('"', "'")):  # one that only stands at the end belongs to the command
         action = action.strip("\"'")

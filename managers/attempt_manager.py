@@ -7,47 +7,47 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from managers.manager import Manager, Section
-from managers.map_ways import direction_of
+from managers.map.harmless import HARMLESS
+from managers.map.text import shortened
+from managers.map.ways import direction_of
 
 if TYPE_CHECKING:
     from session.game_configuration import GameConfiguration
     from session.game_state import GameState, Observation, TurnRecord
-    from session.learned import CarriedOver
+    from session.knowledge import CarriedOver
 
 _ANSWER_CHARACTERS = 120
 _COMMANDS_KEPT = 60
-"""Of one place or world; what was tried longest ago is forgotten first."""
+"""Of one place or world; the oldest attempts are forgotten first."""
 _COMMANDS_SHOWN = 12
 _VERBS_SHOWN = 20
 _VISITS_KEPT = 5
 _COMPACT_CHARACTERS = 160
-_PASSING_TIME = frozenset({"again", "g", "i", "inventory", "l", "look", "wait", "z"})
-"""Whatever happens after these, they did not do it."""
 
 
 @dataclass
 class Attempt:
-    """All tries of one command in one place, or in one state of the world."""
+    """All attempts at one command in one place, or in one state of the world."""
 
     times: int = 0
     answer: str = ""
-    """To the latest try, shortened."""
+    """To the latest attempt, shortened."""
     changed: bool = False
-    """Whether the latest try changed anything."""
+    """Whether the latest attempt changed anything."""
     died: bool = False
-    """Whether the latest try was deadly."""
+    """Whether the latest attempt was deadly."""
     turn: int = 0
-    """Of the latest try."""
+    """Of the latest attempt."""
     last_change: int | None = None
-    """The turn of the latest try that changed anything."""
+    """The turn of the latest attempt that changed anything."""
     vain_answer: int | None = None
-    """Hash of the whole answer to the latest try that changed nothing."""
+    """Hash of the whole answer to the latest attempt that changed nothing."""
 
     def add(self, record: TurnRecord, *, changed: bool) -> None:
-        """Take in another try."""
+        """Add another attempt."""
         self.times += 1
         self.turn, self.died, self.changed = record.turn, record.died, changed
-        self.answer = _shortened(record.response)
+        self.answer = shortened(record.response, _ANSWER_CHARACTERS)
         if changed:
             self.last_change = record.turn
         else:
@@ -55,25 +55,25 @@ class Attempt:
 
 
 _Attempts: TypeAlias = dict[str, Attempt]
-"""Command -> its tries, the latest last."""
+"""Command -> its attempts, the latest last."""
 
 
 @dataclass
 class _World:
-    """One state of the world, whenever it was met."""
+    """One state of the world, whenever it occurred."""
 
     visits: list[int] = field(default_factory=list)
     """The turns after which the world had come to be like this; the last few."""
     attempts: _Attempts = field(default_factory=dict)
 
     def visit(self, turn: int) -> None:
-        """The world has come to be like this."""
+        """Note that the world has come to be like this."""
         self.visits.append(turn)
         del self.visits[:-_VISITS_KEPT]
 
 
 class AttemptManager(Manager):
-    """Keeps attempts by room id and by world hash; names are never looked at."""
+    """Keeps attempts by room id and by world hash, never by name."""
 
     def __init__(self, _config: GameConfiguration) -> None:
         self._rooms: dict[int, _Attempts] = {}
@@ -83,20 +83,16 @@ class AttemptManager(Manager):
         self._verbs: dict[str, str] = {}
         """Verb -> the latest command with it that changed something."""
         self._before: Observation | None = None
-        self._question_is_open = False
-
-    @property
-    def question_is_open(self) -> bool:
+        self.question_is_open = False
         """Whether the game's last words are a question, which anything may answer."""
-        return self._question_is_open
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
-        """Take in the world as the game begins."""
+        """Learn the world as the game begins."""
         self._before = observation
         self._world(observation).visit(0)
 
     def apply(self, record: TurnRecord) -> None:
-        """Take in a finished turn."""
+        """Learn from a finished turn."""
         before, after = self._before, record.after
         if before is None:
             raise RuntimeError("The game has not begun.")
@@ -113,12 +109,12 @@ class AttemptManager(Manager):
         if before.world_hash != after.world_hash:
             self._world(after).visit(record.turn)
         self._before = after
-        self._question_is_open = record.response.rstrip().endswith("?")
+        self.question_is_open = record.response.rstrip().endswith("?")
 
     def vain_tries(self, command: str, world_hash: str, room_id: int) -> tuple[int, str]:
         """How often ``command`` did nothing in exactly this world, and the answer it got.
 
-        0 when it ever did something there, or when chance has a hand in what it does.
+        0 when it ever did something there, or when chance plays a part in what it does.
         """
         world, text = self._worlds.get((room_id, world_hash)), normal(command)
         attempt = world.attempts.get(text) if world else None
@@ -135,7 +131,11 @@ class AttemptManager(Manager):
             title = "Verbs that had an effect in this game so far, by example"
             yield Section(title, (", ".join(self._verbs.values()),), 1)
         here = self._here(seen)
-        worked = [text for text, tried in here.items() if _is_deed(text, tried)]
+        worked = [
+            text
+            for text, tried in here.items()
+            if not _is_vain(tried) and not direction_of(text)  # ways out are the map's
+        ]
         if worked:
             yield Section("What worked here", (", ".join(worked[-_COMMANDS_SHOWN:]),), 3)
         vain = [_told(text, tried) for text, tried in here.items() if _is_vain(tried)]
@@ -174,12 +174,12 @@ class AttemptManager(Manager):
         return self._worlds.setdefault(_key(seen), _World())
 
     def _here(self, seen: Observation) -> _Attempts:
-        """The tries in this room; none where the game does not tell rooms apart."""
+        """The attempts in this room; none where the game does not tell rooms apart."""
         return self._rooms.get(seen.room.id, {}) if seen.room.id else {}
 
     def _learn_verb(self, command: str) -> None:
         verb = command.partition(" ")[0]
-        if verb not in _PASSING_TIME and not direction_of(command):
+        if verb not in HARMLESS and not direction_of(command):
             self._verbs.pop(verb, None)  # the latest stand last
             self._verbs[verb] = command
             if len(self._verbs) > _VERBS_SHOWN:
@@ -196,7 +196,7 @@ def _key(seen: Observation) -> tuple[int, str]:
 
 
 def _latest(attempts: _Attempts, command: str) -> Attempt:
-    """The tries of ``command``, made the latest."""
+    """The attempts at ``command``, made the latest."""
     attempt = attempts[command] = attempts.pop(command, Attempt())
     if len(attempts) > _COMMANDS_KEPT:
         del attempts[next(iter(attempts))]
@@ -211,11 +211,6 @@ def _is_vain(tried: Attempt) -> bool:
     return tried.died or not tried.changed
 
 
-def _is_deed(command: str, tried: Attempt) -> bool:
-    """Whether something came of it; ways out are the map's."""
-    return tried.changed and not tried.died and not direction_of(command)
-
-
 def _told(command: str, tried: Attempt) -> str:
     notes = []
     if tried.times > 1:
@@ -226,8 +221,3 @@ def _told(command: str, tried: Attempt) -> str:
         notes.append(f"did something in turn {tried.last_change}")
     remark = f" ({', '.join(notes)})" if notes else ""
     return f"{command}{remark}: {tried.answer}"
-
-
-def _shortened(answer: str) -> str:
-    text = " ".join(answer.split())
-    return text if len(text) <= _ANSWER_CHARACTERS else text[: _ANSWER_CHARACTERS - 1] + "…"

@@ -21,7 +21,7 @@ class CandidateCommands:
         self._tried: dict[int, dict[str, int]] = {}
 
     def apply(self, record: TurnRecord) -> None:
-        """Take in a finished turn."""
+        """Learn from a finished turn."""
         tried = self._tried.setdefault(record.place.id, {})
         tried[record.command] = tried.get(record.command, 0) + 1
 
@@ -35,7 +35,7 @@ class CandidateCommands:
 
 
 def _acts(facts: Facts) -> Iterator[str]:
-    """What the things at hand are good for, the most promising first."""
+    """What the things here are good for, the most promising first."""
     things = (*facts.visible, *facts.inventory)
     yield from (f"open {one_line(thing.name)}" for thing in things if thing.shut)
     portable = (thing for thing in facts.visible if thing.portable is not False)

@@ -7,24 +7,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from managers.manager import Section
+from managers.manager import CHARACTERS_PER_TOKEN, Section
+from managers.map.text import shortened
 
 if TYPE_CHECKING:
     from managers.manager import Manager
     from session.game_configuration import GameConfiguration
     from session.game_state import ExitSeen, GameState, Observation, TurnRecord
 
-CHARACTERS_PER_TOKEN = 4
 _RESPONSE_CHARACTERS = 400
 _THINKING_CHARACTERS = 160
 _HEADING = re.compile(r"^[^\S\n]*(?=#)", re.MULTILINE)
 """In the game's words, where it would pose as a part of the prompt."""
 _LEAST_CHARACTERS = 100
-"""Of a section's last line, which is better left out of the budget than cut to nothing."""
+"""Of a section's last line, which may exceed the budget rather than be cut to nothing."""
 
 
 class ContextManager:
-    """Tells the model about the episode, with what each manager has to say."""
+    """Tells the model about the episode, including what each manager has to say."""
 
     def __init__(self, config: GameConfiguration, managers: Sequence[Manager] = ()) -> None:
         self._config = config
@@ -32,7 +32,7 @@ class ContextManager:
 
     def head(self, prompt: str) -> str:
         """The part of the prompt that stays the same for the whole episode."""
-        if self._config.prompt_profile == "compact":
+        if self._config.prompt_profile() == "compact":
             return prompt
         sections = [section for manager in self._managers for section in manager.preamble()]
         if missing := tuple(_missing(self._config)):
@@ -42,13 +42,13 @@ class ContextManager:
     def build(self, state: GameState, candidates: Iterable[str] = ()) -> str:
         """The rest of the prompt, for the turn to come.
 
-        The story so far comes first and only grows, but for every few turns: so most of a prompt
-        begins as the one before, and providers bill and read that part as cached.
+        The story so far comes first and, except every few turns, only grows: so most of a prompt
+        begins like the one before, and providers bill and read that part as cached.
         """
         observation = state.observation
         if observation is None:
             raise ValueError("The game has not been started: there is nothing to tell.")
-        if self._config.prompt_profile == "compact":
+        if self._config.prompt_profile() == "compact":
             return self._compact(state, observation, candidates)
         told = [section for manager in self._managers for section in manager.sections(state)]
         sections = [
@@ -77,7 +77,7 @@ class ContextManager:
         if state.milestones:
             yield f"Progress: {'; '.join(_milestone(record) for record in state.milestones)}"
         yield f"Room: {seen.room.name} (#{seen.room.id})" + (", in darkness" if seen.dark else "")
-        if not self._config.map_enabled:  # which tells them with what came of them
+        if not self._config.map_enabled:  # which lists them with what came of them
             exits = "; ".join(way.direction + _remark(way) for way in seen.exits)
             yield f"Exits: {exits or 'none known'}"
         yield f"Here: {', '.join(seen.visible) or 'nothing of note'}"
@@ -92,7 +92,7 @@ class ContextManager:
     def _compact(self, state: GameState, seen: Observation, candidates: Iterable[str]) -> str:
         exits = ", ".join(way.direction for way in seen.exits if way.kind != "blocked")
         here = ", ".join(seen.visible) or ("darkness" if seen.dark else "nothing")
-        answer = _shortened(state.last_response, _RESPONSE_CHARACTERS)
+        answer = shortened(state.last_response, _RESPONSE_CHARACTERS)
         last = f"Last: {state.last_action}. " if state.last_action else ""
         choice = ", ".join(candidates)
         lines = [
@@ -121,7 +121,7 @@ def fit(sections: list[Section], token_budget: int) -> list[Section]:
 
 
 def _missing(config: GameConfiguration) -> Iterable[str]:
-    """What the rules promise and this configuration does not keep."""
+    """What the rules promise but this configuration does not provide."""
     if not config.map_enabled:
         yield "No map is kept: nav_target has no effect, leave it null."
     if not config.objectives_enabled:
@@ -150,8 +150,8 @@ def _told(record: TurnRecord) -> str:
     death = " [you died]" if record.died else ""
     return (
         f"Turn {record.turn}, {record.place.name}: "
-        f"({_shortened(record.thinking, _THINKING_CHARACTERS)}) > {record.command}\n"
-        f"  {_shortened(record.response, _RESPONSE_CHARACTERS)}{change}{death}"
+        f"({shortened(record.thinking, _THINKING_CHARACTERS)}) > {record.command}\n"
+        f"  {shortened(record.response, _RESPONSE_CHARACTERS)}{change}{death}"
     )
 
 
@@ -166,8 +166,3 @@ def _latest_answer(state: GameState) -> Iterable[str]:
     if state.last_action:
         yield f"> {state.last_action}"
     yield _HEADING.sub(r"\g<0>\\", state.last_response.strip())
-
-
-def _shortened(text: str, length: int) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= length else flat[: length - 1] + "…"

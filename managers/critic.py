@@ -1,7 +1,7 @@
 """The critic: a model's judgement of a command, behind the same interface as the rules.
 
-It can do no harm by failing: a critic that cannot be asked or understood accepts, and says so in
-the log.
+Its failures do no harm: a critic that cannot be asked or understood accepts, and says so in the
+log.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from mcp_ghost.errors import LLMError
 from mcp_ghost.text import one_line
 from prompts import load_prompt
 from session.events import log_event
-from session.game_state import Usage
 from shared_utils import create_json_schema, extract_json
 
 if TYPE_CHECKING:
     from game_interface import Facts
     from llm_client import LLMClient
-    from mcp_ghost.messages import LLMResponse
+    from mcp_ghost.messages import LLMResponse, Usage
     from session.game_configuration import GameConfiguration
 
 _RECORDED_CHARACTERS = 2000
@@ -30,7 +29,7 @@ _REASON_CHARACTERS = 300
 
 
 class CriticAnswer(BaseModel):
-    """The form in which the model answers."""
+    """The form of the model's answer."""
 
     verdict: VerdictKind
     reason: str
@@ -54,17 +53,16 @@ class Critic:
         try:
             response = self._ask(command, situation)
         except LLMError as error:
-            return self._give_way(f"The critic could not be asked: {error}", Usage())
-        usage = Usage.of([response])
+            return self._give_way(f"The critic could not be asked: {error}", error.usage)
         try:
             answer = CriticAnswer.model_validate(extract_json(response.content or ""))
         except ValidationError as error:
             problem = f"The critic's answer cannot be read: {error.errors()[0]['msg']}"
-            return self._give_way(problem, usage, response.content or "")
+            return self._give_way(problem, response.spent, response.content or "")
         reason = one_line(answer.reason, _REASON_CHARACTERS)
         if not reason and answer.verdict != "accept":
             reason = "The critic gives no reason."
-        return Verdict(kind=answer.verdict, reason=reason, usage=usage)
+        return Verdict(kind=answer.verdict, reason=reason, usage=response.spent)
 
     def _ask(self, command: str, situation: str) -> LLMResponse:
         role = self._role
@@ -74,11 +72,7 @@ class Critic:
                 {"role": "system", "content": load_prompt("critic", "full")},
                 {"role": "user", "content": f"{situation}\n\nCommand: {command}"},
             ],
-            temperature=role.temperature,
-            top_p=role.top_p,
-            top_k=role.top_k,
-            min_p=role.min_p,
-            max_tokens=role.max_tokens,
+            **role.sampling,
             response_format=create_json_schema(CriticAnswer),
             name="Critic",
         )

@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from managers.manager import Manager, Section
-from managers.similarity import content_words, near_duplicates
+from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
 from mcp_ghost.text import one_line
-from session.folding import folded_claims
-from session.learned import Claim, ClaimChange
+from session.knowledge import Claim, ClaimChange, folded_claims
+from session.similarity import content_words, near_duplicates
 
 if TYPE_CHECKING:
-    from managers.grounds import Grounds
-    from managers.reflection_answer import ClaimProposal, ClaimRevision, ReflectionAnswer
+    from managers.reflection.answer import ClaimProposal, ClaimRevision, ReflectionAnswer
+    from managers.reflection.evidence import EvidenceFinder
     from session.game_configuration import GameConfiguration
     from session.game_state import GameState, Observation, TurnRecord
-    from session.learned import CarriedOver, Evidence, Reflection
+    from session.knowledge import CarriedOver, Evidence, Reflection
 
-_CHARACTERS_PER_TOKEN = 4
 _TEXT_CHARACTERS = 300
 _COMPACT_CHARACTERS = 120
 _MOST_ACTIVE = 200
-"""Active claims above which guesses are not taken any more."""
+"""Active claims above which guesses are no longer accepted."""
 _MOST_EVIDENCE = 5
 """Of one claim; more would only say the same."""
 _MOST_TO_REVISE = 40
@@ -33,28 +31,28 @@ _HOW_SURE = (
 
 
 class KnowledgeManager(Manager):
-    """Knows the claims of this and of earlier episodes."""
+    """Knows the claims of this and earlier episodes."""
 
     def __init__(self, config: GameConfiguration, uid: str) -> None:
-        self._budget = config.knowledge_token_budget * _CHARACTERS_PER_TOKEN
+        self._budget = config.knowledge_token_budget * CHARACTERS_PER_TOKEN
         self._uid = uid
         self._claims: tuple[Claim, ...] = ()
         self._head: tuple[Claim, ...] = ()
-        """What stands in the prompt's head for the whole episode."""
+        """What the prompt's head contains for the whole episode."""
 
     def all(self) -> tuple[Claim, ...]:
         """Every claim, also those that are no longer believed."""
         return self._claims
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
-        """Take in the claims of earlier episodes."""
+        """Learn the claims of earlier episodes."""
         self._claims = carried.claims
         newest_first = [claim for claim in reversed(carried.claims) if claim.status == "active"]
         ranked = sorted(newest_first, key=lambda c: (c.basis != "tested", -len(c.evidence)))
         self._head = tuple(_within(ranked, self._budget - len(_HOW_SURE)))
 
     def learn(self, reflection: Reflection) -> None:
-        """Take in new claims, and what happened to known ones."""
+        """Learn new claims, and what happened to known ones."""
         self._claims = folded_claims([*self._claims, *reflection.claims], reflection.claim_changes)
 
     def preamble(self) -> Iterable[Section]:
@@ -67,7 +65,11 @@ class KnowledgeManager(Manager):
         """What changed since the prompt's head was written."""
         now = {claim.id: claim for claim in self._claims}
         lost = [now[claim.id] for claim in self._head if now[claim.id].status == "retired"]
-        taught = [claim for claim in reversed(self._claims) if self._is_own(claim)]
+        taught = [
+            claim
+            for claim in reversed(self._claims)
+            if claim.status == "active" and claim.id.startswith(f"{self._uid}-")
+        ]
         lines = [_line(claim) for claim in _within([*lost, *taught], self._budget // 4)]
         if lines:  # the first line is the first to give way
             yield Section("Learned in this episode", tuple(reversed(lines)), importance=3)
@@ -95,44 +97,41 @@ class KnowledgeManager(Manager):
         if lines:
             yield Section("Known claims", tuple(lines), importance=3)
 
-    def reconcile(self, answer: ReflectionAnswer, grounds: Grounds) -> Mapping[str, object]:
-        """New claims and changes of known ones, as far as the cited turns bear them out."""
-        review = _Review(self._claims, self._uid, grounds)
+    def reconcile(self, answer: ReflectionAnswer, finder: EvidenceFinder) -> Mapping[str, object]:
+        """New claims and changes of known ones, as far as the cited turns support them."""
+        review = _Review(self._claims, self._uid, finder)
         for revision in answer.judged_claims:
             review.judge(revision)
         for proposal in answer.claims:
             review.propose(proposal)
         return {"claims": tuple(review.new), "claim_changes": tuple(review.changes.values())}
 
-    def _is_own(self, claim: Claim) -> bool:
-        return claim.status == "active" and claim.id.startswith(f"{self._uid}-")
-
 
 class _Review:
-    """One answer held against what is known and what was seen."""
+    """One answer, checked against what is known and what was seen."""
 
-    def __init__(self, known: Sequence[Claim], uid: str, grounds: Grounds) -> None:
+    def __init__(self, known: Sequence[Claim], uid: str, finder: EvidenceFinder) -> None:
         self._known = {claim.id: claim for claim in known}
         self._uid = uid
-        self._grounds = grounds
+        self._finder = finder
         self.new: list[Claim] = []
         self.changes: dict[str, ClaimChange] = {}
         """By the claim's id: one answer says one thing about a claim."""
 
     def judge(self, revision: ClaimRevision) -> None:
-        """Take in that a claim was confirmed or contradicted."""
+        """Note that a claim was confirmed or contradicted."""
         claim = self._known.get(revision.id) or self._known.get(f"{self._uid}-{revision.id}")
-        evidence = self._grounds.evidence(revision.turn, revision.quote)
-        said = self._grounds.was_said(revision.turn, revision.quote)
+        evidence = self._finder.evidence(revision.turn, revision.quote)
+        said = self._finder.was_said(revision.turn, revision.quote)
         about = f"judged claim {revision.id}"
         if claim is None or claim.status == "retired":
-            self._drop(about, "there is no such active claim")
+            self._finder.drop(about, "there is no such active claim")
         elif claim.id in self.changes:
-            self._drop(about, "it was judged twice")
+            self._finder.drop(about, "it was judged twice")
         elif evidence is None:
-            self._drop(about, f"turn {revision.turn} was not looked back at")
+            self._finder.drop(about, f"turn {revision.turn} was not looked back at")
         elif not said and (revision.confirmed or claim.basis == "tested"):
-            self._drop(about, f"the game did not say that in turn {revision.turn}")
+            self._finder.drop(about, f"the game did not say that in turn {revision.turn}")
         elif revision.confirmed:
             self._confirm(claim, evidence, revision.reason)
         else:
@@ -141,32 +140,32 @@ class _Review:
             )
 
     def propose(self, proposal: ClaimProposal) -> None:
-        """Take in a new claim, or what it adds to a known one."""
+        """Add a new claim, or what it adds to a known one."""
         text = _tidy(proposal.text)
         about = f"claim '{text}'"
-        evidence = self._grounds.evidence(proposal.turn, proposal.quote)
-        tested = proposal.tested and self._grounds.was_said(proposal.turn, proposal.quote)
+        evidence = self._finder.evidence(proposal.turn, proposal.quote)
+        tested = proposal.tested and self._finder.was_said(proposal.turn, proposal.quote)
         twin = self._twin(text)
         if not text:
-            self._drop(about, "it says nothing")
+            self._finder.drop(about, "it says nothing")
         elif evidence is None:
-            self._drop(about, f"turn {proposal.turn} was not looked back at")
+            self._finder.drop(about, f"turn {proposal.turn} was not looked back at")
         elif twin is None:
             self._add(text, evidence, tested=tested)
         elif not tested:
             was = "no longer believed" if self._is_over(twin) else "known"
-            self._drop(about, f"{twin.id} says the same and is {was}")
+            self._finder.drop(about, f"{twin.id} says the same and is {was}")
         elif self._is_over(twin):
             self._add(text, evidence, tested=True)
         elif twin.id in self.changes or twin.id not in self._known:
-            self._drop(about, f"{twin.id} says the same")
+            self._finder.drop(about, f"{twin.id} says the same")
         else:
             self._confirm(twin, evidence, "seen again")
 
     def _add(self, text: str, evidence: Evidence, *, tested: bool) -> None:
         active = sum(claim.status == "active" for claim in self._known.values()) + len(self.new)
         if active >= _MOST_ACTIVE and not tested:
-            self._drop(f"claim '{text}'", f"there are {active} claims, and it is a guess")
+            self._finder.drop(f"claim '{text}'", f"there are {active} claims, and it is a guess")
             return
         own = sum(claim_id.startswith(f"{self._uid}-") for claim_id in self._known)
         self.new.append(
@@ -193,9 +192,6 @@ class _Review:
         """Whether it is no longer believed, by this answer at the latest."""
         change = self.changes.get(claim.id)
         return claim.status == "retired" or bool(change and change.kind == "contradicted")
-
-    def _drop(self, what: str, why: str) -> None:
-        self._grounds.dropped.append(f"{what}: {why}")
 
 
 def _line(claim: Claim) -> str:

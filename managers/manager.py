@@ -1,4 +1,4 @@
-"""What managers have in common: they learn from records and tell what they know in sections."""
+"""What managers have in common: they learn from records and report what they know in sections."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from managers.grounds import Grounds
-    from managers.reflection_answer import ReflectionAnswer
+    from managers.reflection.answer import ReflectionAnswer
+    from managers.reflection.evidence import EvidenceFinder
     from session.game_state import GameState, Observation, TurnRecord
-    from session.learned import CarriedOver, Reflection
+    from session.knowledge import CarriedOver, Reflection
+
+CHARACTERS_PER_TOKEN = 4
+"""Roughly, for budgets."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,13 @@ class Manager:
     """
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
-        """Take in the game's first facts and what earlier episodes handed on."""
+        """Learn the game's first facts and what earlier episodes passed on."""
 
     def apply(self, record: TurnRecord) -> None:
-        """Take in a finished turn."""
+        """Learn from a finished turn."""
 
     def learn(self, reflection: Reflection) -> None:
-        """Take in what a reflection yielded."""
+        """Learn what a reflection yielded."""
 
     def preamble(self) -> Iterable[Section]:
         """What goes into the prompt's head, and stays the same for the whole episode."""
@@ -61,9 +64,9 @@ class Manager:
         """What a reflection on ``records`` may confirm, change or end, with ids."""
         return ()
 
-    def reconcile(self, answer: ReflectionAnswer, grounds: Grounds) -> Mapping[str, object]:
+    def reconcile(self, answer: ReflectionAnswer, finder: EvidenceFinder) -> Mapping[str, object]:
         """The fields of a `Reflection` that this manager makes of the model's answer.
 
-        Nothing changes yet: the reflection is written to the log first, then learnt.
+        Nothing changes yet: the reflection is written to the log first, then learned.
         """
         return {}

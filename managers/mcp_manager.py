@@ -1,6 +1,6 @@
 """The game's MCP server: one connection per turn, its tools as "server.tool", retry and giving up.
 
-Every turn runs in an event loop of its own, so what belongs to a loop is never used in another.
+Every turn runs in its own event loop, so what belongs to one loop is never used in another.
 """
 
 from __future__ import annotations
@@ -9,12 +9,10 @@ import asyncio
 import importlib.metadata
 import importlib.util
 import logging
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -27,13 +25,15 @@ from mcp_ghost.errors import (
     MCPToolCallError,
 )
 from mcp_ghost.results import ToolCallResult
-from mcp_ghost.session import ServerSession
-from mcp_ghost.tools import prefixed
+from mcp_ghost.servers.session import ServerSession
+from mcp_ghost.servers.tools import prefixed
 from session.events import log_event
+from session.tracing import observed
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import ToolSchema
     from session.game_configuration import GameConfiguration
+    from session.tracing import Span
 
 __all__ = [
     "MCPConfig",
@@ -47,8 +47,7 @@ __all__ = [
 
 MCPServerConfig = ServerConfig
 
-_PYTHON_VERSION: Final = (3, 11)
-_MCP_MAJOR_VERSION: Final = 2
+_MCP_MAJOR_VERSION = 2
 
 
 class MCPConfig(BaseModel):
@@ -89,25 +88,28 @@ class MCPManager:
         logger: logging.Logger | None = None,
         langfuse_client: Any = None,  # noqa: ANN401 - its import costs half a second
     ) -> None:
-        """Read the configuration; nothing is started yet.
+        """Read the configuration where MCP is enabled; nothing is started yet.
 
         Raises:
             MCPError: The configuration or this installation cannot be used.
         """
-        _check_installation()
         self.config = config
         self.logger = logger or logging.getLogger(__name__)
         self.langfuse_client = langfuse_client
-        self.server_name, self.server_config = self._load_config(Path(config.mcp_config_file))
+        self.server_config: MCPServerConfig | None
+        self.server_name, self.server_config = "", None
+        if config.mcp_enabled:
+            _check_installation()
+            self.server_name, self.server_config = self._load_config(Path(config.mcp_config_file))
         self._connection: asyncio.Task[ServerSession] | None = None
         """The way to an open session, and then the session."""
         self._schemas: list[ToolSchema] | None = None
         """As of the latest connection; None before the first."""
-        self._disabled = False
+        self._disabled = not config.mcp_enabled
 
     @property
     def is_disabled(self) -> bool:
-        """Whether MCP was given up for the rest of the episode."""
+        """Whether MCP is off in the configuration, or was given up for the rest of the episode."""
         return self._disabled
 
     async def connect_session(self) -> None:
@@ -131,7 +133,8 @@ class MCPManager:
             await asyncio.wait([connection])
             raise
         except MCPError:
-            self._forget(connection)
+            if self._connection is connection:
+                self._connection = None
             raise
 
     async def disconnect_session(self) -> None:
@@ -173,9 +176,30 @@ class MCPManager:
             MCPServerDiedError: The server is gone.
             MCPError: There is no connection.
         """
-        with self._span(tool_name, arguments, timeout_seconds) as report:
-            result = await self._call(tool_name, arguments, timeout_seconds)
-            report(result)
+        # The span is of the call alone; why there is no connection is said within it.
+        with suppress(MCPError):
+            await self._session()
+        started = time.perf_counter()
+        details = {
+            "tool_name": tool_name,
+            "server_name": self.server_name,
+            "timeout_seconds": timeout_seconds,
+        }
+        with observed(
+            self.langfuse_client,
+            self.logger,
+            name=f"mcp-tool-{tool_name}",
+            as_type="tool",
+            input=arguments,
+            metadata=details,
+        ) as span:
+            try:
+                result = await self._call(tool_name, arguments, timeout_seconds)
+            except (TimeoutError, MCPError) as error:
+                _report(span, started, str(error))
+                raise
+            failure = (result.error_message or "error") if result.is_error else None
+            _report(span, started, failure, output=result.to_dict())
         return result
 
     async def _call(
@@ -183,9 +207,9 @@ class MCPManager:
     ) -> ToolCallResult:
         try:
             session = await self._session()
-        except MCPError as exc:
+        except MCPError as error:
             if self._disabled:
-                return _refusal(f"MCP tools are off for the rest of the episode: {exc}")
+                return _refusal(f"MCP tools are off for the rest of the episode: {error}")
             raise
         known = [schema["function"]["name"] for schema in self._schemas or []]
         if tool_name not in known:
@@ -225,82 +249,45 @@ class MCPManager:
             return None
         return connection
 
-    def _forget(self, connection: asyncio.Task[ServerSession]) -> None:
-        if self._connection is connection:
-            self._connection = None
-
     async def _connect(self) -> ServerSession:
         try:
             session = await self._open()
-        except MCPError as exc:
+        except MCPError as error:
             if self._schemas is None:  # the first connection: the configuration must be wrong
                 raise
-            session = await self._retry(exc)
+            session = await self._retry(error)
         self._schemas = [prefixed(tool, f"{self.server_name}.") for tool in session.tools]
         return session
 
-    async def _retry(self, error: MCPError) -> ServerSession:
-        self._warn(f"MCP session connect failed, retrying: {error}", "mcp_connect_retry", error)
+    async def _retry(self, first: MCPError) -> ServerSession:
+        self._warn(f"MCP session connect failed, retrying: {first}", "mcp_connect_retry", first)
         try:
             session = await self._open()
-        except MCPError as exc:
+        except MCPError as error:
             self._disabled = True
-            self._warn(f"MCP retry failed, disabling MCP for episode: {exc}", "mcp_disabled", exc)
+            message = f"MCP retry failed, disabling MCP for episode: {error}"
+            self._warn(message, "mcp_disabled", error)
             raise
         self._warn("MCP session retry successful", "mcp_connect_retry_successful")
         return session
 
     async def _open(self) -> ServerSession:
+        if self.server_config is None:
+            raise MCPError("MCP is not enabled")
         session = ServerSession(self.server_name, self.server_config)
         await session.open(self.config.mcp_server_startup_timeout_seconds)
         return session
 
-    @contextmanager
-    def _span(
-        self, tool_name: str, arguments: dict[str, Any], seconds: float
-    ) -> Iterator[Callable[[ToolCallResult], None]]:
-        """A Langfuse span around a call, with a function that gives it the result."""
-        if self.langfuse_client is None:
-            yield lambda _: None
-            return
-        started = time.perf_counter()
-
-        def update(error: str | None, **fields: Any) -> None:  # noqa: ANN401 - Langfuse's own
-            duration = round((time.perf_counter() - started) * 1000, 1)
-            fields["metadata"] = {"is_error": error is not None, "duration_ms": duration}
-            if error is not None:
-                fields |= {"level": "ERROR", "status_message": error}
-            span.update(**fields)
-
-        with self.langfuse_client.start_as_current_observation(
-            name=f"mcp-tool-{tool_name}",
-            as_type="tool",
-            input=arguments,
-            metadata={
-                "tool_name": tool_name,
-                "server_name": self.server_name,
-                "timeout_seconds": seconds,
-            },
-        ) as span:
-            try:
-                yield lambda result: update(
-                    (result.error_message or "error") if result.is_error else None,
-                    output=result.to_dict(),
-                )
-            except (TimeoutError, MCPError) as exc:
-                update(str(exc))
-                raise
-
     def _load_config(self, path: Path) -> tuple[str, MCPServerConfig]:
         try:
             config = MCPConfig.from_file(path)
-        except MCPConfigNotFoundError as exc:
+        except MCPConfigNotFoundError as error:
             raise MCPConfigNotFoundError(
                 f"MCP is enabled but config file not found: {path}\n"
                 "Please either:\n"
                 "  1. Create mcp_config.json in project root, or\n"
                 "  2. Set mcp.enabled = false in pyproject.toml"
-            ) from exc
+            ) from error
         name, server = config.get_server_config()
         others = [other for other in config.mcpServers if other != name]
         if others:
@@ -311,10 +298,16 @@ class MCPManager:
         return name, server
 
     def _warn(self, message: str, event_type: str, error: MCPError | None = None) -> None:
-        fields = {"server_name": getattr(self, "server_name", None)}
-        if error is not None:
-            fields["error"] = str(error)
+        fields = {"server_name": self.server_name} | ({"error": str(error)} if error else {})
         log_event(self.logger, logging.WARNING, message, event_type, **fields)
+
+
+def _report(span: Span, started: float, failure: str | None, **fields: Any) -> None:  # noqa: ANN401 - Langfuse's own
+    """How the call of ``span`` went."""
+    duration = round((time.perf_counter() - started) * 1000, 1)
+    if failure is not None:
+        fields |= {"level": "ERROR", "status_message": failure}
+    span.update(**fields, metadata={"is_error": failure is not None, "duration_ms": duration})
 
 
 def _refusal(message: str) -> ToolCallResult:
@@ -322,8 +315,6 @@ def _refusal(message: str) -> ToolCallResult:
 
 
 def _check_installation() -> None:
-    if sys.version_info < _PYTHON_VERSION:
-        raise MCPError("MCP needs Python 3.11 or newer. Install it, for example: uv python install")
     if importlib.util.find_spec("mcp") is None:
         raise MCPError("MCP is enabled but the package 'mcp' is not installed. Run: uv sync")
     version = importlib.metadata.version("mcp")

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from managers.manager import Manager, Section
-from managers.similarity import near_duplicates, says_more
+from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
+from managers.map.harmless import SENSING
 from mcp_ghost.text import counted, one_line
-from session.folding import folded_memories
-from session.learned import Memory, MemoryChange
+from session.knowledge import Memory, MemoryChange, folded_memories
+from session.similarity import near_duplicates, says_more
 
 if TYPE_CHECKING:
-    from managers.grounds import Grounds
-    from managers.reflection_answer import MemoryProposal, MemoryRevision, ReflectionAnswer
+    from managers.reflection.answer import MemoryProposal, MemoryRevision, ReflectionAnswer
+    from managers.reflection.evidence import EvidenceFinder
     from session.game_configuration import GameConfiguration
     from session.game_state import GameState, Observation, TurnRecord
-    from session.learned import CarriedOver, Persistence, Reflection
+    from session.knowledge import CarriedOver, Persistence, Reflection
 
-_CHARACTERS_PER_TOKEN = 4
 _TITLE_CHARACTERS = 60
 _TEXT_CHARACTERS = 300
 _COMPACT_CHARACTERS = 100
@@ -31,12 +30,10 @@ _RESET = (
 )
 _URGENCY = ("danger", "success", "failure", "discovery", "note")
 _IN_FORCE = ("active", "tentative")
-_LOOKING = ("look", "l", "examine", "x", "read", "inventory", "i", "wait", "z", "listen", "smell")
-"""What a player does that changes nothing; if the world changes all the same, others did it."""
 
 
 class MemoryManager(Manager):
-    """Knows what is worth knowing in each room, of this and of earlier episodes."""
+    """Knows what is worth knowing in each room, from this and earlier episodes."""
 
     def __init__(
         self,
@@ -62,18 +59,18 @@ class MemoryManager(Manager):
         return tuple(sorted(self._in_force.get(room_id, {}).values(), key=_rank))
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
-        """Take in the game's first facts and what earlier episodes remembered."""
+        """Learn the game's first facts and what earlier episodes remembered."""
         self._beginnings.begin(observation)
         for memory in carried.memories:
             if memory.persistence != "ephemeral":  # the world has been reset since
                 self._keep(memory)
 
     def apply(self, record: TurnRecord) -> None:
-        """Take in which rooms are still as the game begins them."""
+        """Learn which rooms are still as the game begins them."""
         self._beginnings.apply(record)
 
     def learn(self, reflection: Reflection) -> None:
-        """Take in new memories, and what happened to known ones."""
+        """Learn new memories, and what happened to known ones."""
         for memory in reflection.memories:
             self._own += memory.id not in self._memories
             self._keep(memory)
@@ -86,11 +83,11 @@ class MemoryManager(Manager):
         """What is remembered of this room, then of those near it, within the budget."""
         if state.observation is None:
             return
-        left = self._config.memories_token_budget * _CHARACTERS_PER_TOKEN - len(f"## {_TITLE}")
+        left = self._config.memories_token_budget * CHARACTERS_PER_TOKEN - len(f"## {_TITLE}")
         now: list[str] = []
         earlier: list[str] = []
         for memory, forms in self._tellable(state.observation.room.id):
-            lines = now if self._is_own(memory) else earlier
+            lines = now if memory.id.startswith(f"{self._uid}-") else earlier
             opening = 0 if lines or lines is now else len(_RESET) + 1
             fitting = next((form for form in forms if opening + len(form) < left), None)
             if fitting is None:
@@ -123,13 +120,13 @@ class MemoryManager(Manager):
         if lines:
             yield Section("Known memories", tuple(lines[:_MOST_TO_REVISE]), importance=4)
 
-    def reconcile(self, answer: ReflectionAnswer, grounds: Grounds) -> Mapping[str, object]:
-        """New memories and changes of known ones, as far as the cited turns bear them out.
+    def reconcile(self, answer: ReflectionAnswer, finder: EvidenceFinder) -> Mapping[str, object]:
+        """New memories and changes of known ones, as far as the cited turns support them.
 
         A memory and the change of the one that it replaces come in the same reflection, which is
         one line of the log: there is no instant at which one is gone and the other not yet there.
         """
-        review = _Review(self, grounds)
+        review = _Review(self, finder)
         for revision in answer.wrong_memories:
             review.invalidate(revision)
         for proposal in answer.memories:
@@ -169,10 +166,11 @@ class MemoryManager(Manager):
                 del self._in_force[memory.room.id]
 
     def _tellable(self, here: int) -> Iterator[tuple[Memory, tuple[str, ...]]]:
-        """Each with its line in full and shortened; far ones are told by their titles alone."""
+        """Each with its line in full and shortened; far ones are given by their titles alone."""
         for steps, room_id in [(0, here), *self._rooms_near(here)]:
             for memory in self.memories_of(room_id):
-                head = f"- {self._short(memory)} {_kind(memory)}"
+                doubt = ", uncertain" if memory.status == "tentative" else ""
+                head = f"- {self._short(memory)} {memory.category}{doubt}:"
                 if steps:
                     head += f" in {memory.room.name} (#{room_id}), {counted(steps, 'step')} away:"
                 title = f"{head} {memory.title}"
@@ -186,31 +184,28 @@ class MemoryManager(Manager):
         reach = self._config.memories_max_distance
         return sorted((far, room) for far, room in steps if far is not None and 0 < far <= reach)
 
-    def _is_own(self, memory: Memory) -> bool:
-        return memory.id.startswith(f"{self._uid}-")
-
     def _short(self, memory: Memory) -> str:
         return memory.id.removeprefix(f"{self._uid}-")
 
 
 class _Review:
-    """One answer held against what is known and what was seen; nothing is changed by it."""
+    """One answer, checked against what is known and what was seen, without changing anything."""
 
-    def __init__(self, known: MemoryManager, grounds: Grounds) -> None:
+    def __init__(self, known: MemoryManager, finder: EvidenceFinder) -> None:
         self._known = known
-        self._grounds = grounds
+        self._finder = finder
         self.new: dict[str, Memory] = {}
         self.changes: dict[str, MemoryChange] = {}
         """By the memory's id: one answer says one thing about a memory."""
 
     def invalidate(self, revision: MemoryRevision) -> None:
-        """Take in that a memory is wrong; no new one is needed for that."""
+        """Note that a memory is wrong; no new one is needed for that."""
         about = f"wrong memory {revision.id}"
         memory = self._in_force(revision.id)
         if memory is None:
-            return self._drop(about, "there is no such memory in force")
-        if revision.turn not in self._grounds.records:
-            return self._drop(about, f"turn {revision.turn} was not looked back at")
+            return self._finder.drop(about, "there is no such memory in force")
+        if revision.turn not in self._finder.records:
+            return self._finder.drop(about, f"turn {revision.turn} was not looked back at")
         self.changes[memory.id] = MemoryChange(
             id=memory.id,
             status="invalidated",
@@ -220,16 +215,16 @@ class _Review:
         return None
 
     def propose(self, proposal: MemoryProposal) -> None:
-        """Take in a new memory, and that it replaces others."""
+        """Add a new memory, and note that it replaces others."""
         text = one_line(proposal.text, _TEXT_CHARACTERS)
         title = one_line(proposal.title, _TITLE_CHARACTERS) or one_line(text, _TITLE_CHARACTERS)
-        record = self._grounds.records.get(proposal.turn)
-        evidence = self._grounds.evidence(proposal.turn)
+        record = self._finder.records.get(proposal.turn)
+        evidence = self._finder.evidence(proposal.turn)
         about = f"memory '{title}'"
         if not text:
-            return self._drop(about, "it says nothing")
+            return self._finder.drop(about, "it says nothing")
         if record is None or evidence is None:
-            return self._drop(about, f"turn {proposal.turn} was not looked back at")
+            return self._finder.drop(about, f"turn {proposal.turn} was not looked back at")
         memory = Memory(
             id=self._known.next_id(len(self.new)),
             room=record.place,
@@ -250,10 +245,12 @@ class _Review:
             old = self._in_force(given)
             about = f"superseding {given} by '{memory.title}'"
             if old is None:
-                self._drop(about, "there is no such memory in force")
+                self._finder.drop(about, "there is no such memory in force")
             elif _is_passing(memory) and not _is_passing(old):
                 # What holds in this episode alone says nothing against what holds in every one.
-                self._drop(about, f"what is ephemeral cannot replace what is {old.persistence}")
+                self._finder.drop(
+                    about, f"what is ephemeral cannot replace what is {old.persistence}"
+                )
             else:
                 allowed.append(old)
         return allowed
@@ -265,10 +262,11 @@ class _Review:
         one replaces it only where that adds something. So nothing that was known gets lost, and
         what it would have superseded stays when it is not taken.
         """
-        twins = [old for old in self._of_room(memory.room.id) if _are_twins(old, memory)]
+        here, text = self._of_room(memory.room.id), _wording(memory)
+        twins = [old for old in here if near_duplicates(_wording(old), text)]
         for old in twins:
             if not _improves(memory, old, named=old in named):
-                return self._drop(f"memory '{memory.title}'", f"{old.id} says the same")
+                return self._finder.drop(f"memory '{memory.title}'", f"{old.id} says the same")
         self.new[memory.id] = memory
         for old in {old.id: old for old in (*named, *twins)}.values():
             self.changes[old.id] = MemoryChange(
@@ -281,7 +279,7 @@ class _Review:
         return None
 
     def _of_room(self, room_id: int) -> list[Memory]:
-        """What is in force there after what was taken in so far."""
+        """What is in force there after everything learned so far."""
         new = [memory for memory in self.new.values() if memory.room.id == room_id]
         memories = (*self._known.memories_of(room_id), *new)
         return [memory for memory in memories if memory.id not in self.changes]
@@ -289,9 +287,6 @@ class _Review:
     def _in_force(self, given: str) -> Memory | None:
         memory = self._known.find(given)
         return memory if memory is not None and memory.status in _IN_FORCE else None
-
-    def _drop(self, what: str, why: str) -> None:
-        self._grounds.dropped.append(f"{what}: {why}")
 
 
 class _Beginnings:
@@ -311,7 +306,7 @@ class _Beginnings:
         self._before = observation
 
     def apply(self, record: TurnRecord) -> None:
-        """Take in a finished turn."""
+        """Learn from a finished turn."""
         room, entered = record.place.id, record.after.room.id
         if self._visits.setdefault(room, 1) == 1 and room not in self._changed_in:
             self._untouched_until[room] = record.turn
@@ -337,12 +332,8 @@ def _changed(before: Observation, record: TurnRecord) -> bool:
         return True
     if after.room.id != record.place.id:
         return False  # all that is seen is another room's
-    looked = record.command.casefold().partition(" ")[0] in _LOOKING
+    looked = record.command.casefold().partition(" ")[0] in SENSING
     return after.visible != before.visible or (after.world_hash != before.world_hash and not looked)
-
-
-def _are_twins(first: Memory, second: Memory) -> bool:
-    return near_duplicates(_wording(first), _wording(second))
 
 
 def _improves(new: Memory, old: Memory, *, named: bool) -> bool:
@@ -365,10 +356,6 @@ def _is_passing(memory: Memory) -> bool:
 def _rank(memory: Memory) -> tuple[bool, int]:
     """The sure before the tentative, then the urgent first; otherwise in the order they came."""
     return memory.status == "tentative", _URGENCY.index(memory.category)
-
-
-def _kind(memory: Memory) -> str:
-    return f"{memory.category}{', uncertain' if memory.status == 'tentative' else ''}:"
 
 
 def _wording(memory: Memory) -> str:

@@ -8,37 +8,35 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from local_model import EMBEDDED_BASE_URL
-from managers.grounds import Grounds
 from managers.manager import Manager
-from managers.reflection_answer import ReflectionAnswer, read_reflection, reflection_format
-from managers.reflection_compact import (
+from managers.map.harmless import HARMLESS
+from managers.reflection.answer import ReflectionAnswer, read_reflection
+from managers.reflection.compact import (
     choice_format,
     choice_message,
     read_choice,
     worth_choosing,
 )
-from managers.reflection_prompt import PendingTurn, full_message
+from managers.reflection.evidence import EvidenceFinder
+from managers.reflection.prompt import PendingTurn, full_message
 from mcp_ghost.errors import LLMError
 from prompts import load_prompt
 from session.events import log_event
-from session.game_state import Usage
-from session.learned import Reflection
+from session.knowledge import Reflection
+from shared_utils import create_json_schema
 
 if TYPE_CHECKING:
     from llm_client import LLMClient
-    from mcp_ghost.messages import LLMResponse
+    from mcp_ghost.messages import LLMResponse, Usage
     from session.game_configuration import GameConfiguration
     from session.game_state import Observation, TurnRecord
-    from session.learned import CarriedOver
+    from session.knowledge import CarriedOver
 
 _MOST_PENDING = 60
 """Turns that a reflection can look back at; older ones drop out."""
 _LEAST_AT_END = 5
 """Turns left over; fewer are not worth a call, unless they brought a death."""
 _RECORDED_CHARACTERS = 2000
-_NO_ATTEMPTS = frozenset({"look", "l", "inventory", "inv", "i", "score", "wait", "z"})
-"""Commands whose answer may well be the same twice."""
 _LISTS = {
     "memories": ("memories", "wrong_memories"),
     "objectives": ("objectives", "ended_objectives"),
@@ -49,9 +47,9 @@ _ALL_LISTS = sum(len(names) for names in _LISTS.values())
 
 
 class ReflectionManager(Manager):
-    """Collects turns and facts that make a look back worth a model call, and makes it.
+    """Collects turns and facts that make a look back worth a model call, and makes that call.
 
-    A reflection counts when it is learnt, not when it is made: one that did not reach the log
+    A reflection counts when it is learned, not when it is made: one that did not reach the log
     is due again, with the same turns.
     """
 
@@ -69,7 +67,7 @@ class ReflectionManager(Manager):
         self._uid = uid
         self._managers = managers
         self._role = config.role("reflection")
-        self._compact = _is_compact(config, self._role.base_url)
+        self._compact = config.prompt_profile("reflection") == "compact"
         self._left_empty = tuple(
             name
             for part, names in _LISTS.items()
@@ -86,7 +84,7 @@ class ReflectionManager(Manager):
         """The last answer to each command that left room, score and inventory as they were."""
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
-        """Take in the game's first facts."""
+        """Learn the game's first facts."""
         self._rooms.add(observation.room.id)
         self._carried = observation.inventory
 
@@ -104,7 +102,7 @@ class ReflectionManager(Manager):
         self._carried = after
 
     def learn(self, reflection: Reflection) -> None:
-        """Let go of the turns that were looked back at, unless that failed."""
+        """Drop the turns that were looked back at, unless that failed."""
         self._number = reflection.number
         self._looked_back_at = reflection.last_turn
         if reflection.failure is None:
@@ -123,9 +121,9 @@ class ReflectionManager(Manager):
         return since >= interval and any(turn.triggers for turn in self._pending)
 
     def reflect(self, *, ending: bool = False) -> Reflection:
-        """Look back at the pending turns with one model call; what it fails with is in the result.
+        """Look back at the pending turns with one model call; a failure is in the result.
 
-        Nothing is learnt yet: that happens when the reflection has been logged.
+        Nothing is learned yet: that happens when the reflection has been logged.
 
         Raises:
             ValueError: There is no turn to look back at.
@@ -133,18 +131,19 @@ class ReflectionManager(Manager):
         if not self._pending:
             raise ValueError("No turn to look back at: ask due() first.")
         turns = self._compact_choice() if self._compact else list(self._pending)
-        grounds = Grounds.of(self._uid, [turn.record for turn in turns])
+        finder = EvidenceFinder.of(self._uid, [turn.record for turn in turns])
         started = time.perf_counter()
-        fields, replies = self._look_back(turns, grounds)
+        fields, usage = self._look_back(turns, finder)
+        triggers = (trigger for turn in self._pending for trigger in turn.triggers)
         return Reflection.model_validate(
             {
                 **fields,
                 "number": self._number + 1,
                 "first_turn": self._pending[0].record.turn,
                 "last_turn": self._pending[-1].record.turn,
-                "triggers": (*_each_once(self._pending), *(["end"] if ending else [])),
-                "dropped": tuple(grounds.dropped),
-                "usage": Usage.of(replies),
+                "triggers": (*dict.fromkeys(triggers), *(["end"] if ending else [])),
+                "dropped": tuple(finder.dropped),
+                "usage": usage,
                 "seconds": round(time.perf_counter() - started, 4),
             }
         )
@@ -178,28 +177,28 @@ class ReflectionManager(Manager):
         if record.scored or after.room != record.place or after.inventory != self._carried:
             return False
         command = " ".join(record.command.casefold().split())
-        if command in _NO_ATTEMPTS:
+        if command in HARMLESS:
             return False
         key = (record.place.id, command)
         last, self._answers[key] = self._answers.get(key), record.response
         return last == record.response
 
     def _look_back(
-        self, turns: Sequence[PendingTurn], grounds: Grounds
-    ) -> tuple[dict[str, object], list[LLMResponse]]:
-        """The fields of the reflection that the model's answer gives, and the replies it took."""
+        self, turns: Sequence[PendingTurn], finder: EvidenceFinder
+    ) -> tuple[dict[str, object], Usage]:
+        """The fields of the reflection that the model's answer gives, and what it used."""
         try:
             response = self._ask(turns)
         except LLMError as error:
-            return {"failure": f"The model could not be asked: {error}"}, []
+            return {"failure": f"The model could not be asked: {error}"}, error.usage
         try:
-            answer = self._read(response.content or "", turns, grounds)
+            answer = self._read(response.content or "", turns, finder)
         except ValueError as error:
-            return {"failure": self._unreadable(str(error), response)}, [response]
+            return {"failure": self._unreadable(str(error), response)}, response.spent
         fields: dict[str, object] = {}
         for manager in self._managers:
-            fields |= manager.reconcile(answer, grounds)
-        return fields, [response]
+            fields |= manager.reconcile(answer, finder)
+        return fields, response.spent
 
     def _ask(self, turns: Sequence[PendingTurn]) -> LLMResponse:
         role = self._role
@@ -210,12 +209,10 @@ class ReflectionManager(Manager):
                 {"role": "system", "content": load_prompt("reflection", profile)},
                 {"role": "user", "content": self._message(turns)},
             ],
-            temperature=role.temperature,
-            top_p=role.top_p,
-            top_k=role.top_k,
-            min_p=role.min_p,
-            max_tokens=role.max_tokens,
-            response_format=choice_format(turns) if self._compact else reflection_format(),
+            **role.sampling,
+            response_format=(
+                choice_format(turns) if self._compact else create_json_schema(ReflectionAnswer)
+            ),
             name="Reflection",
         )
         return response
@@ -228,12 +225,12 @@ class ReflectionManager(Manager):
         return full_message(turns, known, self._left_empty)
 
     def _read(
-        self, content: str, turns: Sequence[PendingTurn], grounds: Grounds
+        self, content: str, turns: Sequence[PendingTurn], finder: EvidenceFinder
     ) -> ReflectionAnswer:
         if self._compact:
             return read_choice(content, turns)
         answer, problems = read_reflection(content)
-        grounds.dropped.extend(problems)
+        finder.dropped.extend(problems)
         return answer
 
     def _unreadable(self, problem: str, response: LLMResponse) -> str:
@@ -249,15 +246,3 @@ class ReflectionManager(Manager):
             raw_response=(response.content or "")[:_RECORDED_CHARACTERS],
         )
         return failure
-
-
-def _each_once(turns: Iterable[PendingTurn]) -> tuple[str, ...]:
-    """The triggers in order."""
-    return tuple(dict.fromkeys(trigger for turn in turns for trigger in turn.triggers))
-
-
-def _is_compact(config: GameConfiguration, base_url: str) -> bool:
-    """Whether the model that reflects is a very small one; it need not be the agent's."""
-    if config.context_profile == "auto":
-        return base_url == EMBEDDED_BASE_URL
-    return config.context_profile == "compact"

@@ -11,37 +11,27 @@ the libraries that tools need.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mcp_ghost.account import GhostResult
-    from mcp_ghost.errors import LLMError, MCPError, MCPGhostError
-    from mcp_ghost.ghost import mcp_ghost, mcp_ghost_sync, run_ghost
-    from mcp_ghost.prompts import SystemPromptGenerator
-    from mcp_ghost.providers.client import get_llm_client
-    from mcp_ghost.providers.registry import register_provider
-    from mcp_ghost.results import format_tool_response
+    from mcp_ghost.errors import LLMError as LLMError
+    from mcp_ghost.errors import MCPError as MCPError
+    from mcp_ghost.errors import MCPGhostError as MCPGhostError
+    from mcp_ghost.ghost import mcp_ghost as mcp_ghost
+    from mcp_ghost.ghost import mcp_ghost_sync as mcp_ghost_sync
+    from mcp_ghost.ghost import run_ghost as run_ghost
+    from mcp_ghost.providers.client import get_llm_client as get_llm_client
+    from mcp_ghost.providers.registry import register_provider as register_provider
+    from mcp_ghost.results import format_tool_response as format_tool_response
+    from mcp_ghost.run.account import GhostResult as GhostResult
+    from mcp_ghost.run.prompts import SystemPromptGenerator as SystemPromptGenerator
 
-__all__ = [
-    "GhostResult",
-    "LLMError",
-    "MCPError",
-    "MCPGhostError",
-    "SystemPromptGenerator",
-    "format_tool_response",
-    "get_llm_client",
-    "mcp_ghost",
-    "mcp_ghost_sync",
-    "register_provider",
-    "run_ghost",
-]
-
-_HOMES: Final = {
-    "GhostResult": "account",
+_HOMES = {
+    "GhostResult": "run.account",
     "LLMError": "errors",
     "MCPError": "errors",
     "MCPGhostError": "errors",
-    "SystemPromptGenerator": "prompts",
+    "SystemPromptGenerator": "run.prompts",
     "format_tool_response": "results",
     "get_llm_client": "providers.client",
     "mcp_ghost": "ghost",
@@ -49,6 +39,7 @@ _HOMES: Final = {
     "register_provider": "providers.registry",
     "run_ghost": "ghost",
 }
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> object:

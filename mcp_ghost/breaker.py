@@ -23,7 +23,7 @@ class CircuitBreaker:
         refusal: Callable[[float], Exception],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``refusal`` makes the error for a call refused, from the seconds left to wait."""
+        """``refusal`` makes the error for a refused call from the seconds left to wait."""
         self._threshold = threshold
         self._recovery = recovery_seconds
         self._is_failure = is_failure
@@ -41,14 +41,14 @@ class CircuitBreaker:
 
     @contextmanager
     def call(self) -> Iterator[None]:
-        """Guard one call; what is no failure by ``is_failure`` leaves the count as it is."""
+        """Guard one call; an error that ``is_failure`` rejects leaves the count alone."""
         is_probe = self._enter()
         failed: bool | None = None
         try:
             yield
             failed = False
-        except Exception as exc:
-            failed = True if self._is_failure(exc) else None
+        except Exception as error:
+            failed = True if self._is_failure(error) else None
             raise
         finally:
             self._settle(failed, is_probe)

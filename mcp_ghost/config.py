@@ -1,7 +1,7 @@
 """Server configuration: ``{"mcpServers": {...}}`` as a dict, a JSON or a JSONC file.
 
 ``{env:NAME}`` in any string stands for an environment variable. It is resolved when the server is
-used, so that an entry that nobody uses may name variables that nobody has.
+used, so an entry that is never used may name variables that do not exist.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from mcp_ghost.errors import MCPConfigError, MCPConfigNotFoundError
 
 _VARIABLE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
-_KEYS_OF_OTHER_CLIENTS: Final = frozenset(
+_KEYS_OF_OTHER_CLIENTS = frozenset(
     {"alwaysAllow", "autoApprove", "description", "disabledTools", "name", "timeout"}
 )
 """Settings of other clients that share the file; they change nothing here."""
@@ -78,7 +78,7 @@ class ServerConfig(BaseModel):
         )
 
     def command_line(self) -> str:
-        """The command as a person would type it, ``{env:NAME}`` unresolved."""
+        """The command as a person would type it, with ``{env:NAME}`` unresolved."""
         return " ".join([self.command or self.url or "", *self.args])
 
 
@@ -102,13 +102,13 @@ def load_servers(
 def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as exc:
+    except FileNotFoundError as error:
         raise MCPConfigNotFoundError(
             f"MCP configuration not found: {path}. "
             'Create it with {"mcpServers": {...}}, or give the path of another file.'
-        ) from exc
-    except (OSError, UnicodeDecodeError) as exc:
-        raise MCPConfigError(f"MCP configuration {path} cannot be read: {exc}") from exc
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise MCPConfigError(f"MCP configuration {path} cannot be read: {error}") from error
 
 
 def _parse(path: Path, text: str, *, comments: bool) -> object:
@@ -116,16 +116,16 @@ def _parse(path: Path, text: str, *, comments: bool) -> object:
         if comments or path.suffix == ".jsonc":
             return _parse_jsonc(text)
         return json.loads(text, object_pairs_hook=_without_duplicates)
-    except json.JSONDecodeError as exc:
-        place = f"line {exc.lineno}, column {exc.colno}: {exc.msg}"
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}: {error.msg}"
         hint = "Comments and trailing commas need a file name that ends in .jsonc."
-        raise MCPConfigError(f"Invalid JSON in {path}, {place}. {hint}") from exc
-    except (ValueError, RecursionError) as exc:
-        raise MCPConfigError(f"Invalid JSON in {path}, {_place(str(exc))}.") from exc
+        raise MCPConfigError(f"Invalid JSON in {path}, {place}. {hint}") from error
+    except (ValueError, RecursionError) as error:
+        raise MCPConfigError(f"Invalid JSON in {path}, {_place(str(error))}.") from error
 
 
 def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Of two servers with one name, ``json`` would drop the first without a word."""
+    """Of two servers with the same name, ``json`` would silently drop the first."""
     for key, count in Counter(key for key, _ in pairs).items():
         if count > 1:
             raise ValueError(f"the key '{key}' appears {count} times in one object")
@@ -158,16 +158,19 @@ def _server(name: str, entry: object, where: str) -> ServerConfig:
         return entry
     try:
         return ServerConfig.model_validate(entry)
-    except ValidationError as exc:
-        problems = "; ".join(_problem(dict(error)) for error in exc.errors())
-        raise MCPConfigError(f"{where}: server '{name}': {problems}.") from exc
+    except ValidationError as error:
+        problems = "; ".join(problem(dict(it), ServerConfig.model_fields) for it in error.errors())
+        raise MCPConfigError(f"{where}: server '{name}': {problems}.") from error
 
 
-def _problem(error: dict[str, Any]) -> str:
-    field = ".".join(str(part) for part in error["loc"])
+def problem(error: Mapping[str, Any], known: Collection[str]) -> str:
+    """What pydantic found, in words; ``known`` are the keys that there are at that place."""
+    place = [str(part) for part in error["loc"]]
+    field = ".".join(place)
     if error["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(field, ServerConfig.model_fields, n=1)
-        return f"unknown key '{field}'" + (f" (did you mean '{near[0]}'?)" if near else "")
+        near = difflib.get_close_matches(place[-1], known, n=1)
+        hint = f" (did you mean '{near[0]}'?)" if near else f"; known are {', '.join(known)}"
+        return f"unknown key '{field}'{hint}"
     message = str(error["msg"]).removeprefix("Value error, ")
     return f"'{field}': {message}" if field else message
 

@@ -1,20 +1,28 @@
-"""The errors that this package raises; foreign ones are translated where they enter.
+"""The errors that this package raises; foreign ones are translated at the boundary.
 
 MCPGhostError
 ├── MCPError                        anything about MCP servers and their tools
 │   ├── MCPConfigError              the configuration cannot be used
-│   │   └── MCPConfigNotFoundError  because its file is not there
+│   │   └── MCPConfigNotFoundError  because its file does not exist
 │   ├── MCPServerStartupError       a server could not be started or initialised
 │   └── MCPToolCallError            a call did not produce a result
-│       └── MCPServerDiedError      because the server is gone
+│       ├── MCPServerDiedError      because the server is gone
+│       └── NotExecutedError        because it was not made
 ├── LLMError                        anything about the model's side
 │   ├── LLMConnectionError          no answer: refused, cut, timed out
+│   │   └── LLMUnreachableError     because there was no connection in the first place
 │   ├── LLMStatusError              an answer with an HTTP error status
 │   ├── LLMReplyError               an answer that holds nothing usable
 │   └── LLMUnavailableError         not asked: the circuit breaker is open
 └── GoldenError                     a recording cannot be read or written
     └── GoldenExhaustedError        it holds fewer replies than were asked for (an LLMError too)
 """
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp_ghost.messages import Usage
 
 
 class MCPGhostError(Exception):
@@ -45,12 +53,27 @@ class MCPServerDiedError(MCPToolCallError):
     """Raised when the server's process or connection is gone, so that no tool can work."""
 
 
+class NotExecutedError(MCPToolCallError):
+    """Raised instead of executing a call; ``result`` is what it would have returned."""
+
+    def __init__(self, message: str, result: Any = None) -> None:  # noqa: ANN401  JSON of any form
+        super().__init__(message)
+        self.result = result
+
+
 class LLMError(MCPGhostError):
     """Raised when the model could not be asked or gave no usable answer."""
+
+    usage = Usage()
+    """What replies took that were of no use."""
 
 
 class LLMConnectionError(LLMError):
     """Raised when no complete answer arrived: refused, cut off or timed out."""
+
+
+class LLMUnreachableError(LLMConnectionError):
+    """Raised when no connection to the model's server could be made."""
 
 
 class LLMStatusError(LLMError):

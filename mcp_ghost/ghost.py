@@ -1,27 +1,23 @@
-"""``mcp_ghost()``: one call runs a whole MCP tool operation and returns the account of it."""
+"""``mcp_ghost()``: one call runs a whole MCP tool operation and returns an account of it."""
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import inspect
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+
+from mcp_ghost.run.settings import Settings
 
 if TYPE_CHECKING:
     import httpx
 
-    from mcp_ghost.account import GhostResult
-    from mcp_ghost.events import OnEvent
+    from mcp_ghost.run.account import GhostResult
+    from mcp_ghost.run.events import OnEvent
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_WHOLE: Final = ("max_iterations", "result_limit")
-_ABOVE_ZERO: Final = ("timeout", "llm_timeout", "startup_timeout", "context_limit")
-_ABOVE_ZERO_OR_NONE: Final = ("deadline", "max_cost", "max_tokens")
 
 
 async def mcp_ghost(
@@ -43,6 +39,7 @@ async def mcp_ghost(
     deadline: float | None = None,
     max_tokens: int | None = None,
     max_cost: float | None = None,
+    reply_tokens: int | None = None,
     allow: Sequence[str] | None = None,
     deny: Sequence[str] | None = None,
     result_limit: int = 32_000,
@@ -59,9 +56,9 @@ async def mcp_ghost(
         api_key: By default from the environment or ``.env``, where the provider's own SDK looks.
         user_prompt: The request.
         model: By default a current one of the provider's.
-        namespace: Leads the names of the tools on the wire.
+        namespace: Prefix of the tools' names on the wire.
         timeout: Seconds for one tool call.
-        max_iterations: Replies in which the model may call tools; then it has to answer.
+        max_iterations: Replies in which the model may call tools; after that it has to answer.
         enable_backtracking: Whether the model may find another way after a failed call; else the
             first failure ends the run.
         conversation_memory: Whether the model sees the whole run; else only the latest exchange.
@@ -71,12 +68,14 @@ async def mcp_ghost(
         deadline: Seconds for the whole run.
         max_tokens: Tokens, as the provider counts them, after which the model is not asked again.
         max_cost: US dollars after which it is not asked again, where the provider reports them.
+        reply_tokens: At most this many tokens in one reply; by default what the provider allows
+            (8,192 with Anthropic, which wants a limit). Calls in a cut-off reply are not executed.
         allow: The only tools to offer: names or shell patterns, of "server.tool" or of the tool.
         deny: Tools not to offer; wins over ``allow``.
         result_limit: Characters of one tool result that the model gets.
         context_limit: Characters of conversation above which older parts are summarised.
         on_event: Called with a dict for each step; may be a coroutine function.
-        transport: Takes the place of the network, for tests and recordings.
+        transport: Replaces the network, for tests and recordings.
 
     Returns:
         ``success``, ``final_result``, ``summary``, ``tool_chain``, ``conversation_history``,
@@ -85,70 +84,17 @@ async def mcp_ghost(
     Raises:
         ValueError: An argument or the configuration cannot be used.
         LLMError: The provider is unknown (a ValueError too), or there is no key for it.
-            Whatever fails after that is told in the result.
+            Whatever fails after that is reported in the result.
     """
     return (await _run(Settings(**locals()))).to_dict()
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The arguments of :func:`mcp_ghost`, checked."""
-
-    server_config: Mapping[str, Any] | str | Path
-    system_prompt: str
-    provider: str
-    api_key: str | None = field(repr=False)
-    user_prompt: str
-    model: str | None
-    namespace: str
-    timeout: float
-    max_iterations: int
-    enable_backtracking: bool
-    conversation_memory: bool
-    base_url: str | None
-    llm_timeout: float
-    startup_timeout: float
-    deadline: float | None
-    max_tokens: int | None
-    max_cost: float | None
-    allow: Sequence[str] | None
-    deny: Sequence[str] | None
-    result_limit: int
-    context_limit: int
-    on_event: OnEvent | None
-    transport: httpx.AsyncBaseTransport | None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.server_config, Mapping | str | Path):
-            raise ValueError('server_config must be {"mcpServers": {...}} or the path of a file.')  # noqa: TRY004
-        if not isinstance(self.user_prompt, str) or not self.user_prompt.strip():
-            raise ValueError("user_prompt is empty: say what should be done.")
-        if not isinstance(self.system_prompt, str):
-            raise ValueError(f"system_prompt must be a string, not {self.system_prompt!r}.")  # noqa: TRY004
-        for name in _WHOLE:
-            value = getattr(self, name)
-            if not _is_positive(value) or not isinstance(value, int):
-                raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}.")
-        for name in (*_ABOVE_ZERO, *_ABOVE_ZERO_OR_NONE):
-            value = getattr(self, name)
-            if not _is_positive(value) and not (value is None and name in _ABOVE_ZERO_OR_NONE):
-                raise ValueError(f"{name} must be a number above 0, not {value!r}.")
-        if self.on_event is not None and not callable(self.on_event):
-            raise ValueError("on_event must be a function of one argument.")
-
-
-def _is_positive(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return math.isfinite(value) and value > 0
-
-
 async def _run(settings: Settings) -> GhostResult:
-    # These take most of the package's import time.
+    # These account for most of the package's import time.
     from mcp_ghost.config import load_servers
-    from mcp_ghost.operation import Operation
     from mcp_ghost.providers.client import get_llm_client
     from mcp_ghost.providers.transport import RetryPolicy
+    from mcp_ghost.run.operation import Operation
 
     servers = load_servers(settings.server_config)
     client = get_llm_client(
@@ -157,8 +103,9 @@ async def _run(settings: Settings) -> GhostResult:
         settings.model,
         settings.base_url,
         timeout=settings.llm_timeout,
-        retry=RetryPolicy(max_attempts=4, initial_delay=0.5),  # somebody waits for the call
+        retry=RetryPolicy(max_attempts=4, initial_delay=0.5),  # somebody is waiting for the call
         transport=settings.transport,
+        max_tokens=settings.reply_tokens,
     )
     return await Operation(settings, servers, client).run()
 
@@ -169,15 +116,10 @@ def _takes_arguments_of(
     """Gives a function the parameters of ``original``, for readers, callers and type checkers."""
 
     def decorate(function: Callable[..., T]) -> Callable[P, T]:
-        @functools.wraps(function)
-        def decorated(*args: P.args, **kwargs: P.kwargs) -> T:
-            return function(*args, **kwargs)
-
-        signature = inspect.signature(original)
         result = inspect.signature(function).return_annotation
-        signature = signature.replace(return_annotation=result)
-        decorated.__signature__ = signature  # type: ignore[attr-defined]  # unknown to typeshed
-        return decorated
+        signature = inspect.signature(original).replace(return_annotation=result)
+        function.__signature__ = signature  # type: ignore[attr-defined]  # unknown to typeshed
+        return cast("Callable[P, T]", function)
 
     return decorate
 

@@ -9,14 +9,23 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Any, TypeAlias
 
-from mcp_ghost.errors import MCPServerDiedError
-from mcp_ghost.messages import LLMResponse, Message, ToolCall, assistant_message, tool_message
+from mcp_ghost.errors import MCPServerDiedError, NotExecutedError
+from mcp_ghost.messages import (
+    LLMResponse,
+    Message,
+    ToolCall,
+    assistant_message,
+    tool_message,
+    was_cut_off,
+)
 from mcp_ghost.results import ToolCallResult
 
 Ask: TypeAlias = Callable[[list[Message], int], Awaitable[LLMResponse]]
 """(conversation, iteration) -> reply"""
 CallTool: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[ToolCallResult]]
 """("server.tool", arguments) -> result; TimeoutError when the time is up"""
+
+_CUT_OFF = "the reply was cut off at its length limit; write less in one reply"
 
 
 class LoopEnd(StrEnum):
@@ -66,7 +75,7 @@ class LoopObserver:
         """The call did not reach a tool or got no answer."""
 
     def tool_timed_out(self, call: ToolCall, seconds: float) -> None:
-        """The time for the call was up."""
+        """The call's time was up."""
 
     def tools_skipped(self, calls: Sequence[ToolCall], reason: str) -> None:
         """The rest of a batch is not executed."""
@@ -83,7 +92,7 @@ async def run_loop(
     """Ask until the model answers without tool calls; ``messages`` grows by what was said.
 
     Raises:
-        Whatever ``ask`` raises; what a tool does wrong is told to the model.
+        Whatever ``ask`` raises; the model is told what a tool does wrong.
     """
     for iteration in range(1, max_iterations + 1):
         if observer is not None:
@@ -107,7 +116,7 @@ def in_order(call_tool: CallTool, observer: LoopObserver) -> AnswerCalls:
         calls = response.tool_calls or []
         answers: list[Message] = []
         for position, call in enumerate(calls, start=1):
-            result, then = await _execute(call, call_tool, observer)
+            result, then = await _execute(response, call, call_tool, observer)
             answers.append(_result_message(call, result))
             if then is _Then.GO_ON:
                 continue
@@ -130,12 +139,12 @@ class _Then(Enum):
 
 
 async def _execute(
-    call: ToolCall, call_tool: CallTool, observer: LoopObserver
+    response: LLMResponse, call: ToolCall, call_tool: CallTool, observer: LoopObserver
 ) -> tuple[ToolCallResult, _Then]:
     started = time.perf_counter()
     then = _Then.GO_ON
     try:
-        arguments = parse_arguments(call.function.arguments)
+        arguments = arguments_of(response, call)
         observer.tool_called(call, arguments)
         result = await call_tool(call.function.name, arguments)
     except TimeoutError:
@@ -162,14 +171,19 @@ def _result_message(call: ToolCall, result: ToolCallResult) -> Message:
     return tool_message(call.id, text, is_error=result.is_error)
 
 
-def parse_arguments(text: str) -> dict[str, Any]:
-    """The arguments of a call; an empty text means none.
+def arguments_of(response: LLMResponse, call: ToolCall) -> dict[str, Any]:
+    """The arguments of a call of ``response``; an empty text means none.
 
     Raises:
-        ValueError: ``text`` is not JSON.
-        TypeError: it is JSON, but no object.
+        NotExecutedError: They cannot be read, or cannot be trusted to be whole: what a reply that
+            was cut off holds may be valid and yet only half of what the model meant.
     """
-    arguments = json.loads(text) if text.strip() else {}
-    if not isinstance(arguments, dict):
-        raise TypeError(f"the arguments must be a JSON object, not {type(arguments).__name__}")
+    if was_cut_off(response):
+        raise NotExecutedError(f"not executed: {_CUT_OFF}")
+    try:
+        arguments = json.loads(call.function.arguments.strip() or "{}")
+        if not isinstance(arguments, dict):
+            raise TypeError(f"they must be a JSON object, not {type(arguments).__name__}")  # noqa: TRY301
+    except (ValueError, TypeError, RecursionError) as error:
+        raise NotExecutedError(f"not executed: the arguments cannot be read: {error}") from error
     return arguments

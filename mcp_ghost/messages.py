@@ -9,12 +9,15 @@ others. ``cache_control`` on a message asks for prompt caching up to and includi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
 from typing import Any, TypeAlias
 
 Message: TypeAlias = dict[str, Any]
 ToolSchema: TypeAlias = dict[str, Any]
 """{"type": "function", "function": {"name", "description", "parameters"}}"""
+_CUT_OFF = frozenset({"length", "max_tokens", "MAX_TOKENS"})
+"""How servers say that a reply is longer than it may be; some in another provider's words."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,33 @@ class ToolCall:
 
 
 @dataclass(frozen=True)
+class Usage:
+    """What replies took, as far as the provider reports it; ``+`` gives the sum."""
+
+    calls: int = 0
+    """Replies."""
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    """The part of the prompt tokens that the provider had in its cache."""
+    completion_tokens: int = 0
+    cost: float = 0.0
+    """US dollars."""
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def total_tokens(self) -> int:
+        """Prompt and completion."""
+        return self.prompt_tokens + self.completion_tokens
+
+    @classmethod
+    def of(cls, responses: Iterable[LLMResponse]) -> Usage:
+        """The sum over ``responses``, with what empty replies before each of them took."""
+        return sum((response.spent for response in responses), cls())
+
+
+@dataclass(frozen=True)
 class LLMResponse:
     """One reply of a model: either ``content`` or ``tool_calls``, never both."""
 
@@ -52,6 +82,25 @@ class LLMResponse:
     """US dollars, where the provider reports them."""
     provider_state: Any = None
     """JSON that the provider wants back with this reply: thinking blocks, thought signatures."""
+    calls: int = 1
+    """Replies that ``usage`` and ``cost`` are for: this one, and empty ones before it."""
+
+    @property
+    def spent(self) -> Usage:
+        """``calls``, ``usage`` and ``cost`` as one value."""
+        usage = self.usage or {}
+        return Usage(
+            calls=self.calls,
+            prompt_tokens=usage.get("prompt_tokens") or 0,
+            cached_tokens=usage.get("cached_tokens") or 0,
+            completion_tokens=usage.get("completion_tokens") or 0,
+            cost=self.cost or 0.0,
+        )
+
+
+def was_cut_off(response: LLMResponse) -> bool:
+    """Whether the reply ends where it reached the length limit, and not where the model ended."""
+    return response.finish_reason in _CUT_OFF
 
 
 def assistant_message(response: LLMResponse) -> Message:
@@ -72,6 +121,6 @@ def assistant_message(response: LLMResponse) -> Message:
 
 
 def tool_message(call_id: str, content: str, *, is_error: bool = False) -> Message:
-    """The answer to one call; some providers are told apart whether it is a failure."""
+    """The answer to one call; some providers are told separately whether it is a failure."""
     message: Message = {"role": "tool", "tool_call_id": call_id, "content": content}
     return {**message, "is_error": True} if is_error else message

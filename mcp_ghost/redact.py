@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final
 
-_MASK: Final = "***"
-_SHORTEST_SECRET: Final = 6
-SENSITIVE_NAMES: Final = r"key|token|secret|passw|credential|cookie|auth(?!or(?:s|ity)?(?![a-z]))"
+_MASK = "***"
+_SHORTEST_SECRET = 6
+SENSITIVE_NAMES = r"key|token|secret|passw|credential|cookie|auth(?!or(?:s|ity)?(?![a-z]))"
 """Parts of the names of what is secret; an author is not."""
 _SECRET_NAME = re.compile(SENSITIVE_NAMES, re.IGNORECASE)
 _SENSITIVE_WORD = r"(?:key|token|secret|password)"

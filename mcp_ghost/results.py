@@ -1,19 +1,21 @@
-"""What a tool call came back with, as a value and as text that a model can read."""
+"""What a tool call returned, as a value and as text that a model can read."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
+JSONObject: TypeAlias = dict[str, Any]
+"""One whose form is checked where it is read."""
 
-DEFAULT_LIMIT: Final = 32_000
+DEFAULT_LIMIT = 32_000
 """Characters of one result that reach the model; about 8,000 tokens."""
-_MAX_DEPTH: Final = 50
-_NO_MESSAGE: Final = "The tool reported an error without a message."
+_MAX_DEPTH = 50
+_NO_MESSAGE = "The tool reported an error without a message."
 
 
 @dataclass
@@ -35,7 +37,8 @@ class ToolCallResult:
 def result_from_mcp(raw: Mapping[str, Any], limit: int = DEFAULT_LIMIT) -> ToolCallResult:
     """Read the ``result`` of ``tools/call``; content longer than ``limit`` becomes cut text.
 
-    Structured content is preferred to the blocks, which repeat it as text.
+    Blocks that only repeat the structured content, as the protocol asks servers to do for older
+    clients, are left out; what else they say stands before it.
     """
     blocks = raw.get("content", [])
     structured = raw.get("structuredContent")
@@ -43,7 +46,7 @@ def result_from_mcp(raw: Mapping[str, Any], limit: int = DEFAULT_LIMIT) -> ToolC
         return ToolCallResult(None, True, "The server answered with a malformed result.")
     if raw.get("isError"):
         return _error(blocks, structured, limit)
-    return ToolCallResult(_bounded(structured or _render(blocks), limit))
+    return ToolCallResult(_bounded(_content(blocks, structured), limit))
 
 
 def format_tool_response(value: object) -> str:
@@ -58,6 +61,11 @@ def format_tool_response(value: object) -> str:
             return "\n".join(text for text in texts if text is not None)
     plain = jsonable(value)
     return plain if isinstance(plain, str) else _dumps(plain)
+
+
+def as_text(value: object) -> str:
+    """Text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else _dumps(value)
 
 
 def cap(text: str, limit: int = DEFAULT_LIMIT) -> str:
@@ -89,23 +97,49 @@ def jsonable(value: object, depth: int = 0) -> JSON:
     return jsonable(str(value))
 
 
-def _error(blocks: list[object], structured: object, limit: int) -> ToolCallResult:
+def _error(
+    blocks: list[object], structured: Mapping[str, object] | None, limit: int
+) -> ToolCallResult:
     message = "\n".join(block["text"] for block in blocks if _is_text(block)).strip()
     # Text blocks are the message itself: repeating them as content would cost tokens twice.
-    only_text = all(_is_text(block) for block in blocks) and not structured
-    content = None if only_text else _bounded(structured or _render(blocks), limit)
+    others = [block for block in blocks if not _is_text(block)]
+    content = _bounded(_content(others, structured), limit) if others or structured else None
     return ToolCallResult(content, True, cap(message, limit) or _NO_MESSAGE)
 
 
-def _render(blocks: list[object]) -> object:
+def _content(blocks: list[object], structured: Mapping[str, object] | None) -> object:
+    """What the blocks and the structured content say, each thing once."""
     rendered = [_block(block) for block in blocks]
+    if structured:
+        known = {_comparable(value) for value in _values(structured)}
+        rendered = [it for it in rendered if _comparable(_said(it)) not in known]
+        return [*rendered, structured] if rendered else structured
     if len(rendered) != 1:
         return rendered or ""
     return _decoded(rendered[0]) if isinstance(rendered[0], str) else rendered[0]
 
 
+def _values(structured: Mapping[str, object]) -> Iterator[object]:
+    """The forms in which servers repeat it: whole, one value, or one item of a list."""
+    yield structured
+    for value in structured.values():
+        yield value
+        if isinstance(value, list):
+            yield from value
+
+
+def _comparable(value: object) -> str:
+    """The same for a value and for the text that a server writes of it."""
+    plain = _decoded(value) if isinstance(value, str) else value
+    return plain.strip() if isinstance(plain, str) else json.dumps(jsonable(plain), sort_keys=True)
+
+
+def _said(rendered: object) -> object:
+    return rendered.get("text", rendered) if isinstance(rendered, Mapping) else rendered
+
+
 def _block(block: object) -> object:
-    """A content block as text, or as a stub that says what was left out."""
+    """A content block as text, as a resource with its text, or as a stub for what is not text."""
     if not isinstance(block, Mapping):
         return block
     if _is_text(block):
@@ -115,7 +149,7 @@ def _block(block: object) -> object:
     stub = {"type": block.get("type", "unknown")}
     stub |= {key: source[key] for key in ("uri", "name", "mimeType") if key in source}
     if isinstance(text := source.get("text"), str):
-        stub["size"] = f"{len(text)} characters"
+        stub["text"] = text
     elif isinstance(data := source.get("data", source.get("blob")), str):
         stub["size"] = f"{len(data) * 3 // 4} bytes"  # base64
     return stub

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 _CURSOR_AND_COLOURS = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
 _TITLES_AND_DATA = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
@@ -43,12 +44,12 @@ def address(url: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Such as ``1 turn`` or ``1,200 turns``."""
+    """For example ``1 turn`` or ``1,200 turns``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:
-    """Such as ``4 ms``, ``1.2 s``, ``3 min 5 s`` or ``2 h 4 min``."""
+    """For example ``4 ms``, ``1.2 s``, ``3 min 5 s`` or ``2 h 4 min``."""
     if seconds < 0.1:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 59.95:
@@ -60,11 +61,21 @@ def duration(seconds: float) -> str:
 
 
 def tokens(prompt: int, cached: int, completion: int) -> str:
-    """Such as ``1,203 tokens in (1,024 cached), 48 out``."""
+    """For example ``1,203 tokens in (1,024 cached), 48 out``."""
     from_cache = f" ({cached:,} cached)" if cached else ""
     return f"{counted(prompt, 'token')} in{from_cache}, {completion:,} out"
 
 
 def dollars(cost: float) -> str:
-    """Such as ``$0.0004`` or ``$1.25``."""
+    """For example ``$0.0004`` or ``$1.25``."""
     return f"${cost:.2f}" if cost >= 1 else f"${cost:.2g}" if cost >= 0.0001 else "<$0.0001"
+
+
+def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+    """Such as ``did you mean 'map' or 'maps'?``; empty where nothing known is near."""
+    from difflib import get_close_matches  # which --help need not wait for
+
+    names = sorted({*known} - {wrong, ""})
+    longer = [name for name in names if wrong and name.lower().startswith(wrong.lower())]
+    nearest = longer or get_close_matches(wrong, names, n=1, cutoff=0.5)
+    return f"did you mean {' or '.join(map(repr, nearest[:3]))}?" if nearest else ""

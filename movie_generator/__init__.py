@@ -6,26 +6,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from movie_generator.agent import AgentLoop
-    from movie_generator.client import MCPClient
+    from movie_generator.agent import AgentLoop as AgentLoop
+    from movie_generator.client import MCPClient as MCPClient
+    from movie_generator.generate import generate_script_from_url as generate_script_from_url
     from movie_generator.generate import (
-        generate_script_from_url,
-        generate_script_from_url_with_agent,
+        generate_script_from_url_with_agent as generate_script_from_url_with_agent,
     )
-    from movie_generator.models import Narration, RoleAssignment, ScriptSection, VideoScript
-    from movie_generator.tools import convert_mcp_tools_to_openai
+    from movie_generator.models import Narration as Narration
+    from movie_generator.models import RoleAssignment as RoleAssignment
+    from movie_generator.models import ScriptSection as ScriptSection
+    from movie_generator.models import VideoScript as VideoScript
+    from movie_generator.tools import convert_mcp_tools_to_openai as convert_mcp_tools_to_openai
 
-__all__ = [
-    "AgentLoop",
-    "MCPClient",
-    "Narration",
-    "RoleAssignment",
-    "ScriptSection",
-    "VideoScript",
-    "convert_mcp_tools_to_openai",
-    "generate_script_from_url",
-    "generate_script_from_url_with_agent",
-]
 _MODULES = {
     "AgentLoop": "agent",
     "MCPClient": "client",
@@ -37,10 +29,11 @@ _MODULES = {
     "generate_script_from_url": "generate",
     "generate_script_from_url_with_agent": "generate",
 }
+__all__ = [*_MODULES]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  whatever is asked for
-    """Import a public name when it is used: ``--help`` waits for none of them."""
+    """Import a public name when it is first used, so that ``--help`` waits for none of them."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

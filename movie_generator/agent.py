@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_ghost.loop import LoopEnd, LoopObserver, in_order, run_loop
+from mcp_ghost.messages import was_cut_off
+from mcp_ghost.providers.openai import OpenRouter
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, cap, format_tool_response
 from movie_generator.errors import AgentError, IterationLimitError
-from movie_generator.llm import OpenRouter, model_client
+from movie_generator.llm import model_client
 from movie_generator.tools import convert_mcp_tools_to_openai
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse, Message
     from mcp_ghost.providers.client import ProviderClient
 
-_GO_ON: Final = "Your answer was cut off. Go on exactly where it stops; repeat nothing."
-_ENDS: Final = {
+_GO_ON = "Your answer was cut off. Go on exactly where it stops; repeat nothing."
+_ENDS = {
     LoopEnd.TOOLS_LOST: "its tools are gone",
     LoopEnd.EMPTY_REPLY: "the model's last reply was empty",
 }
 
 
 class ToolSource(Protocol):
-    """What the agent needs of :class:`movie_generator.client.MCPClient`."""
+    """What the agent needs from :class:`movie_generator.client.MCPClient`."""
 
     @property
     def available_tools(self) -> list[dict[str, Any]]:
@@ -40,11 +42,12 @@ class AgentLoop:
         api_key: For the model; a server on this machine needs none.
         model: The model's name at ``base_url``.
         base_url: An OpenAI-style address, without ``/chat/completions``.
-        max_iterations: Replies that the model may give.
+        max_iterations: How many replies the model may give.
         system_prompt: Goes before the task.
         llm_timeout: Seconds for one reply.
         result_limit: Characters of one result that the model sees.
         observer: Told what happens.
+        client: Asked instead of the model that the key, the name and the address make.
     """
 
     def __init__(
@@ -59,13 +62,14 @@ class AgentLoop:
         llm_timeout: float = 120.0,
         result_limit: int = DEFAULT_LIMIT,
         observer: LoopObserver | None = None,
+        client: ProviderClient | None = None,
     ) -> None:
         if max_iterations < 1:
             raise ValueError(f"max_iterations must be at least 1, not {max_iterations}")
         self.messages: list[Message] = []
         """The conversation of the latest run."""
         self._tools = mcp_client
-        self._client = model_client(api_key, model, base_url, timeout=llm_timeout)
+        self._client = client or model_client(api_key, model, base_url, timeout=llm_timeout)
         self._max_iterations = max_iterations
         self._system_prompt = system_prompt
         self._result_limit = result_limit
@@ -89,7 +93,7 @@ class AgentLoop:
                 response, used = await self._until_text(client, left)
                 left -= used
                 said.append(response.content or "")
-                if response.finish_reason != "length":
+                if not was_cut_off(response):
                     return "".join(said).strip()
                 self.messages += [
                     {"role": "assistant", "content": response.content},
@@ -102,7 +106,8 @@ class AgentLoop:
 
         async def ask(messages: list[Message], _iteration: int) -> LLMResponse:
             tools = convert_mcp_tools_to_openai(self._tools.available_tools)
-            return await client.complete(messages, tools=tools or None)
+            latest = {**messages[-1], "cache_control": {"type": "ephemeral"}}
+            return await client.complete([*messages[:-1], latest], tools=tools or None)
 
         loop = await run_loop(
             self.messages,
@@ -117,7 +122,7 @@ class AgentLoop:
             raise self._limit_reached("the model still asks for tools")
         reason = loop.response.finish_reason
         raise AgentError(
-            f"The agent came to no answer: {_ENDS[loop.end]}"
+            f"The agent did not reach an answer: {_ENDS[loop.end]}"
             + (f" (finish_reason: {reason})." if reason else ".")
             + " Try again, or try another model."
         )
@@ -135,5 +140,5 @@ class AgentLoop:
     def _limit_reached(self, why: str) -> IterationLimitError:
         return IterationLimitError(
             f"The agent reached its limit of {self._max_iterations} iterations: {why}. "
-            "Raise the limit, or make the task smaller."
+            "Raise the limit, or set a smaller task."
         )

@@ -6,17 +6,17 @@ import difflib
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from mcp_ghost.config import load_servers
 from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPServerStartupError, MCPToolCallError
 from mcp_ghost.results import DEFAULT_LIMIT
-from mcp_ghost.toolbox import Toolbox, bare_names
+from mcp_ghost.servers.toolbox import Toolbox, bare_names
 
 if TYPE_CHECKING:
     from mcp_ghost.results import ToolCallResult
 
-DEFAULT_STARTUP_TIMEOUT: Final = 60.0
+DEFAULT_STARTUP_TIMEOUT = 60.0
 """Seconds; the first start of a server by ``uvx`` or ``npx`` downloads it."""
 _logger = logging.getLogger("movie_generator")
 
@@ -71,7 +71,7 @@ class MCPClient:
     def available_tools(self) -> list[dict[str, Any]]:
         """The tools as MCP lists them: ``name``, ``description``, ``inputSchema``.
 
-        Of two tools with one name the second is called "server_tool".
+        Of two tools with the same name, the second is called "server_tool".
         """
         functions = {schema["function"]["name"]: schema for schema in self._toolbox.schemas}
         return [
@@ -91,7 +91,7 @@ class MCPClient:
     ) -> ToolCallResult:
         """Call a tool on its server; what the server reports as an error is a result too.
 
-        A server that dies of it is started again for the calls to come.
+        A server that dies in a call is started again for later ones.
 
         Raises:
             TimeoutError: No answer within ``timeout`` seconds; the server stays usable.
@@ -100,16 +100,16 @@ class MCPClient:
         full = self._full_name(name)
         try:
             return await self._toolbox.call(full, dict(arguments or {}), timeout)
-        except MCPServerDiedError as exc:
-            raise MCPToolCallError(f"{exc} {await self._started_again(full)}") from exc
+        except MCPServerDiedError as error:
+            raise MCPToolCallError(f"{error} {await self._started_again(full)}") from error
 
     async def _started_again(self, full: str) -> str:
         """Start the server of a tool again; what came of it."""
         server = self._toolbox.server_of(full) or ""
         try:
             await self._toolbox.restart(server)
-        except MCPError as exc:
-            return f"It could not be started again: {exc}"
+        except MCPError as error:
+            return f"It could not be started again: {error}"
         return "It was started again."
 
     def _names(self) -> dict[str, str]:
@@ -132,5 +132,5 @@ class MCPClient:
             return MCPServerStartupError(f"No MCP server could be started. {reasons}")
         return MCPServerStartupError(
             "No MCP server is configured, or all of them are disabled. "
-            'Put one into "mcpServers", or take its "disabled" away.'
+            'Put one into "mcpServers", or remove its "disabled".'
         )

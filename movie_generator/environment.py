@@ -6,17 +6,16 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from movie_generator.errors import SettingsError
 
-_SHORTEST_LEASE: Final = 1.0
-_TRUE: Final = frozenset({"1", "true", "yes", "on"})
+_SHORTEST_LEASE = 1.0
+_TRUE = frozenset({"1", "true", "yes", "on"})
 
 
 @dataclass(frozen=True)
 class Environment:
-    """The variables as they are now; one that is empty counts as not set."""
+    """The variables as they are now; an empty one counts as unset."""
 
     database_url: str
     """MOVIE_DATABASE_URL"""
@@ -54,6 +53,6 @@ def _seconds(name: str, text: str) -> float:
         seconds = math.nan
     if not _SHORTEST_LEASE <= seconds < math.inf:
         raise SettingsError(
-            f"{name} is {text!r}; give a number of seconds from {_SHORTEST_LEASE:g} on."
+            f"{name} is {text!r}; give a number of seconds, at least {_SHORTEST_LEASE:g}."
         )
     return seconds

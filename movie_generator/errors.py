@@ -2,12 +2,12 @@
 
 MovieGeneratorError
 ├── SettingsError           config.yaml, or what the environment says, cannot be used
-├── AgentError              the agent came to no end
-│   └── IterationLimitError because it may not ask the model any more (a RuntimeError too)
+├── AgentError              the agent did not finish
+│   └── IterationLimitError because it may not ask the model again (a RuntimeError too)
 ├── PageError               the page cannot be read, or holds nothing
 ├── ScriptError             the model wrote no usable script
 ├── UrlRefusedError         a URL leads where it must not (in urls.py; a ValueError too)
-│   └── UrlUnresolvedError  because nobody knows its host
+│   └── UrlUnresolvedError  because its host cannot be resolved
 ├── JobStateError           a job cannot change in that way (in jobs.py; a ValueError too)
 └── JobDatabaseError        the queue cannot be used (in database.py; a RuntimeError too)
 """
@@ -26,7 +26,7 @@ class AgentError(MovieGeneratorError, RuntimeError):
 
 
 class IterationLimitError(AgentError):
-    """Raised when the model still wanted tools after the last reply that it may give."""
+    """Raised when the model still wanted tools after its last permitted reply."""
 
 
 class PageError(MovieGeneratorError):

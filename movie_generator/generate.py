@@ -1,34 +1,35 @@
-"""A video script from a URL: the page is read, by HTTP or by an agent, then the script written."""
+"""A video script from a URL: read the page, over HTTP or by an agent, then write the script."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_ghost.loop import LoopObserver
 from mcp_ghost.text import address
 from movie_generator import prompts
 from movie_generator.agent import AgentLoop
 from movie_generator.environment import Environment
-from movie_generator.fetch import fetch_page
-from movie_generator.llm import base_address, key, model_client
-from movie_generator.reading import RecordingTools, assemble
+from movie_generator.llm import model_client
+from movie_generator.pages.fetch import fetch_page
+from movie_generator.pages.reading import RecordingTools, assemble
+from movie_generator.pages.urls import UrlUnresolvedError, check_url
 from movie_generator.settings import AppConfig
-from movie_generator.urls import UrlUnresolvedError, check_url
 from movie_generator.writer import write_script
 
 if TYPE_CHECKING:
+    from mcp_ghost.providers.client import ProviderClient
     from movie_generator.client import MCPClient
     from movie_generator.models import VideoScript
-    from movie_generator.page import Page
+    from movie_generator.pages.page import Page
 
 OnProgress: TypeAlias = Callable[[float, str], None]
 """(how much is done, from 0 to 1 and never less than before; what is being done)"""
 _READ, _WRITTEN = 0.5, 0.95
-_RESULT_CHARACTERS: Final = 2_000_000
-"""Of one tool result. What is longer loses its form; to the writer goes much less anyway."""
+_RESULT_CHARACTERS = 2_000_000
+"""Of one tool result. A longer one loses its form; the writer gets much less anyway."""
 _logger = logging.getLogger("movie_generator")
 
 
@@ -47,15 +48,15 @@ async def generate_script_from_url(
     Args:
         url: A public page, http or https.
         config_path: config.yaml; by default all settings have their defaults.
-        api_key: By default OPENROUTER_API_KEY.
-        base_url: By default OPENROUTER_BASE_URL, else OpenRouter.
+        api_key: For the model; see :func:`movie_generator.llm.model_client`, as for ``base_url``.
+        base_url: By default OPENROUTER_BASE_URL, else that of the provider whose key is at hand.
         on_progress: Told in order what is being done.
-        config: In the place of ``config_path``.
+        config: Instead of ``config_path``.
         allow_private_urls: By default as MOVIE_ALLOW_PRIVATE_URLS says.
 
     Raises:
         SettingsError: The configuration cannot be used.
-        UrlRefusedError: The URL leads into a private network, or is none.
+        UrlRefusedError: The URL leads into a private network, or is not a URL.
         PageError: The page cannot be read.
         ScriptError: The model wrote no usable script.
         LLMError: The model could not be asked.
@@ -63,10 +64,10 @@ async def generate_script_from_url(
     config = config or AppConfig.load(config_path)
     progress = _Progress(on_progress)
     allowed = _private_urls(allow_private_urls)
-    api_key = key(api_key, base_url)  # missing ones are noticed before anything is fetched
+    client = _model(config, api_key, base_url)  # a missing key is noticed before anything is read
     progress.tell(0.05, "Reading the page")
     page = await fetch_page(url, config.limits, allow_private=allowed)
-    return await _written(page, config, api_key, base_url, progress)
+    return await _written(page, config, client, progress)
 
 
 async def generate_script_from_url_with_agent(
@@ -89,30 +90,51 @@ async def generate_script_from_url_with_agent(
         api_key: For the model.
         base_url: Of the model.
         on_progress: Told in order what is being done.
-        config: In the place of ``config_path``.
+        config: Instead of ``config_path``.
         allow_private_urls: By default as MOVIE_ALLOW_PRIVATE_URLS says.
 
     Raises:
         MCPError: The servers' configuration cannot be used, or none of them starts.
-        AgentError: The agent came to no end within its limit.
+        AgentError: The agent did not finish within its limit.
         Exception: Those of :func:`generate_script_from_url`.
     """
     config = config or AppConfig.load(config_path)
-    client = _client(mcp_config_path, config)
+    servers = _servers(mcp_config_path, config)
     progress = _Progress(on_progress)
     allowed = _private_urls(allow_private_urls)
-    api_key = key(api_key, base_url)
+    client = _model(config, api_key, base_url)
     try:
         await check_url(url, allow_private=allowed)
-    except UrlUnresolvedError as exc:
-        _logger.info("%s The agent's tools may know better.", exc)
-    page = await _read_by_agent(
-        url, client, config, api_key, base_url, progress, allow_private=allowed
+    except UrlUnresolvedError as error:
+        _logger.info("%s The agent's tools may know better.", error)
+    page = await _read_by_agent(url, servers, config, client, progress, allow_private=allowed)
+    return await _written(page, config, client, progress)
+
+
+async def generate_as_configured(
+    url: str, on_progress: OnProgress, environment: Environment | None = None
+) -> VideoScript:
+    """The script of a page as the environment says now: with MCP_CONFIG_PATH, an agent reads it.
+
+    Raises:
+        Exception: Whatever keeps the script from being made, such as a configuration that is not
+            there, or a URL that leads into a private network.
+    """
+    environment = environment or Environment.read()
+    config_path = environment.config_path
+    if environment.mcp_config_path is None:
+        return await generate_script_from_url(url, config_path=config_path, on_progress=on_progress)
+    return await generate_script_from_url_with_agent(
+        url, environment.mcp_config_path, config_path, on_progress=on_progress
     )
-    return await _written(page, config, api_key, base_url, progress)
 
 
-def _client(servers: str | Path | Mapping[str, Any], config: AppConfig) -> MCPClient:
+def _model(config: AppConfig, api_key: str | None, base_url: str | None) -> ProviderClient:
+    """What reads and writes: found once, for both."""
+    return model_client(api_key, config.model, base_url, timeout=config.limits.model_timeout)
+
+
+def _servers(servers: str | Path | Mapping[str, Any], config: AppConfig) -> MCPClient:
     from movie_generator.client import MCPClient
 
     return MCPClient(
@@ -124,10 +146,9 @@ def _client(servers: str | Path | Mapping[str, Any], config: AppConfig) -> MCPCl
 
 async def _read_by_agent(
     url: str,
-    client: MCPClient,
+    servers: MCPClient,
     config: AppConfig,
-    api_key: str | None,
-    base_url: str | None,
+    client: ProviderClient,
     progress: _Progress,
     *,
     allow_private: bool,
@@ -135,21 +156,20 @@ async def _read_by_agent(
     """The page; the servers end before the script is written."""
     limits = config.limits
     progress.tell(0.02, "Starting the MCP servers")
-    async with client:
+    async with servers:
         tools = RecordingTools(
-            client,
+            servers,
             timeout=limits.page_timeout,
             allow_private=allow_private,
             told=progress.repeat,
         )
         agent = AgentLoop(
             tools,
-            api_key,
-            config.model,
-            base_address(base_url),
-            limits.iterations,
+            client.api_key,
+            client.model,
+            max_iterations=limits.iterations,
             system_prompt=prompts.READER,
-            llm_timeout=limits.model_timeout,
+            client=client,
             observer=_Steps(progress, limits.iterations),
         )
         answer = await agent.run(prompts.reading_task(url))
@@ -157,11 +177,7 @@ async def _read_by_agent(
 
 
 async def _written(
-    page: Page,
-    config: AppConfig,
-    api_key: str | None,
-    base_url: str | None,
-    progress: _Progress,
+    page: Page, config: AppConfig, client: ProviderClient, progress: _Progress
 ) -> VideoScript:
     """The script of a page that was read."""
     page = page.cut(config.limits.page_characters)
@@ -169,8 +185,7 @@ async def _written(
     for note in page.notes:
         _logger.warning("%s: %s", address(page.url), note)
         progress.tell(_READ, note)
-    client = model_client(api_key, config.model, base_url, timeout=config.limits.model_timeout)
-    progress.tell(0.55, f"{config.model} is writing the script")
+    progress.tell(0.55, f"{client.model} is writing the script")
     async with client:
         script = await write_script(client, page, config, lambda text: progress.tell(0.8, text))
     progress.tell(_WRITTEN, f"{len(script.sections)} sections written")
@@ -183,7 +198,7 @@ def _private_urls(given: bool | None) -> bool:
 
 
 class _Progress:
-    """Tells in order, and never less than before."""
+    """Reports progress in order, and never less than before."""
 
     def __init__(self, on_progress: OnProgress | None) -> None:
         self._on_progress = on_progress
@@ -195,7 +210,7 @@ class _Progress:
             self._on_progress(self._fraction, message)
 
     def repeat(self, message: str) -> None:
-        """Something happens that takes the work no step further."""
+        """Report something that does not advance the work."""
         self.tell(self._fraction, message)
 
 

@@ -1,41 +1,26 @@
-"""The model behind an OpenAI-style address; OpenRouter unless told otherwise."""
+"""The model: where it is asked, and with whose key; OpenRouter by default."""
 
 from __future__ import annotations
 
-import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mcp_ghost.errors import LLMError
-from mcp_ghost.providers.client import ProviderClient
-from mcp_ghost.providers.openai import OpenAI
+from mcp_ghost.providers.anthropic import Anthropic
+from mcp_ghost.providers.client import ProviderClient, base_url_of, setting
+from mcp_ghost.providers.gemini import Gemini
+from mcp_ghost.providers.openai import OpenAI, OpenRouter
+from mcp_ghost.providers.registry import provider_at
 from mcp_ghost.providers.transport import Endpoint
+from movie_generator.errors import SettingsError
 
+if TYPE_CHECKING:
+    from mcp_ghost.providers.common import Provider
 
-class OpenRouter(OpenAI):
-    """OpenAI's format with OpenRouter's address, and with its key named in advice."""
-
-    name = "openrouter"
-    key_variables = ("OPENROUTER_API_KEY",)
-    base_url = "https://openrouter.ai/api/v1"
-    base_url_variable = "OPENROUTER_BASE_URL"
-    default_model = "openai/gpt-4.1"
-
-
-def base_address(base_url: str | None) -> str:
-    """``base_url``, else what OPENROUTER_BASE_URL says, else OpenRouter."""
-    return base_url or os.environ.get(OpenRouter.base_url_variable) or OpenRouter.base_url
-
-
-def key(api_key: str | None, base_url: str | None) -> str | None:
-    """``api_key``, else what OPENROUTER_API_KEY says; servers on this machine need none.
-
-    Raises:
-        LLMError: A key is needed and missing.
-    """
-    found = api_key or os.environ.get(OpenRouter.key_variables[0])
-    if not found and not Endpoint(base_address(base_url)).is_loopback:
-        raise LLMError("No API key: set OPENROUTER_API_KEY in the environment or in .env.")
-    return found or None
+_IN_ORDER: tuple[Provider, ...] = (OpenRouter(), OpenAI(), Anthropic(), Gemini())
+"""Of several keys at hand the first chooses."""
+_NO_KEY = (
+    "No API key: set OPENROUTER_API_KEY (or OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY) "
+    "in the environment or in .env."
+)
 
 
 def model_client(
@@ -44,11 +29,22 @@ def model_client(
     base_url: str | None = None,
     **options: Any,  # noqa: ANN401  what ProviderClient takes
 ) -> ProviderClient:
-    """A client for ``model``.
+    """A client for ``model``, by default the provider's own choice.
+
+    It asks at ``base_url``, else where OPENROUTER_BASE_URL says; with neither, at OpenRouter when
+    ``api_key`` is given, else at the first provider whose key the environment holds.
 
     Raises:
-        LLMError: A key is needed and missing.
+        SettingsError: A key is needed and missing; servers on this machine need none.
     """
-    return ProviderClient(
-        OpenRouter(), key(api_key, base_url), model, base_address(base_url), **options
-    )
+    address = base_url or setting((OpenRouter.base_url_variable,))
+    if not address and not api_key:
+        for provider in _IN_ORDER:
+            if key := setting(provider.key_variables):
+                return ProviderClient(provider, key, model, base_url_of(provider), **options)
+    address = address or OpenRouter.base_url
+    provider = provider_at(address, OpenRouter())
+    key = api_key or setting(provider.key_variables)
+    if not key and not Endpoint(address).is_loopback:
+        raise SettingsError(_NO_KEY)
+    return ProviderClient(provider, key, model, address, **options)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from mcp_ghost.files import write_whole
 from movie_generator.errors import ScriptError
 
 
@@ -69,29 +68,19 @@ class VideoScript(_Part):
         """Write JSON where the name ends in .json, else YAML; the whole file or none of it."""
         path = Path(path)
         text = self.to_json() if path.suffix.lower() == ".json" else self.to_yaml()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        unfinished = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            unfinished.chmod(0o644)  # temporary files are the owner's alone
-            unfinished.replace(path)
-        except BaseException:
-            unfinished.unlink(missing_ok=True)
-            raise
+        write_whole(path, text)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what ``save`` wrote.
 
         Raises:
-            ScriptError: It is no video script; the message says where.
+            ScriptError: It is not a video script; the message says where.
             OSError: It cannot be read.
         """
         import yaml
 
         try:  # JSON is YAML too
             return cls.model_validate(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
-        except (yaml.YAMLError, UnicodeDecodeError, ValidationError) as exc:
-            raise ScriptError(f"{path} holds no video script: {exc}") from exc
+        except (yaml.YAMLError, UnicodeDecodeError, ValidationError) as error:
+            raise ScriptError(f"{path} does not hold a video script: {error}") from error

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from mcp_ghost.config import problem
 from movie_generator.errors import SettingsError
-from movie_generator.llm import OpenRouter
 
 
 class _Settings(BaseModel):
@@ -31,7 +30,7 @@ class Limits(_Settings):
     iterations: int = Field(default=10, ge=1, le=100)
     """Replies of the agent while it reads."""
     page_characters: int = Field(default=60_000, ge=1_000, le=1_000_000)
-    """Text of the page that the writer sees; what is cut off is said."""
+    """Text of the page that the writer sees; any cut is reported."""
     page_bytes: int = Field(default=10_000_000, ge=1_000)
     """Bytes of a page that are read without an agent."""
     page_timeout: float = Field(default=30.0, gt=0)
@@ -47,8 +46,8 @@ class Limits(_Settings):
 class AppConfig(_Settings):
     """All settings; every one has a default."""
 
-    model: str = Field(default=OpenRouter.default_model, min_length=1)
-    """The name at OpenRouter, or at the address that OPENROUTER_BASE_URL gives."""
+    model: str | None = Field(default=None, min_length=1)
+    """Its name at the provider; by default the provider's own choice."""
     language: Literal["en", "ja"] = "en"
     style: Literal["single", "dialogue"] = "single"
     """One speaker, or the personas in conversation."""
@@ -67,7 +66,7 @@ class AppConfig(_Settings):
     def _check_personas(self) -> AppConfig:
         ids = [persona.id for persona in self.personas]
         if len(set(ids)) < len(ids):
-            raise ValueError("each persona needs an id of its own")
+            raise ValueError("each persona needs its own id")
         if self.style == "dialogue" and len(ids) < 2:
             raise ValueError("a dialogue needs at least two personas")
         return self
@@ -84,12 +83,15 @@ class AppConfig(_Settings):
         data = _read(Path(path))
         try:
             return cls.model_validate({} if data is None else data)
-        except ValidationError as exc:
-            problems = "; ".join(_problem(dict(error)) for error in exc.errors())
-            raise SettingsError(f"Configuration {path}: {problems}.") from exc
+        except ValidationError as error:
+            problems = "; ".join(
+                problem(dict(it), _FIELDS.get(it["loc"][0] if len(it["loc"]) > 1 else "", []))
+                for it in error.errors()
+            )
+            raise SettingsError(f"Configuration {path}: {problems}.") from error
 
 
-_FIELDS = {
+_FIELDS: dict[str | int, list[str]] = {
     "": [*AppConfig.model_fields],
     "limits": [*Limits.model_fields],
     "personas": [*Persona.model_fields],
@@ -101,23 +103,11 @@ def _read(path: Path) -> object:
 
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError as exc:
+    except FileNotFoundError as error:
         raise SettingsError(
             f"Configuration not found: {path}. Create it ('{{}}' is enough), or unset CONFIG_PATH."
-        ) from exc
-    except (OSError, UnicodeDecodeError) as exc:
-        raise SettingsError(f"Configuration {path} cannot be read: {exc}") from exc
-    except yaml.YAMLError as exc:
-        raise SettingsError(f"Configuration {path} is no YAML: {exc}") from exc
-
-
-def _problem(error: dict[str, Any]) -> str:
-    place = [str(part) for part in error["loc"]]
-    field = ".".join(place)
-    if error["type"] == "extra_forbidden":
-        known = _FIELDS[place[0] if len(place) > 1 else ""]
-        near = difflib.get_close_matches(place[-1], known, n=1)
-        hint = f" (did you mean '{near[0]}'?)" if near else f"; known are {', '.join(known)}"
-        return f"unknown key '{field}'{hint}"
-    message = str(error["msg"]).removeprefix("Value error, ")
-    return f"'{field}': {message}" if field else message
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"Configuration {path} cannot be read: {error}") from error
+    except yaml.YAMLError as error:
+        raise SettingsError(f"Configuration {path} is not YAML: {error}") from error

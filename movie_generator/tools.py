@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mcp_ghost.tools import tool_schema
+from mcp_ghost.servers.tools import tool_schema
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import ToolSchema
@@ -36,7 +36,7 @@ def _converted(tool: Mapping[str, Any] | object) -> ToolSchema:
 
 
 def _field(tool: Mapping[str, Any] | object, *names: str) -> object:
-    """The first of the fields ``names`` that there is."""
+    """The first of the fields ``names`` that exists."""
     found = (
         tool if isinstance(tool, Mapping) else {name: getattr(tool, name, None) for name in names}
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -15,21 +15,21 @@ from movie_generator.models import VideoScript
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse, Message
     from mcp_ghost.providers.client import ProviderClient
-    from movie_generator.page import Page
+    from movie_generator.pages.page import Page
     from movie_generator.settings import AppConfig
 
-_MAX_PROBLEMS: Final = 12
-_TEXT: Final = {"type": "string"}
-_NOTHING: Final = {"type": "null"}
+_MAX_PROBLEMS = 12
+_TEXT = {"type": "string"}
+_NOTHING = {"type": "null"}
 
 
 async def write_script(
     client: ProviderClient, page: Page, config: AppConfig, told: Callable[[str], None]
 ) -> VideoScript:
-    """The script of ``page``; ``told`` hears when a first one was not good.
+    """The script of ``page``; ``told`` is called when the first one was not usable.
 
     Raises:
-        ScriptError: The second one was no good either; the message says why.
+        ScriptError: The second one was not usable either; the message says why.
         LLMError: The model could not be asked.
     """
     messages: list[Message] = [
@@ -48,7 +48,7 @@ async def write_script(
         script, problems = _read(response, page, config)
     if script is None:
         raise ScriptError(
-            f"The model {config.model} wrote no usable script: {'; '.join(problems)}. "
+            f"The model {client.model} wrote no usable script: {'; '.join(problems)}. "
             "Try again, or try another model."
         )
     return script
@@ -108,13 +108,13 @@ def _read(
     start, end = text.find("{"), text.rfind("}")
     try:
         script = VideoScript.model_validate(json.loads(text[start : end + 1]))
-    except ValidationError as exc:
+    except ValidationError as error:
         problems = [
-            f"{'.'.join(map(str, error['loc'])) or 'the script'}: {error['msg']}"
-            for error in exc.errors(include_url=False)
+            f"{'.'.join(map(str, found['loc'])) or 'the script'}: {found['msg']}"
+            for found in error.errors(include_url=False)
         ]
-    except (ValueError, RecursionError) as exc:
-        problems = [f"it is no JSON object ({exc})"]
+    except (ValueError, RecursionError) as error:
+        problems = [f"it is not a JSON object ({error})"]
     else:
         script = _with_known_images(script, page)
         problems = [*_problems(script, config)]
@@ -126,7 +126,7 @@ def _read(
 
 
 def _problems(script: VideoScript, config: AppConfig) -> Iterator[str]:
-    """What makes a script useless although its shape is right."""
+    """What makes a script useless although it is well formed."""
     if not script.title.strip():
         yield "the script has no title"
     if not script.sections:

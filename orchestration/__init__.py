@@ -1,1 +1,1 @@
-"""Wiring of an episode and its turns."""
+"""The wiring of an episode and its turns."""

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from llm_client import LLMClient
 from managers.action_check import ActionCheck, Check, Checks
 from managers.attempt_manager import AttemptManager
-from managers.knowledge_manager import KnowledgeManager
-from managers.map_manager import MapManager
-from managers.memory_manager import MemoryManager
-from managers.objective_manager import ObjectiveManager
 from managers.reflection_manager import ReflectionManager
-from session.learned import Reflection
+from orchestration.parts import PARTS
+from session.configuration_file import ConfigurationError, near
+from session.knowledge import Reflection
 
 if TYPE_CHECKING:
     from game_interface import Vocabulary
     from managers.manager import Manager
     from session.game_configuration import GameConfiguration
     from session.game_state import Observation, TurnRecord
-    from session.learned import CarriedOver
+    from session.knowledge import CarriedOver
 
 
 class Mind:
-    """What the player knows. It follows from what it is given, in order, alone."""
+    """What the player knows. It follows only from what it is given, in order."""
 
     def __init__(
         self,
@@ -32,38 +32,41 @@ class Mind:
         client: LLMClient,
         logger: logging.Logger,
         uid: str,
-        *,
-        langfuse_client: Any = None,  # noqa: ANN401  Langfuse is only imported where it is used
+        connect: Callable[[str, str | None], LLMClient] | None = None,
     ) -> None:
-        """Choose the managers; ``uid`` is the episode's, and begins every id."""
-        self._config, self._logger, self._langfuse = config, logger, langfuse_client
+        """Choose the managers.
+
+        Args:
+            config: Says which.
+            client: The agent's.
+            logger: Where they say what they do.
+            uid: The episode's; begins every id.
+            connect: Gives a client for a role with another endpoint: its address, its key.
+        """
+        self._config, self._logger = config, logger
+        self._connect = connect or partial(LLMClient, config, logger=logger)
         self._agents_client = client
         self._clients = {client.base_url: client}
-        self.map = MapManager(config)
-        self._attempts = AttemptManager(config)
-        distance = self.map.distance if config.map_enabled else None
-        told: dict[str, Manager] = {
-            "map": self.map,
-            "action_check": self._attempts,
-            "memories": MemoryManager(config, uid, distance),
-            "objectives": ObjectiveManager(config, uid),
-            "knowledge": KnowledgeManager(config, uid),
-        }
-        parts = (*told, "reflection")
-        self.parts_off = [part for part in parts if not getattr(config, f"{part}_enabled")]
+        _refuse_unknown(config.without)
+        made: dict[str, Manager] = {}
+        for part in PARTS.values():
+            if part.make and part.is_on(config):
+                made[part.name] = part.make(config, uid, made)
+        self.managers = list(made.values())
+        self.parts_off = [part.name for part in PARTS.values() if not part.is_on(config)]
         """The parts that were left out."""
-        self.managers = [it for part, it in told.items() if getattr(config, f"{part}_enabled")]
-        self._reflects = config.reflection_enabled
+        self._attempts = made.get("action_check")
+        self._reflects = "reflection" not in self.parts_off
         asked = self._client_for("reflection") if self._reflects else client
         self._reflection = ReflectionManager(config, asked, logger, uid, self.managers)
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
-        """Take in the game's first facts and what earlier episodes handed on."""
+        """Learn the game's first facts and what earlier episodes passed on."""
         for manager in (*self.managers, self._reflection):
             manager.begin(observation, carried)
 
     def take_in(self, step: TurnRecord | Reflection) -> None:
-        """Take in a finished turn, or what a reflection yielded."""
+        """Learn from a finished turn, or what a reflection yielded."""
         for manager in (*self.managers, self._reflection):
             if isinstance(step, Reflection):
                 manager.learn(step)
@@ -71,9 +74,9 @@ class Mind:
                 manager.apply(step)
 
     def check(self, vocabulary: Vocabulary) -> Check:
-        """What judges commands, for a game whose parser knows ``vocabulary``."""
+        """The judge of commands, for a game whose parser knows ``vocabulary``."""
         checks: list[Check] = []
-        if self._config.action_check_enabled:
+        if isinstance(self._attempts, AttemptManager):
             checks.append(ActionCheck(vocabulary, self._attempts))
         if self._config.critic_enabled:
             from managers.critic import Critic
@@ -82,27 +85,27 @@ class Mind:
         return Checks(checks)
 
     def look_back(self, *, ending: bool) -> Reflection | None:
-        """Ask the model what the latest turns teach, when it is time to; nothing is learnt yet."""
+        """Ask the model what the latest turns teach, when that is due; nothing is learned yet."""
         if not self._reflects or not self._reflection.due(ending=ending):
             return None
         return self._reflection.reflect(ending=ending)
 
     def close(self) -> None:
-        """Close the connections of its own; more than once does no harm."""
+        """Close its own connections; may be called more than once."""
         for client in self._clients.values():
             if client is not self._agents_client:
                 client.close()
 
     def _client_for(self, name: str) -> LLMClient:
-        """The agent's client, or one of its own where the role has another endpoint."""
+        """The agent's client, or a separate one where the role has another endpoint."""
         role = self._config.role(name)
         base_url = role.base_url.rstrip("/")
         if base_url not in self._clients:
-            self._clients[base_url] = LLMClient(
-                self._config,
-                base_url,
-                role.api_key,
-                self._logger,
-                langfuse_client=self._langfuse,
-            )
+            self._clients[base_url] = self._connect(base_url, role.api_key)
         return self._clients[base_url]
+
+
+def _refuse_unknown(names: Iterable[str]) -> None:
+    for name in names:
+        if name not in PARTS:
+            raise ConfigurationError(f"without: there is no part '{name}': {near(name, PARTS)}")

@@ -6,8 +6,9 @@ import base64
 import time
 from typing import TYPE_CHECKING
 
+from mcp_ghost.messages import Usage
 from mcp_ghost.text import one_line
-from session.game_state import ExitSeen, Observation, Place, TurnRecord, Usage
+from session.game_state import ExitSeen, FailedTurn, Observation, Place, TurnRecord, thing_text
 from zork_agent import Decision
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _NAMELESS = "Unnamed place"
-"""Where the game is somewhere without a name, or does not tell where."""
+"""Where the game is somewhere without a name, or does not say where."""
 
 
 class TurnPlayer:
@@ -36,7 +37,7 @@ class TurnPlayer:
         *,
         refuses: bool = True,
     ) -> None:
-        """Without ``refuses`` the model is only told, later, what ``check`` had against it."""
+        """Without ``refuses`` the model is only told, later, what ``check`` objected to."""
         self._game = game
         self._agent = agent
         self._context = context
@@ -44,8 +45,11 @@ class TurnPlayer:
         self._check = check
         self._refuses = refuses
 
-    def play(self, state: GameState) -> TurnRecord:
-        """One turn, from what is known to the record of what came of it."""
+    def play(self, state: GameState) -> TurnRecord | FailedTurn:
+        """One turn, from what is known to the record of the outcome.
+
+        Without a usable answer the game is given nothing: any command would be a move.
+        """
         started = time.perf_counter()
         seen = _observed(state)
         facts = self._game.facts()
@@ -53,6 +57,15 @@ class TurnPlayer:
         text = self._context.build(state, menu)
         judge = _Judge(self._check, facts, seen, text, refuses=self._refuses)
         decision = self._decide(state, text, menu, judge)
+        if decision.failure:
+            return FailedTurn(
+                turn=state.turn_count + 1,
+                failure=decision.failure,
+                incurable=decision.incurable,
+                tools=decision.tools,
+                usage=decision.usage + judge.usage,
+                seconds=_since(started),
+            )
         response = self._game.step(decision.action)
         return self._record(state, seen.room, decision, judge, response, started)
 
@@ -60,7 +73,10 @@ class TurnPlayer:
         self._agent.turn = state.turn_count
         self._agent.last_decision = None
         answer = self._agent.get_action_with_reasoning(
-            game_state_text=text, relevant_memories=None, candidates=menu, objection=judge.objection
+            game_state_text=text,
+            relevant_memories=None,
+            candidates=menu,
+            objection=judge.objection if self._check else None,
         )
         return self._agent.last_decision or Decision(
             action=str(answer["action"]), reasoning=str(answer["reasoning"])
@@ -92,16 +108,15 @@ class TurnPlayer:
             died=self._game.died_in_last_step,
             won=facts.won,
             over=self._game.is_over,
-            failure=decision.failure,
             tools=decision.tools,
             usage=decision.usage + judge.usage,
-            seconds=round(time.perf_counter() - started, 4),
+            seconds=_since(started),
             snapshot=snapshot_of(self._game),
         )
 
 
 class _Judge:
-    """What speaks against the proposals of one turn."""
+    """The objections to the proposals of one turn."""
 
     def __init__(
         self, check: Check | None, facts: Facts, seen: Observation, situation: str, *, refuses: bool
@@ -115,7 +130,7 @@ class _Judge:
         self.usage = Usage()
 
     def objection(self, command: str) -> str | None:
-        """Why the game is not to be given ``command``; None when it may be."""
+        """Why the game must not be given ``command``; None when it may."""
         if self._check is None:
             return None
         verdict = self._verdict(self._check, command)
@@ -127,7 +142,7 @@ class _Judge:
         return None
 
     def advice_on(self, command: str) -> str | None:
-        """What there was to say against a command that was not refused."""
+        """What was said against a command that was not refused."""
         return self._advice.get(command)
 
     def _verdict(self, check: Check, command: str) -> Verdict:
@@ -138,7 +153,7 @@ class _Judge:
 def observation_of(facts: Facts) -> Observation:
     """The game's facts in the form that is kept.
 
-    Every name is on one line, so that none can pose as a part of a prompt.
+    Every name is on one line, so that none can pose as part of a prompt.
     """
     return Observation(
         room=_place(facts.room_id, facts.room_name),
@@ -166,12 +181,16 @@ def snapshot_of(game: Game) -> str:
     return base64.b64encode(game.snapshot()).decode("ascii")
 
 
+def _since(started: float) -> float:
+    return round(time.perf_counter() - started, 4)
+
+
 def _place(room_id: int, name: str | None) -> Place:
     return Place(id=room_id, name=one_line(name or "") or _NAMELESS)
 
 
 def _named(thing: Thing) -> str:
-    return one_line(f"{thing.name} (in {thing.holder})" if thing.holder else thing.name)
+    return one_line(thing_text(thing.name, thing.holder))
 
 
 def _observed(state: GameState) -> Observation:

@@ -5,26 +5,28 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llm_client import LLMClient
 from managers.candidate_commands import CandidateCommands
 from managers.context_manager import ContextManager
 from mcp_ghost.errors import MCPError
-from mcp_ghost.redact import redact
-from orchestration.knowledge_keeper import KnowledgeKeeper
+from mcp_ghost.text import address, one_line
+from orchestration.knowledge_sync import KnowledgeSync
 from orchestration.mind import Mind
 from orchestration.turn import TurnPlayer, observation_of, snapshot_of
-from session.episode_folder import episode_folder, open_logs
+from prompts import prompt_digests
 from session.events import event_context, log_event
 from session.game_configuration import GameConfiguration
-from session.game_state import EndReason, GameState, TurnRecord
-from session.learned import CarriedOver, Reflection
-from session.saved_episode import SavedEpisode
+from session.game_state import EndReason, FailedTurn, GameState, Observation, TurnRecord
+from session.knowledge import CarriedOver, Reflection
+from session.record.folder import episode_folder, open_logs
+from session.record.model_calls import logs_calls
+from session.record.resume import SavedEpisode
+from session.record.schema import EpisodeEnd, EpisodeResumed, EpisodeStart, KnowledgeLoaded, write
 from session.tracing import Tracing
 from session.uids import new_uid
-from session.version import version
+from session.version import code_digest, version
 from zork_agent import ZorkAgent
 
 if TYPE_CHECKING:
@@ -33,13 +35,18 @@ if TYPE_CHECKING:
 
 
 _TO_LOOK_BACK_AT = {
-    *(EndReason.VICTORY, EndReason.FINAL_DEATH, EndReason.STALLED, EndReason.MAX_TURNS)
+    EndReason.VICTORY,
+    EndReason.FINAL_DEATH,
+    EndReason.STALLED,
+    EndReason.MAX_TURNS,
 }
 """Ends of an episode at which the model may be asked once more."""
 
 
 class ZorkOrchestratorV2:
     """Plays one episode; also a context manager that closes what it opened."""
+
+    is_traced = True
 
     def __init__(
         self,
@@ -55,26 +62,28 @@ class ZorkOrchestratorV2:
         Args:
             episode_id: Name of the episode and of its folder; a time stamp when None.
             config: Read from ``pyproject.toml`` in the working directory when None.
-            max_turns_per_episode: In place of the configured one.
-            resume: Go on with the episode of that name.
-            handlers: Receive the episode's log records besides its files.
+            max_turns_per_episode: Instead of the configured one.
+            resume: Continue the episode of that name.
+            handlers: Receive the episode's log records in addition to its files.
 
         Raises:
             ConfigurationError: The configuration or the episode's name cannot be used.
             MCPError: MCP is enabled and its configuration cannot be used.
         """
-        self.config = config or _configuration_at_hand()
+        self.config = config or GameConfiguration.at_hand()
         if max_turns_per_episode is not None:
             changes = {"max_turns_per_episode": max_turns_per_episode}
             self.config = self.config.model_copy(update=changes)
         self.folder = episode_folder(self.config, episode_id, resume=resume)
         saved = SavedEpisode(self.folder) if resume else None
         self._saved = saved if saved and saved.began else None
-        self.uid = self._saved.uid if self._saved else new_uid()
+        self.uid = self._saved.start.uid if self._saved else new_uid()
         self.game_state = GameState(self.folder.name, 2 * self.config.context_history_turns)
         self.game: Game | None = None
         self._player: TurnPlayer | None = None
-        compact = self.config.prompt_profile == "compact"
+        self._has_answered = False
+        """Whether the model has replied at all, in this run of the program."""
+        compact = self.config.prompt_profile() == "compact"
         self._candidates = CandidateCommands() if compact else None
         self.logger = logging.getLogger(f"zorkgpt.episode.{self.folder.name}")
         self.logger.setLevel(logging.DEBUG)
@@ -89,17 +98,13 @@ class ZorkOrchestratorV2:
 
     def _wire(self) -> None:
         episode_id = self.game_state.episode_id
-        self.tracing = Tracing(episode_id, self.logger)
-        coming_turn = 1 + (self._saved.turns_played if self._saved else 0)
+        self.tracing = Tracing(episode_id, self.logger, wanted=self.is_traced)
+        coming_turn = 1 + (self._saved.fold.turns if self._saved else 0)
         with event_context(episode_id=episode_id, turn=coming_turn):
             self.mcp_manager = self._create_mcp_manager()
-        self.client = LLMClient(
-            config=self.config, logger=self.logger, langfuse_client=self.tracing.client
-        )
-        self.mind = Mind(
-            *(self.config, self.client, self.logger, self.uid), langfuse_client=self.tracing.client
-        )
-        self._keeper = KnowledgeKeeper(self.config, self.logger, self.folder, self.uid)
+        self.client = self._connect()
+        self.mind = Mind(self.config, self.client, self.logger, self.uid, self._connect)
+        self._keeper = KnowledgeSync(self.config, self.logger, self.folder, self.uid)
         self.agent = ZorkAgent(
             config=self.config,
             client=self.client,
@@ -115,7 +120,7 @@ class ZorkOrchestratorV2:
         self.close()
 
     def play_episode(self) -> int:
-        """Play to an end; the final score.
+        """Play to an end and return the final score.
 
         Raises:
             ConfigurationError, GameError, MCPError: The episode could not begin, or its first
@@ -133,45 +138,42 @@ class ZorkOrchestratorV2:
         return self.game_state.score
 
     def _process_turn(self) -> bool:
-        """Play one turn; whether the episode goes on."""
+        """Play one turn, or try to; returns whether the episode goes on."""
         state = self.game_state
         if state.game_over:
             return False
         player = self._player or self._start()
-        if state.game_over:  # resumed where its limits let it go no further
+        if state.game_over:  # resumed where its limits allow no more
             return False
         turn = state.turn_count + 1
         with event_context(episode_id=state.episode_id, turn=turn), self.tracing.turn(turn) as span:
             log_event(self.logger, logging.DEBUG, "Turn begins", "turn_start")
-            record = player.play(state)
-            self._log_turn(record)  # first of all: a turn that cannot be kept was not played
-            self._take_in(record)
-            span.update(
-                input=record.command, output=record.response, metadata={"score": record.after.score}
-            )
-            state.end_reason = self._end_reason(record)
-            if not record.failure:  # a model that does not answer is not asked for more
+            step = player.play(state)
+            self._log_turn(step)  # first of all: a turn that cannot be recorded was not played
+            self._take_in(step)
+            if isinstance(step, FailedTurn):
+                span.update(level="ERROR", status_message=step.failure)
+                state.end_reason = self._given_up(step)
+            else:
+                span.update(
+                    input=step.command, output=step.response, metadata={"score": step.after.score}
+                )
+                self._has_answered = True
+                state.end_reason = self._end_reason(step)
                 self._look_back(ending=state.end_reason in _TO_LOOK_BACK_AT)
         return state.end_reason is None
 
     def _look_back(self, *, ending: bool) -> None:
-        """Reflect when it is time to; the log gets it before anybody learns it."""
+        """Reflect when it is due; it reaches the log before anybody learns it."""
         reflection = self.mind.look_back(ending=ending)
         if reflection is None:
             return
-        yielded = ", ".join(reflection.counts()) or reflection.failure or "nothing new"
-        log_event(
-            self.logger,
-            logging.INFO,
-            f"Looked back at turns {reflection.first_turn} to {reflection.last_turn}: {yielded}",
-            "reflection",
-            **reflection.model_dump(mode="json"),
-        )
+        write(self.logger, reflection.headline, reflection)
         self._take_in(reflection)
         self._keeper.take_in(reflection)
 
     def close(self) -> None:
-        """Give back files, processes and connections; more than once does no harm."""
+        """Release files, processes and connections; may be called more than once."""
         self._keeper.close()
         if self.game is not None:
             self.game.close()
@@ -185,6 +187,17 @@ class ZorkOrchestratorV2:
             self.logger.removeHandler(handler)
             handler.close()
 
+    def _connect(self, base_url: str | None = None, api_key: str | None = None) -> LLMClient:
+        """A client that logs every call; of the agent's endpoint, unless another is named."""
+        return LLMClient(
+            self.config,
+            base_url,
+            api_key,
+            self.logger,
+            langfuse_client=self.tracing.client,
+            on_exchange=logs_calls(self.logger),
+        )
+
     def _create_mcp_manager(self) -> MCPManager | None:
         if not self.config.mcp_enabled:
             return None
@@ -194,15 +207,12 @@ class ZorkOrchestratorV2:
             manager = MCPManager(
                 config=self.config, logger=self.logger, langfuse_client=self.tracing.client
             )
-        except MCPError as error:
-            log_event(
-                self.logger,
-                logging.ERROR,
-                f"Failed to initialize MCP Manager: {error}",
-                "mcp_init_error",
-                error=str(error),
-            )
-            raise
+        except Exception as error:  # whatever stops it is the MCP error that callers expect
+            problem = f"Failed to initialize MCP Manager: {error}"
+            log_event(self.logger, logging.ERROR, problem, "mcp_init_error", error=str(error))
+            if isinstance(error, MCPError):
+                raise
+            raise MCPError(f"MCP initialization failed: {error}") from error
         log_event(
             self.logger,
             logging.INFO,
@@ -213,13 +223,13 @@ class ZorkOrchestratorV2:
         return manager
 
     def _start(self) -> TurnPlayer:
-        """Begin the game, or put it back to where the episode stopped."""
+        """Begin the game, or return it to where the episode stopped."""
         from game_interface import open_game
 
         saved, state = self._saved, self.game_state
         self.game = game = open_game(
             saved.story if saved else self.config.story,
-            seed=saved.seed if saved else self.config.seed,
+            seed=saved.start.seed if saved else self.config.seed,
             engine=saved.engine if saved else self.config.engine,
             fallback=saved is None and "story" not in self.config.model_fields_set,
             on_notice=self._notice,
@@ -232,7 +242,7 @@ class ZorkOrchestratorV2:
                 first = observation_of(game.facts())
                 state.begin(opening, first)
                 self.mind.begin(first, self._carried_over(game))
-                self._log_start(game)
+                self._log_start(game, first)
                 self._keeper.catch_up()
         context = ContextManager(self.config, self.mind.managers)
         self.agent.system_prompt = context.head(self.agent.system_prompt)
@@ -247,85 +257,81 @@ class ZorkOrchestratorV2:
         return self._player
 
     def _carried_over(self, game: Game) -> CarriedOver:
-        """What earlier episodes learned; in the log before the episode begins, to be whole."""
+        """What earlier episodes learned; logged first, so that the log is whole."""
         carried, edits = self._keeper.carried_over(game.story)
-        log_event(
+        write(
             self.logger,
-            logging.INFO,
             f"Known from {carried.episodes} earlier episodes: {len(carried.memories)} memories, "
             f"{len(carried.claims)} claims, {len(carried.passages)} passages",
-            "knowledge_loaded",
-            carried=carried.model_dump(mode="json"),
-            edits=edits.model_dump(mode="json"),
+            KnowledgeLoaded(carried=carried, edits=edits),
         )
         return carried
 
-    def _log_start(self, game: Game) -> None:
-        state, role = self.game_state, self.agent.role
-        observation = state.observation
-        log_event(
-            self.logger,
-            logging.INFO,
-            f"Episode begins: {game.story.title}, played by {self.agent.model}",
-            "episode_start",
+    def _log_start(self, game: Game, first: Observation) -> None:
+        story = game.story
+        start = EpisodeStart(
             version=version(),
+            code=code_digest(),
             uid=self.uid,
-            story=game.story.name,
-            story_path=str(game.story.path.resolve()),
-            title=game.story.title,
-            story_sha256=game.story.sha256,
+            story=story.name,
+            story_path=str(story.path.resolve()),
+            title=story.title,
+            story_sha256=story.sha256,
             seed=game.seed,
             engine=game.engine_name,
             model=self.agent.model,
-            base_url=redact(role.base_url),
+            base_url=address(self.agent.role.base_url),
             max_turns=self.config.max_turns_per_episode,
             mcp=self.mcp_manager.server_name if self.mcp_manager else None,
-            parts_off=self.mind.parts_off,
+            parts_off=tuple(self.mind.parts_off),
             objectives_stale_turns=self.config.objectives_stale_turns,
             group=self.config.evaluation_group,
-            opening=state.opening,
-            observation=observation.model_dump(mode="json") if observation else None,
+            settings=self.config.public(),
+            prompts=prompt_digests(),
+            opening=self.game_state.opening,
+            observation=first,
             snapshot=snapshot_of(game),
         )
+        write(self.logger, f"Episode begins: {start.title}, played by {start.model}", start)
 
-    def _log_turn(self, record: TurnRecord) -> None:
-        after = record.after
-        answer = " ".join(record.response.split())
-        log_event(
-            self.logger,
-            logging.INFO,
-            f"{after.room.name}, score {after.score}: {answer}",
-            "turn",
-            **record.model_dump(mode="json"),
-        )
+    def _log_turn(self, step: TurnRecord | FailedTurn) -> None:
+        if isinstance(step, FailedTurn):
+            write(self.logger, f"Not played: {step.failure}", step, logging.WARNING)
+            return
+        after, answer = step.after, one_line(step.response, 80)
+        write(self.logger, f"{after.room.name}, score {after.score}: {answer}", step)
 
     def _resume(self, saved: SavedEpisode, game: Game) -> None:
-        """Replay the records into what is known, and put the engine back."""
+        """Replay the records into what is known, and restore the engine."""
         state = self.game_state
-        state.begin(saved.opening, saved.first_observation)
-        self.mind.begin(saved.first_observation, saved.carried)
+        state.begin(saved.start.opening, saved.start.observation)
+        self.mind.begin(saved.start.observation, saved.fold.known.carried)
         for step in saved.steps():
             self._take_in(step)
-            if isinstance(step, TurnRecord) and step.turn in saved.gave_up:
-                state.take_patience()
+            if isinstance(step, TurnRecord) and step.turn in saved.fold.gave_up:
+                state.reset_stall_counters()
+        state.failed_turns = 0  # whoever resumes it wants to try again
         game.restore(saved.snapshot)
         latest = state.history[-1] if state.history else None
         state.end_reason = self._end_reason(latest) if latest else self._limit_reached()
-        log_event(
-            self.logger,
-            logging.INFO,
-            f"Episode goes on after turn {state.turn_count}",
-            "episode_resumed",
+        resumed = EpisodeResumed(
             model=self.agent.model,
+            base_url=address(self.agent.role.base_url),
             max_turns=self.config.max_turns_per_episode,
+            settings=self.config.public(),
+            prompts=prompt_digests(),
+            code=code_digest(),
         )
+        write(self.logger, f"Episode continues after turn {state.turn_count}", resumed)
         self._keeper.catch_up()
-        if not (latest and latest.failure):
-            # The look back that a crash cut off comes before the next turn, as it would have.
-            self._look_back(ending=state.end_reason in _TO_LOOK_BACK_AT)
+        # The look back that a crash cut off comes before the next turn, as it would have.
+        self._look_back(ending=state.end_reason in _TO_LOOK_BACK_AT)
 
-    def _take_in(self, step: TurnRecord | Reflection) -> None:
-        """Tell everybody who learns, in the order of the log."""
+    def _take_in(self, step: TurnRecord | FailedTurn | Reflection) -> None:
+        """Tell everyone who learns, in the order of the log."""
+        if isinstance(step, FailedTurn):
+            self.game_state.fail(step)
+            return
         self.mind.take_in(step)
         if isinstance(step, Reflection):
             self.game_state.spend(step.usage)
@@ -341,16 +347,22 @@ class ZorkOrchestratorV2:
             return EndReason.VICTORY
         if record.over:
             return EndReason.FINAL_DEATH
-        if state.failed_turns >= config.max_failed_turns:
-            return EndReason.LLM_UNAVAILABLE
         if reached := self._limit_reached():
             return reached
         if state.turns_without_news >= config.max_turns_stuck:
             return EndReason.STALLED
         return None
 
+    def _given_up(self, failed: FailedTurn) -> EndReason | None:
+        """Why this turn is not tried again, if it is not."""
+        self._has_answered = self._has_answered or failed.usage.calls > 0
+        tries_left = self.config.max_failed_turns - self.game_state.failed_turns
+        if failed.incurable or not self._has_answered or tries_left <= 0:
+            return EndReason.LLM_UNAVAILABLE
+        return self._limit_reached()
+
     def _limit_reached(self) -> EndReason | None:
-        """Which of the limits set for the whole episode is used up."""
+        """Which of the limits for the whole episode is used up."""
         state, config = self.game_state, self.config
         tokens = state.usage.prompt_tokens + state.usage.completion_tokens
         if config.max_cost_per_episode and state.usage.cost >= config.max_cost_per_episode:
@@ -365,17 +377,18 @@ class ZorkOrchestratorV2:
         state = self.game_state
         state.end_reason = reason
         with event_context(episode_id=state.episode_id, turn=state.turn_count):
-            log_event(
-                self.logger,
-                logging.INFO,
-                f"Episode ends: {reason}, score {state.score} after {state.turn_count} turns",
-                "episode_end",
-                reason=str(reason),
+            end = EpisodeEnd(
+                reason=reason,
                 score=state.score,
                 turns=state.turn_count,
                 deaths=state.deaths,
                 tool_calls=state.tool_calls,
-                usage=state.usage.model_dump(),
+                usage=state.usage,
+            )
+            write(
+                self.logger,
+                f"Episode ends: {reason}, score {end.score} after {end.turns} turns",
+                end,
             )
             if self.game is not None:
                 self._keeper.finish(self.game.story)
@@ -383,8 +396,3 @@ class ZorkOrchestratorV2:
     def _notice(self, message: str) -> None:
         with event_context(episode_id=self.game_state.episode_id, turn=0):
             log_event(self.logger, logging.INFO, message, "notice")
-
-
-def _configuration_at_hand() -> GameConfiguration:
-    path = Path("pyproject.toml")
-    return GameConfiguration.from_toml(path) if path.is_file() else GameConfiguration()

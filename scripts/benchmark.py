@@ -1,10 +1,10 @@
-"""Figures of what a turn, and a run of mcp_ghost(), cost beside model, game and tools.
+"""What a turn, and a run of mcp_ghost(), cost on top of model, game and tools.
 
     uv run python scripts/benchmark.py [--only game|mind|library|viewer] [--turns 40] [--long 1000]
 
 Quote ratios, not milliseconds.
 
-The model is a scripted one in a process of its own; the tool server is the bundled one.
+The model is a scripted one in its own process; the tool server is the bundled one.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from rich.table import Table
 
 from llm_client import LLMClient
 from managers.mcp_manager import MCPManager
-from scripts.bench_model import BenchModel, served
-from scripts.benchmark_ghost import library
-from scripts.benchmark_mind import mind
-from scripts.benchmark_viewer import viewer
+from mcp_ghost.cli.arguments import Parser, seed_number, whole_number
+from mcp_ghost.cli.program import DONE, program
+from scripts.benchmarks.library import library
+from scripts.benchmarks.mind import mind
+from scripts.benchmarks.model import BenchModel, served
+from scripts.benchmarks.viewer import viewer
 from scripts.scripted_model import read_commands
 from session.game_configuration import GameConfiguration
 from zork_agent import ZorkAgent
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 BUNDLED_WALKTHROUGH = ROOT / "tests" / "data" / "weatherworks_walkthrough.txt"
 WANDER = ("look", "examine me", "inventory", "wait", "north", "south", "east", "west")
-"""What the long episode goes on with after the walkthrough."""
+"""What the long episode continues with after the walkthrough."""
 PARTS = ("game", "mind", "library", "viewer")
 
 
@@ -134,21 +136,30 @@ def help_time(console: Console) -> None:
     console.print(f"main.py --help: {statistics.median(times) * 1000:.0f} ms (median of 7)")
 
 
-def main() -> None:
-    """Print every table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def main() -> int:
+    """Print every table; returns the exit code."""
+    parser = Parser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", choices=PARTS, help="one part of the figures")
-    parser.add_argument("--turns", type=int, default=40, help="turns or runs of each scenario")
-    parser.add_argument("--long", type=int, default=1000, help="turns of the long episode")
+    parser.add_argument(
+        "--turns", type=whole_number(), default=40, help="turns or runs of each scenario"
+    )
+    parser.add_argument(
+        "--long", type=whole_number(), default=1000, help="turns of the long episode"
+    )
     parser.add_argument("--story", default="bundled", help="story of the mind's figures")
-    parser.add_argument("--seed", type=int, default=12, help="its dice")
+    parser.add_argument("--seed", type=seed_number, default=12, help="its dice")
     parser.add_argument(
         "--walkthrough", type=Path, default=BUNDLED_WALKTHROUGH, help="its solution, one a line"
     )
-    arguments = parser.parse_args()
+    flags = parser.parse_args()
+    return program("benchmark.py", lambda _: _print_all(flags))
+
+
+def _print_all(flags: argparse.Namespace) -> int:
     console = Console()
-    for part in [arguments.only] if arguments.only else PARTS:
-        _print(part, console, arguments)
+    for part in [flags.only] if flags.only else PARTS:
+        _print(part, console, flags)
+    return DONE
 
 
 def _print(part: str, console: Console, arguments: argparse.Namespace) -> None:
@@ -168,4 +179,4 @@ def _print(part: str, console: Console, arguments: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -2,7 +2,7 @@
 
     uv run python scripts/evaluate.py --story bundled --seeds 1,2,3 --turns 100 --each
 
-Run again with the same --out (or --name), it goes on where it was interrupted.
+Run again with the same --out (or --name), it continues where it was interrupted.
 """
 
 from __future__ import annotations
@@ -20,28 +20,30 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from game_interface import GameError, open_game
+from game_interface import open_game
+from game_interface.errors import GameError
 from llm_client import LLMClient
 from local_model.errors import LocalModelError
+from mcp_ghost.cli.arguments import Parser, http_url, whole_number
+from mcp_ghost.cli.program import DONE, FAILED, Errors, program
 from mcp_ghost.errors import LLMError, MCPConfigError
-from mcp_ghost.interruption import Interruption
+from mcp_ghost.files import write_whole
 from mcp_ghost.redact import redact
-from mcp_ghost.text import counted, plain
-from scripts.evaluation_figures import EpisodeFigures, band
-from scripts.evaluation_plan import PARTS, Plan, variants_of, write_whole
-from scripts.evaluation_plot import plot_scores
-from scripts.evaluation_progress import Progress
-from scripts.evaluation_report import markdown_of, results_of, tables_of
-from scripts.evaluation_run import cores, play, taken, unfinished
+from mcp_ghost.text import counted
+from scripts.evaluation.figures import EpisodeFigures, band
+from scripts.evaluation.plan import CHOICES, Plan, variants_of
+from scripts.evaluation.plot import plot_scores
+from scripts.evaluation.progress import Progress
+from scripts.evaluation.report import markdown_of, results_of, tables_of
+from scripts.evaluation.run import cores, play, taken, unfinished
 from session.game_configuration import ConfigurationError, GameConfiguration
 
 if TYPE_CHECKING:
     from game_interface import StoryInfo
-    from scripts.evaluation_plan import Cell
+    from scripts.evaluation.plan import Cell
 
-PLAYED, FAILED, WRONG_USE = 0, 1, 2
 _EPILOG = """\
-exit code: 0 every episode was played to its end; 1 some were not (run again to go on with them);
+exit code: 0 every episode was played to its end; 1 some were not (run again to continue them);
   2 wrong use or configuration; 130 interrupted by Ctrl-C (143 by SIGTERM, 129 by a closed terminal)
 
 Settings that have no flag here come from the environment (ZORKGPT_*), .env and pyproject.toml.
@@ -52,29 +54,33 @@ _FILE_WIDTH = 120
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says; the exit code."""
+    """Do what the command line says; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     flags = _parser().parse_args(words)
     if not flags.name and not flags.out:
         flags.name = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S")
         words += ["--name", flags.name]
-    interruption = Interruption()
-    interruption.install()
+    return program("evaluate.py", lambda _: _evaluate(flags, words), _errors)
+
+
+def _errors() -> Errors:
+    explained = (ConfigurationError, MCPConfigError, GameError, LocalModelError, LLMError)
+    return Errors(wrong_use=explained)
+
+
+def _evaluate(flags: argparse.Namespace, words: Sequence[str]) -> int:
     try:
-        return _evaluate(flags)
+        return _play(flags)
     except KeyboardInterrupt:
         again = redact(shlex.join(["uv", "run", "python", "scripts/evaluate.py", *words]))
-        print(f"\nInterrupted. What was played is kept; to go on:\n  {again}", file=sys.stderr)
-        return interruption.exit_code
-    except (ConfigurationError, MCPConfigError, GameError, LocalModelError, LLMError) as error:
-        print(plain(f"evaluate.py: error: {error}"), file=sys.stderr)
-        return WRONG_USE
+        print(f"\nInterrupted. What was played is kept; to continue:\n  {again}", file=sys.stderr)
+        raise
     except OSError as error:  # such as a full disk
-        print(plain(f"evaluate.py: error: {error}; what was played is kept"), file=sys.stderr)
-        return FAILED
+        error.add_note("What was played is kept.")
+        raise
 
 
-def _evaluate(flags: argparse.Namespace) -> int:
+def _play(flags: argparse.Namespace) -> int:
     plan = _plan(flags)
     with taken(plan.out) as lock:
         plan.agree()
@@ -91,7 +97,7 @@ def _evaluate(flags: argparse.Namespace) -> int:
 def _plan(flags: argparse.Namespace) -> Plan:
     config = _configuration(flags)
     with closing(LLMClient(config=config)):
-        pass  # a key that cannot be sent, or a model's file that is none, is told before we begin
+        pass  # report a key that cannot be sent, or a bad model file, before we begin
     if config.mcp_enabled:
         from managers.mcp_manager import MCPConfig
 
@@ -120,8 +126,7 @@ def _configuration(flags: argparse.Namespace) -> GameConfiguration:
     overrides: dict[str, object] = {key: it for key, it in given.items() if it is not None}
     if flags.base_url:
         overrides["agent_base_url"] = None  # a configured one would win over the flag
-    at_hand = "pyproject.toml" if Path("pyproject.toml").is_file() else None
-    return GameConfiguration.from_toml(at_hand, **overrides)
+    return GameConfiguration.at_hand(None, **overrides)
 
 
 def _story(config: GameConfiguration) -> StoryInfo:
@@ -149,7 +154,7 @@ def _turns_played(plan: Plan) -> dict[Cell, int]:
 
 
 def _report(plan: Plan, jobs: int) -> int:
-    """Write and show what came of it; the exit code."""
+    """Write and show the outcome; returns the exit code."""
     played = {cell: EpisodeFigures.read(plan.folder(cell)) for cell in plan.cells}
     results = results_of(plan, played, jobs)
     write_whole(plan.out / "results.json", json.dumps(results, indent=1, ensure_ascii=False) + "\n")
@@ -159,36 +164,37 @@ def _report(plan: Plan, jobs: int) -> int:
         for variant in plan.variants
     }
     max_score = next((it.max_score for it in played.values() if it.max_score), None)
-    plot_scores(bands, f"{plan.story.title}, {plan.config.role().model}", max_score, plan.out)
+    written, hint = [f"{plan.out}/results.json", "results.md"], None
+    try:
+        title = f"{plan.story.title}, {plan.config.role().model}"
+        written += [path.name for path in plot_scores(bands, title, max_score, plan.out)]
+    except ConfigurationError as error:  # without matplotlib
+        hint = f"{error}, then run this again for scores.png and scores.svg"
     console = Console(width=None if sys.stdout.isatty() else _FILE_WIDTH)
     for table in tables_of(results, plan.turns):
         console.print(table.rich())
     console.print(Text(results["statement"]))
-    console.print(Text(f"Written: {plan.out}/results.json, results.md, scores.png, scores.svg"))
-    return PLAYED if all(figures.finished for figures in played.values()) else FAILED
+    console.print(Text(f"Written: {', '.join(written)}"))
+    if hint:
+        console.print(Text(hint), soft_wrap=True)
+    return DONE if all(figures.finished for figures in played.values()) else FAILED
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="evaluate.py",
-        description=(__doc__ or "").splitlines()[0],
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+def _parser() -> Parser:
+    parser = Parser(prog="evaluate.py", description=(__doc__ or "").splitlines()[0], epilog=_EPILOG)
     _add_matrix_flags(parser.add_argument_group("what is played"))
     _add_player_flags(parser.add_argument_group("who plays"))
     run = parser.add_argument_group("how")
     run.add_argument(
         "--jobs",
-        type=_positive,
+        type=whole_number(),
         default=cores(),
         metavar="J",
-        help="episodes at a time (default: the cores, here %(default)s)",
+        help="episodes at a time (default: one per core, here %(default)s)",
     )
     run.add_argument("--name", type=_name, help="of the evaluation; episodes carry it in their log")
     run.add_argument(
-        "--out", metavar="DIR", help="where all of it goes (default: game_files/evaluations/NAME)"
+        "--out", metavar="DIR", help="where everything goes (default: game_files/evaluations/NAME)"
     )
     return parser
 
@@ -203,59 +209,49 @@ def _add_matrix_flags(group: argparse._ArgumentGroup) -> None:
         help="seeds of the game's dice (default 1,2,3,4,5)",
     )
     group.add_argument(
-        "--episodes", type=_positive, default=1, metavar="N", help="of each seed (default 1)"
+        "--episodes", type=whole_number(), default=1, metavar="N", help="of each seed (default 1)"
     )
     group.add_argument(
-        "--turns", type=_positive, default=100, metavar="N", help="of an episode (default 100)"
+        "--turns", type=whole_number(), default=100, metavar="N", help="of an episode (default 100)"
     )
     group.add_argument(
         "--carry-over",
         action="store_true",
-        help="hand on what is learned from episode to episode of one variant and seed",
+        help="pass on what is learned from episode to episode of one variant and seed",
     )
 
 
 def _add_player_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--model", metavar="NAME", help="the model's name at the endpoint")
-    group.add_argument("--base-url", type=_url, metavar="URL", help="an OpenAI-compatible endpoint")
+    group.add_argument(
+        "--base-url", type=http_url, metavar="URL", help="an OpenAI-compatible endpoint"
+    )
     group.add_argument("--mcp", action="store_true", help="offer MCP tools")
     group.add_argument(
         "--without",
         action="append",
-        choices=list(PARTS),
+        choices=CHOICES,
         default=[],
         metavar="PART",
-        help=f"also play without this part, may be repeated: {', '.join(PARTS)}",
+        help=f"also play without this part, may be repeated: {', '.join(CHOICES)}",
     )
     group.add_argument(
         "--each", action="store_true", help="also play without each part, and without all of them"
     )
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1")
-    return int(text)
-
-
 def _seeds(text: str) -> tuple[int, ...]:
     words = [word.strip() for word in text.split(",")]
     if not all(word.isdecimal() and 1 <= int(word) <= _MAX_SEED for word in words):
         raise argparse.ArgumentTypeError(
-            f"'{text}' is no list of whole numbers from 1 to {_MAX_SEED}, such as 1,2,3"
+            f"'{text}' is not a list of whole numbers from 1 to {_MAX_SEED}, such as 1,2,3"
         )
     return tuple(dict.fromkeys(map(int, words)))
 
 
 def _name(text: str) -> str:
     if not text or text.startswith(".") or "/" in text:
-        raise argparse.ArgumentTypeError(f"'{text}' is no name: it names a folder, too")
-    return text
-
-
-def _url(text: str) -> str:
-    if not text.startswith(("http://", "https://")):
-        raise argparse.ArgumentTypeError(f"'{text}' does not start with http:// or https://")
+        raise argparse.ArgumentTypeError(f"'{text}' cannot be used: the name is also a folder's")
     return text
 
 

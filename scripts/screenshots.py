@@ -1,6 +1,6 @@
 """Makes the pictures in docs/screenshots: plays a showcase and looks at it with Debian's Chromium.
 
-    uv run python scripts/screenshots.py
+    uv run --group check python scripts/screenshots.py
 
 A scripted model plays, with the real game, the real tool server and the real page: what is seen
 is how the page looks, not how well a model plays.
@@ -10,10 +10,7 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import random
-import re
-import shutil
 import sys
 import tempfile
 import threading
@@ -28,10 +25,14 @@ ROOT = Path(__file__).parent.parent
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
+from mcp_ghost.cli.arguments import Parser  # noqa: E402
+from mcp_ghost.cli.program import DONE, program  # noqa: E402
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply  # noqa: E402
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2  # noqa: E402
+from scripts.benchmarks.viewer import chromium  # noqa: E402
+from scripts.scripted_model import is_reflection, thought, turn_of  # noqa: E402
 from session.game_configuration import GameConfiguration  # noqa: E402
-from viewer.watch import watching  # noqa: E402
+from viewer.web.watch import watching  # noqa: E402
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -42,11 +43,6 @@ EPISODE = "the-regatta"
 LIVE_TURN, REPLAY_TURN = 33, 41
 TRIALS = {"whole": (1, 2), "without-memories": (3, 4)}
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
-_TURN = re.compile(r"^Turn (\d+) of at most", re.MULTILINE)
-_LISTS = (
-    *("memories", "wrong_memories", "objectives"),
-    *("ended_objectives", "claims", "judged_claims"),
-)
 
 
 class Showcase:
@@ -63,12 +59,12 @@ class Showcase:
 
     def __call__(self, request: ModelRequest) -> Reply:
         """The reply to one request."""
-        if _is_reflection(request):
-            return _learned(next(self._reflections, {}))
-        number = _turn_of(request)
+        if is_reflection(request):
+            return _answer({"memories": [], **next(self._reflections, {})})
+        number = turn_of(request)
         turn = SHOWCASE["turns"][number - 1]
         if "tool" in turn and request.last["role"] == "user" and request.tool_names:
-            return tool_reply([(request.tool_names[0], _thought(turn["tool"]))], usage=_usage(900))
+            return tool_reply([(request.tool_names[0], thought(turn["tool"]))], usage=_usage(900))
         if "first" in turn and number not in self._refused:
             self._refused.add(number)
             return _answer(_action(turn["first"][0]))
@@ -84,32 +80,13 @@ class Forgetful:
 
     def __call__(self, request: ModelRequest) -> Reply:
         """The reply to one request."""
-        if _is_reflection(request):
-            return _learned({})
+        if is_reflection(request):
+            return _answer({"memories": []})
         return _answer(_action({"do": next(self._commands, "wait"), "think": "As planned."}))
-
-
-def _is_reflection(request: ModelRequest) -> bool:
-    asked_for = (request.chat.get("response_format") or {}).get("json_schema") or {}
-    return bool(asked_for.get("name") == "ReflectionAnswer")
-
-
-def _learned(found: dict[str, Any]) -> Reply:
-    return _answer({name: found.get(name, []) for name in _LISTS})
-
-
-def _turn_of(request: ModelRequest) -> int:
-    text = json.dumps([message.get("content") for message in request.messages])
-    found = _TURN.search(text.replace("\\n", "\n").replace('"', "\n"))
-    return int(found[1]) if found else 1
 
 
 def _action(turn: dict[str, str]) -> dict[str, object]:
     return {"thinking": turn["think"], "action": turn["do"], "new_objective": turn.get("objective")}
-
-
-def _thought(text: str) -> dict[str, object]:
-    return {"thought": text, "thoughtNumber": 1, "totalThoughts": 1, "nextThoughtNeeded": False}
 
 
 def _answer(value: dict[str, object]) -> Reply:
@@ -220,29 +197,31 @@ def _shoot_index(browser: Browser, address: str) -> None:
             _shoot(page, f"index-{scheme}")
 
 
-def main() -> None:
-    """Play, look, write."""
-    from playwright.sync_api import sync_playwright
+def main() -> int:
+    """Do what the command line says; returns the exit code."""
+    Parser(description=(__doc__ or "").splitlines()[0]).parse_args()
+    return program("screenshots.py", lambda _: _take())
 
+
+def _take() -> int:
+    """Play, look, write."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
     with tempfile.TemporaryDirectory() as folder:
         workdir, showcase = Path(folder) / "game_files", Showcase()
         workdir.mkdir()
         _play_trials(workdir)
-        player = threading.Thread(target=_play_showcase, args=(workdir, showcase))
+        player = threading.Thread(target=_play_showcase, args=(workdir, showcase), daemon=True)
         player.start()
-        with watching(workdir, open_browser=False) as address, sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=shutil.which("chromium"), args=sandbox
-            )
+        with watching(workdir, open_browser=False) as address, chromium() as browser:
+            if browser is None:
+                sys.exit("This needs Chromium, and Playwright from the group 'check'.")
             _shoot_live(browser, address, showcase)
             showcase.let_play(len(SHOWCASE["turns"]))
             player.join()
             _shoot_replay(browser, address)
             _shoot_index(browser, address)
-            browser.close()
+    return DONE
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

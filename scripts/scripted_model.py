@@ -13,12 +13,22 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
+from mcp_ghost.cli.arguments import Parser, port_number, whole_number
+from mcp_ghost.cli.program import DONE, program
+from mcp_ghost.testing import (
+    ModelRequest,
+    ModelServer,
+    Reply,
+    action_reply,
+    content_reply,
+    tool_reply,
+)
 
 _LOOKED_BACK_AT = re.compile(r"^Turn (\d+), .*?: > ([^\[\n]+?)( \[[^\n]*)?$", re.MULTILINE)
 _TURN = re.compile(r"^Turn (\d+) of at most", re.MULTILINE)
@@ -33,15 +43,16 @@ class ScriptedModel:
 
     def __call__(self, request: ModelRequest) -> Reply:
         """The reply to one request."""
-        if _is_reflection(request):
-            return content_reply(json.dumps(_looked_back(request)))
-        turn = _turn_of(request)
+        if is_reflection(request):
+            return content_reply(json.dumps({"memories": _looked_back(request)}))
+        turn = turn_of(request)
         asked = request.last["role"] == "user"
         if self._think_every and turn % self._think_every == 0 and asked and request.tool_names:
-            return tool_reply([(request.tool_names[0], _thought(turn))])
+            return tool_reply(
+                [(request.tool_names[0], thought(f"Line {turn} deserves a thought."))]
+            )
         action = self._commands[turn - 1] if turn <= len(self._commands) else "look"
-        answer = {"thinking": f"Line {turn} says so.", "action": action, "new_objective": None}
-        return content_reply(json.dumps(answer))
+        return action_reply(action, f"Line {turn} says so.")
 
 
 def read_commands(path: Path) -> list[str]:
@@ -50,17 +61,25 @@ def read_commands(path: Path) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def _turn_of(request: ModelRequest) -> int:
+def turn_of(request: ModelRequest) -> int:
+    """The turn that ``request`` is about, by its own words."""
     texts = (_text(message["content"]) for message in request.messages if message.get("content"))
     return next((int(found[1]) for text in texts if (found := _TURN.search(text))), 1)
 
 
-def _is_reflection(request: ModelRequest) -> bool:
+def is_reflection(request: ModelRequest) -> bool:
+    """Whether ``request`` asks to look back."""
     asked_for = (request.chat.get("response_format") or {}).get("json_schema") or {}
-    return asked_for.get("name") == "ReflectionAnswer"
+    return bool(asked_for.get("name") == "ReflectionAnswer")
 
 
-def _looked_back(request: ModelRequest) -> dict[str, list[dict[str, object]]]:
+def thought(text: str) -> dict[str, object]:
+    """What the bundled tool is called with."""
+    return {"thought": text, "thoughtNumber": 1, "totalThoughts": 1, "nextThoughtNeeded": False}
+
+
+def _looked_back(request: ModelRequest) -> list[dict[str, object]]:
+    """A memory of each turn that brought points or something to carry."""
     text = "\n".join(_text(message.get("content")) for message in request.messages)
     memories: list[dict[str, object]] = []
     for turn, command, facts in _LOOKED_BACK_AT.findall(text):
@@ -77,8 +96,7 @@ def _looked_back(request: ModelRequest) -> dict[str, list[dict[str, object]]]:
                     "supersedes": [],
                 }
             )
-    nothing = ("wrong_memories", "objectives", "ended_objectives", "claims", "judged_claims")
-    return {"memories": memories, **{name: [] for name in nothing}}
+    return memories
 
 
 def _text(content: object) -> str:
@@ -87,28 +105,28 @@ def _text(content: object) -> str:
     return str(content)
 
 
-def _thought(turn: int) -> dict[str, object]:
-    return {
-        "thought": f"Line {turn} deserves a thought.",
-        "thoughtNumber": 1,
-        "totalThoughts": 1,
-        "nextThoughtNeeded": False,
-    }
-
-
-def main() -> None:
-    """Serve until interrupted."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says; returns the exit code."""
+    parser = Parser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("commands", type=Path, help="file with one command a line")
-    parser.add_argument("--port", type=int, default=0, help="loopback port (default: a free one)")
-    parser.add_argument("--think-every", type=int, default=0, metavar="N", help="call a tool first")
-    arguments = parser.parse_args()
-    model = ScriptedModel(read_commands(arguments.commands), arguments.think_every)
-    with ModelServer(model, port=arguments.port) as server:
+    parser.add_argument(
+        "--port", type=port_number, default=0, help="loopback port (default: a free one)"
+    )
+    parser.add_argument(
+        "--think-every", type=whole_number(), default=0, metavar="N", help="call a tool first"
+    )
+    flags = parser.parse_args(arguments)
+    return program("scripted_model.py", lambda _: _serve(flags))
+
+
+def _serve(flags: argparse.Namespace) -> int:
+    model = ScriptedModel(read_commands(flags.commands), flags.think_every)
+    with ModelServer(model, port=flags.port) as server:
         print(server.base_url, flush=True)
         with suppress(KeyboardInterrupt):
             threading.Event().wait()
+    return DONE
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

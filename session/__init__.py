@@ -1,1 +1,1 @@
-"""Configuration, state and record of an episode."""
+"""The configuration, state and record of an episode."""

@@ -1,37 +1,56 @@
-"""The sections of ``[tool.zorkgpt]`` in a TOML file, every key of them checked."""
+"""The sections of ``[tool.zorkgpt]`` in a TOML file, with every key checked."""
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+from mcp_ghost.text import did_you_mean
+from session.endpoints import SAMPLING
 
 
 class ConfigurationError(ValueError):
     """Raised when the configuration cannot be used; the message says what to change."""
 
 
-_NO_KEYS_HERE = "keys come from the environment or .env, such as ZORKGPT_CLIENT_API_KEY."
+_NO_KEYS_HERE = "keys come from the environment or .env, for example ZORKGPT_CLIENT_API_KEY."
 _ROLES = ("agent", "reflection", "critic")
-_SAMPLING = ("temperature", "top_p", "top_k", "min_p", "max_tokens")
-_PREFIXED = (
-    *("retry", "breaker", "local", "context", "map", "memories", "objectives"),
-    *("knowledge", "storage", "reflection", "action_check", "critic", "mcp"),
-)
+_PREFIXED = [
+    "retry",
+    "breaker",
+    "local",
+    "context",
+    "map",
+    "memories",
+    "objectives",
+    "knowledge",
+    "storage",
+    "reflection",
+    "action_check",
+    "critic",
+    "mcp",
+]
 """Sections whose keys are the fields that begin with their name."""
 _LISTED = {
     "llm": (
         *(f"{role}_{key}" for role in _ROLES for key in ("model", "base_url")),
-        *("client_base_url", "client_timeout_seconds"),
+        "provider",
+        "client_base_url",
+        "client_timeout_seconds",
     ),
     "game": ("story", "seed", "engine", "workdir"),
-    "orchestrator": (
-        *("max_turns_per_episode", "max_turns_stuck", "max_failed_turns"),
-        *("max_cost_per_episode", "max_tokens_per_episode", "turn_delay_seconds"),
+    "orchestrator": [
+        "max_turns_per_episode",
+        "max_turns_stuck",
+        "max_failed_turns",
+        "max_cost_per_episode",
+        "max_tokens_per_episode",
+        "turn_delay_seconds",
         "evaluation_group",
-    ),
+        "without",
+    ],
 }
 """Sections whose keys are fields."""
 
@@ -40,7 +59,7 @@ def sections(fields: Collection[str]) -> dict[str, dict[str, str]]:
     """Section -> key -> field, for all ``fields`` that a file may set."""
     found = {name: {key: key for key in keys} for name, keys in _LISTED.items()}
     for role in _ROLES:
-        found[f"{role}_sampling"] = {key: f"{role}_{key}" for key in _SAMPLING}
+        found[f"{role}_sampling"] = {key: f"{role}_{key}" for key in SAMPLING}
     elsewhere = {field for keys in found.values() for field in keys.values()}
     for name in _PREFIXED:
         own = (field for field in fields if field.startswith(f"{name}_") and field not in elsewhere)
@@ -73,10 +92,9 @@ def read_sections(path: Path, fields: Collection[str]) -> dict[str, object]:
 
 
 def near(key: str, known: Iterable[str]) -> str:
-    """A hint at the known name that was meant."""
+    """A hint naming the known name that was probably meant."""
     names = list(known)
-    nearest = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
-    return f"did you mean '{nearest[0]}'?" if nearest else f"known are: {', '.join(names)}."
+    return did_you_mean(key, names) or f"known are: {', '.join(names)}."
 
 
 def _fields_of(
@@ -93,5 +111,5 @@ def _fields_of(
 def _table(path: Path, table: dict[str, Any], name: str) -> dict[str, Any]:
     inner = table.get(name, {})
     if not isinstance(inner, dict):
-        raise ConfigurationError(f"'{name}' in {path} is no table: write [tool.zorkgpt.SECTION].")
+        raise ConfigurationError(f"'{name}' in {path} is not a table: use [tool.zorkgpt.SECTION].")
     return inner

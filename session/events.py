@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
+from typing import Any
 
 _context: ContextVar[Mapping[str, object]] = ContextVar(
     "event_context", default=MappingProxyType({})
@@ -27,6 +28,11 @@ def event_context(**fields: object) -> Iterator[None]:
         _context.reset(token)
 
 
+def context_value(name: str) -> object:
+    """A field of the surrounding event context; None where it has none."""
+    return _context.get().get(name)
+
+
 def current_turn() -> int | None:
     """The turn of the surrounding event context."""
     turn = _context.get().get("turn")
@@ -42,9 +48,19 @@ def log_event(
 
 
 def log_line(logger: logging.Logger, level: int, message: str) -> None:
-    """Log ``message`` for reading only: it is no event and not in the JSON log."""
+    """Log ``message`` for reading only: it is not an event, and is not in the JSON log."""
     if logger.isEnabledFor(level):
         logger.log(level, message, extra=dict(_context.get()))
+
+
+class EventLogger(logging.LoggerAdapter[logging.Logger]):
+    """``logger`` for those who know nothing of events: their records get the context, too."""
+
+    def process(
+        self, msg: object, kwargs: MutableMapping[str, Any]
+    ) -> tuple[object, MutableMapping[str, Any]]:
+        """Add the surrounding context to the record's fields."""
+        return msg, {**kwargs, "extra": {**_context.get(), **(kwargs.get("extra") or {})}}
 
 
 def event_fields(record: logging.LogRecord) -> dict[str, object]:

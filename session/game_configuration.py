@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from dotenv import dotenv_values
 from pydantic import (
@@ -16,6 +15,7 @@ from pydantic import (
     PositiveFloat,
     PositiveInt,
     ValidationError,
+    model_validator,
 )
 from pydantic_settings import (
     BaseSettings,
@@ -24,38 +24,42 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from local_model import EMBEDDED_BASE_URL, EMBEDDED_MODEL_NAME
+from mcp_ghost.text import address
 from session.configuration_file import ConfigurationError, near, read_sections
+from session.endpoints import (
+    HOSTED,
+    SAMPLING,
+    Effort,
+    Hosted,
+    ProviderChoice,
+    RoleSettings,
+    default_model,
+    hosted_at,
+    spoken_here,
+)
+from session.objectives import STALE_TURNS
+from shared_utils import EMBEDDED_BASE_URL, EMBEDDED_MODEL_NAME
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 __all__ = ["ConfigurationError", "EngineChoice", "GameConfiguration", "RoleSettings"]
 
 _PREFIX, _DOTENV = "ZORKGPT_", ".env"
 _LEAST_SECRET = 8
-EngineChoice: TypeAlias = Literal["auto", "fernz", "jericho"]
-OPENROUTER_BASE_URL = "https://openrouter.ai/api/v1"
-OPENAI_BASE_URL = "https://api.openai.com/v1"
-_DEFAULT_MODELS = {
-    OPENROUTER_BASE_URL: "deepseek/deepseek-v3.2",
-    OPENAI_BASE_URL: "gpt-4.1-mini",
-    EMBEDDED_BASE_URL: EMBEDDED_MODEL_NAME,
+_WRONG_TYPES = {
+    "bool_parsing": "neither true nor false",
+    "bool_type": "neither true nor false",
+    "int_parsing": "not a whole number",
+    "int_from_float": "not a whole number",
+    "float_parsing": "not a number",
 }
-
-
-class RoleSettings(NamedTuple):
-    """How one role (such as ``agent``) asks its model."""
-
-    model: str
-    base_url: str
-    api_key: str | None
-    temperature: float | None
-    top_p: float | None
-    top_k: int | None
-    min_p: float | None
-    max_tokens: int | None
+"""What is said of values of another type than the field's."""
+EngineChoice: TypeAlias = Literal["auto", "fernz", "jericho"]
 
 
 class _DotEnvFile(DotEnvSettingsSource):
-    """The .env file, whose variables for other programs are none of our business."""
+    """The .env file; its variables for other programs do not concern us."""
 
     def __call__(self) -> dict[str, Any]:
         prefix = self.env_prefix.lower()
@@ -82,27 +86,39 @@ class GameConfiguration(BaseSettings):
     agent_model: str = "auto"
     """Model of the agent; ``auto`` takes one that suits the endpoint."""
     agent_base_url: str | None = None
-    """Endpoint for the agent alone."""
+    """Endpoint for the agent only."""
     agent_temperature: NonNegativeFloat | None = 0.6
     agent_top_p: NonNegativeFloat | None = 0.95
     agent_top_k: PositiveInt | None = None
     agent_min_p: NonNegativeFloat | None = None
     agent_max_tokens: PositiveInt | None = 2000
-    """Tokens of one reply at most."""
+    """At most this many tokens in one reply."""
+    agent_seed: int | None = None
+    agent_reasoning_effort: Effort | None = None
+    agent_extra_body: dict[str, Any] | None = None
+    """Further fields of each request, as the provider spells them."""
 
+    provider: ProviderChoice = "auto"
+    """Wire format of endpoints that are nobody's own, and whose key chooses; ``auto``: OpenAI's,
+    and the first key at hand."""
     client_base_url: str | None = None
-    """Any OpenAI-compatible endpoint; unset: by the key at hand, else the embedded model."""
+    """Any endpoint; unset: by the key at hand, else the embedded model."""
     client_api_key: str | None = Field(default=None, repr=False)
     """Key for the endpoint; never from pyproject.toml."""
     openrouter_api_key: str | None = Field(
         default=None, repr=False, validation_alias="OPENROUTER_API_KEY"
     )
     openai_api_key: str | None = Field(default=None, repr=False, validation_alias="OPENAI_API_KEY")
+    anthropic_api_key: str | None = Field(
+        default=None, repr=False, validation_alias="ANTHROPIC_API_KEY"
+    )
+    google_api_key: str | None = Field(default=None, repr=False, validation_alias="GOOGLE_API_KEY")
+    gemini_api_key: str | None = Field(default=None, repr=False, validation_alias="GEMINI_API_KEY")
     client_timeout_seconds: PositiveFloat = 120.0
     """Seconds that one request may take."""
 
     retry_max_attempts: PositiveInt = 5
-    """Requests for one answer at most."""
+    """At most this many requests for one answer."""
     retry_initial_delay: NonNegativeFloat = 1.0
     retry_max_delay: NonNegativeFloat = 60.0
     breaker_failure_threshold: PositiveInt = 5
@@ -117,7 +133,7 @@ class GameConfiguration(BaseSettings):
     story: str = "zork1"
     """``zork1``, ``bundled`` or the path of a story file."""
     seed: int | None = Field(default=None, ge=1, le=2**31 - 1)
-    """Seed of the game's dice; unset: drawn anew and written to the log."""
+    """Seed of the game's dice; unset: drawn at random and written to the log."""
     engine: EngineChoice = "auto"
     """Interpreter; ``auto`` takes jericho where it is installed and knows the story."""
     workdir: str = "game_files"
@@ -127,37 +143,39 @@ class GameConfiguration(BaseSettings):
     max_turns_stuck: PositiveInt = 100
     """Turns without anything new after which an episode ends as stalled."""
     max_failed_turns: PositiveInt = 3
-    """Turns in a row without an answer of the model after which an episode stops."""
+    """Turns in a row without an answer from the model after which an episode stops."""
     max_cost_per_episode: PositiveFloat | None = None
     """US dollars, as far as the provider reports them."""
     max_tokens_per_episode: PositiveInt | None = None
     turn_delay_seconds: NonNegativeFloat = 0.0
     evaluation_group: str | None = None
-    """What the episode belongs to, for those who sum up episodes."""
+    """What the episode belongs to, for whoever sums up episodes."""
 
     context_token_budget: PositiveInt = 4000
     """Tokens of the prompt below its static head, roughly."""
     context_history_turns: PositiveInt = 8
-    """Latest turns shown to the model at least; less than twice as many at most."""
+    """The model is shown at least this many of the latest turns, and fewer than twice as many."""
     context_profile: Literal["auto", "full", "compact"] = "auto"
     """Prompt for large or very small models; ``auto``: compact for the embedded one."""
 
+    without: tuple[str, ...] = ()
+    """Parts of the mind to leave out, by name; the same as ``enabled`` off in their sections."""
     map_enabled: bool = True
-    """Tell the model what it found out about ways and rooms."""
+    """Tell the model what it found out about passages and rooms."""
     map_rooms_shown: PositiveInt = 12
-    """Rooms around the present one that the model is told."""
+    """Rooms around the current one that the model is told about."""
     memories_enabled: bool = True
     """Keep memories at rooms and tell those that matter here."""
     memories_token_budget: PositiveInt = 500
     """Tokens of memories in a prompt, roughly."""
     memories_max_distance: NonNegativeInt = 2
-    """Steps from the present room up to which memories are told."""
+    """Steps from the current room within which memories are shown."""
     objectives_enabled: bool = True
     """Keep what the model wants to achieve."""
-    objectives_stale_turns: PositiveInt = 80
+    objectives_stale_turns: PositiveInt = STALE_TURNS
     """Turns without progress after which an objective is given up."""
     objectives_shown: PositiveInt = 8
-    """Objectives that the model is told."""
+    """Objectives that the model is shown."""
     knowledge_enabled: bool = True
     """Keep claims about how the game's world works."""
     knowledge_token_budget: PositiveInt = 800
@@ -169,9 +187,9 @@ class GameConfiguration(BaseSettings):
     storage_database_url: str | None = Field(default=None, repr=False)
     """SQLAlchemy URL; unset: ``knowledge.db`` in ``workdir``."""
     reflection_enabled: bool = True
-    """Look back every few turns; without it nothing is learned but what code sees."""
+    """Look back every few turns; without it only what code can see is learned."""
     reflection_interval_turns: PositiveInt = 8
-    """Turns between two reflections at least."""
+    """At least this many turns between two reflections."""
     reflection_model: str = "auto"
     """``auto``: as the agent."""
     reflection_base_url: str | None = None
@@ -180,12 +198,15 @@ class GameConfiguration(BaseSettings):
     reflection_top_k: PositiveInt | None = None
     reflection_min_p: NonNegativeFloat | None = None
     reflection_max_tokens: PositiveInt | None = 2000
+    reflection_seed: int | None = None
+    reflection_reasoning_effort: Effort | None = None
+    reflection_extra_body: dict[str, Any] | None = None
     action_check_enabled: bool = True
-    """Hold commands against the game's facts before they are given."""
+    """Check commands against the game's facts before they are given."""
     action_check_mode: Literal["refuse", "advise"] = "refuse"
     """``refuse``: the model is asked again; ``advise``: it is only told."""
     action_check_max_refusals: PositiveInt = 2
-    """Proposals refused in one turn at most; then ``look`` is played."""
+    """At most this many proposals are refused in one turn; then ``look`` is played."""
     critic_enabled: bool = False
     """Let a model judge commands too: one more call a turn."""
     critic_model: str = "auto"
@@ -196,6 +217,9 @@ class GameConfiguration(BaseSettings):
     critic_top_k: PositiveInt | None = None
     critic_min_p: NonNegativeFloat | None = None
     critic_max_tokens: PositiveInt | None = 300
+    critic_seed: int | None = None
+    critic_reasoning_effort: Effort | None = None
+    critic_extra_body: dict[str, Any] | None = None
 
     mcp_enabled: bool = False
     mcp_config_file: str = "mcp_config.json"
@@ -205,6 +229,13 @@ class GameConfiguration(BaseSettings):
     mcp_server_startup_timeout_seconds: PositiveFloat = 10
     mcp_force_tool_support: bool = False
     """Offer tools to models that are known not to take them."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _switch_off(cls, values: dict[str, Any]) -> dict[str, Any]:
+        given = values.get("without")
+        fields = (f"{part}_enabled" for part in given or () if isinstance(given, list | tuple))
+        return {**values, **{field: False for field in fields if field in cls.model_fields}}
 
     @classmethod
     def settings_customise_sources(
@@ -221,7 +252,7 @@ class GameConfiguration(BaseSettings):
     @classmethod
     def from_toml(
         cls, config_path: str | Path | None = "pyproject.toml", **overrides: object
-    ) -> GameConfiguration:
+    ) -> Self:
         """The settings of ``[tool.zorkgpt.*]``, under environment and ``overrides``.
 
         Args:
@@ -242,6 +273,16 @@ class GameConfiguration(BaseSettings):
         except ValidationError as error:
             raise ConfigurationError(_explain(error, path)) from error
 
+    @classmethod
+    def at_hand(cls, config_path: str | Path | None = None, **overrides: object) -> Self:
+        """The settings of ``config_path``, else of ``pyproject.toml`` where there is one.
+
+        Raises:
+            ConfigurationError: As from ``from_toml``.
+        """
+        here = Path("pyproject.toml")
+        return cls.from_toml(config_path or (here if here.is_file() else None), **overrides)
+
     def role(self, name: str = "agent") -> RoleSettings:
         """Model, endpoint and sampling of one role."""
         base_url = getattr(self, f"{name}_base_url") or self._shared_endpoint(name)
@@ -249,14 +290,10 @@ class GameConfiguration(BaseSettings):
         if model == "auto" and name != "agent" and base_url == self.role().base_url:
             model = self.agent_model
         return RoleSettings(
-            model=_DEFAULT_MODELS.get(base_url, "default") if model == "auto" else model,
+            model=self._default_model(base_url) if model == "auto" else model,
             base_url=base_url,
             api_key=self._key_for(base_url),
-            temperature=getattr(self, f"{name}_temperature"),
-            top_p=getattr(self, f"{name}_top_p"),
-            top_k=getattr(self, f"{name}_top_k"),
-            min_p=getattr(self, f"{name}_min_p"),
-            max_tokens=getattr(self, f"{name}_max_tokens"),
+            sampling={option: getattr(self, f"{name}_{option}") for option in SAMPLING},
         )
 
     @property
@@ -266,51 +303,64 @@ class GameConfiguration(BaseSettings):
             return self.client_base_url.rstrip("/")
         if self.local_model_path:
             return EMBEDDED_BASE_URL
-        if self.openrouter_api_key or self.client_api_key:
-            return OPENROUTER_BASE_URL
-        return OPENAI_BASE_URL if self.openai_api_key else EMBEDDED_BASE_URL
+        wanted = [it for it in HOSTED if self.provider in ("auto", it.provider)]
+        if self.client_api_key:
+            return wanted[0].base_url
+        keyless = EMBEDDED_BASE_URL if self.provider == "auto" else wanted[-1].base_url
+        return next((it.base_url for it in wanted if self._keys_of(it)), keyless)
 
     @property
     def uses_embedded_model(self) -> bool:
         """Whether the agent's model runs on this machine, from the bundled or a given file."""
         return bool(self.role().base_url == EMBEDDED_BASE_URL)
 
-    @property
-    def prompt_profile(self) -> Literal["full", "compact"]:
-        """The prompt in use."""
+    def prompt_profile(self, role: str = "agent") -> Literal["full", "compact"]:
+        """The prompt in use; that of one role says nothing about another's model."""
         if self.context_profile == "auto":
-            return "compact" if self.uses_embedded_model else "full"
+            return "compact" if self.role(role).base_url == EMBEDDED_BASE_URL else "full"
         return self.context_profile
+
+    def public(self) -> dict[str, Any]:
+        """All settings but keys, and addresses without what is secret in them."""
+        secret = {name for name, field in type(self).model_fields.items() if not field.repr}
+        fields = self.model_dump(mode="json", exclude=secret)
+        return {
+            name: address(it) if name.endswith("_url") and it else it for name, it in fields.items()
+        }
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """Every key; none of them may reach a log.
 
-        One as short as those that local endpoints are content with is none: taking it out of
+        One as short as those that local endpoints accept does not count: taking it out of
         everything would leave no log to read.
         """
-        keys = (self.client_api_key, self.openrouter_api_key, self.openai_api_key)
+        keys = [self.client_api_key, *(key for it in HOSTED for key in self._keys_of(it))]
         return tuple(key for key in keys if key and len(key) >= _LEAST_SECRET)
 
     def _shared_endpoint(self, name: str) -> str:
-        """Where a role without an endpoint of its own is asked: where the agent is."""
+        """A role without its own endpoint uses the agent's."""
         return (name != "agent" and self.agent_base_url) or self.llm_base_url
 
     def _key_for(self, base_url: str) -> str | None:
         """A provider's key goes only to that provider, or to a proxy on this machine."""
-        host = urlsplit(base_url).hostname or ""
         if self.client_api_key:
             return self.client_api_key
-        if f".{host}".endswith(".openrouter.ai"):
-            return self.openrouter_api_key
-        if f".{host}".endswith(".openai.com"):
-            return self.openai_api_key
-        on_this_machine = host in {"localhost", "127.0.0.1", "::1"}
-        return (self.openrouter_api_key or self.openai_api_key) if on_this_machine else None
+        at_home = hosted_at(base_url)
+        asked = [at_home] if at_home else spoken_here(base_url, self.provider)
+        return next((key for it in asked for key in self._keys_of(it)), None)
+
+    def _keys_of(self, hosted: Hosted) -> list[str]:
+        return [key for name in hosted.keys if (key := getattr(self, name))]
+
+    def _default_model(self, base_url: str) -> str:
+        if base_url == EMBEDDED_BASE_URL:
+            return EMBEDDED_MODEL_NAME
+        return default_model(base_url, self.provider)
 
 
 def _refuse_unknown_variables() -> None:
-    """A mistyped name would be overlooked: nothing else sets variables with our prefix."""
+    """A mistyped name would go unnoticed: nothing else sets variables with our prefix."""
     known = [_PREFIX + name.upper() for name in GameConfiguration.model_fields]
     for source, names in (("the environment", os.environ), (_DOTENV, _names_in_dotenv())):
         for name in names:
@@ -328,9 +378,17 @@ def _names_in_dotenv() -> Iterable[str]:
 
 
 def _explain(error: ValidationError, path: Path | None) -> str:
-    lines = [
-        f"  {'.'.join(map(str, problem['loc']))}: {problem['msg']}"
-        for problem in error.errors(include_input=False, include_url=False)
-    ]
+    lines = [f"  {_explain_one(problem)}" for problem in error.errors(include_url=False)]
     file = f"{path}, " if path else ""
     return "\n".join([f"Invalid settings (from {file}the environment or flags):", *lines])
+
+
+def _explain_one(problem: ErrorDetails) -> str:
+    name = ".".join(map(str, problem["loc"]))
+    field = GameConfiguration.model_fields.get(name)
+    if field is None:
+        return f"{name}: {problem['msg']}"
+    given = repr(problem["input"]) if field.repr else "the given value"  # which is secret
+    if words := _WRONG_TYPES.get(problem["type"]):
+        return f"{name}: {given} is {words}"
+    return f"{name}: {problem['msg'].replace('Input should', 'must')}, not {given}"

@@ -1,16 +1,13 @@
-"""What is known of an episode: immutable turn records and the state that follows from them."""
+"""What is known about an episode: immutable turn records, and the state that follows from them."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
-if TYPE_CHECKING:
-    from mcp_ghost.messages import LLMResponse
+from mcp_ghost.messages import Usage
 
 
 class EndReason(StrEnum):
@@ -30,19 +27,21 @@ class EndReason(StrEnum):
         return self in {EndReason.VICTORY, EndReason.FINAL_DEATH}
 
 
-class Place(BaseModel):
-    """A room; the id is its identity, the name only for display."""
+class Value(BaseModel):
+    """What never changes once it is made."""
 
     model_config = ConfigDict(frozen=True)
+
+
+class Place(Value):
+    """A room; the id is its identity, the name only for display."""
 
     id: int
     name: str
 
 
-class ExitSeen(BaseModel):
+class ExitSeen(Value):
     """A way out of a room as the game's memory shows it."""
-
-    model_config = ConfigDict(frozen=True)
 
     direction: str
     kind: str
@@ -50,10 +49,8 @@ class ExitSeen(BaseModel):
     note: str | None = None
 
 
-class Observation(BaseModel):
+class Observation(Value):
     """The game's facts at one instant."""
-
-    model_config = ConfigDict(frozen=True)
 
     room: Place
     score: int
@@ -66,10 +63,21 @@ class Observation(BaseModel):
     world_hash: str
 
 
-class ToolUse(BaseModel):
-    """One tool call as it went."""
+_HELD = " (in "
 
-    model_config = ConfigDict(frozen=True)
+
+def thing_text(name: str, holder: str | None) -> str:
+    """A thing as an observation lists it: its name, and what holds it."""
+    return f"{name}{_HELD}{holder})" if holder else name
+
+
+def thing_name(text: str) -> str:
+    """The name alone."""
+    return text.partition(_HELD)[0]
+
+
+class ToolUse(Value):
+    """One tool call as it went."""
 
     name: str
     arguments: object
@@ -78,49 +86,18 @@ class ToolUse(BaseModel):
     duration_ms: float
 
 
-class RefusedCommand(BaseModel):
+class RefusedCommand(Value):
     """A command that the model proposed and the game was not given."""
-
-    model_config = ConfigDict(frozen=True)
 
     command: str
     thinking: str
     reason: str
 
 
-class Usage(BaseModel):
-    """What the model's replies of a turn took."""
-
-    model_config = ConfigDict(frozen=True)
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
-    """US dollars, 0.0 where the provider reports none."""
-
-    def __add__(self, other: Usage) -> Usage:
-        """Both together."""
-        sums = {name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields}
-        return Usage(**sums)
-
-    @classmethod
-    def of(cls, responses: Iterable[LLMResponse]) -> Usage:
-        """The sum over ``responses``."""
-        replies = list(responses)
-        reported = [reply.usage or {} for reply in replies]
-        tokens = ("prompt_tokens", "cached_tokens", "completion_tokens")
-        sums = {name: sum(usage.get(name) or 0 for usage in reported) for name in tokens}
-        return cls(calls=len(replies), cost=sum(reply.cost or 0.0 for reply in replies), **sums)
-
-
-class TurnRecord(BaseModel):
+class TurnRecord(Value):
     """One finished turn, written once, after the game answered."""
 
-    model_config = ConfigDict(frozen=True)
-
-    turn: int
+    turn: int = Field(ge=1)
     place: Place
     """Where the command was given."""
     command: str
@@ -129,11 +106,11 @@ class TurnRecord(BaseModel):
     thinking: str
     new_objective: str | None = None
     nav_target: str | None = None
-    """The room, in the model's words, to which it wants to be told the way."""
+    """The room, in the model's words, to which it wants directions."""
     refused: tuple[RefusedCommand, ...] = ()
     """What the model proposed before ``command``."""
     advice: str | None = None
-    """What the action check had to say against ``command``."""
+    """What the action check objected to in ``command``."""
     response: str
     scored: int = 0
     """Points won, or lost when negative."""
@@ -142,13 +119,26 @@ class TurnRecord(BaseModel):
     won: bool = False
     over: bool = False
     failure: str | None = None
-    """Why the model gave no usable answer, when ``command`` is only the safe default."""
+    """Only in logs of earlier versions: why ``command`` was the safe default, not the model's."""
     tools: tuple[ToolUse, ...] = ()
     usage: Usage = Usage()
     seconds: float
     """Wall time of the turn."""
     snapshot: str
     """The engine after the turn, base64."""
+
+
+class FailedTurn(Value):
+    """An attempt at a turn that was not played, because the model gave no usable answer."""
+
+    turn: int
+    failure: str
+    incurable: bool = False
+    """Whether asking again cannot help, for example with a wrong key."""
+    tools: tuple[ToolUse, ...] = ()
+    usage: Usage = Usage()
+    seconds: float
+    """Wall time of the attempt."""
 
 
 class GameState:
@@ -169,7 +159,7 @@ class GameState:
         self.deaths = 0
         self.tool_calls = 0
         self.failed_turns = 0
-        """Latest turns in a row without an answer of the model."""
+        """Failed attempts in a row, so far, at the coming turn."""
         self.turns_without_news = 0
         self.usage = Usage()
         self.end_reason: EndReason | None = None
@@ -187,21 +177,27 @@ class GameState:
         return self.end_reason is not None
 
     def begin(self, opening: str, observation: Observation) -> None:
-        """Take in the game's first text and facts."""
+        """Add the game's first text and facts."""
         self.opening = self.last_response = opening
         self._observe(observation)
         self.turns_without_news = 0
 
-    def take_patience(self) -> None:
-        """Begin to count anew what an episode is given up for."""
+    def reset_stall_counters(self) -> None:
+        """Restart the counts that an episode is given up for."""
         self.failed_turns = self.turns_without_news = 0
 
+    def fail(self, failed: FailedTurn) -> None:
+        """Add a turn that was tried and not played."""
+        self.failed_turns += 1
+        self.tool_calls += len(failed.tools)
+        self.spend(failed.usage)
+
     def spend(self, usage: Usage) -> None:
-        """Add what the model's replies took."""
+        """Add what the model's replies used."""
         self.usage += usage
 
     def apply(self, record: TurnRecord) -> None:
-        """Take in a finished turn."""
+        """Add a finished turn."""
         self.turn_count = record.turn
         self.last_action = record.command
         self.last_response = record.response
@@ -210,7 +206,7 @@ class GameState:
             self.milestones.append(record)
         self.deaths += record.died
         self.tool_calls += len(record.tools)
-        self.failed_turns = self.failed_turns + 1 if record.failure else 0
+        self.failed_turns = 0
         self.spend(record.usage)
         self._observe(record.after)
 

@@ -1,7 +1,7 @@
 """Langfuse traces: one for each turn, in one session for the episode.
 
-Tracing never stops a game and never slows it: spans are sent by a thread of their own, and the end
-of an episode waits for that thread only briefly, whatever the host does.
+Tracing never stops a game and never slows it: what a client raises is only logged, spans are sent
+by a thread of their own, and the end of an episode waits for that thread only briefly.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import atexit
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -24,6 +24,8 @@ from session.version import version
 if TYPE_CHECKING:
     from langfuse import Langfuse
     from opentelemetry.sdk.trace import TracerProvider
+
+_Result = TypeVar("_Result")
 
 UNREACHABLE = "Langfuse is unreachable: traces of this episode are not sent"
 _PATIENCE = 2.0
@@ -62,22 +64,61 @@ class LangfuseSettings(BaseSettings):
         return [name for name, key in keys.items() if not key]
 
 
-class TurnSpan(Protocol):
-    """The trace of a turn, while the turn is played."""
+class Span:
+    """What is traced of the work inside it; it never raises."""
 
-    def update(self, **fields: Any) -> object:  # noqa: ANN401  whatever Langfuse takes
+    def __init__(self, span: Any, logger: logging.Logger) -> None:  # noqa: ANN401  Langfuse's own
+        """``span`` is None where nothing is traced."""
+        self._span = span
+        self._logger = logger
+
+    def update(self, **fields: Any) -> None:  # noqa: ANN401  whatever Langfuse takes
         """Set ``input``, ``output``, ``metadata`` and the like."""
+        if self._span is not None:
+            _unless_it_raises(lambda: self._span.update(**fields), self._logger)
 
 
-class _NoSpan:
-    def update(self, **_fields: object) -> None:
-        """Nothing is traced."""
+def observed(
+    client: Any,  # noqa: ANN401  Langfuse's, or whatever stands in for it
+    logger: logging.Logger,
+    **fields: Any,  # noqa: ANN401  whatever Langfuse takes
+) -> AbstractContextManager[Span]:
+    """An observation of ``client`` around the work inside; none without a client."""
+    if client is None:
+        return nullcontext(Span(None, logger))
+    return _guarded(lambda: client.start_as_current_observation(**fields), logger)
+
+
+@contextmanager
+def _guarded(
+    start: Callable[[], AbstractContextManager[Any]], logger: logging.Logger
+) -> Iterator[Span]:
+    """The context that ``start`` gives, around work that no error of it reaches."""
+    stack = ExitStack()
+    span = _unless_it_raises(lambda: stack.enter_context(start()), logger)
+    try:
+        yield Span(span, logger)
+    except BaseException as error:
+        cause = (type(error), error, error.__traceback__)
+        _unless_it_raises(lambda: stack.__exit__(*cause), logger)
+        raise
+    _unless_it_raises(stack.close, logger)
+
+
+def _unless_it_raises(action: Callable[[], _Result], logger: logging.Logger) -> _Result | None:
+    try:
+        return action()
+    except Exception as error:  # noqa: BLE001  whatever a tracer raises, the game goes on
+        reason = redact(" ".join(str(error).split()))
+        message = f"Nothing is traced here: {type(error).__name__}: {reason}"
+        log_event(logger, logging.WARNING, message, "tracing_error", error=reason)
+        return None
 
 
 class Tracing:
     """The traces of one episode; without keys nothing is imported, sent or said."""
 
-    def __init__(self, episode_id: str, logger: logging.Logger) -> None:
+    def __init__(self, episode_id: str, logger: logging.Logger, *, wanted: bool = True) -> None:
         self.client: Langfuse | None = None
         """Langfuse's client: what it starts during a turn becomes part of the turn's trace."""
         self._episode_id = episode_id
@@ -87,7 +128,8 @@ class Tracing:
         self._provider: TracerProvider | None = None
         self._failures = _FailureWatch(self._report_failure)
         try:
-            self._open(LangfuseSettings())
+            if wanted:
+                self._open(LangfuseSettings())
         except Exception as error:  # noqa: BLE001  whatever Langfuse objects to, the game goes on
             reason = redact(" ".join(str(error).split()))
             self._log(logging.WARNING, f"Tracing is off: {reason}", "tracing_off", error=reason)
@@ -104,28 +146,32 @@ class Tracing:
         self._log(logging.INFO, f"Traces go to {where}", "tracing_on", base_url=where)
 
     @contextmanager
-    def turn(self, number: int) -> Iterator[TurnSpan]:
+    def turn(self, number: int) -> Iterator[Span]:
         """The trace ``turn-<number>``, around everything that is traced inside."""
         self._turn = number
         if self.client is None:
-            yield _NoSpan()
+            yield Span(None, self._logger)
             return
         from langfuse import propagate_attributes
 
         self._failures.begin()
         name = f"turn-{number}"
-        attributes = propagate_attributes(
+        attributes = partial(
+            propagate_attributes,
             session_id=self._episode_id,
             trace_name=name,
             tags=["zorkgpt"],
             metadata={"turn": number},
             version=self._version,
         )
-        with attributes, self.client.start_as_current_observation(name=name) as span:
+        with (
+            _guarded(attributes, self._logger),
+            observed(self.client, self._logger, name=name) as span,
+        ):
             yield span
 
     def close(self) -> None:
-        """Send what is left, within a bound; more than once does no harm."""
+        """Send what is left, within a bound; may be called more than once."""
         provider, self._provider = self._provider, None
         if provider is None:
             return
@@ -149,7 +195,7 @@ class Tracing:
 
 
 class _FailureWatch(logging.Handler):
-    """Hears from OpenTelemetry's log that spans were lost, and reports it once."""
+    """Learns from OpenTelemetry's log that spans were lost, and reports it once."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
         super().__init__(logging.ERROR)
@@ -158,7 +204,7 @@ class _FailureWatch(logging.Handler):
         self._heard = threading.Lock()
 
     def begin(self) -> None:
-        """Listen; again is no harm."""
+        """Listen; may be called more than once."""
         logging.getLogger("opentelemetry.exporter").addHandler(self)
 
     def end(self) -> None:

@@ -1,10 +1,9 @@
-"""Names of episodes that are unique on all machines, for the ids of what is learned in them."""
+"""Names of episodes that are unique across machines, for the ids of what is learned in them."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Mapping
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 _LENGTH = 6
@@ -15,9 +14,7 @@ def new_uid() -> str:
     return "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
 
 
-def uid_of(start: Mapping[str, object]) -> str:
-    """The uid in an ``episode_start`` event; made from the episode's name where it has none."""
-    if uid := start.get("uid"):
-        return str(uid)
-    digest = hashlib.sha256(str(start["episode_id"]).encode()).digest()
+def uid_of(episode_id: str) -> str:
+    """The uid of an episode that was begun before there were any, made from its name."""
+    digest = hashlib.sha256(episode_id.encode()).digest()
     return "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in digest[:_LENGTH])

@@ -1,14 +1,42 @@
-"""The installed version of the project."""
+"""Which code plays: the installed version of the project, and a hash of its sources."""
 
 from __future__ import annotations
 
+import hashlib
+from functools import cache
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as _version
+from pathlib import Path
+
+_ROOT = Path(__file__).parents[1]
+_PLAYING = [
+    "zork_agent.py",
+    "llm_client.py",
+    "shared_utils.py",
+    "orchestration",
+    "managers",
+    "session",
+    "game_interface",
+    "local_model",
+    "mcp_ghost",
+]
+"""What can change how an episode goes, besides the prompts."""
 
 
 def version() -> str:
-    """Such as ``0.1.0``; ``unknown`` where the project is not installed."""
+    """For example ``0.1.0``; ``unknown`` where the project is not installed."""
     try:
         return _version("zorkgpt")
     except PackageNotFoundError:
         return "unknown"
+
+
+@cache
+def code_digest() -> str:
+    """A hash of the sources that play, also of those that are not committed or released."""
+    digest = hashlib.sha256()
+    for part in _PLAYING:
+        path = _ROOT / part
+        for file in [path] if path.is_file() else sorted(path.rglob("*.py")):
+            digest.update(f"{file.relative_to(_ROOT)}\0".encode() + file.read_bytes())
+    return digest.hexdigest()

@@ -10,26 +10,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_ghost.text import counted, plain
-from session.event_log import EVENTS_FILE
-from session.learned import Edits
-from storage.account import read_imports
-from storage.carrying import latest_memories
+from session.knowledge import Edits
+from session.record.event_log import EVENTS_FILE
 from storage.database import sqlite_path
+from storage.episode_knowledge import read_imports
 from storage.errors import LogRefusedError, StorageError
-from storage.imports import log_import
-from storage.knowledge_files import KnowledgeFiles
-from storage.markdown import EDITOR, SECTIONS, normal, section_of
+from storage.files.imports import log_import
+from storage.files.knowledge_files import KnowledgeFiles
+from storage.files.markdown import EDITOR, SECTIONS, normal, section_of
+from storage.selection import latest_memories
 from storage.store import Store
 
 if TYPE_CHECKING:
     from session.game_configuration import GameConfiguration
-    from session.learned import Claim, Memory
-    from storage.account import Episode
+    from session.knowledge import Claim, Memory
+    from storage.episode_knowledge import Episode
     from storage.flags import Flags
 
 
 class WrongUseError(ValueError):
-    """Raised when the command line names something that is not there."""
+    """Raised when the command line names something that does not exist."""
 
 
 class Known(NamedTuple):
@@ -49,12 +49,12 @@ class Commands:
         path = sqlite_path(config)
         if command != "rebuild" and path and not path.exists():
             raise StorageError(
-                f"Nothing is known yet: there is no {path}. Play an episode, name another folder "
-                "with --workdir, or make it from the logs: python -m storage rebuild"
+                f"Nothing is known yet: there is no {path}. Play an episode, choose another folder "
+                "with --workdir, or build it from the logs: uv run python -m storage rebuild"
             )
         self._config = config
         self._workdir = Path(config.workdir)
-        self._store = Store.open(config)
+        self._store = Store(config)
         self._files = KnowledgeFiles(config, self._store)
 
     def __enter__(self) -> Commands:
@@ -77,7 +77,7 @@ class Commands:
         return self.forget(flags.episode, flags.story, sure=flags.yes)
 
     def rebuild(self) -> bool:
-        """Take in every log again, and write the Markdown anew."""
+        """Read every log again, and rewrite the Markdown."""
         left_out = taken_in = 0
         for log in sorted((self._workdir / "episodes").glob(f"*/{EVENTS_FILE}")):
             try:
@@ -91,10 +91,10 @@ class Commands:
         except LogRefusedError as error:
             _warn(f"left out: {error}")
             left_out += 1
-        print(f"Took in {counted(taken_in, 'episode')} from {self._workdir / 'episodes'}.")
+        print(f"Read {counted(taken_in, 'episode')} from {self._workdir / 'episodes'}.")
         others = sum(len(known.episodes) for known in self._known(None)) - taken_in
         if others > 0:
-            print(f"{counted(others, 'episode')} whose logs are not there stay as they were.")
+            print(f"{counted(others, 'episode')} whose logs are not there were left as they are.")
         return self._write_all() and not left_out
 
     def show(self, story: str | None, *, as_json: bool) -> bool:
@@ -115,13 +115,15 @@ class Commands:
         if episode is not None:
             chosen = [it for it in every if episode in {it.uid, it.episode_id}]
             if not chosen:
-                raise WrongUseError(f"There is no episode {episode}. See: python -m storage show")
+                raise WrongUseError(
+                    f"There is no episode {episode}. See: uv run python -m storage show"
+                )
         else:
             stories = {known.sha256 for known in self._known(story)}
             chosen = [it for it in every if it.story_sha256 in stories]
         names = ", ".join(it.episode_id for it in chosen)
         if not sure:
-            raise WrongUseError(f"This would forget all that was learned in {names}. Add --yes.")
+            raise WrongUseError(f"This would forget everything learned in {names}. Add --yes.")
         self._store.forget(it.uid for it in chosen)
         print(plain(f"Forgot {names}."))
         print(f"Logs stay in {self._workdir}: delete them too, or the next rebuild reads them.")
@@ -156,15 +158,17 @@ class Commands:
             return False
         if written and path.exists():
             print(f"Wrote {path}")
-        elif not written:
-            _warn(f"{path} holds edits: left as it is. Read them with: python -m storage import")
+        elif written:
+            print(f"Nothing was learned of {known.story} yet: there is nothing to write.")
+        else:
+            _warn(f"{path} holds edits: left as it is. Read them: uv run python -m storage import")
         return written
 
     def _read_back(self, known: Known) -> bool:
         name, sha256 = known.story, known.sha256
         path = self._files.path(name, sha256)
         for number in self._files.odd_lines(name, sha256):
-            _warn(f"{path}, line {number} is no claim: it is kept under Notes")
+            _warn(f"{path}, line {number} is not a claim: it is kept under Notes")
         edits = self._files.read_edits(name, sha256)
         if edits == Edits():
             print(f"{path}: nothing was changed")

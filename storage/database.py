@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
     from session.game_configuration import GameConfiguration
 
-SQLITE_FILE: Final = "knowledge.db"
-_BUSY_SECONDS: Final = 20.0
-_SCHEMA_LOCK: Final = zlib.crc32(b"zorkgpt schema")
-_READING: Final = "reading"
+SQLITE_FILE = "knowledge.db"
+_BUSY_SECONDS = 20.0
+_SCHEMA_LOCK = zlib.crc32(b"zorkgpt schema")
+_READING = "reading"
 
 
-class Database:
+class KnowledgeDatabase:
     """Where rows are kept; the tables are made where they are missing."""
 
     def __init__(self, config: GameConfiguration) -> None:
         """Open the configured database.
 
         Raises:
-            StorageError: It cannot be reached, or its URL is none.
+            StorageError: It cannot be reached, or its URL is not valid.
         """
         url = _url(config)
         self._name = redact(url.set(query={}).render_as_string(hide_password=True))
@@ -55,7 +55,7 @@ class Database:
 
     @contextmanager
     def writing(self, uid: str | None = None) -> Iterator[Connection]:
-        """All or nothing; nobody else writes about the episode ``uid`` meanwhile.
+        """All or nothing; meanwhile nobody else writes about the episode ``uid``.
 
         Raises:
             StorageError: The database failed, and nothing was changed.
@@ -92,8 +92,8 @@ class Database:
             why = " ".join(redact(str(cause)).split())[:400]
             raise StorageError(
                 f"The knowledge database {self._name} cannot be used: {why}. Nothing is lost: the "
-                "logs have it all. Put it right, or name another by storage_database_url; then "
-                "run: python -m storage rebuild"
+                "logs have it all. Repair it, or name another with storage_database_url; then "
+                "run: uv run python -m storage rebuild"
             ) from error
 
     def _create_engine(self, url: URL) -> Engine:
@@ -126,7 +126,7 @@ def _url(config: GameConfiguration) -> URL:
     if kind == "sqlite" and url.database and url.database != ":memory:":
         return url
     raise StorageError(
-        "storage_database_url names no database that can be used. Write sqlite:///knowledge.db "
+        "storage_database_url does not name a usable database. Write sqlite:///knowledge.db "
         "or postgresql://user:password@host/database, or leave it unset."
     )
 
@@ -135,7 +135,9 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StorageError(f"Cannot make {folder} for what is learned: {error.strerror}") from error
+        raise StorageError(
+            f"Cannot create {folder} for the knowledge database: {error.strerror}"
+        ) from error
 
 
 def _sqlite(url: URL) -> Engine:

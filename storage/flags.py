@@ -1,34 +1,34 @@
-"""What the command line may say. Only the standard library, so that ``--help`` is there at once."""
+"""What the command line may say. Only the standard library, so that ``--help`` is immediate."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TypeAlias
 
-# argparse names the type of its sub-commands nowhere in public.
-_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
+from mcp_ghost.cli.arguments import Commands, Parser
+
+PROGRAM = "python -m storage"
 
 _DESCRIPTION = """\
-What the player learned, from episode to episode: show it, write it for people, read it back.
+What the player learned from episode to episode: show it, write it for people, read it back.
 """
 _EPILOG = """\
 The event logs below the working directory are the truth; the database follows them, and
-`rebuild` makes it anew from them. Settings are those of main.py: storage_database_url names
-another database than knowledge.db in the working directory.
+`rebuild` recreates it from them. Settings are those of main.py: storage_database_url names
+a database other than knowledge.db in the working directory.
 
 exit code: 0 done; 1 failed, or a log was left out; 2 wrong use or configuration
 
 examples:
-  python -m storage show
-  python -m storage export           # writes game_files/knowledge/STORY.md, to be edited
-  python -m storage import
-  python -m storage forget --story zork1 --yes
+  uv run python -m storage show
+  uv run python -m storage export           # writes game_files/knowledge/STORY.md, to be edited
+  uv run python -m storage import
+  uv run python -m storage forget --story zork1 --yes
 """
 
 
 class Flags(argparse.Namespace):
-    """What the command line said; None where it said nothing."""
+    """What the command line said; None for anything it did not mention."""
 
     command: str
     config: str | None
@@ -40,14 +40,8 @@ class Flags(argparse.Namespace):
 
 
 def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
-    """Read the command line; a wrong one ends the program with 2 and a line that says why."""
-    parser = argparse.ArgumentParser(
-        prog="python -m storage",
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+    """Read the command line; a wrong one ends the program with code 2 and a line that says why."""
+    parser = Parser(prog=PROGRAM, description=_DESCRIPTION, epilog=_EPILOG)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _command(commands, "rebuild", "bring the database up to date with all event logs")
     show = _command(commands, "show", "print what is known")
@@ -58,28 +52,28 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     forget = _command(commands, "forget", "remove what was learned")
     what = forget.add_mutually_exclusive_group(required=True)
     what.add_argument("--episode", metavar="ID", help="an episode's name or uid")
-    what.add_argument("--story", metavar="NAME", help="a story's name, or how its SHA-256 begins")
+    what.add_argument("--story", metavar="NAME", help="a story's name, or the start of its SHA-256")
     forget.add_argument("--yes", action="store_true", help="really do it")
     return parser.parse_args(arguments, Flags())
 
 
-def _add_story(command: argparse.ArgumentParser) -> None:
+def _add_story(command: Parser) -> None:
     command.add_argument(
         "story",
         nargs="?",
         metavar="STORY",
-        help="only that one: its name, or how its SHA-256 begins",
+        help="only this story: its name, or the start of its SHA-256",
     )
 
 
-def _command(commands: _Commands, name: str, purpose: str) -> argparse.ArgumentParser:
-    command = commands.add_parser(
-        name, help=purpose, description=f"{purpose.capitalize()}.", allow_abbrev=False
+def _command(commands: Commands, name: str, purpose: str) -> Parser:
+    command = commands.add_parser(name, help=purpose, description=f"{purpose.capitalize()}.")
+    command.add_argument(
+        "--config",
+        metavar="FILE",
+        help="settings to read instead of ./pyproject.toml, in the same form",
     )
     command.add_argument(
-        "--config", metavar="FILE", help="settings in place of ./pyproject.toml, in the same form"
-    )
-    command.add_argument(
-        "--workdir", metavar="DIR", help="folder of the logs, in place of the configured one"
+        "--workdir", metavar="DIR", help="folder of the logs, instead of the configured one"
     )
     return command

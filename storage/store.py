@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 from pydantic import BaseModel
 from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select, update
 
-from session.folding import folded_claims, folded_memories
-from session.learned import (
+from session.knowledge import (
     CarriedOver,
     Claim,
     ClaimChange,
@@ -25,12 +24,14 @@ from session.learned import (
     Passage,
     Persistence,
     Reflection,
+    folded_claims,
+    folded_memories,
 )
-from storage.account import Account, Episode, read_account, read_uid
-from storage.carrying import MOST_CONSIDERED, latest_memories, latest_passages, strongest_claims
-from storage.database import Database
+from session.record.redaction import without_secrets
+from storage.database import KnowledgeDatabase
+from storage.episode_knowledge import Episode, EpisodeKnowledge, read_episode, read_uid
 from storage.errors import LogRefusedError, StorageError
-from storage.redaction import without_secrets
+from storage.selection import MOST_CONSIDERED, latest_memories, latest_passages, strongest_claims
 from storage.tables import (
     CLAIM_CHANGES,
     CLAIMS,
@@ -50,7 +51,7 @@ _IN_ORDER = EPISODES.c.started, EPISODES.c.uid
 
 
 class Store:
-    """Takes in episodes and tells what is known; also a context manager.
+    """Stores episodes and reports what is known; also a context manager.
 
     Every method raises a StorageError when the database fails, and has changed nothing then.
     """
@@ -58,12 +59,7 @@ class Store:
     def __init__(self, config: GameConfiguration) -> None:
         """Open the configured database."""
         self._secrets = config.secrets
-        self._database = Database(config)
-
-    @classmethod
-    def open(cls, config: GameConfiguration) -> Store:
-        """The store that ``config`` names."""
-        return cls(config)
+        self._database = KnowledgeDatabase(config)
 
     def __enter__(self) -> Store:
         return self
@@ -75,7 +71,7 @@ class Store:
         """Close all connections."""
         self._database.close()
 
-    def take_in_log(self, folder: Path) -> Account | None:
+    def take_in_log(self, folder: Path) -> EpisodeKnowledge | None:
         """Bring what is stored of the episode in ``folder`` up to date with its log.
 
         At its beginning, at its end and when it is resumed; as often as one likes. The account
@@ -85,14 +81,14 @@ class Store:
             LogRefusedError: The log is missing or damaged, or another episode has its uid.
         """
         uid = read_uid(folder)
-        # Read while nobody else writes: else what was taken in meanwhile would be undone.
+        # Read while nobody else writes, or what was stored meanwhile would be undone.
         with self._database.writing(uid) as connection:
-            account = read_account(folder)
+            account = read_episode(folder)
             if account:
                 self._replace(connection, account)
         return account
 
-    def put(self, account: Account) -> None:
+    def put(self, account: EpisodeKnowledge) -> None:
         """Store ``account`` in place of what is stored of the same episode."""
         with self._database.writing(account.episode.uid) as connection:
             self._replace(connection, account)
@@ -104,7 +100,7 @@ class Store:
             if known.first() is None:
                 raise StorageError(
                     f"The episode {uid} is not in the database yet. Its log is complete: "
-                    "run python -m storage rebuild"
+                    "run: uv run python -m storage rebuild"
                 )
             learned = _by_table(reflection, OF_REFLECTIONS)
             for table in learned:
@@ -115,7 +111,7 @@ class Store:
             connection.execute(update(EPISODES).where(EPISODES.c.uid == uid).values(turns))
 
     def carried_over(self, story_sha256: str, edits: Edits | None = None) -> CarriedOver:
-        """What an episode of that story begins with, after ``edits`` that nobody stored yet."""
+        """What an episode of that story begins with, after ``edits`` that are not stored yet."""
         with self._database.reading() as connection:
             memories = _memories(connection, story_sha256, lasting=True)
             passages = _values(connection, PASSAGES, Passage, story_sha256)
@@ -150,14 +146,14 @@ class Store:
         with self._database.writing() as connection:
             connection.execute(delete(EPISODES).where(EPISODES.c.uid.in_(list(uids))))
 
-    def _replace(self, connection: Connection, account: Account) -> None:
+    def _replace(self, connection: Connection, account: EpisodeKnowledge) -> None:
         episode, uid = account.episode, account.episode.uid
         stored = connection.execute(select(EPISODES).where(EPISODES.c.uid == uid)).first()
         if stored and (stored.episode_id, stored.started) != (episode.episode_id, episode.started):
             raise LogRefusedError(
                 f"The episodes {stored.episode_id} and {episode.episode_id} both have the uid "
                 f"{uid}. Only the first is kept; to have the other one instead, run: "
-                f"python -m storage forget --episode {uid}"
+                f"uv run python -m storage forget --episode {uid}"
             )
         connection.execute(delete(EPISODES).where(EPISODES.c.uid == uid))  # its rows go with it
         connection.execute(insert(EPISODES).values(asdict(episode)))

@@ -1,6 +1,6 @@
 """The tables: episodes, and what each of them learned, every row with the uid of its episode.
 
-What was learned is kept as the JSON of ``session.learned``, beside the few columns that are asked
+What was learned is kept as the JSON of ``session.knowledge``, beside the few columns that are asked
 for, so that a new field there needs no new table here.
 """
 

@@ -1,44 +1,45 @@
-"""The flags of the command line. Only the standard library: ``--help`` is not to wait."""
+"""The flags of the command line. Only the standard library, so that ``--help`` does not wait."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from mcp_ghost.cli.arguments import Parser, http_url, port_number, seed_number, whole_number
 from mcp_ghost.text import address
 
 _DESCRIPTION = """\
-A language model plays interactive fiction: Zork I, or the bundled story where Zork I cannot be had.
+A language model plays interactive fiction: Zork I, or the bundled story if Zork I is unavailable.
 It may call MCP tools while it thinks. Without a key it plays with a small model on this machine.
 """
 _EPILOG = """\
-settings: flag > environment (ZORKGPT_*, and OPENROUTER_API_KEY or OPENAI_API_KEY for the key)
-  > .env > [tool.zorkgpt.*] in pyproject.toml > default
+settings: flag > environment (ZORKGPT_*, and the key: OPENROUTER_API_KEY, OPENAI_API_KEY,
+  ANTHROPIC_API_KEY or GEMINI_API_KEY) > .env > [tool.zorkgpt.*] in pyproject.toml > default
 
-exit code: 0 played; 1 stopped by a failure, such as a model that does not answer; 2 wrong use or
-  configuration; 130 interrupted by Ctrl-C (143 by SIGTERM, 129 by a closed terminal, 141 by a
-  closed pipe). An interrupted or failed episode goes on with --resume.
+exit code: 0 played; 1 stopped by a failure, such as a model that does not answer, or a replay
+  that differs; 2 wrong use or configuration; 130 interrupted by Ctrl-C (143 by SIGTERM, 129 by a
+  closed terminal, 141 by a closed pipe). --resume continues an interrupted or failed episode.
 
 examples:
-  main.py --max-turns 20
-  main.py --story bundled --base-url http://localhost:11434/v1 --model qwen3:8b
-  main.py --resume latest
+  uv run python main.py --max-turns 20
+  uv run python main.py --story bundled --base-url http://localhost:11434/v1 --model qwen3:8b
+  uv run python main.py --resume latest
 """
-PARTS = ("map", "memories", "objectives", "knowledge", "reflection", "action_check", "storage")
-"""Of the player's mind: what can be left out."""
-_MAX_SEED = 2**31 - 1
-_MAX_PORT = 2**16 - 1
+_STORAGE = "storage"
+"""Left out like a part of the mind, but belongs to no episode."""
 _OF_A_NEW_EPISODE = ("story", "seed")
+_OF_PLAYING = (*_OF_A_NEW_EPISODE, "max_turns", "model", "base_url", "mcp", "without", "watch")
 
 
 class Flags(argparse.Namespace):
-    """What the command line said; None where it said nothing."""
+    """What the command line said; None for anything it did not mention."""
 
     max_turns: int | None
     episodes: int | None
     continuous: bool
     resume: str | None
+    replay: str | None
     story: str | None
     seed: int | None
     model: str | None
@@ -61,13 +62,16 @@ class Flags(argparse.Namespace):
             "mcp_enabled": self.mcp,
         }
         fields: dict[str, object] = {key: it for key, it in given.items() if it is not None}
-        fields |= {f"{part}_enabled": False for part in self.without}
+        if left_out := [part for part in self.without if part != _STORAGE]:
+            fields["without"] = left_out
+        if _STORAGE in self.without:
+            fields["storage_enabled"] = False
         if self.base_url is not None:
             fields["agent_base_url"] = None  # a configured one would win over the flag
         return fields
 
     def to_resume(self, episode: str) -> str:
-        """The command that goes on with ``episode`` in the same way."""
+        """The command that continues ``episode`` in the same way."""
         if self.resume and "/" in self.resume:
             episode = self.resume  # not where the configuration would look for it
         words = ["uv", "run", "python", "main.py", "--resume", episode]
@@ -84,29 +88,32 @@ class Flags(argparse.Namespace):
         return shlex.join(words)
 
 
-def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
-    """Read the command line; a wrong one ends the program with 2 and a line that says why."""
-    parser = _parser()
+def parse_flags(arguments: Sequence[str] | None, parts: Iterable[str]) -> Flags:
+    """Read the command line; a wrong one ends the program with code 2 and a line that says why.
+
+    ``parts`` are those of the mind, which can be left out.
+    """
+    parser = _parser((*parts, _STORAGE))
     flags = parser.parse_args(arguments, Flags())
     if flags.resume is not None:
         for name in _OF_A_NEW_EPISODE:
             if getattr(flags, name) is not None:
-                parser.error(f"--{name} is for a new episode; --resume goes on with the old one's")
+                parser.error(f"--{name} is for a new episode; --resume keeps the old one's")
+    for name in _OF_PLAYING if flags.replay is not None else ():
+        if getattr(flags, name) not in (None, []):
+            flag = name.replace("_", "-")
+            parser.error(f"--{flag} is for playing; --replay takes everything from the record")
     return flags
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="main.py",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+def _parser(parts: Sequence[str]) -> Parser:
+    parser = Parser(prog="main.py", description=_DESCRIPTION, epilog=_EPILOG)
     _add_episode_flags(parser.add_argument_group("episodes"))
-    _add_model_flags(parser.add_argument_group("model, tools and mind"))
+    _add_model_flags(parser.add_argument_group("model, tools and mind"), parts)
     parser.add_argument(
-        "--config", metavar="FILE", help="settings in place of ./pyproject.toml, in the same form"
+        "--config",
+        metavar="FILE",
+        help="settings to read instead of ./pyproject.toml, in the same form",
     )
     _add_page_flags(parser.add_argument_group("page"))
     parser.add_argument("--version", action="store_true", help="print the version and stop")
@@ -116,19 +123,24 @@ def _parser() -> argparse.ArgumentParser:
 def _add_episode_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--max-turns",
-        type=_positive,
+        type=whole_number(),
         metavar="N",
         help="end an episode at turn N (default 500); turns before a --resume count too",
     )
     which = group.add_mutually_exclusive_group()
     which.add_argument(
-        "--episodes", type=_positive, metavar="N", help="play N episodes, one after the other"
+        "--episodes", type=whole_number(), metavar="N", help="play N episodes, one after the other"
     )
     which.add_argument("--continuous", action="store_true", help="play episodes until Ctrl-C")
     which.add_argument(
         "--resume",
         metavar="EPISODE",
-        help="go on with an episode: its name, its folder, or 'latest'",
+        help="continue an episode: its name, its folder, or 'latest'",
+    )
+    which.add_argument(
+        "--replay",
+        metavar="EPISODE",
+        help="play an episode again with its recorded replies, offline, and compare each turn",
     )
     group.add_argument(
         "--story",
@@ -136,17 +148,20 @@ def _add_episode_flags(group: argparse._ArgumentGroup) -> None:
         help="zork1 (default; downloaded once), bundled, or a story file (.z3 .z4 .z5 .z8)",
     )
     group.add_argument(
-        "--seed", type=_seed, metavar="N", help="seed of the game's dice, to play it the same again"
+        "--seed",
+        type=seed_number,
+        metavar="N",
+        help="seed of the game's dice, to play it the same again",
     )
 
 
-def _add_model_flags(group: argparse._ArgumentGroup) -> None:
+def _add_model_flags(group: argparse._ArgumentGroup, parts: Sequence[str]) -> None:
     group.add_argument("--model", metavar="NAME", help="the model's name at the endpoint")
     group.add_argument(
         "--base-url",
-        type=_url,
+        type=http_url,
         metavar="URL",
-        help="any OpenAI-compatible endpoint (default: by the key at hand, else the small model)",
+        help="the model's endpoint (default: by the key that is set, else the small model)",
     )
     group.add_argument(
         "--mcp",
@@ -157,10 +172,10 @@ def _add_model_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--without",
         action="append",
-        choices=PARTS,
+        choices=parts,
         default=[],
         metavar="PART",
-        help=f"play without a part of the mind, as often as needed: {', '.join(PARTS)}",
+        help=f"play without a part of the mind; may be repeated: {', '.join(parts)}",
     )
 
 
@@ -169,34 +184,10 @@ def _add_page_flags(group: argparse._ArgumentGroup) -> None:
         "--watch",
         nargs="?",
         const=0,
-        type=_port,
+        type=port_number,
         metavar="PORT",
         help="show the episode live on a page of this machine, and open it",
     )
     group.add_argument(
-        "--no-open", dest="open", action="store_false", help="with --watch: open no browser"
+        "--no-open", dest="open", action="store_false", help="with --watch: do not open a browser"
     )
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= _MAX_PORT:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a port: a number from 1 to {_MAX_PORT}")
-    return int(text)
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1")
-    return int(text)
-
-
-def _seed(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= _MAX_SEED:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 to {_MAX_SEED}")
-    return int(text)
-
-
-def _url(text: str) -> str:
-    if not text.startswith(("http://", "https://")):
-        raise argparse.ArgumentTypeError(f"'{text}' does not start with http:// or https://")
-    return text

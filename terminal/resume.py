@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from session.event_log import EVENTS_FILE, read_events
+from mcp_ghost.text import did_you_mean
 from session.game_configuration import ConfigurationError
+from session.record.event_log import EVENTS_FILE, read
+from session.record.schema import EpisodeStart
+
+_LATEST = "latest"
+_HOW_TO_NAME = "give an episode's name, the path of its folder, or 'latest'."
 
 
 class EpisodePlace(NamedTuple):
@@ -25,13 +30,14 @@ def find_episode(wanted: str, workdir: str) -> EpisodePlace:
     episodes = Path(workdir) / "episodes"
     if "/" not in wanted and _is_episode(episodes / wanted):
         return EpisodePlace(wanted, workdir)
-    if wanted == "latest":
+    if wanted == _LATEST:
         return EpisodePlace(_latest(episodes), workdir)
     folder = Path(wanted).resolve()
     if not _is_episode(folder) or folder.parent.name != "episodes":
+        known = [_LATEST, *(log.parent.name for log in episodes.glob(f"*/{EVENTS_FILE}"))]
         raise ConfigurationError(
             f"There is no episode '{wanted}', neither in {episodes} nor as a folder: "
-            "give an episode's name, the path of its folder, or 'latest'."
+            f"{did_you_mean(wanted, known) or _HOW_TO_NAME}"
         )
     return EpisodePlace(folder.name, str(folder.parent.parent))
 
@@ -49,5 +55,5 @@ def _latest(episodes: Path) -> str:
 
 
 def _began(folder: Path) -> bool:
-    """Whether there is anything to go on with; a wrong story, say, may have come first."""
-    return any(event["event_type"] == "episode_start" for event in read_events(folder))
+    """Whether there is anything to continue; a wrong story, say, may have come first."""
+    return any(isinstance(entry.event, EpisodeStart) for entry in read(folder))

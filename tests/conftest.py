@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,14 +13,33 @@ from hypothesis import settings
 
 # How long an example takes says more about the machine than about us.
 settings.register_profile("any machine", deadline=None)
-settings.load_profile("any machine")
+settings.register_profile("unit", deadline=None, max_examples=20)
 
 PREFIXES = ("LANGFUSE_", "MOVIE_", "OPENROUTER_", "ZORKGPT_")
+STARTED = re.compile(
+    r"subprocess|multiprocessing|socket|httpx|executable|Program\b|ModelServer|ZorkOrchestrator"
+    r"|MCPManager\(|Worker\(|hundred_times|support\.(browser|clients|collector|embedded_model"
+    r"|ghosts|journal|movie|playing|postgres|servers|stored|viewing)"
+)
+"""What a test of one unit has nothing to do with: processes, servers, whole episodes."""
 NAMES = frozenset({"CONFIG_PATH", "MCP_CONFIG_PATH"})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--record-golden", action="store_true", help="record the goldens anew")
+    parser.addoption("--unit", action="store_true", help="no files that name what is STARTED")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if not config.getoption("--unit") or not collection_path.match("test_*.py"):
+        return None
+    return bool(STARTED.search(collection_path.read_text(encoding="utf-8"))) or None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("unit" if config.getoption("--unit") else "any machine")
+    # What a shell starts in the background ignores Ctrl-C, and so would the programs of the tests.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -8,16 +8,22 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from managers.mcp_manager import MCPServerStartupError
+from managers.mcp_manager import MCPManager, MCPServerStartupError
 from mcp_ghost.testing import ModelRequest, Reply, action_reply, tool_reply
-from tests.journal import NAME, Journal
-from tests.playing import ECHO, Player, events
-from tests.servers import eventually, is_running
+from tests.support import FOREVER, PATIENCE
+from tests.support.fakes import RecordingLangfuse
+from tests.support.journal import NAME, Journal
+from tests.support.playing import ECHO, LOGGER, Player, events
+from tests.support.servers import eventually, is_running, listing, write_config
+
+pytestmark = pytest.mark.mcp
 
 
 @pytest.fixture
@@ -46,7 +52,7 @@ def test_two_agents_in_two_threads_do_not_disturb_each_other(tmp_path: Path) -> 
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE)
     assert decisions == {name: [f"say {name}"] * 3 for name in ("xyzzy", "plugh")}
 
 
@@ -80,6 +86,125 @@ def test_from_the_second_turn_on_the_model_is_asked_while_the_server_connects(
         assert player.play()["action"] == "go north"
     assert player.answers() == [{"content": "hello"}]
     assert journal.ends == journal.starts
+
+
+class Clock(logging.Handler):
+    """The clock that durations are taken from; each of some log events puts it on by seconds."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self._ahead = 0.0
+        clock = time.perf_counter
+        monkeypatch.setattr(time, "perf_counter", lambda: clock() + self._ahead)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.put_on(self._seconds.get(getattr(record, "event_type", ""), 0.0))
+
+    def put_on(self, seconds: float) -> None:
+        self._ahead += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+    """A server takes a day to start, and each call a minute."""
+    day, minute = 86_400, 60
+    clock = Clock(
+        monkeypatch,
+        mcp_server_started=day,
+        mcp_connect_retry_successful=day,
+        mcp_tool_call=minute,
+    )
+    LOGGER.addHandler(clock)
+    yield clock
+    LOGGER.removeHandler(clock)
+
+
+@pytest.mark.parametrize(
+    ("tool", "event_type"),
+    [
+        ("echo", "mcp_tool_result"),
+        ("refuse", "mcp_tool_result"),
+        ("hang", "mcp_tool_timeout"),
+        ("die", None),
+    ],
+)
+@pytest.mark.usefixtures("clock")
+def test_the_duration_of_a_call_is_without_the_start_of_the_server(
+    journal: Journal,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    tool: str,
+    event_type: str | None,
+) -> None:
+    gate = tmp_path / "gate"
+    gate.touch()
+    journal.configure(first=f"while [ ! -e {gate} ]; do sleep 0.01; done")
+    script = iter([action_reply("look"), tool_reply([(f"{NAME}.{tool}", {})]), action_reply("go")])
+
+    def model(_: ModelRequest) -> Reply:
+        gate.touch()
+        return next(script)
+
+    patience = 0.3 if tool == "hang" else 30
+    with Player(model, journal, mcp_tool_call_timeout_seconds=patience) as player:
+        player.play()
+        gate.unlink()
+        player.play()
+        decision = player.agent.last_decision
+    assert decision is not None
+    (used,) = decision.tools
+    logged = [event.duration_ms for event in events(caplog, event_type)] if event_type else []
+    assert all(60_000 <= each < 86_400_000 for each in (used.duration_ms, *logged))
+    assert len(logged) == (1 if event_type else 0)
+
+
+def test_the_duration_of_a_span_is_without_the_start_of_the_server(
+    journal: Journal, clock: Clock
+) -> None:
+    class Langfuse(RecordingLangfuse):
+        @contextmanager
+        def start_as_current_observation(self, **fields: object) -> Iterator[object]:
+            clock.put_on(60)
+            with super().start_as_current_observation(**fields) as span:
+                yield span
+
+    async def call_while_connecting(manager: MCPManager) -> None:
+        await manager.connect_session()
+        await manager.disconnect_session()
+        connecting = asyncio.create_task(manager.connect_session())
+        await manager.call_tool(*ECHO)
+        await connecting
+        await manager.disconnect_session()
+
+    journal.configure(failing_starts=[2])
+    with Player([], journal) as player:
+        assert player.manager is not None
+        player.manager.langfuse_client = langfuse = Langfuse()
+        asyncio.run(call_while_connecting(player.manager))
+    (span,) = langfuse.spans
+    assert 60_000 <= span["metadata"]["duration_ms"] < 86_400_000
+
+
+def test_from_the_second_request_on_the_tools_are_those_that_the_server_lists_now(
+    journal: Journal, tmp_path: Path
+) -> None:
+    def lists(*names: str) -> None:
+        server = listing(tmp_path, NAME, names)
+        write_config(journal.config_file, **{NAME: server})
+
+    lists("old", "kept")
+    kept = tool_reply([(f"{NAME}.kept", {})])
+    script = [action_reply("look"), kept, kept, action_reply("go")]
+    with Player(script, journal) as player:
+        player.play()
+        lists("kept", "new")
+        player.play()
+    assert [request.tool_names for request in player.model.requests] == [
+        *[[f"{NAME}_old", f"{NAME}_kept"]] * 2,
+        *[[f"{NAME}_kept", f"{NAME}_new"]] * 2,
+    ]
+    assert player.model.refusals == []
 
 
 def test_the_first_turn_waits_for_the_server(journal: Journal, tmp_path: Path) -> None:
@@ -186,7 +311,7 @@ def test_ctrl_c_while_a_tool_runs_leaves_no_process(
 def test_ctrl_c_while_the_model_thinks_ends_the_turn_at_once(journal: Journal) -> None:
     def slow(_: ModelRequest) -> Reply:
         os.kill(os.getpid(), signal.SIGINT)
-        return action_reply("look").after(60)
+        return action_reply("look").after(FOREVER)
 
     with Player(slow, journal) as player, pytest.raises(KeyboardInterrupt):
         player.play()

@@ -17,13 +17,15 @@ from mcp_ghost.testing import (
     error_reply,
     tool_reply,
 )
-from tests.journal import NAME, Journal
-from tests.playing import ECHO, Player, events
-from tests.servers import is_running
+from tests.support.journal import NAME, Journal
+from tests.support.playing import ECHO, Player, events
+from tests.support.servers import is_running
 from zork_agent import ZorkAgent
 
 if TYPE_CHECKING:
-    from mcp_ghost.refusals import ServerDialect
+    from mcp_ghost.testing.refusals import ServerDialect
+
+pytestmark = pytest.mark.mcp
 
 
 @pytest.fixture
@@ -143,7 +145,7 @@ def test_an_unknown_tool_is_told_with_the_names_that_exist(journal: Journal) -> 
 @pytest.mark.parametrize(
     "text", ["{not json", '["a", "list"]', "17", '{"text": "hel', "[" * 100_000]
 )
-def test_arguments_that_are_no_json_object_are_answered_and_not_executed(
+def test_arguments_that_are_not_a_json_object_are_answered_and_not_executed(
     text: str, journal: Journal, caplog: pytest.LogCaptureFixture
 ) -> None:
     script = [tool_reply([(ECHO[0], text), ECHO]), action_reply("look")]
@@ -153,6 +155,20 @@ def test_arguments_that_are_no_json_object_are_answered_and_not_executed(
     assert refused["error"].startswith("Tool call failed: ")
     assert echoed == {"content": "hello"}
     assert len(journal.calls) == len(events(caplog, "mcp_tool_call")) == 1
+    assert player.model.refusals == []
+
+
+def test_calls_in_a_reply_that_was_cut_off_are_answered_and_not_executed(
+    journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    script = [tool_reply([ECHO, ECHO], finish_reason="length"), action_reply("look")]
+    with Player(script, journal) as player:
+        assert player.play()["action"] == "look"
+    said = [answer["error"] for answer in player.answers()]
+    assert len(said) == 2
+    assert all("not executed: the reply was cut off" in each for each in said)
+    assert journal.calls == events(caplog, "mcp_tool_call") == []
+    assert len(events(caplog, "mcp_tool_error")) == 2
     assert player.model.refusals == []
 
 
@@ -187,6 +203,28 @@ def test_at_the_limit_the_answer_is_forced_without_tools_and_with_the_schema(
     assert event.iterations == 3
 
 
+@pytest.mark.parametrize("rounds", [19, 20, 21])
+def test_twenty_rounds_of_tools_are_played_and_no_more(rounds: int, journal: Journal) -> None:
+    asked = 0
+
+    def script(request: ModelRequest) -> Reply:
+        nonlocal asked
+        asked += 1
+        call = (f"{NAME}.echo", {"text": f"round {asked}"})
+        return tool_reply([call]) if asked <= rounds and request.tool_names else action_reply("dig")
+
+    with Player(script, journal) as player:  # the limit is the default one
+        assert player.play()["action"] == "dig"
+    played = min(rounds, 20)
+    said = [f"round {number}" for number in range(1, played + 1)]
+    assert [arguments["text"] for _, arguments in journal.calls] == said
+    assert [answer["content"] for answer in player.answers()] == said
+    assert len(player.model.requests) == played + 1
+    forced = [not request.tool_names for request in player.model.requests]
+    assert forced == [False] * played + [rounds >= 20]
+    assert player.model.refusals == []
+
+
 def test_an_empty_reply_is_warned_about_and_the_answer_is_forced(
     journal: Journal, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -199,7 +237,7 @@ def test_an_empty_reply_is_warned_about_and_the_answer_is_forced(
     assert (event.levelno, event.finish_reason) == (logging.WARNING, "stop")
 
 
-def test_an_answer_that_is_no_decision_gets_one_more_chance_then_the_safe_command(
+def test_an_answer_that_is_not_a_decision_gets_one_more_chance_then_the_safe_command(
     journal: Journal, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Player([content_reply("Hm."), content_reply("I would rather not.")], journal) as player:

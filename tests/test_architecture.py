@@ -1,78 +1,127 @@
-"""The shape of the house: which part may import which, and how long a part may be."""
+"""The shape of the house: which part may import which, and how large a part may be.
+
+The parts and their arrows stand in CONTRIBUTING.md, and nowhere else.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
+import tomllib
 from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-BELOW = {"mcp_ghost", "shared_utils"}
-SESSION = {"session", "local_model", *BELOW}
-ALLOWED: dict[str, set[str]] = {
-    "main": {"orchestration", "terminal", "viewer", "game_interface", *SESSION},
-    "terminal": {"orchestration", "game_interface", *SESSION},
-    "orchestration": {
-        "storage",
-        "zork_agent",
-        "managers",
-        "llm_client",
-        "game_interface",
-        "terminal",
-        *SESSION,
-    }
-    - {"terminal"},
-    "zork_agent": {"managers", "llm_client", "game_interface", "prompts", *SESSION},
-    "managers": {"llm_client", "game_interface", "prompts", *SESSION},
-    "llm_client": {*SESSION},
-    "session": {"local_model", *BELOW},
-    "storage": {"managers", *SESSION},
-    "viewer": {"managers", "terminal", *SESSION},
-    "game_interface": set(),
-    "local_model": {"mcp_ghost"},
-    "shared_utils": set(),
-    "prompts": set(),
-    "thoughtbox": set(),
-    "mcp_ghost": set(),
-    "movie_generator": {"mcp_ghost"},
-}
-"""Who may import whom, besides itself and third parties."""
+from tests.support import ROOT
+
+NOT_INSTALLED = {"scripts"}
+MOST_FILES, MOST_FILES_OF_TESTS = 15, 25
+MOST_LINES, MOST_LINES_OF_A_FUNCTION = 400, 60
+ROW = re.compile(r"^\| `([\w.]+)` \| (.*) \|$", re.MULTILINE)
 
 
-def sources() -> Iterator[tuple[str, Path]]:
-    for part in ALLOWED:
-        if (ROOT / f"{part}.py").exists():
-            yield part, ROOT / f"{part}.py"
-        else:
-            yield from ((part, path) for path in sorted((ROOT / part).rglob("*.py")))
+def arrows() -> dict[str, set[str]]:
+    """Part -> the parts that it may import besides itself, as CONTRIBUTING.md has them."""
+    rows = ROW.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    return {part: set(re.findall(r"`([\w.]+)`", targets)) for part, targets in rows}
 
 
-def imported(path: Path) -> set[str]:
-    """The parts that ``path`` imports, also inside functions and for types only."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    names: set[str] = set()
-    for node in ast.walk(tree):
+ARROWS = arrows()
+ROOMS = {part for part in ARROWS if "." not in part}
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Every module that is not a test, by name; a package's own is ``package.__init__``."""
+    files = [
+        file
+        for room in sorted(ROOMS | NOT_INSTALLED)
+        for file in [ROOT / f"{room}.py", *sorted((ROOT / room).rglob("*.py"))]
+        if file.exists()
+    ]
+    return {".".join(file.relative_to(ROOT).with_suffix("").parts): file for file in files}
+
+
+def module(name: str) -> str | None:
+    return next((each for each in (name, f"{name}.__init__") if each in modules()), None)
+
+
+@cache
+def imported(name: str) -> frozenset[str]:
+    """The modules that a module imports, also inside functions and for types only."""
+    found: set[str | None] = set()
+    for node in ast.walk(ast.parse(modules()[name].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
-    return {name.partition(".")[0] for name in names} & set(ALLOWED)
+            found |= {module(alias.name) for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module, f"{name}: an import without the package's name"
+            home = node.module
+            found |= {module(f"{home}.{alias.name}") or module(home) for alias in node.names}
+    return frozenset(each for each in found if each)
 
 
-@pytest.mark.parametrize("part", sorted(ALLOWED))
-def test_imports_point_one_way(part: str) -> None:
-    for owner, path in sources():
+def part_of(name: str) -> str:
+    """The smallest part that a module belongs to."""
+    return max((p for p in ARROWS if f"{name}.".startswith(f"{p}.")), key=len)
+
+
+def parts() -> Iterator[tuple[str, str]]:
+    return ((name, part_of(name)) for name in modules() if name.split(".")[0] in ROOMS)
+
+
+@pytest.mark.parametrize("part", sorted(ARROWS))
+def test_imports_point_one_way_and_no_arrow_is_drawn_that_nobody_needs(part: str) -> None:
+    needed: set[str] = set()
+    for name, owner in parts():
         if owner == part:
-            assert imported(path) <= ALLOWED[part] | {part}, path
+            others = {part_of(each) for each in imported(name)} - {part}
+            assert others <= ARROWS[part], name
+            needed |= others
+    assert needed == ARROWS[part]
+
+
+def test_at_the_engines_root_is_only_what_several_parts_share() -> None:
+    for shared, part in parts():
+        users = {user for name, user in parts() if shared in imported(name)}
+        assert part != "mcp_ghost" or len(users) > 1, shared
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = {name: imported(name) - {name} for name in modules()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
 
 
 def test_managers_do_not_know_each_other() -> None:
-    for path in (ROOT / "managers").glob("*_manager.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("managers."):
-                assert not (node.module or "").endswith("_manager"), path
+    managers = {name for name in modules() if name.endswith("_manager")}
+    for name in managers:
+        assert not imported(name) & managers, name
+
+
+def test_the_wheel_holds_every_room() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    shipped = project["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
+    assert {name.removesuffix(".py") for name in shipped} == ROOMS
+
+
+def folders() -> Iterator[Path]:
+    for top in sorted(ROOMS | NOT_INSTALLED | {"tests", "docs"}):
+        if (ROOT / top).is_dir():
+            yield from (ROOT / top, *(path for path in (ROOT / top).rglob("*") if path.is_dir()))
+
+
+def test_no_folder_holds_more_files_than_one_can_take_in() -> None:
+    for folder in folders():
+        if {"vendor", "__pycache__"} & {*folder.parts}:
+            continue
+        files = [file for file in folder.iterdir() if file.suffix in {".py", ".js", ".md"}]
+        most = MOST_FILES_OF_TESTS if folder.is_relative_to(ROOT / "tests") else MOST_FILES
+        assert len(files) <= most, folder
 
 
 def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -84,10 +133,10 @@ def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return end - function.lineno + 1 - documentation
 
 
-def test_no_file_has_more_than_400_lines_and_no_function_more_than_60() -> None:
-    for path in [*ROOT.glob("*.py"), *(p for _, p in sources()), *(ROOT / "tests").rglob("*.py")]:
+def test_no_file_and_no_function_is_too_long() -> None:
+    for path in [*modules().values(), *(ROOT / "tests").rglob("*.py")]:
         text = path.read_text(encoding="utf-8")
-        assert len(text.splitlines()) <= 400, path
+        assert len(text.splitlines()) <= MOST_LINES, path
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                assert length(node) <= 60, f"{path}: {node.name}"
+                assert length(node) <= MOST_LINES_OF_A_FUNCTION, f"{path}: {node.name}"

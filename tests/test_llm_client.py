@@ -13,8 +13,10 @@ from mcp_ghost.errors import (
     LLMError,
     LLMStatusError,
 )
-from mcp_ghost.ledger import Tally
-from mcp_ghost.providers.transport import tls_context
+from mcp_ghost.messages import Usage
+from mcp_ghost.network import tls_context
+from mcp_ghost.providers.exchange import Exchange
+from mcp_ghost.providers.transport import Endpoint, Transport
 from mcp_ghost.testing import (
     ModelRequest,
     ModelServer,
@@ -22,8 +24,10 @@ from mcp_ghost.testing import (
     content_reply,
     error_reply,
 )
+from session.events import context_value
 from session.game_configuration import GameConfiguration
-from tests.clients import IMPATIENT, KEY, MESSAGES, ask, client_of
+from tests.support import PATIENCE
+from tests.support.clients import IMPATIENT, KEY, MESSAGES, ask, client_of
 
 # --- the call itself
 
@@ -82,9 +86,9 @@ def test_threads_share_a_client() -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(10)
+            thread.join(PATIENCE)
     assert answers == {number: str(number) for number in range(12)}
-    assert client.ledger.total.calls == 12
+    assert len(server.requests) == 12
 
 
 # --- messages and keys
@@ -109,7 +113,7 @@ def test_an_unusable_address_is_explained_without_retries(url: str) -> None:
 
 def provider_client(server: ModelServer, url: str, **options: Any) -> LLMClient:  # noqa: ANN401  any setting
     config = GameConfiguration(**{**IMPATIENT, "client_base_url": url, **options})
-    return LLMClient(config=config, transport=server.transport())
+    return LLMClient(config=config, transport=server.async_transport())
 
 
 def test_a_wrong_key_names_the_variable_that_holds_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,39 +210,41 @@ def test_retries_and_failures_are_events_with_their_fields(
 # --- what it costs
 
 
-def test_the_ledger_sums_per_role_and_per_turn() -> None:
-    usage = {
-        "prompt_tokens": 100,
-        "completion_tokens": 10,
-        "prompt_tokens_details": {"cached_tokens": 60},
-        "cost": 0.5,
-    }
-    with ModelServer([content_reply("ok", usage=usage)] * 3) as server:
-        client = client_of(server)
-        ask(client, name="Agent")
-        before = client.ledger.snapshot()
-        ask(client, name="Agent")
-        ask(client, name="Critic")
-    one = Tally(1, 100, 60, 10, 0.5)
-    assert client.ledger.snapshot() == {"Agent": one + one, "Critic": one}
-    assert client.ledger.since(before) == {"Agent": one, "Critic": one}
-    assert client.ledger.total == Tally(3, 300, 180, 30, 1.5)
+PAID = {
+    "prompt_tokens": 100,
+    "completion_tokens": 10,
+    "prompt_tokens_details": {"cached_tokens": 60},
+    "cost": 0.5,
+}
 
 
 def test_an_empty_answer_costs_too() -> None:
-    with ModelServer(["", "ok"]) as server:
-        client = client_of(server)
-        ask(client)
-    assert client.ledger.total.calls == 2
+    with ModelServer([content_reply("", usage=PAID), content_reply("ok", usage=PAID)]) as server:
+        response = client_of(server).chat_completions_create("m", MESSAGES)
+    assert response.content == "ok"
+    assert response.spent == Usage(2, 200, 120, 20, 1.0)
+
+
+def test_each_call_is_told_of_in_the_context_of_its_role() -> None:
+    told: list[tuple[object, object]] = []
+
+    def tell(exchange: Exchange) -> None:
+        told.append((context_value("role"), exchange.reply and exchange.reply.content))
+
+    with ModelServer(["one", "two"]) as server:
+        config = GameConfiguration(client_base_url=server.base_url)
+        client = LLMClient(config, on_exchange=tell)
+        ask(client, name="Agent")
+        ask(client, name="Critic")
+    assert told == [("Agent", "one"), ("Critic", "two")]
 
 
 def test_plain_http_never_reads_certificates_and_https_does_so_once() -> None:
     tls_context.cache_clear()
-    config = GameConfiguration()
-    LLMClient(config=config, base_url="http://127.0.0.1:9/v1")
+    Transport(Endpoint("http://127.0.0.1:9/v1"))
     assert tls_context.cache_info().misses == 0
     for host in ("api.openai.com", "openrouter.ai"):
-        LLMClient(config=config, base_url=f"https://{host}/v1")
+        Transport(Endpoint(f"https://{host}/v1"))
     assert (tls_context.cache_info().misses, tls_context.cache_info().hits) == (1, 1)
 
 

@@ -2,7 +2,6 @@
 
 import socket
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -23,7 +22,8 @@ from mcp_ghost.testing import (
     error_reply,
 )
 from session.game_configuration import GameConfiguration
-from tests.clients import MESSAGES, ask, client_of
+from tests.support import PATIENCE
+from tests.support.clients import MESSAGES, ask, client_of
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
@@ -140,32 +140,26 @@ def test_an_answer_that_only_trickles_is_given_up() -> None:
         thread.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
         config = GameConfiguration(client_timeout_seconds=0.3, retry_max_attempts=1)
-        started = time.monotonic()
         try:
             with pytest.raises(LLMConnectionError, match=r"within 0\.3 s"):
                 ask(LLMClient(config=config, base_url=url))
         finally:
             done.set()
-            thread.join(10)
-        assert time.monotonic() - started < 5
+            thread.join(PATIENCE)
 
 
 @pytest.mark.parametrize("header", ["0.3", "Retry-After-less"])
-def test_the_server_says_how_long_to_wait(header: str) -> None:
+def test_the_server_says_how_long_to_wait(header: str, caplog: pytest.LogCaptureFixture) -> None:
     headers = {"Retry-After": header}
     with ModelServer([error_reply(429, headers=headers), "ok"]) as server:
-        client = client_of(server, retry_max_delay=0.5)
-        started = time.monotonic()
-        assert ask(client) == "ok"
-        waited = time.monotonic() - started
-    assert (waited >= 0.3) == (header == "0.3")
+        assert ask(client_of(server, retry_max_delay=0.5)) == "ok"
+    (retry,) = [it for it in caplog.records if it.__dict__.get("event_type") == "llm_retry"]
+    assert (retry.__dict__["delay_seconds"] >= 0.3) == (header == "0.3")
 
 
 def test_waiting_is_limited_whatever_the_server_says() -> None:
     with ModelServer([error_reply(503, headers={"Retry-After": "3600"}), "ok"]) as server:
-        started = time.monotonic()
         assert ask(client_of(server)) == "ok"
-        assert time.monotonic() - started < 5
 
 
 def test_an_empty_answer_is_asked_for_once_more_and_then_taken() -> None:
@@ -210,14 +204,14 @@ def test_closing_a_client_ends_calls_that_wait() -> None:
         def wait_for_reply() -> None:
             try:
                 ask(client)
-            except LLMError as exc:
-                raised.append(exc)
+            except LLMError as error:
+                raised.append(error)
 
         thread = threading.Thread(target=wait_for_reply)
         thread.start()
-        assert arrived.wait(10)
+        assert arrived.wait(PATIENCE)
         client.close()
-        thread.join(10)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
     assert "was closed here" in str(raised[0])
 

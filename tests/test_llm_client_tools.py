@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 from llm_client import FunctionCall, LLMClient, LLMResponse, ToolCall, supports_tool_calling
 from mcp_ghost.errors import MCPError
 from mcp_ghost.messages import Message, assistant_message, tool_message
-from mcp_ghost.refusals import ServerDialect
-from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
+from mcp_ghost.testing import (
+    ModelRequest,
+    ModelServer,
+    Reply,
+    content_reply,
+    error_reply,
+    tool_reply,
+)
+from mcp_ghost.testing.refusals import ServerDialect
 from session.game_configuration import GameConfiguration
 
 THINK = {
@@ -39,7 +46,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def provider(server: ModelServer, dialect: ServerDialect, **options: Any) -> LLMClient:  # noqa: ANN401  any setting
     """A client that takes ``server`` for the provider of ``dialect``."""
     config = GameConfiguration(**{"retry_max_attempts": 1, **options})
-    return LLMClient(config=config, base_url=URLS[dialect], transport=server.transport())
+    return LLMClient(config=config, base_url=URLS[dialect], transport=server.async_transport())
 
 
 def start() -> list[Message]:
@@ -259,6 +266,26 @@ def test_the_configuration_can_force_tools() -> None:
         able = provider(server, "generic", mcp_force_tool_support=True)
         able.chat_completions_create("o1-mini", start(), tools=[THINK])
     assert server.requests[0].tool_names == ["thoughtbox_think"]
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, "registry.ollama.ai/library/gemma:2b does not support tools"),
+        (404, "No endpoints found that support tool use."),
+        (400, "`tool calling` is not supported with this model"),
+    ],
+)
+def test_a_server_that_refuses_tools_is_an_error_that_says_how_to_go_on(
+    status: int, said: str
+) -> None:
+    with ModelServer([error_reply(status, said), "ok"]) as server:
+        client = provider(server, "generic")
+        with pytest.raises(MCPError) as caught:
+            client.chat_completions_create("gemma:2b", start(), tools=[THINK])
+        assert client.chat_completions_create("gemma:2b", start()).content == "ok"
+    for words in ("'gemma:2b' does not support tool calling.", said.strip("."), "mcp.enabled"):
+        assert words in str(caught.value)
 
 
 def test_tools_for_a_model_that_takes_none_are_an_error_before_anything_is_sent() -> None:

@@ -7,20 +7,36 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, action_reply, tool_reply
-from tests.program import Program, terminal
+from tests.support import FOREVER, PATIENCE
+from tests.support.program import Program, heavy_imports, terminal
+
+pytestmark = pytest.mark.mcp
 
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 FLAGS = (
-    *("--max-turns", "--episodes", "--continuous", "--resume", "--story", "--seed"),
-    *("--model", "--base-url", "--mcp", "--no-mcp", "--without", "--watch", "--no-open"),
-    *("--config", "--version", "--help"),
+    "--max-turns",
+    "--episodes",
+    "--continuous",
+    "--resume",
+    "--replay",
+    "--story",
+    "--seed",
+    "--model",
+    "--base-url",
+    "--mcp",
+    "--no-mcp",
+    "--without",
+    "--watch",
+    "--no-open",
+    "--config",
+    "--version",
+    "--help",
 )
 
 
@@ -49,7 +65,7 @@ class SlowModel:
         if self._count < self._slow:
             return next(self._before, action_reply("look"))
         self.asked.set()
-        return action_reply("look").after(60)
+        return action_reply("look").after(FOREVER)
 
 
 def test_help_is_complete_and_says_what_exit_codes_mean(program: Program) -> None:
@@ -60,13 +76,8 @@ def test_help_is_complete_and_says_what_exit_codes_mean(program: Program) -> Non
     assert max(map(len, played.stdout.splitlines())) <= 100
 
 
-def test_help_does_not_wait_for_what_it_does_not_need(program: Program) -> None:
-    seconds = []
-    for _ in range(5):
-        began = time.perf_counter()
-        program.run("--help")
-        seconds.append(time.perf_counter() - began)
-    assert min(seconds) < 0.3
+def test_help_does_not_wait_for_what_it_does_not_need() -> None:
+    assert heavy_imports("main.py", "--help") == set()
 
 
 def test_version_names_program_and_version(program: Program) -> None:
@@ -79,7 +90,7 @@ def test_version_names_program_and_version(program: Program) -> None:
     ("flags", "hint"),
     [
         (["--turns", "3"], "--turns"),
-        (["--max-turns", "0"], "whole number from 1"),
+        (["--max-turns", "0"], "whole number of at least 1"),
         (["--seed", "0"], "from 1 to 2147483647"),
         (["--base-url", "localhost:11434"], "http://"),
         (["--episodes", "2", "--continuous"], "not allowed with"),
@@ -208,11 +219,9 @@ def test_an_interrupted_program_ends_at_once_leaves_nothing_and_says_how_to_go_o
     script = SlowModel(2)
     with ModelServer(script) as model:
         process = program.start(*program.flags(model.base_url, 9), "--mcp")
-        assert script.asked.wait(30)
-        began = time.perf_counter()
+        assert script.asked.wait(PATIENCE)
         process.send_signal(number)
-        output, errors = process.communicate(timeout=10)
-        assert time.perf_counter() - began < 4, "a second on a machine that is not busy"
+        output, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert errors == ""
     assert "The episode was stopped" in output
@@ -229,23 +238,28 @@ def test_a_closed_pipe_ends_the_program_without_a_word(program: Program) -> None
         assert process.stdout is not None
         assert process.stdout.readline().startswith("ZorkGPT")
         process.stdout.close()
-        assert process.wait(timeout=30) == 141
+        assert process.wait(timeout=PATIENCE) == 141
         assert process.stderr is not None
         assert process.stderr.read() == ""
         process.stderr.close()
     assert program.leftovers() == []
 
 
+@pytest.mark.parametrize("turns", [1, 9])
 def test_a_model_that_cannot_be_reached_ends_with_1_and_an_episode_to_resume(
-    program: Program, model: ModelServer
+    program: Program, model: ModelServer, turns: int
 ) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))  # taken, but nobody listens
-        played = program.run(*program.flags(f"http://127.0.0.1:{unused.getsockname()[1]}/v1", 9))
+        played = program.run(
+            *program.flags(f"http://127.0.0.1:{unused.getsockname()[1]}/v1", turns)
+        )
     assert played.returncode == 1
-    assert len(re.findall(r"^Turn \d+ · ", played.stdout, re.MULTILINE)) <= 3
+    assert len(re.findall(r"^Turn \d+ · ", played.stdout, re.MULTILINE)) == 1
     assert "the model gave no usable answer" in played.stdout
-    assert "failure" in played.stdout
+    assert re.search(r"turns +0$", played.stdout, re.MULTILINE)
+    assert re.search(r"failure +The model could not be asked: No server can be", played.stdout)
+    assert "look" not in played.stdout
     resumed = program.run("--resume", "latest", "--max-turns", "4", "--base-url", model.base_url)
     assert resumed.returncode == 0
 
@@ -271,18 +285,16 @@ def test_a_full_disk_ends_with_1_keeps_what_was_played_and_says_how_to_go_on(
     played = program.run(*program.flags(model.base_url, 99), limit=small_disk)
     assert played.returncode == 1
     (episode,) = program.episodes()
-    said = (
-        rf"main\.py: error: Cannot write .*: make room .* --resume {episode.name}\.\nLog: .*\.log\n"
-    )
+    said = rf"main\.py: error: Cannot write .*: free .* --resume {episode.name}\.\nLog: .*\.log\n"
     assert re.fullmatch(said, played.stderr)
     assert "Traceback" in (episode / "episode.log").read_text()
     turns = len(re.findall("^Turn ", played.stdout, re.MULTILINE)) - 1
     flags = ("--resume", "latest", "--base-url", model.base_url, "--max-turns", "99")
     still_full = program.run(*flags, limit=small_disk)
     assert still_full.returncode == 1
-    assert "make room" in still_full.stderr
+    assert "free some space" in still_full.stderr
     resumed = program.run(*flags)
-    assert f"goes on after turn {turns}\n" in resumed.stdout
+    assert f"continues after turn {turns}\n" in resumed.stdout
     assert resumed.returncode == 0
 
 
@@ -308,10 +320,10 @@ def test_a_second_player_of_an_episode_is_turned_away(program: Program) -> None:
     script = SlowModel(1)
     with ModelServer(script) as model:
         first = program.start(*program.flags(model.base_url))
-        assert script.asked.wait(30)
+        assert script.asked.wait(PATIENCE)
         second = program.run("--resume", "latest", "--base-url", model.base_url)
         first.send_signal(signal.SIGINT)
-        first.communicate(timeout=10)
+        first.communicate(timeout=PATIENCE)
     assert second.returncode == 2
     assert "another process" in second.stderr
 
@@ -330,9 +342,9 @@ def test_continuous_play_goes_on_until_it_is_interrupted(program: Program) -> No
     script = SlowModel(3)
     with ModelServer(script) as model:
         process = program.start(*program.flags(model.base_url, 1), "--continuous")
-        assert script.asked.wait(30)
+        assert script.asked.wait(PATIENCE)
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=10)
+        output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "3 episodes: " in output
 
@@ -348,7 +360,7 @@ def test_a_terminal_gets_colours_unless_it_or_its_user_wants_none(
         process = program.start(*program.flags(model.base_url), stdout=device)
         os.close(device)
         output = read_all()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE) == 0
         assert process.stderr is not None
         process.stderr.close()
     assert "Turn 2" in output

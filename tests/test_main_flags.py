@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, action_reply
-from session.event_log import read_events
-from tests.program import Program
-
-PARTS = ["map", "memories", "objectives", "knowledge", "reflection", "action_check"]
+from orchestration.parts import PARTS
+from tests.support import PATIENCE
+from tests.support.episodes import read_events
+from tests.support.program import Program
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_a_watched_game_is_served_while_it_is_played_and_no_longer(program: Prog
     def reply(request: ModelRequest) -> Reply:
         if len(server.requests) > 1:
             asked.set()
-            go_on.wait(30)
+            go_on.wait(PATIENCE)
         return action_reply("look")
 
     with ModelServer(reply) as server:
@@ -78,12 +78,12 @@ def test_a_watched_game_is_served_while_it_is_played_and_no_longer(program: Prog
             found = None
             while not found:
                 found = re.search(r"Watch at (http://127\.0\.0\.1:\d+/)", process.stdout.readline())
-            assert asked.wait(30)
+            assert asked.wait(PATIENCE)
             shown = httpx.get(f"{found[1]}data/latest/episode.json").json()
             assert shown["summary"]["turns"] == 1
             assert "ZorkGPT" in httpx.get(found[1]).text
             go_on.set()
-            assert process.wait(30) == 0
+            assert process.wait(PATIENCE) == 0
             with pytest.raises(httpx.ConnectError):
                 httpx.get(found[1])
         finally:

@@ -1,6 +1,8 @@
 import asyncio
 import contextvars
 import threading
+from concurrent.futures import wait
+from contextlib import nullcontext
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -9,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, create_model
 
-from mcp_ghost.refusals import refusal
-from shared_utils import create_json_schema, extract_json, run_in_daemon_thread
+from mcp_ghost.testing.refusals import refusal
+from shared_utils import LoopThread, create_json_schema, extract_json, run_in_daemon_thread
+from tests.support import FOREVER, PATIENCE
 
 
 class Direction(StrEnum):
@@ -156,7 +159,7 @@ def test_a_cancelled_wait_does_not_wait_for_the_thread() -> None:
     release, finished = threading.Event(), threading.Event()
 
     def work() -> None:
-        release.wait(30)
+        release.wait(PATIENCE)
         finished.set()
 
     async def use() -> None:
@@ -169,4 +172,24 @@ def test_a_cancelled_wait_does_not_wait_for_the_thread() -> None:
     asyncio.run(use())  # would hang here with asyncio.to_thread
     assert not finished.is_set()
     release.set()
-    assert finished.wait(10)
+    assert finished.wait(PATIENCE)
+
+
+def test_a_call_that_is_cut_off_before_stop_returns_learns_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    thread = LoopThread(nullcontext(), lambda: ValueError("closed here"))
+    call = thread.submit(asyncio.sleep(FOREVER))
+
+    tell = asyncio.SelectorEventLoop.call_soon_threadsafe
+
+    def tell_and_look_on(*arguments: Any) -> asyncio.Handle:  # noqa: ANN401
+        handle = tell(*arguments)
+        wait([call], PATIENCE)
+        return handle
+
+    monkeypatch.setattr(asyncio.SelectorEventLoop, "call_soon_threadsafe", tell_and_look_on)
+    thread.stop()
+    with pytest.raises(ValueError, match="closed here"):
+        call.result(PATIENCE)
+    thread.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from mcp_ghost.testing import ModelServer
-from scripts.prompt_cost import PromptCost, prompt_cost
+from scripts.benchmarks.prompt_cost import PromptCost, prompt_cost
 from scripts.scripted_model import ScriptedModel, read_commands
-from session.event_log import read_events
+from tests.support import ROOT
+from tests.support.episodes import read_events
+from tests.support.warm import run
 
-ROOT = Path(__file__).parent.parent
 BUNDLED = read_commands(ROOT / "tests" / "data" / "weatherworks_walkthrough.txt")
 ZORK1 = os.environ.get("ZORK1_STORY", "")
 ZORK1_WALKTHROUGH = os.environ.get("ZORK1_WALKTHROUGH", "")
@@ -26,14 +26,12 @@ ZORK1_SEED = "12"
 def play(folder: Path, commands: list[str], *flags: str) -> tuple[dict[str, object], PromptCost]:
     """The event that ends the episode, and what it took; reflections are made as by default."""
     with ModelServer(ScriptedModel(commands, think_every=10)) as model:
-        subprocess.run(
+        run(
             [sys.executable, str(ROOT / "main.py"), "--base-url", model.base_url, *flags],
             cwd=folder,
             env={**os.environ, "ZORKGPT_REFLECTION_ENABLED": "true"},
-            check=True,
-            stdout=subprocess.DEVNULL,
-            timeout=300,
-        )
+            patience=300,
+        ).check_returncode()
         assert [request.refusal for request in model.requests if request.refusal] == []
         requests = list(model.requests)
     (episode,) = (folder / "game_files" / "episodes").iterdir()

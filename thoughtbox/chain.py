@@ -11,40 +11,29 @@ _OUTLINE_CHARACTERS = 80
 _LONGEST_THOUGHT = 20_000
 _LONGEST_NUMBER = 9  # Python refuses to read numbers of thousands of digits
 
+_FIELDS = {
+    "thought": ("string", "This step: what you conclude or question."),
+    "thoughtNumber": ("integer", "Number of this step, from 1."),
+    "totalThoughts": ("integer", "How many steps you expect now; change it freely."),
+    "nextThoughtNeeded": (
+        "boolean",
+        "true while another step should follow, false with the conclusion.",
+    ),
+    "isRevision": ("boolean", "This step corrects an earlier one."),
+    "revisesThought": ("integer", "Number of the step that this one corrects."),
+    "branchFromThought": ("integer", "Number of the step that this alternative starts from."),
+    "branchId": ("string", "Short name of that alternative."),
+    "needsMoreThoughts": ("boolean", "You reached the last step but see that more are needed."),
+}
+_KINDS: dict[str, dict[str, Any]] = {
+    "string": {"type": "string"},
+    "integer": {"type": "integer", "minimum": 1},
+    "boolean": {"type": "boolean"},
+}
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "thought": {"type": "string", "description": "This step: what you conclude or question."},
-        "thoughtNumber": {
-            "type": "integer",
-            "minimum": 1,
-            "description": "Number of this step, from 1.",
-        },
-        "totalThoughts": {
-            "type": "integer",
-            "minimum": 1,
-            "description": "How many steps you expect now; change it freely.",
-        },
-        "nextThoughtNeeded": {
-            "type": "boolean",
-            "description": "true while another step should follow, false with the conclusion.",
-        },
-        "isRevision": {"type": "boolean", "description": "This step corrects an earlier one."},
-        "revisesThought": {
-            "type": "integer",
-            "minimum": 1,
-            "description": "Number of the step that this one corrects.",
-        },
-        "branchFromThought": {
-            "type": "integer",
-            "minimum": 1,
-            "description": "Number of the step that this alternative starts from.",
-        },
-        "branchId": {"type": "string", "description": "Short name of that alternative."},
-        "needsMoreThoughts": {
-            "type": "boolean",
-            "description": "You reached the last step but see that more are needed.",
-        },
+        name: {**_KINDS[kind], "description": meaning} for name, (kind, meaning) in _FIELDS.items()
     },
     "required": ["thought", "thoughtNumber", "totalThoughts", "nextThoughtNeeded"],
     "additionalProperties": False,
@@ -104,27 +93,25 @@ class Chain:
 
 def _coerced(name: str, value: Any) -> Any:  # noqa: ANN401 - any JSON value
     """Numbers and truth values that a model wrote as text."""
-    expected = SCHEMA["properties"].get(name, {}).get("type")
+    expected, _ = _FIELDS.get(name, ("", ""))
     if expected == "boolean" and value in ("true", "false"):
         return value == "true"
-    if expected == "integer" and isinstance(value, str) and _is_short_number(value):
-        return int(value)
+    if expected == "integer" and isinstance(value, str):
+        is_number = value.isascii() and value.isdigit() and len(value) <= _LONGEST_NUMBER
+        return int(value) if is_number else value
     if expected == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
     return value
 
 
-def _is_short_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER
-
-
 def _field_problems(step: dict[str, Any]) -> list[str]:
     problems = [f"{name} is missing" for name in SCHEMA["required"] if name not in step]
     for name, value in step.items():
-        if name not in SCHEMA["properties"]:
+        expected, _ = _FIELDS.get(name, ("", ""))
+        if not expected:
             problems.append(f"{name} is not a known field")
-        elif not _fits(SCHEMA["properties"][name]["type"], value):
-            problems.append(f"{name} must be {_EXPECTATIONS[SCHEMA['properties'][name]['type']]}")
+        elif not _fits(expected, value):
+            problems.append(f"{name} must be {_EXPECTATIONS[expected]}")
     return problems
 
 

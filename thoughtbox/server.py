@@ -68,8 +68,8 @@ def answer(line: bytes, chain: Chain) -> dict[str, Any] | None:
     params = message.get("params")
     try:
         result = _result(method, params if isinstance(params, dict) else {}, chain)
-    except RequestError as exc:
-        return _error(id_, exc.code, str(exc))
+    except RequestError as error:
+        return _error(id_, error.code, str(error))
     return {"jsonrpc": "2.0", "id": id_, "result": result}
 
 
@@ -96,19 +96,15 @@ def _initialize(params: dict[str, Any]) -> dict[str, Any]:
 
 def _call(params: dict[str, Any], chain: Chain) -> dict[str, Any]:
     if params.get("name") != "think":
-        raise RequestError(INVALID_PARAMS, f"unknown tool: {params.get('name')}; there is 'think'")
+        raise RequestError(INVALID_PARAMS, f"unknown tool: {params.get('name')}; try 'think'")
     arguments = params.get("arguments") or {}
     if not isinstance(arguments, dict):
         raise RequestError(INVALID_PARAMS, "arguments must be an object")
     try:
-        view = chain.add(arguments)
-    except InvalidThought as exc:
-        return {"content": [_text(f"Thought not recorded: {exc}.")], "isError": True}
-    return {"content": [_text(json.dumps(view, ensure_ascii=False))], "isError": False}
-
-
-def _text(text: str) -> dict[str, str]:
-    return {"type": "text", "text": text}
+        text, refused = json.dumps(chain.add(arguments), ensure_ascii=False), False
+    except InvalidThought as error:
+        text, refused = f"Thought not recorded: {error}.", True
+    return {"content": [{"type": "text", "text": text}], "isError": refused}
 
 
 def _error(id_: object, code: int, message: str) -> dict[str, Any]:

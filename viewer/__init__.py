@@ -1,1 +1,1 @@
-"""The episodes to look at: pages, replay, index and plots, all made from event logs."""
+"""Episodes to look at: pages, replay, index and plots, all made from event logs."""

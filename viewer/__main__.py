@@ -9,31 +9,28 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcp_ghost.interruption import Interruption
-from viewer.flags import Flags, parse_flags
+from mcp_ghost.cli.program import DONE, Errors, program
+from viewer.flags import PROGRAM, Flags, parse_flags
 
 if TYPE_CHECKING:
+    from mcp_ghost.cli.interruption import Interruption
     from viewer.library import Library
-
-DONE, FAILED, WRONG_USE = 0, 1, 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says; the exit code."""
+    """Do what the command line says; returns the exit code."""
     flags = parse_flags(arguments)
-    interruption = Interruption()
-    interruption.install()
-    try:
-        _do(flags, interruption)
-    except KeyboardInterrupt:
-        return interruption.exit_code
-    except Exception as error:  # noqa: BLE001  the edge of the process: a line, no traceback
-        return _report(error)
-    return DONE
+    return program(PROGRAM, lambda interruption: _do(flags, interruption), _errors)
 
 
-def _do(flags: Flags, interruption: Interruption) -> None:
-    # Imported only now: --help and wrong flags are not to wait for it.
+def _errors() -> Errors:
+    from session.game_configuration import ConfigurationError
+
+    return Errors(wrong_use=(ConfigurationError,))
+
+
+def _do(flags: Flags, interruption: Interruption) -> int:
+    # Imported only now, so that --help and wrong flags do not wait for it.
     library = _library(flags)
     match flags.command:
         case "export":
@@ -46,6 +43,7 @@ def _do(flags: Flags, interruption: Interruption) -> None:
             _plot(flags, library)
         case _:
             _serve(flags, library)
+    return DONE
 
 
 def _library(flags: Flags) -> Library:
@@ -54,40 +52,41 @@ def _library(flags: Flags) -> Library:
 
     workdir = flags.workdir
     if workdir is None:
-        at_hand = "pyproject.toml" if Path("pyproject.toml").is_file() else None
-        workdir = Path(GameConfiguration.from_toml(flags.config or at_hand).workdir)
+        workdir = Path(GameConfiguration.at_hand(flags.config).workdir)
     if flags.workdir is not None and not workdir.is_dir():
-        raise ConfigurationError(f"There is no folder {workdir}: give --workdir another one.")
+        raise ConfigurationError(f"There is no folder {workdir}: choose another with --workdir.")
     return Library(workdir)
 
 
 def _serve(flags: Flags, library: Library) -> None:
-    from viewer.server import Server, Viewer
-    from viewer.serving import address_of, listening, open_page
+    from viewer.web.server import Server, Viewer
+    from viewer.web.serving import address_of, listening, open_page
 
     with listening(flags.host, flags.port) as listener:
         address = address_of(listener, flags.host)
         print(f"Episodes of {library.workdir} at {address} (end with Ctrl-C)", flush=True)
         if flags.open and not open_page(address):
-            print("There is no screen to open a browser on.", flush=True)
+            print("There is no display to open a browser on.", flush=True)
         Server(Viewer(library, flags.host)).run([listener])
 
 
 def _export(flags: Flags, library: Library) -> None:
     from mcp_ghost.text import counted
-    from viewer.export import export_site
+    from viewer.web.export import export_site
 
     episodes = [library.find(it) for it in flags.episodes] or library.episodes()
     if not episodes:
         raise library.nothing_there()
     files = export_site(library, episodes, flags.folder, force=flags.force)
     print(f"{counted(len(episodes), 'episode')} in {counted(files, 'file')}: {flags.folder}")
-    look = shlex.join(["python", "-m", "http.server", "--directory", str(flags.folder)])
-    print(f"Browsers show it from a web server only, such as: {look}")
+    look = shlex.join(
+        ["uv", "run", "python", "-m", "http.server", "--directory", str(flags.folder)]
+    )
+    print(f"Browsers only show it from a web server, such as: {look}")
 
 
 def _show(flags: Flags, library: Library, interruption: Interruption) -> None:
-    from mcp_ghost.screen import standard_screen
+    from mcp_ghost.cli.screen import standard_screen
     from mcp_ghost.text import counted
     from session.game_configuration import ConfigurationError
     from viewer.show import show_episode
@@ -119,19 +118,6 @@ def _plot(flags: Flags, library: Library) -> None:
     episodes = [library.find(it) for it in flags.episodes]
     draw_scores([episode.json() for episode in episodes], flags.output)
     print(f"Scores of {counted(len(episodes), 'episode')}: {flags.output}")
-
-
-def _report(error: Exception) -> int:
-    """Say what went wrong and what to do, without a traceback; the exit code."""
-    from mcp_ghost.text import plain
-    from session.game_configuration import ConfigurationError
-
-    wrong_use = isinstance(error, ConfigurationError)
-    message = str(error) if wrong_use else f"{type(error).__name__}: {error}"
-    if isinstance(error, OSError) and error.strerror:
-        message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    print(plain(f"python -m viewer: error: {message}"), file=sys.stderr)
-    return WRONG_USE if wrong_use else FAILED
 
 
 if __name__ == "__main__":

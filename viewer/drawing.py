@@ -1,4 +1,7 @@
-"""Maps and scores as pictures, for papers and pages."""
+"""Maps and scores as pictures, for papers and pages.
+
+Importing it raises ConfigurationError where matplotlib, an extra, is not installed.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,22 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-import matplotlib as mpl
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-
 from mcp_ghost.text import one_line
+from session.game_configuration import ConfigurationError
+
+try:
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+except ModuleNotFoundError as error:
+    raise ConfigurationError(
+        "Drawing needs matplotlib, which is not installed. Get it with: uv sync --extra plot"
+    ) from error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from viewer.turns import JSONObject
+    from mcp_ghost.results import JSONObject
 
 # Of Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -37,7 +46,8 @@ def draw_map(drawn: JSONObject, title: str, path: Path) -> None:
     spots = {room["id"]: (room["x"], -room["y"]) for room in drawn["rooms"]}
     across, up = ([spot[axis] for spot in spots.values()] or [0] for axis in (0, 1))
     sides = [max(side) - min(side) + 1.2 for side in (across, up)]
-    figure, axes = _figure(sides[0] * _ROOM_INCHES, sides[1] * _ROOM_INCHES + 0.4)
+    figure = new_figure(sides[0] * _ROOM_INCHES, sides[1] * _ROOM_INCHES + 0.4)
+    axes = figure.subplots()
     axes.set_xlim(min(across) - 0.6, max(across) + 0.6)
     axes.set_ylim(min(up) - 0.6, max(up) + 0.6)
     axes.set_axis_off()
@@ -49,7 +59,7 @@ def draw_map(drawn: JSONObject, title: str, path: Path) -> None:
         box = {"boxstyle": "round", "facecolor": _BOX if number else _FIRST, "edgecolor": _LINE}
         name = fill(_plain(room["name"]), 12)
         axes.text(*spots[room["id"]], name, fontsize=6, ha="center", va="center", bbox=box)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def draw_scores(episodes: Sequence[JSONObject], path: Path) -> None:
@@ -58,7 +68,8 @@ def draw_scores(episodes: Sequence[JSONObject], path: Path) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    figure, axes = _figure(8, 4.5)
+    figure = new_figure(8, 4.5)
+    axes = figure.subplots()
     for number, episode in enumerate(episodes):
         colour = _COLOURS[number % len(_COLOURS)]
         style = _STYLES[number // len(_COLOURS) % len(_STYLES)]
@@ -73,7 +84,7 @@ def draw_scores(episodes: Sequence[JSONObject], path: Path) -> None:
     axes.set_ylabel("score")
     axes.grid(visible=True, alpha=0.3)
     axes.legend(fontsize=7, loc="upper left")
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _draw_passage(axes: Axes, spots: dict[int, tuple[float, float]], passage: JSONObject) -> None:
@@ -96,20 +107,22 @@ def _draw_passage(axes: Axes, spots: dict[int, tuple[float, float]], passage: JS
         label.set(ha="center", va="center", zorder=4)
 
 
-def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure of that many inches, without a window system and sharing nothing."""
     figure = Figure(figsize=(max(width, 3), max(height, 2)), layout="constrained")
-    FigureCanvasAgg(figure)  # no window system, and nothing that is shared
-    return figure, figure.subplots()
+    FigureCanvasAgg(figure)
+    return figure
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write it as the ending of ``path`` says: PNG, SVG or PDF."""
     # Fixed ids and no date: the same figures give the same file.
     dates: dict[str, dict[str, str | None]] = {
         ".png": {"Software": None},
         ".svg": {"Date": None},
         ".pdf": {"CreationDate": None},
     }
-    with mpl.rc_context({"svg.hashsalt": "viewer", "font.family": "DejaVu Sans"}):
+    with mpl.rc_context({"svg.hashsalt": "zorkgpt", "font.family": "DejaVu Sans"}):
         figure.savefig(path, metadata=dates[path.suffix.lower()], dpi=150)
 
 

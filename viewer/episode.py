@@ -6,16 +6,17 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from session.event_log import EVENTS_FILE
+from session.game_state import TurnRecord
+from session.record.event_log import EVENTS_FILE
+from session.record.index import LogIndex, LogReplacedError, Span, is_being_written
 from viewer.episode_view import EpisodeView
-from viewer.log_index import LogIndex, LogReplacedError, Span, is_being_written
-from viewer.turns import TURNS_PER_CHUNK, read_turn, turn_json
+from viewer.turns import TURNS_PER_CHUNK, turn_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from viewer.log_index import Line
-    from viewer.turns import JSONObject
+    from mcp_ghost.results import JSONObject
+    from session.record.index import Line
 
 
 class Episode:
@@ -43,7 +44,7 @@ class Episode:
             return False
 
     def refresh(self) -> None:
-        """Take in what was appended to the log.
+        """Read what was appended to the log.
 
         Raises:
             OSError: The log cannot be read.
@@ -58,31 +59,27 @@ class Episode:
 
     def _take_in(self, lines: Iterator[Line]) -> None:
         for line in lines:
-            try:
-                if line.event is None:
-                    self._view.take_damage(line.number)
-                    continue
-                self._view.take(line.event)
-            except (ValueError, KeyError):
+            if line.entry is None:
                 self._view.take_damage(line.number)
-            else:
-                if line.event["event_type"] == "turn":
-                    self._spans[int(line.event["turn"])] = line.span
+                continue
+            self._view.take(line.entry)
+            if isinstance(line.entry.event, TurnRecord):
+                self._spans[line.entry.event.turn] = line.span
 
     @property
     def began(self) -> bool:
         """Whether there is anything to see."""
-        return self._view.began
+        return self._view.fold.start is not None
 
     @property
     def started(self) -> str:
         """When, as ISO 8601."""
-        return self._view.started
+        return self._view.fold.started
 
     @property
     def turn_count(self) -> int:
         """The number of the latest turn."""
-        return self._view.turns
+        return self._view.fold.turns
 
     @property
     def end_reason(self) -> str | None:
@@ -95,7 +92,7 @@ class Episode:
         return self.generation, *self._view.news
 
     def state(self) -> tuple[int, ...]:
-        """Another one whenever anything told of the episode may be another one."""
+        """Changes whenever anything said about the episode may have changed."""
         return *self._log.state, self.is_running()
 
     def is_running(self) -> bool:
@@ -107,7 +104,8 @@ class Episode:
         running = self.is_running()
         with self._lock:
             summary = self._view.summary()
-        group = self._view.group or self.group
+        start = self._view.fold.start
+        group = (start and start.group) or self.group
         return {"id": self.id, "group": group, "running": running, **summary}
 
     def changing_json(self) -> JSONObject:
@@ -146,13 +144,20 @@ class Episode:
         with self._lock:
             log = self._log
             spans = [self._spans[n] for n in range(first, last + 1) if n in self._spans]
-        events = (log.read(span) for span in spans)
-        return [turn_json(event) for event in events if event and event["event_type"] == "turn"]
+        return [turn_json(*turn) for span in spans if (turn := _turn(log, span))]
 
     def tool_result(self, turn: int, number: int) -> str | None:
         """The whole result of a turn's tool call, counted from 0."""
         with self._lock:
             log, span = self._log, self._spans.get(turn)
-        event = log.read(span) if span else None
-        tools = read_turn(event).tools if event else ()
+        found = _turn(log, span) if span else None
+        tools = found[0].tools if found else ()
         return tools[number].result if 0 <= number < len(tools) else None
+
+
+def _turn(log: LogIndex, span: Span) -> tuple[TurnRecord, str] | None:
+    """The turn at ``span`` and its time; None if it is gone."""
+    entry = log.read(span)
+    if entry is None or not isinstance(entry.event, TurnRecord):
+        return None
+    return entry.event, entry.time

@@ -1,96 +1,86 @@
-"""What the page needs to know of an episode as a whole: a fold of its events."""
+"""What the page needs to know about an episode as a whole: a fold of its events."""
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from mcp_ghost.text import one_line
-from session.game_state import Observation, Usage
-from session.learned import CarriedOver, Reflection
-from session.uids import uid_of
+from session.game_state import FailedTurn, TurnRecord
+from session.knowledge import Reflection
+from session.record.fold import EpisodeFold
+from session.record.schema import EpisodeStart, KnowledgeLoaded, LoggedEvent
 from viewer.learned_view import LearnedView
 from viewer.map_view import MapView
-from viewer.turns import observation_json, read_turn
+from viewer.turns import observation_json
 
 if TYPE_CHECKING:
-    from session.game_state import TurnRecord
-    from viewer.log_index import Event
-    from viewer.turns import JSONObject
+    from mcp_ghost.results import JSONObject
+    from session.record.schema import Entry
 
 _MARK_CHARACTERS = 200
 
 
 class EpisodeView:
-    """Takes in events in the order of the log."""
+    """Reads entries in the order of the log."""
 
     def __init__(self) -> None:
-        self.turns = 0
-        """The number of the latest turn."""
-        self.began = False
-        self.end_reason: str | None = None
         self.version = 0
         """Counts the changes of what is known besides the turns themselves."""
-        self._start: Event = {}
-        self._first: Observation | None = None
-        self._carried = CarriedOver()
+        self.fold = EpisodeFold()
         self.map = MapView()
         self._learned = LearnedView()
-        self._usage = Usage()
-        self._scores: list[tuple[int, int]] = []
         self._marks: list[JSONObject] = []
-        self._score = self._best_score = self._deaths = self._tool_calls = 0
-        self._max_score: int | None = None
-        self._rooms: set[int] = set()
         self._items: set[str] = set()
 
-    def take(self, event: Event) -> None:
-        """Take in one event.
+    @property
+    def end_reason(self) -> str | None:
+        """Why it ended; None when it did not, or goes on."""
+        return str(self.fold.end.reason) if self.fold.end else None
 
-        Raises:
-            ValueError: It is not what its type says.
-            KeyError: The same.
-        """
-        match event["event_type"]:
-            case "episode_start":
-                self._begin(event)
-            case "episode_resumed":
-                self.end_reason = None
-            case "knowledge_loaded":
-                self._carried = CarriedOver.model_validate(event["carried"])
-                self._begin_knowledge()
-            case "turn":
-                self._apply(read_turn(event))
-            case "reflection":
-                self._learn(event)
-            case "episode_end":
-                self.end_reason = str(event["reason"])
-            case _:
-                return
-        self.version += event["event_type"] != "turn"
+    def take(self, entry: Entry) -> None:
+        """Add what one line says."""
+        event = entry.event
+        if isinstance(event, LoggedEvent):
+            return
+        if isinstance(event, TurnRecord):
+            self._mark_turn(event)
+            self.map.apply(event)
+            if "objectives" not in self._parts_off():
+                self._learned.apply(event)
+        self.fold.take(entry)
+        if isinstance(event, EpisodeStart | KnowledgeLoaded):
+            self._begin()
+        elif isinstance(event, Reflection):
+            self._learn(event)
+        elif isinstance(event, FailedTurn):
+            text = f"Turn {event.turn} was not played: {event.failure}"
+            self._mark(self.fold.turns, "failure", text)
+        self.version += not isinstance(event, TurnRecord)
 
     def take_damage(self, line: int) -> None:
-        """Take in that a line cannot be read."""
-        self._mark(self.turns, "damaged", f"Line {line} of the log is damaged")
+        """Note that a line cannot be read."""
+        self._mark(self.fold.turns, "damaged", f"Line {line} of the log is damaged")
         self.version += 1
 
     def summary(self) -> JSONObject:
         """The episode in a row of the index, but for what its place and its process tell."""
-        start = self._start
-        names = ("story", "title", "model", "seed", "engine")
+        fold, start = self.fold, self.fold.start
+        names = ("uid", "story", "title", "model", "seed", "engine")
         return {
-            "uid": uid_of(start) if start else None,
-            **{name: start.get(name) for name in names},
-            "started": self.started,
-            "turns": self.turns,
-            "score": self._score,
-            "max_score": self._max_score,
-            "best_score": self._best_score,
+            **{name: getattr(start, name, None) for name in names},
+            "started": fold.started,
+            "turns": fold.turns,
+            "score": fold.score,
+            "max_score": fold.max_score,
+            "best_score": max((score for _, score in fold.scores), default=0),
             "end_reason": self.end_reason,
-            "deaths": self._deaths,
-            "rooms": len(self._rooms),
-            "tool_calls": self._tool_calls,
-            **self._usage.model_dump(),
-            "reflections": len(self._learned.reflections),
+            "deaths": fold.deaths,
+            "rooms": len(fold.rooms),
+            "tool_calls": fold.tool_calls,
+            **asdict(fold.usage),
+            "reflections": len(fold.reflections),
             "parts_off": self._parts_off(),
             "scores": self._score_line(),
         }
@@ -111,58 +101,24 @@ class EpisodeView:
 
     def opening(self) -> JSONObject:
         """The game's first text and facts."""
-        first = observation_json(self._first) if self._first else None
-        return {"opening": self._start.get("opening", ""), "first": first}
+        start = self.fold.start
+        first = observation_json(start.observation) if start else None
+        return {"opening": start.opening if start else "", "first": first}
 
     @property
     def news(self) -> tuple[int, ...]:
         """Changes whenever there is more to tell than the turns themselves do."""
         return self.version, self.map.version, self._learned.version
 
-    @property
-    def group(self) -> str | None:
-        """The evaluation that it says to be part of."""
-        group = self._start.get("group")
-        return str(group) if group else None
-
-    @property
-    def started(self) -> str:
-        """When, as ISO 8601."""
-        return str(self._start.get("time", ""))
-
-    def _begin(self, event: Event) -> None:
-        first = Observation.model_validate(event["observation"])
-        self._start = {key: value for key, value in event.items() if key != "snapshot"}
-        self.began = True
-        self._first = first
-        self._begin_knowledge()
-        self._scores = [(0, first.score)]
-        self._observe(first)
-
-    def _begin_knowledge(self) -> None:
+    def _begin(self) -> None:
         """Begin what is folded, whichever of the start and what was carried over came first."""
-        if self._first is not None:
-            self._learned.begin(self._start, self._first, self._carried)
-            self.map.begin(self._first, self._carried)
+        if (start := self.fold.start) is not None:
+            self._learned.begin(start, self.fold.known.carried)
+            self.map.begin(start.observation, self.fold.known.carried)
+            self._items.update(start.observation.inventory)
 
-    def _apply(self, record: TurnRecord) -> None:
-        self._mark_turn(record)
-        self.turns = max(self.turns, record.turn)
-        self._deaths += record.died
-        self._tool_calls += len(record.tools)
-        self._spend(record.usage)
-        if record.after.score != self._score:
-            self._scores.append((record.turn, record.after.score))
-        self.map.apply(record)
-        if "objectives" not in self._parts_off():
-            self._learned.apply(record)
-        self._observe(record.after)
-
-    def _learn(self, event: Event) -> None:
-        fields = Reflection.model_fields.keys() & event.keys()
-        reflection = Reflection.model_validate({key: event[key] for key in fields})
+    def _learn(self, reflection: Reflection) -> None:
         self._learned.learn(reflection)
-        self._spend(reflection.usage)
         learned = [
             f"{len(values)} {name}"
             for name, values in (
@@ -174,24 +130,14 @@ class EpisodeView:
         ]
         self._mark(reflection.last_turn, "reflection", ", ".join(learned) or "nothing new")
 
-    def _observe(self, observation: Observation) -> None:
-        self._score = observation.score
-        self._best_score = max(self._best_score, observation.score)
-        self._max_score = observation.max_score
-        self._rooms.add(observation.room.id)
-        self._items.update(observation.inventory)
-
-    def _spend(self, usage: Usage) -> None:
-        names = Usage.model_fields
-        self._usage = Usage(**{n: getattr(self._usage, n) + getattr(usage, n) for n in names})
-
     def _mark_turn(self, record: TurnRecord) -> None:
         turn, after = record.turn, record.after
-        if after.room.id not in self._rooms:
+        if after.room.id not in self.fold.rooms:
             self._mark(turn, "room", after.room.name)
         for item in after.inventory:
             if item not in self._items:
                 self._mark(turn, "item", item)
+        self._items.update(after.inventory)
         if record.scored:
             self._mark(turn, "score", f"{record.scored:+} points, now {after.score}")
         if record.died:
@@ -205,10 +151,10 @@ class EpisodeView:
         self._marks.append({"turn": turn, "kind": kind, "text": one_line(text, _MARK_CHARACTERS)})
 
     def _score_line(self) -> list[tuple[int, int]]:
-        if not self._scores or self._scores[-1][0] == self.turns:
-            return list(self._scores)
-        return [*self._scores, (self.turns, self._score)]
+        """The beginning, every change, and the latest turn."""
+        scores = self.fold.scores
+        changes = [later for earlier, later in itertools.pairwise(scores) if later[1] != earlier[1]]
+        return list(dict.fromkeys([*scores[:1], *changes, *scores[-1:]]))
 
     def _parts_off(self) -> list[str]:
-        parts = self._start.get("parts_off")
-        return [str(part) for part in parts] if isinstance(parts, list) else []
+        return list(self.fold.start.parts_off) if self.fold.start else []

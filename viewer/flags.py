@@ -1,4 +1,4 @@
-"""The flags of ``python -m viewer``. Only the standard library: ``--help`` is not to wait."""
+"""The flags of ``python -m viewer``. Standard library only, so that ``--help`` does not wait."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import argparse
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
 
-_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001  it has no other name
+from mcp_ghost.cli.arguments import Commands, Parser, port_number
+
+PROGRAM = "python -m viewer"
 DEFAULT_PORT = 8723
 _DESCRIPTION = """\
 Shows episodes: without a command it serves all of a work folder's, live ones included, as a page.
@@ -20,16 +21,16 @@ EPISODE is an episode's name, its folder, or 'latest'.
 exit code: 0 done; 1 stopped by a failure; 2 wrong use; 130 interrupted by Ctrl-C
 
 examples:
-  python -m viewer --open
-  python -m viewer export public
-  python -m viewer show latest --turns 10-20
-  python -m viewer map latest -o map.svg
-  python -m viewer plot latest another-episode -o scores.png
+  uv run python -m viewer --open
+  uv run python -m viewer export public
+  uv run python -m viewer show latest --turns 10-20
+  uv run python -m viewer map latest -o map.svg
+  uv run python -m viewer plot latest another-episode -o scores.png
 """
 
 
 class Flags(argparse.Namespace):
-    """What the command line said; None where it said nothing."""
+    """What the command line said; None for anything it did not mention."""
 
     command: str | None
     workdir: Path | None = None
@@ -47,16 +48,9 @@ class Flags(argparse.Namespace):
 
 
 def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
-    """Read the command line; a wrong one ends the program with 2 and a line that says why."""
+    """Read the command line; a wrong one ends the program with code 2 and a line that says why."""
     where = _where_flags()
-    parser = argparse.ArgumentParser(
-        prog="python -m viewer",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-        parents=[where],
-    )
+    parser = Parser(prog=PROGRAM, description=_DESCRIPTION, epilog=_EPILOG, parents=[where])
     _add_server_flags(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for add in (_add_export, _add_show, _add_map, _add_plot):
@@ -64,9 +58,9 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     return parser.parse_args(arguments, Flags())
 
 
-def _where_flags() -> argparse.ArgumentParser:
+def _where_flags() -> Parser:
     """Flags that may stand before a command and after it."""
-    where = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    where = Parser(add_help=False, argument_default=argparse.SUPPRESS)
     where.add_argument(
         "--workdir",
         type=Path,
@@ -74,12 +68,14 @@ def _where_flags() -> argparse.ArgumentParser:
         help="the work folder, or an evaluation's folder (default: as configured)",
     )
     where.add_argument(
-        "--config", metavar="FILE", help="settings in place of ./pyproject.toml, in the same form"
+        "--config",
+        metavar="FILE",
+        help="settings to read instead of ./pyproject.toml, in the same form",
     )
     return where
 
 
-def _add_server_flags(parser: argparse.ArgumentParser) -> None:
+def _add_server_flags(parser: Parser) -> None:
     parser.add_argument(
         "--port",
         type=port_number,
@@ -99,41 +95,39 @@ def _add_server_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_export(commands: _Commands, where: argparse.ArgumentParser) -> None:
+def _add_export(commands: Commands, where: Parser) -> None:
     command = _added(commands, where, "export", "write a site that any web host can serve")
     command.add_argument("folder", type=Path, metavar="DIR", help="where to write it")
     command.add_argument("episodes", nargs="*", metavar="EPISODE", help="which (default: all)")
-    command.add_argument("--force", action="store_true", help="write into a folder that is in use")
+    command.add_argument(
+        "--force", action="store_true", help="write into a folder that is not empty"
+    )
 
 
-def _add_show(commands: _Commands, where: argparse.ArgumentParser) -> None:
+def _add_show(commands: Commands, where: Parser) -> None:
     command = _added(commands, where, "show", "print an episode for reading")
     command.add_argument("episode", metavar="EPISODE")
     command.add_argument("--turns", type=_turns, metavar="A-B", help="these turns only")
     command.add_argument("--plain", action="store_true", help="no colours")
 
 
-def _add_map(commands: _Commands, where: argparse.ArgumentParser) -> None:
+def _add_map(commands: Commands, where: Parser) -> None:
     command = _added(commands, where, "map", "draw an episode's map")
     command.add_argument("episode", metavar="EPISODE")
     _add_output(command, (".svg", ".png", ".pdf", ".mmd"), "the map; .mmd is Mermaid's text")
 
 
-def _add_plot(commands: _Commands, where: argparse.ArgumentParser) -> None:
+def _add_plot(commands: Commands, where: Parser) -> None:
     command = _added(commands, where, "plot", "draw the scores of episodes over their turns")
     command.add_argument("episodes", nargs="+", metavar="EPISODE")
     _add_output(command, (".png", ".svg", ".pdf"), "the drawing")
 
 
-def _added(
-    commands: _Commands, where: argparse.ArgumentParser, name: str, text: str
-) -> argparse.ArgumentParser:
-    return commands.add_parser(
-        name, parents=[where], help=text, description=text, allow_abbrev=False
-    )
+def _added(commands: Commands, where: Parser, name: str, text: str) -> Parser:
+    return commands.add_parser(name, parents=[where], help=text, description=text)
 
 
-def _add_output(command: argparse.ArgumentParser, endings: Sequence[str], what: str) -> None:
+def _add_output(command: Parser, endings: Sequence[str], what: str) -> None:
     def output(text: str) -> Path:
         if Path(text).suffix.lower() not in endings:
             raise argparse.ArgumentTypeError(f"'{text}' does not end with {', '.join(endings)}")
@@ -147,13 +141,6 @@ def _add_output(command: argparse.ArgumentParser, endings: Sequence[str], what: 
         metavar="FILE",
         help=f"{what} ({', '.join(endings)})",
     )
-
-
-def port_number(text: str) -> int:
-    """``text`` as a port."""
-    if not text.isdecimal() or not 1 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 to 65535")
-    return int(text)
 
 
 def _turns(text: str) -> tuple[int, int | None]:

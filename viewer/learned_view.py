@@ -5,18 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from managers.objective_manager import ObjectiveManager
-from session.folding import folded_claims, folded_memories
-from session.game_configuration import GameConfiguration
-from session.learned import CarriedOver, Claim, Memory, Reflection
-from session.uids import uid_of
+from session.knowledge import CarriedOver, Claim, Memory, Reflection, folded_claims, folded_memories
+from session.objectives import STALE_TURNS, Objectives
 
 if TYPE_CHECKING:
-    from session.game_state import Observation, TurnRecord
-    from viewer.log_index import Event
-    from viewer.turns import JSONObject
+    from mcp_ghost.results import JSONObject
+    from session.game_state import TurnRecord
+    from session.record.schema import EpisodeStart
 
-_SETTINGS = ("objectives_stale_turns",)
 Value = TypeVar("Value", Memory, Claim)
 
 
@@ -41,29 +37,28 @@ class LearnedView:
         self.reflections: list[Reflection] = []
         self.version = 0
         """Counts the changes by turn records."""
-        self._objectives: ObjectiveManager | None = None
+        self._objectives: Objectives | None = None
         self._memories: dict[str, _Held[Memory]] = {}
         self._claims: dict[str, _Held[Claim]] = {}
 
-    def begin(self, start: Event, first: Observation, carried: CarriedOver) -> None:
-        """Take in the game's first facts and what earlier episodes handed on."""
-        # By the settings that it was played with, not by those at hand.
-        settings = {key: start[key] for key in _SETTINGS if isinstance(start.get(key), int)}
-        config = GameConfiguration.model_construct(**settings)
-        self._objectives = ObjectiveManager(config, uid_of(start))
-        self._objectives.begin(first, carried)
+    def begin(self, start: EpisodeStart, carried: CarriedOver) -> None:
+        """Add the game's first facts and what earlier episodes passed on."""
+        # By the setting that it was played with, not by the one at hand.
+        given = start.objectives_stale_turns
+        self._objectives = Objectives(start.uid, STALE_TURNS if given is None else given)
+        self._objectives.begin(start.observation)
         self._memories = {it.id: _Held(it, 0, carried=True) for it in carried.memories}
         self._claims = {it.id: _Held(it, 0, carried=True) for it in carried.claims}
 
     def apply(self, record: TurnRecord) -> None:
-        """Take in a finished turn."""
+        """Add a finished turn."""
         if self._objectives is not None:
             before = self._objectives.open()
             self._objectives.apply(record)
             self.version += before != self._objectives.open()
 
     def learn(self, reflection: Reflection) -> None:
-        """Take in what a reflection yielded."""
+        """Add what a reflection yielded."""
         self.reflections.append(reflection)
         turn = reflection.last_turn
         if self._objectives is not None:

@@ -11,15 +11,17 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from session.event_log import EVENTS_FILE
+from mcp_ghost.text import did_you_mean
 from session.game_configuration import ConfigurationError
+from session.record.event_log import EVENTS_FILE
 from viewer.episode import Episode
 from viewer.turns import TURNS_PER_CHUNK
 
 if TYPE_CHECKING:
-    from viewer.turns import JSONObject
+    from mcp_ghost.results import JSONObject
 
 LATEST = "latest"
+_HOW_TO_NAME = "Give an episode's name, the path of its folder, or 'latest'."
 _EPISODES = "episodes"
 _DEPTH = 8
 """Folders below the work folder at most; an evaluation's episodes are four deep."""
@@ -30,7 +32,7 @@ _SEED = re.compile(r"seed-\d+")
 
 
 class Library:
-    """Knows the episodes of a work folder, and keeps what it has read of them."""
+    """Knows the episodes of a work folder, and remembers what it has read of them."""
 
     def __init__(self, workdir: Path) -> None:
         self.workdir = workdir
@@ -77,15 +79,16 @@ class Library:
         if not episodes:
             raise self.nothing_there()
         ids = ", ".join(it.id for it in named or episodes[:_NAMED])
+        hint = "" if named else did_you_mean(wanted, [LATEST, *(it.id for it in episodes)])
         raise ConfigurationError(
-            f"There is no episode '{wanted}' in {self.workdir}: there is {ids}. "
-            "Give an episode's name, the path of its folder, or 'latest'."
+            f"There is no episode '{wanted}' in {self.workdir}: "
+            + (hint or f"there is {ids}. {_HOW_TO_NAME}")
         )
 
     def nothing_there(self) -> ConfigurationError:
         """What to say where there are no episodes."""
         return ConfigurationError(
-            f"There is no episode in {self.workdir} yet: play one, or give another --workdir."
+            f"There is no episode in {self.workdir} yet: play one, or choose another --workdir."
         )
 
     def index(self, episodes: Iterable[Episode] | None = None) -> JSONObject:

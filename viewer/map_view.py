@@ -1,18 +1,17 @@
-"""The map as the page draws it: what the map manager knows, with turns, positions and the path."""
+"""The map as the page draws it: what is known of the world, with turns, positions and the path."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from managers.map_layout import layout
-from managers.map_manager import MapManager, direction_of
-from session.game_state import Place
-from session.learned import Passage
+from managers.map.layout import layout
+from managers.map.ways import direction_of
+from managers.map.world_map import WorldMap
 
 if TYPE_CHECKING:
+    from mcp_ghost.results import JSONObject
     from session.game_state import Observation, TurnRecord
-    from session.learned import CarriedOver
-    from viewer.turns import JSONObject
+    from session.knowledge import CarriedOver
 
 
 class MapView:
@@ -23,18 +22,18 @@ class MapView:
         """(turn, room) wherever the room changed."""
         self.version = 0
         """Counts what may have changed the drawing."""
-        self._map = MapManager()
+        self._map = WorldMap()
         self._moves: set[tuple[int, str, int]] = set()
         self._drawn: tuple[int, JSONObject] | None = None
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
-        """Take in the first room and what earlier episodes walked."""
+        """Add the first room and what earlier episodes walked."""
         self._map.begin(observation, carried)
         self.path = [(0, observation.room.id)]
         self.version += 1
 
     def apply(self, record: TurnRecord) -> None:
-        """Take in a finished turn."""
+        """Add a finished turn."""
         self._map.apply(record)
         here = record.after.room.id
         move = record.place.id, record.command, here
@@ -56,7 +55,7 @@ class MapView:
         return self._map.mermaid()
 
     def _draw(self) -> JSONObject:
-        ways = list(self._map.all_ways())
+        ways = list(self._map.ways.all())
         return {
             "rooms": self._rooms(),
             "passages": [
@@ -85,16 +84,8 @@ class MapView:
 
     def _rooms(self) -> list[JSONObject]:
         names, turns = self._map.rooms, self._map.first_turns
-        spots = layout(names, self._passages())
+        spots = layout(names, self._map.ways.all())
         return [
             {"id": room, "name": name, "first_turn": turns.get(room, 0), "x": x, "y": -y}
             for (room, name), (x, y) in zip(names.items(), spots.values(), strict=True)
         ]  # a page's y grows to the south
-
-    def _passages(self) -> list[Passage]:
-        places = {room: Place(id=room, name=name) for room, name in self._map.rooms.items()}
-        return [
-            Passage(room=places[way.room_id], direction=way.command, to=places[to])
-            for way in self._map.all_ways()
-            for to in way.destinations
-        ]

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 from mcp_ghost.results import jsonable
-from session.game_state import TurnRecord
 
 if TYPE_CHECKING:
-    from session.game_state import Observation
-    from viewer.log_index import Event
+    from mcp_ghost.results import JSONObject
+    from session.game_state import Observation, TurnRecord
 
-JSONObject: TypeAlias = dict[str, Any]
 TURNS_PER_CHUNK = 50
 SHOWN_CHARACTERS = 4000
 """Of a tool's result; the whole is a file of its own."""
-_FIELDS = frozenset(TurnRecord.model_fields)
 
 
 def encoded(value: object) -> bytes:
@@ -24,21 +21,8 @@ def encoded(value: object) -> bytes:
     return json.dumps(jsonable(value), ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def read_turn(event: Event) -> TurnRecord:
-    """The record in a ``turn`` event.
-
-    Raises:
-        ValueError: It is none.
-    """
-    record = TurnRecord.model_validate({key: event[key] for key in _FIELDS & event.keys()})
-    if record.turn < 1:
-        raise ValueError("Turns count from 1.")
-    return record
-
-
-def turn_json(event: Event) -> JSONObject:
+def turn_json(record: TurnRecord, time: str) -> JSONObject:
     """A turn, with long results of tools cut."""
-    record = read_turn(event)
     tools = [
         {
             "name": tool.name,
@@ -54,7 +38,7 @@ def turn_json(event: Event) -> JSONObject:
     fields = record.model_dump(
         mode="json", exclude={"snapshot": True, "tools": True, "after": {"world_hash"}}
     )
-    return {"time": event.get("time"), **fields, "tools": tools}
+    return {"time": time, **fields, "tools": tools}
 
 
 def observation_json(observation: Observation) -> JSONObject:

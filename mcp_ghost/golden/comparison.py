@@ -3,47 +3,46 @@
 from __future__ import annotations
 
 import json
-import re
 import warnings
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any
 
 from mcp_ghost.golden.drift import provider_drift
 from mcp_ghost.golden.file import Golden, as_golden
-from mcp_ghost.golden.scrub import MASK, Scrubber, places
+from mcp_ghost.golden.scrub import Scrubber, places, same
 from mcp_ghost.text import one_line
 
-Json: TypeAlias = Mapping[str, Any]
-MAX_AGE_DAYS: Final = 180
-TIME_FACTOR: Final = 10.0
-TOKEN_FACTOR: Final = 2.0
-_TIME_SLACK: Final = 30.0
+MAX_AGE_DAYS = 180
+TIME_FACTOR = 10.0
+TOKEN_FACTOR = 2.0
+_TIME_SLACK = 30.0
 """Seconds: a short run on a busy machine is not slow."""
-_TOKEN_SLACK: Final = 500
+_TOKEN_SLACK = 500
 
 
 class GoldenWarning(UserWarning):
-    """Given for a golden that should be recorded again, though the run matches it."""
+    """Issued for a golden that should be recorded again although the run matches it."""
 
 
 def compare_golden(
-    result: Json,
-    golden: Json | str | Path,
+    result: Mapping[str, Any],
+    golden: Mapping[str, Any] | str | Path,
     *,
     time_factor: float | None = TIME_FACTOR,
     token_factor: float | None = TOKEN_FACTOR,
     max_age_days: float | None = MAX_AGE_DAYS,
     now: datetime | None = None,
 ) -> list[str]:
-    """In what ``result`` differs from ``golden``, one line each; nothing is good.
+    """How ``result`` differs from ``golden``, one line each; an empty list is good.
 
     Compared are the sequence of tools, their arguments, results and failures, whether there is a
     final result, the time (``time_factor`` times the recorded one, and half a minute) and the
-    tokens; for what :func:`replay_golden` returned, also its requests. A tool that the golden calls
-    volatile may return anything. Then come the lines of :func:`golden_notices`.
+    tokens; for what :func:`replay_golden` returned, also its requests with what they say about the
+    tools' results, and the final result itself: the model's words are those recorded. A tool that
+    the golden calls volatile may return anything. Then come the lines of :func:`golden_notices`.
     """
     golden = as_golden(golden)
     differences = _differences(result, golden, time_factor, token_factor)
@@ -51,8 +50,8 @@ def compare_golden(
 
 
 def assert_matches_golden(
-    result: Json,
-    golden: Json | str | Path,
+    result: Mapping[str, Any],
+    golden: Mapping[str, Any] | str | Path,
     *,
     time_factor: float | None = TIME_FACTOR,
     token_factor: float | None = TOKEN_FACTOR,
@@ -69,7 +68,7 @@ def assert_matches_golden(
 
 
 def golden_notices(
-    golden: Json | str | Path,
+    golden: Mapping[str, Any] | str | Path,
     *,
     max_age_days: float | None = MAX_AGE_DAYS,
     now: datetime | None = None,
@@ -80,13 +79,13 @@ def golden_notices(
 
 
 def _differences(
-    result: Json, golden: Golden, time_factor: float | None, token_factor: float | None
+    result: Mapping[str, Any], golden: Golden, time_factor: float | None, token_factor: float | None
 ) -> list[str]:
     expected = golden["golden_output"]
     now = Scrubber((), places(golden.path)).hide(result)
     return [
         *getattr(result, "drift", ()),
-        *_outcome(expected, now),
+        *_outcome(expected, now, is_replay=hasattr(result, "drift")),
         *_calls(expected.get("tool_chain", []), now.get("tool_chain", []), golden),
         *_errors(expected, now),
         *_bound(_seconds(expected), _seconds(now), time_factor, _TIME_SLACK, "seconds"),
@@ -94,16 +93,20 @@ def _differences(
     ]
 
 
-def _outcome(expected: Json, now: Json) -> Iterator[str]:
+def _outcome(
+    expected: Mapping[str, Any], now: Mapping[str, Any], *, is_replay: bool
+) -> Iterator[str]:
     if expected.get("success") != now.get("success"):
         why = f" ({one_line(now.get('summary') or '', 200)})" if not now.get("success") else ""
         yield f"success: recorded {expected.get('success')}, now {now.get('success')}{why}"
     if bool(expected.get("final_result")) != bool(now.get("final_result")):
         yield "final_result: " + (
-            "recorded, and missing now"
+            "recorded, but missing now"
             if expected.get("final_result")
             else "new, none was recorded"
         )
+    elif is_replay and not same(expected.get("final_result"), now.get("final_result")):
+        yield _changed("final_result", expected.get("final_result"), now.get("final_result"))
 
 
 def _calls(expected: list[Any], now: list[Any], golden: Golden) -> Iterator[str]:
@@ -117,7 +120,7 @@ def _calls(expected: list[Any], now: list[Any], golden: Golden) -> Iterator[str]
             yield f"call {number} ({before['tool_name']}): {difference}"
 
 
-def _call(before: Json, after: Json, golden: Golden) -> Iterator[str]:
+def _call(before: Mapping[str, Any], after: Mapping[str, Any], golden: Golden) -> Iterator[str]:
     volatile = any(fnmatchcase(before["tool_name"], it) for it in golden.get("volatile") or ())
     if before.get("retry_attempt") != after.get("retry_attempt"):
         yield _changed("retry_attempt", before.get("retry_attempt"), after.get("retry_attempt"))
@@ -127,18 +130,18 @@ def _call(before: Json, after: Json, golden: Golden) -> Iterator[str]:
             if before["success"]
             else "failed when recorded, succeeded now"
         )
-    if not _same(before["arguments"], after["arguments"]):
+    if not same(before["arguments"], after["arguments"]):
         yield _changed("arguments", before["arguments"], after["arguments"])
     elif before["success"] and after["success"] and not volatile:
         yield from _result(before["result"], after["result"])
 
 
 def _result(before: object, after: object) -> Iterator[str]:
-    if not _same(before, after):
+    if not same(before, after):
         yield _changed("result", before, after)
 
 
-def _errors(expected: Json, now: Json) -> Iterator[str]:
+def _errors(expected: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """Which tools failed and whether something was done about it, in order."""
     before, after = (
         [
@@ -172,23 +175,11 @@ def _age(golden: Golden, max_days: float | None, now: datetime | None) -> Iterat
         yield f"age: recorded {days:.0f} days ago, more than {max_days:g}; record it again"
 
 
-def _same(recorded: object, now: object) -> bool:
-    """Equal, where what was filtered out may stand for anything."""
-    if isinstance(recorded, Mapping) and isinstance(now, Mapping):
-        return recorded.keys() == now.keys() and all(_same(recorded[it], now[it]) for it in now)
-    if isinstance(recorded, list) and isinstance(now, list):
-        return len(recorded) == len(now) and all(map(_same, recorded, now))
-    if isinstance(recorded, str) and isinstance(now, str) and MASK in recorded:
-        pattern = ".*".join(re.escape(part) for part in recorded.split(MASK))
-        return re.fullmatch(pattern, now, re.DOTALL) is not None
-    return recorded == now
-
-
-def _seconds(output: Json) -> float:
+def _seconds(output: Mapping[str, Any]) -> float:
     return float(output.get("execution_metadata", {}).get("total_execution_time") or 0)
 
 
-def _tokens(output: Json) -> float:
+def _tokens(output: Mapping[str, Any]) -> float:
     usage = output.get("execution_metadata", {}).get("token_usage") or {}
     return float(usage.get("total_tokens") or 0)
 

@@ -1,10 +1,10 @@
-"""Provider drift: replies with fields that our decoders do not know, or without some they need."""
+"""Provider drift: replies with fields our decoders do not know, or without ones they need."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from mcp_ghost.golden.file import as_golden
 
@@ -40,7 +40,7 @@ def _surprises(value: object, shape: Shape, where: str) -> Iterator[str]:
     if value is None:
         return
     if not isinstance(value, Mapping):
-        yield f"{where or 'the reply'} is no JSON object"
+        yield f"{where or 'the reply'} is not a JSON object"
         return
     dot = f"{where}." if where else ""
     for name in sorted(value.keys() - shape.known):
@@ -95,7 +95,7 @@ _GEMINI_USAGE = _shape(
     " toolUsePromptTokensDetails trafficType serviceTier",
 )
 
-SHAPES: Final[Mapping[str, Shape]] = {
+SHAPES: Mapping[str, Shape] = {
     "openai": _shape(
         "choices usage",
         "id object created model service_tier system_fingerprint metadata moderation"

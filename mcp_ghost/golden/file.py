@@ -1,4 +1,4 @@
-"""The file of a golden: JSON for people and machines, written as a whole or not at all.
+"""The file of a golden: JSON for people and machines, written whole or not at all.
 
 {"test_name", "recorded_at", "recorded_from", "volatile",
  "input": {"server_config", "system_prompt", "provider", "user_prompt", ...},
@@ -9,15 +9,13 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from mcp_ghost.errors import GoldenError
+from mcp_ghost.files import write_whole
 from mcp_ghost.golden.scrub import Scrubber, places, secrets_of
 from mcp_ghost.results import jsonable
 
@@ -42,17 +40,17 @@ def load_golden(path: str | Path) -> Golden:
     path = Path(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as exc:
-        raise GoldenError(f"No golden at {path}. Record it with record_golden().") from exc
-    except (OSError, ValueError) as exc:
-        raise GoldenError(f"The golden {path} cannot be read: {exc}") from exc
+    except FileNotFoundError as error:
+        raise GoldenError(f"No golden at {path}. Record it with record_golden().") from error
+    except (OSError, ValueError) as error:
+        raise GoldenError(f"The golden {path} cannot be read: {error}") from error
     if not isinstance(content, dict) or not isinstance(content.get("golden_output"), dict):
-        raise GoldenError(f"{path} is no golden: it has no 'golden_output'.")
+        raise GoldenError(f"{path} is not a golden: it has no 'golden_output'.")
     return Golden(content, path)
 
 
 def as_golden(golden: Mapping[str, Any] | str | Path) -> Golden:
-    """A golden, whichever way it was given."""
+    """A golden, however it was given."""
     if isinstance(golden, Golden):
         return golden
     return Golden(golden) if isinstance(golden, Mapping) else load_golden(golden)
@@ -87,7 +85,11 @@ def save_golden(
             "provider_responses": list(provider_responses),
         }
     golden = Golden(_published(content, path, secrets), path)
-    _write(path, json.dumps(golden, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    text = json.dumps(golden, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise GoldenError(f"The golden {path} cannot be written: {error}") from error
     return golden
 
 
@@ -104,23 +106,3 @@ def _published(content: Mapping[str, Any], path: Path, secrets: Iterable[str]) -
     if "provider" in plain.get("input", {}):
         hidden["input"]["provider"] = plain["input"]["provider"]
     return hidden
-
-
-def _write(path: Path, text: str) -> None:
-    """Replace ``path`` in one step: a reader sees the old file or the new one."""
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)  # mkstemp's are for the owner only
-        Path(temporary).replace(path)
-    except OSError as exc:
-        raise GoldenError(f"The golden {path} cannot be written: {exc}") from exc
-    finally:
-        if temporary:
-            with suppress(FileNotFoundError):
-                Path(temporary).unlink()

@@ -1,4 +1,4 @@
-"""Runs that are written into a golden, and runs that are answered from one."""
+"""Runs that are recorded into a golden, and runs that are answered from one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.config import load_servers
 from mcp_ghost.errors import GoldenError, LLMError
@@ -19,13 +19,13 @@ from mcp_ghost.providers.transport import Endpoint
 if TYPE_CHECKING:
     import httpx
 
-_NO_KEY: Final = "replayed"
+_NO_KEY = "replayed"
 """Sent nowhere."""
-_NOT_OF_THE_INPUT: Final = frozenset({"api_key", "on_event", "server_config", "base_url"})
+_NOT_OF_THE_INPUT = frozenset({"api_key", "on_event", "server_config", "base_url"})
 
 
 class Replayed(dict[str, Any]):
-    """The result of a replay, and in what its requests differed from the recorded ones."""
+    """The result of a replay, and how its requests differed from the recorded ones."""
 
     def __init__(self, result: Mapping[str, Any], drift: Iterable[str]) -> None:
         super().__init__(result)
@@ -61,6 +61,7 @@ async def record_golden(
     servers = _entries(scrubber.show(arguments["server_config"]))
     arguments = {**scrubber.show(arguments), "server_config": servers}
     base_url = _base_url(arguments)
+    endpoint = Endpoint(base_url)
     if transport is None:  # a missing key is an error here, not a refusal to be recorded
         get_llm_client(arguments["provider"], arguments.get("api_key"), base_url=base_url)
     recording = RecordingTransport(transport)
@@ -71,14 +72,15 @@ async def record_golden(
         test_name=test_name,
         input={
             "server_config": servers,
-            "base_url": _address(base_url),
+            "base_url": _address(endpoint),
             **{name: it for name, it in arguments.items() if name not in _NOT_OF_THE_INPUT},
         },
         provider_responses=[
             {**exchange, "token_usage": _token_usage(arguments["provider"], exchange)}
             for exchange in recording.exchanges
         ],
-        recorded_from=recorded_from or _origin(base_url),
+        recorded_from=recorded_from
+        or ("protocol server" if endpoint.is_loopback else "live provider"),
         volatile=volatile,
         secrets=recording.secrets | {arguments.get("api_key") or ""},
     )
@@ -91,7 +93,7 @@ async def replay_golden(
 ) -> Replayed:
     """Run the input of ``golden`` again: real loop, real servers, the recorded replies.
 
-    ``overrides`` take the place of recorded arguments. Variables and headers of servers that were
+    ``overrides`` replace recorded arguments. Variables and headers of servers that were
     filtered out, or that refer to what is not set here, are left out.
 
     Raises:
@@ -122,25 +124,20 @@ def _entries(server_config: Mapping[str, Any] | str | Path) -> dict[str, Any]:
 
 
 def _base_url(arguments: Mapping[str, Any]) -> str:
-    """Said outright, so that a replay does not depend on the environment of who replays."""
+    """Stated explicitly, so that a replay does not depend on the environment it runs in."""
     from mcp_ghost.providers.client import base_url_of
     from mcp_ghost.providers.registry import get_provider
 
     return base_url_of(get_provider(arguments["provider"]), arguments.get("base_url"))
 
 
-def _origin(base_url: str) -> RecordedFrom:
-    return "protocol server" if Endpoint(base_url).is_loopback else "live provider"
-
-
-def _address(base_url: str) -> str:
+def _address(endpoint: Endpoint) -> str:
     """Without user and password, and without the port that a local server happened to get."""
-    endpoint = Endpoint(base_url)
     return re.sub(r":\d+(?=/|$)", "", endpoint.where) if endpoint.is_loopback else endpoint.where
 
 
 def _token_usage(provider: str, exchange: Mapping[str, Any]) -> dict[str, int] | None:
-    """What the reply says that it took, in our terms."""
+    """What the reply says it used, in our terms."""
     from mcp_ghost.names import ToolNames
     from mcp_ghost.providers.registry import get_provider
 

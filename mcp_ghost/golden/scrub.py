@@ -13,17 +13,17 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote
 
 from mcp_ghost.redact import SENSITIVE_NAMES, redact, secrets_in
 
-MASK: Final = "***"
-_SHORTEST_SECRET: Final = 6
+MASK = "***"
+_SHORTEST_SECRET = 6
 """Shorter values would be found in the middle of ordinary words."""
 _REFERENCE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 _ONLY_PLACES = re.compile(r"(?:\{path:\w+\}[\w./-]*[:;]?)+")
-_SAYS_NOTHING: Final = frozenset(
+_SAYS_NOTHING = frozenset(
     {"", "0", "1", "true", "false", "yes", "no", "on", "off", "basic", "bearer", "token"}
 )
 """Values of variables and headers that are shown, beside references and places."""
@@ -119,7 +119,7 @@ class Scrubber:
 
     def _hide_text(self, text: str) -> str:
         if text.lstrip()[:1] in ("{", "["):
-            # Replacing inside of JSON could leave something that is none.
+            # Replacing inside JSON could leave something that is not JSON.
             try:
                 value = json.loads(text)
             except (ValueError, RecursionError):
@@ -133,8 +133,20 @@ class Scrubber:
         return self._path.sub(lambda match: self._of_path[match[0]], text)
 
 
+def same(recorded: object, now: object) -> bool:
+    """Equal, where filtered-out parts may stand for anything."""
+    if isinstance(recorded, Mapping) and isinstance(now, Mapping):
+        return recorded.keys() == now.keys() and all(same(recorded[it], now[it]) for it in now)
+    if isinstance(recorded, list) and isinstance(now, list):
+        return len(recorded) == len(now) and all(map(same, recorded, now))
+    if isinstance(recorded, str) and isinstance(now, str) and MASK in recorded:
+        pattern = ".*".join(re.escape(part) for part in recorded.split(MASK))
+        return re.fullmatch(pattern, now, re.DOTALL) is not None
+    return recorded == now
+
+
 def secrets_of(servers: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> set[str]:
-    """Whatever a server of the configuration, or our environment, may know and tell."""
+    """Whatever a configured server, or our environment, may know and reveal."""
     environ = os.environ if environ is None else environ
     found = secrets_in(environ)
     for entry in servers["mcpServers"].values():

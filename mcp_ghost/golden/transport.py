@@ -1,4 +1,4 @@
-"""Where goldens are recorded and replayed: httpx transports, below everything that is ours.
+"""Where goldens are recorded and replayed: httpx transports, below all of our code.
 
     await mcp_ghost(..., transport=RecordingTransport())     # .exchanges
     await mcp_ghost(..., transport=ReplayTransport(golden))  # .drift
@@ -17,19 +17,20 @@ import httpx
 
 from mcp_ghost.errors import GoldenError, GoldenExhaustedError
 from mcp_ghost.golden.file import as_golden
-from mcp_ghost.golden.outline import request_differences
-from mcp_ghost.golden.scrub import Scrubber, places
-from mcp_ghost.providers.transport import Endpoint, client_options
+from mcp_ghost.golden.request_shape import request_differences
+from mcp_ghost.golden.scrub import Scrubber, places, same
+from mcp_ghost.providers.transport import Endpoint, network_transport
+from mcp_ghost.results import as_text
 
 _KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key")
 _OF_THE_TRANSFER = ("content-encoding", "content-length", "transfer-encoding")
 
 
 class RecordingTransport(httpx.AsyncBaseTransport):
-    """Sends requests on and keeps what was said, for ``provider_responses`` of a golden."""
+    """Forwards requests and keeps what was said, for ``provider_responses`` of a golden."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport | None = None) -> None:
-        self._inner = inner or _Standard()
+        self._inner = inner
         self._iteration = 1
         self.exchanges: list[dict[str, Any]] = []
         self.secrets: set[str] = set()
@@ -45,8 +46,8 @@ class RecordingTransport(httpx.AsyncBaseTransport):
         }
         try:
             response = await self._whole(request)
-        except httpx.TransportError as exc:
-            self.exchanges.append({**exchange, "error": [type(exc).__name__, str(exc)]})
+        except httpx.TransportError as error:
+            self.exchanges.append({**exchange, "error": [type(error).__name__, str(error)]})
             raise
         said = {"status": response.status_code, "response": _json(response.content)}
         self.exchanges.append({**exchange, **said})
@@ -55,10 +56,12 @@ class RecordingTransport(httpx.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._inner.aclose()
+        if self._inner is not None:
+            await self._inner.aclose()
 
     async def _whole(self, request: httpx.Request) -> httpx.Response:
         """The response, read and decoded."""
+        self._inner = self._inner or network_transport(Endpoint(str(request.url)))
         response = await self._inner.handle_async_request(request)
         try:
             content = await response.aread()
@@ -69,7 +72,7 @@ class RecordingTransport(httpx.AsyncBaseTransport):
 
 
 class ReplayTransport(httpx.AsyncBaseTransport):
-    """Answers with the replies of a golden in their order; no key, no network."""
+    """Answers with the replies of a golden in order; no key, no network."""
 
     def __init__(self, golden: Mapping[str, Any] | str | Path) -> None:
         """Raises GoldenError when there is nothing to replay."""
@@ -81,13 +84,14 @@ class ReplayTransport(httpx.AsyncBaseTransport):
                 "Record it with record_golden()."
             )
         self._scrubber = Scrubber((), places(golden.path))
+        self._volatile = list(golden.get("volatile") or ())
         self._differences: list[str] = []
         self.asked = 0
         """Requests of the run so far."""
 
     @property
     def drift(self) -> list[str]:
-        """In what the run's requests differ from the recorded ones, where it matters."""
+        """How the run's requests differ from the recorded ones, where it matters."""
         fewer = len(self._recorded) - self.asked
         if fewer <= 0:
             return self._differences
@@ -101,8 +105,8 @@ class ReplayTransport(httpx.AsyncBaseTransport):
             return None
         return GoldenExhaustedError(
             f"The golden holds {len(self._recorded)} replies, and the run asked for more. The loop "
-            "goes another way than when it was recorded; the drift says where. "
-            "If that is wanted, record it again."
+            "took another path than when it was recorded; the drift says where. "
+            "If that is intended, record it again."
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -115,37 +119,22 @@ class ReplayTransport(httpx.AsyncBaseTransport):
         self._compare(recorded, {"path": request.url.path, "request": body})
         if error := recorded.get("error"):
             raise _transport_error(error)
-        # Where a try failed, the next one need not wait.
+        # After a failed attempt, the next one need not wait.
         return httpx.Response(
             recorded.get("status", 200),
-            content=_bytes(self._scrubber.show(recorded.get("response"))),
+            content=as_text(self._scrubber.show(recorded.get("response"))).encode(errors="replace"),
             headers={"content-type": "application/json", "retry-after": "0"},
         )
 
     def _compare(self, recorded: Mapping[str, Any], now: Mapping[str, Any]) -> None:
         """Note what is new: a difference of the first request is in all that follow, too."""
         noted = {line.partition(": ")[2] for line in self._differences}
+        now = {**now, "request": self._scrubber.hide(now["request"])}
         self._differences += [
             f"request {self.asked}: {difference}"
-            for difference in request_differences(recorded, now)
+            for difference in request_differences(recorded, now, self._volatile, same)
             if difference not in noted
         ]
-
-
-class _Standard(httpx.AsyncBaseTransport):
-    """The way that httpx itself would take, proxies included."""
-
-    def __init__(self) -> None:
-        self._client: httpx.AsyncClient | None = None
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        if self._client is None:
-            self._client = httpx.AsyncClient(**client_options(Endpoint(str(request.url))))
-        return await self._client.send(request, stream=True)
-
-    async def aclose(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
 
 
 def _keys(request: httpx.Request) -> set[str]:
@@ -153,16 +142,11 @@ def _keys(request: httpx.Request) -> set[str]:
     return {key for key in (*sent, request.url.params.get("key", "")) if key}
 
 
-def _json(content: bytes) -> Any:  # noqa: ANN401  any JSON; text where it is none
+def _json(content: bytes) -> Any:  # noqa: ANN401  any JSON, or text where it is not JSON
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
         return content.decode("utf-8", errors="replace")
-
-
-def _bytes(recorded: object) -> bytes:
-    text = recorded if isinstance(recorded, str) else json.dumps(recorded)
-    return text.encode("utf-8", errors="replace")
 
 
 def _transport_error(recorded: list[str]) -> httpx.TransportError:

@@ -11,7 +11,6 @@ from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers.common import (
     OPENING,
-    Json,
     LLMRequest,
     WireRequest,
     breakpoints,
@@ -32,6 +31,7 @@ from mcp_ghost.providers.common import (
 
 if TYPE_CHECKING:
     from mcp_ghost.names import ToolNames
+    from mcp_ghost.results import JSONObject
 
 DEFAULT_MAX_TOKENS = 8192
 """The API wants a limit with every request; all models from Claude 3.5 on can write this much."""
@@ -39,6 +39,10 @@ _SHORT_ANSWERS = re.compile(r"claude-3-(?:opus|sonnet|haiku)")
 _SHORT_MAX_TOKENS = 4096
 _MAX_BREAKPOINTS = 4
 _VERSION = "2023-06-01"
+_NOT_HERE = ("parallel_tool_calls", "min_p", "seed")
+"""Options that other providers take and that mean nothing here, or are said elsewhere."""
+_NOT_WITH_THINKING = frozenset({"temperature", "top_p", "top_k"})
+_EFFORTS = {"minimal": "low"} | {name: name for name in ("low", "medium", "high", "xhigh", "max")}
 _STATUS = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -78,19 +82,17 @@ class Anthropic:
         marked = breakpoints(messages, _MAX_BREAKPOINTS, ("system", "user", "tool"))
         system = [b for i, message in enumerate(head) for b in _content(message, i in marked)]
         turns = _turns(rest, names, {index - len(head) for index in marked})
-        payload: Json = {
-            "model": request.model,
-            "max_tokens": _max_tokens(request.model),
-            "messages": turns,
-        }
+        limit = _SHORT_MAX_TOKENS if _SHORT_ANSWERS.search(request.model) else DEFAULT_MAX_TOKENS
+        payload: JSONObject = {"model": request.model, "max_tokens": limit, "messages": turns}
         payload |= {"system": system} if system else {}
         if tools or any(calls_of(messages)):
             # A history that calls tools needs definitions even where none is on offer.
             offered = tools or request.known_tools or minimal_tools(messages)
             payload["tools"] = [_tool(tool, names) for tool in offered]
             choice = _tool_choice(request.tool_choice if tools else "none", names)
-            sequential = options.get("parallel_tool_calls") is False
-            payload |= {"tool_choice": _sequential(choice) if sequential else choice}
+            if options.get("parallel_tool_calls") is False and choice["type"] != "none":
+                choice["disable_parallel_tool_use"] = True
+            payload["tool_choice"] = choice
         payload |= _options(options)
         headers = {"anthropic-version": _VERSION}
         headers |= {"x-api-key": request.api_key} if request.api_key else {}
@@ -106,7 +108,9 @@ class Anthropic:
         calls = [_call(block, names) for block in blocks if block["type"] == "tool_use"]
         stop = body.get("stop_reason")
         if stop == "refusal" and not said and not calls:
-            raise LLMReplyError("Claude refused to answer this request (stop reason 'refusal').")
+            error = LLMReplyError("Claude refused to answer this request (stop reason 'refusal').")
+            error.usage = LLMResponse(None, model, usage=_usage(body.get("usage"))).spent
+            raise error
         return LLMResponse(
             content=None if calls else said or None,
             model=str(body.get("model") or model),
@@ -122,13 +126,9 @@ class Anthropic:
 # --- encoding
 
 
-def _max_tokens(model: str) -> int:
-    return _SHORT_MAX_TOKENS if _SHORT_ANSWERS.search(model) else DEFAULT_MAX_TOKENS
-
-
-def _turns(messages: Sequence[Message], names: ToolNames, marked: set[int]) -> list[Json]:
+def _turns(messages: Sequence[Message], names: ToolNames, marked: set[int]) -> list[JSONObject]:
     """User and assistant in alternation, the user first; several of one kind are one turn."""
-    turns: list[Json] = [{"role": "user", "content": []}]
+    turns: list[JSONObject] = [{"role": "user", "content": []}]
     for index, message in enumerate(messages):
         if message["role"] == "assistant":
             role, blocks = "assistant", _assistant(message, names)
@@ -144,7 +144,7 @@ def _turns(messages: Sequence[Message], names: ToolNames, marked: set[int]) -> l
     return turns
 
 
-def _content(message: Message, marked: bool) -> list[Json]:
+def _content(message: Message, marked: bool) -> list[JSONObject]:
     """The blocks of a system or user message; blank text is refused, so it is left out."""
     blocks = [_block(part) for part in parts_of(message.get("content"))]
     if marked:
@@ -152,7 +152,7 @@ def _content(message: Message, marked: bool) -> list[Json]:
     return blocks
 
 
-def _block(part: Json) -> Json:
+def _block(part: JSONObject) -> JSONObject:
     if part.get("type") == "image_url":
         url = str(part["image_url"]["url"])
         if match := re.fullmatch(r"data:([^;,]+);base64,(.*)", url, re.DOTALL):
@@ -163,10 +163,10 @@ def _block(part: Json) -> Json:
     return {key: value for key, value in part.items() if key != "cache_control"}
 
 
-def _assistant(message: Message, names: ToolNames) -> list[Json]:
+def _assistant(message: Message, names: ToolNames) -> list[JSONObject]:
     """Text, then calls; in the order of the reply where it must come back as it was."""
     text = text_of(message.get("content")).rstrip()
-    said: list[Json] = [{"type": "text", "text": text}] if text else []
+    said: list[JSONObject] = [{"type": "text", "text": text}] if text else []
     calls = {_id(call["id"]): _use(call, names) for call in message.get("tool_calls") or ()}
     state = state_of(message, Anthropic.name)
     if not state:
@@ -179,14 +179,14 @@ def _assistant(message: Message, names: ToolNames) -> list[Json]:
     return [calls[block["id"]] if block["type"] == "tool_use" else block for block in state]
 
 
-def _use(call: Json, names: ToolNames) -> Json:
+def _use(call: JSONObject, names: ToolNames) -> JSONObject:
     function = call["function"]
     named = {"id": _id(call["id"]), "name": names.encode(function["name"])}
     return {"type": "tool_use", **named, "input": object_of(function.get("arguments"))}
 
 
-def _result(message: Message, marked: bool) -> Json:
-    block: Json = {"type": "tool_result", "tool_use_id": _id(message["tool_call_id"])}
+def _result(message: Message, marked: bool) -> JSONObject:
+    block: JSONObject = {"type": "tool_result", "tool_use_id": _id(message["tool_call_id"])}
     content = message.get("content")
     if isinstance(content, list):
         block["content"] = [_block(part) for part in parts_of(content)]
@@ -204,40 +204,42 @@ def _id(call_id: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", call_id)
 
 
-def _tool_choice(choice: str | Json | None, names: ToolNames) -> Json:
+def _tool_choice(choice: str | JSONObject | None, names: ToolNames) -> JSONObject:
     if isinstance(choice, dict):
         return {"type": "tool", "name": names.encode(choice["function"]["name"])}
     return {"type": "any" if choice == "required" else choice or "auto"}
 
 
-def _sequential(choice: Json) -> Json:
-    return choice if choice["type"] == "none" else {**choice, "disable_parallel_tool_use": True}
-
-
-def _tool(tool: ToolSchema, names: ToolNames) -> Json:
+def _tool(tool: ToolSchema, names: ToolNames) -> JSONObject:
     function = tool["function"]
-    encoded: Json = {"name": names.encode(function["name"])}
+    encoded: JSONObject = {"name": names.encode(function["name"])}
     if description := function.get("description"):
         encoded["description"] = description
     return {**encoded, "input_schema": object_schema(function.get("parameters"))}
 
 
-def _options(options: Mapping[str, object]) -> Json:
-    kept = dict(options)
+def _options(options: Mapping[str, object]) -> JSONObject:
+    kept: JSONObject = dict(options)
     if "temperature" in kept:  # most models take only one of the two
         kept.pop("top_p", None)
-    kept.pop("parallel_tool_calls", None)
+    for name in _NOT_HERE:
+        kept.pop(name, None)
+    effort = _EFFORTS.get(str(kept.pop("reasoning_effort", None)))
+    if effort:
+        kept = {key: value for key, value in kept.items() if key not in _NOT_WITH_THINKING}
+        kept |= {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
     if stop := kept.pop("stop", None):
         kept["stop_sequences"] = [stop] if isinstance(stop, str) else stop
     if schema := schema_in(kept.pop("response_format", None)):
-        kept["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+        form = {"format": {"type": "json_schema", "schema": schema}}
+        kept["output_config"] = {**kept.get("output_config", {}), **form}
     return kept
 
 
 # --- decoding
 
 
-def _blocks(body: Mapping[str, Any]) -> list[Json]:
+def _blocks(body: Mapping[str, Any]) -> list[JSONObject]:
     error = body.get("error")
     if isinstance(error, dict):
         said, status = error_text(body), _STATUS.get(str(error.get("type")))
@@ -248,13 +250,13 @@ def _blocks(body: Mapping[str, Any]) -> list[Json]:
     return [block for block in content if isinstance(block, dict) and block.get("type")]
 
 
-def _call(block: Json, names: ToolNames) -> ToolCall:
+def _call(block: JSONObject, names: ToolNames) -> ToolCall:
     arguments = json.dumps(block.get("input") or {}, ensure_ascii=False)
     name = names.decode(str(block.get("name") or ""))
     return ToolCall(str(block.get("id")), "function", FunctionCall(name, arguments))
 
 
-def _state(blocks: Iterable[Json]) -> Json | None:
+def _state(blocks: Iterable[JSONObject]) -> JSONObject | None:
     """The reply as it was, where something in it is signed; of calls only their place."""
     kept = [
         {"type": "tool_use", "id": block.get("id")} if block["type"] == "tool_use" else block

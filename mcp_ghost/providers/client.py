@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import replace
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-import tenacity
-
-from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError
-from mcp_ghost.providers.common import LLMRequest
+from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError, LLMUnreachableError
+from mcp_ghost.messages import Usage, assistant_message
+from mcp_ghost.providers.common import LLMRequest, usage_of
+from mcp_ghost.providers.exchange import Exchange, FailedTry
 from mcp_ghost.providers.optional_fields import refused_fields, without_fields
 from mcp_ghost.providers.registry import get_provider
-from mcp_ghost.providers.transport import AsyncTransport, Endpoint, RetryPolicy
+from mcp_ghost.providers.transport import Endpoint, RetryPolicy, Transport
 
 if TYPE_CHECKING:
     import httpx
 
+    from mcp_ghost.breaker import CircuitBreaker
     from mcp_ghost.messages import LLMResponse, Message, ToolSchema
-    from mcp_ghost.names import ToolNames
-    from mcp_ghost.providers.common import Json, Provider, WireRequest
+    from mcp_ghost.providers.common import Provider, WireRequest
+    from mcp_ghost.providers.exchange import OnExchange
+    from mcp_ghost.results import JSONObject
 
-__all__ = ["ProviderClient", "get_llm_client"]
+    Logger: TypeAlias = logging.Logger | logging.LoggerAdapter[Any]
+
+__all__ = ["ProviderClient", "base_url_of", "get_llm_client", "setting"]
 
 _log = logging.getLogger(__name__)
 
@@ -39,13 +45,17 @@ class ProviderClient:
     Args:
         provider: The wire format; :func:`get_llm_client` finds it by name.
         api_key: Without one, no key is sent.
-        model: By default the provider's.
+        model: Asked where a call names no other; by default the provider's.
         base_url: By default the provider's.
+        key_variable: Where users keep the key, for messages; by default the provider's.
         timeout: Seconds for one whole answer.
         retry: How often and how patiently a request is tried.
+        breaker: Counts the calls, whatever their tries, and refuses some.
         transport: Takes the place of the network.
         max_tokens: The longest answer, where a call says nothing else.
         temperature: The same for the temperature.
+        on_exchange: Told once of every call, also of one that failed, before it returns.
+        logger: Told of tries that failed and of fields that a model refuses.
     """
 
     def __init__(
@@ -55,25 +65,34 @@ class ProviderClient:
         model: str | None = None,
         base_url: str | None = None,
         *,
+        key_variable: str | None = None,
         timeout: float = 120.0,
         retry: RetryPolicy | None = None,
+        breaker: CircuitBreaker | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
         max_tokens: int | None = None,
         temperature: float | None = None,
+        on_exchange: OnExchange | None = None,
+        logger: Logger = _log,
     ) -> None:
         self.model = model or provider.default_model
         self._provider = provider
         self._endpoint = Endpoint(
             (base_url or provider.base_url).rstrip("/"),
             api_key or None,
-            provider.key_variables[0] if provider.key_variables else "the argument api_key",
+            key_variable or next(iter(provider.key_variables), "the argument api_key"),
             timeout,
         )
         self._retry = retry or RetryPolicy()
+        self._breaker = breaker
         self._given_transport = transport
-        self._kept: AsyncTransport | None = None
-        self._refused: frozenset[str] = frozenset()
+        self._kept: Transport | None = None
+        self._refused: dict[str, frozenset[str]] = {}
+        """Model -> optional fields of the request that it refused."""
         self._defaults = {"max_tokens": max_tokens, "temperature": temperature}
+        self._was_answered = False
+        self._on_exchange = on_exchange
+        self._log = logger
 
     def __repr__(self) -> str:
         return f"ProviderClient({self.provider_name!r}, {self.model!r}, {self._endpoint.where!r})"
@@ -92,24 +111,27 @@ class ProviderClient:
         self,
         messages: Sequence[Message],
         *,
+        model: str | None = None,
         tools: Sequence[ToolSchema] | None = None,
         known_tools: Sequence[ToolSchema] | None = None,
-        tool_choice: str | Json | None = None,
+        tool_choice: str | JSONObject | None = None,
         namespace: str = "",
+        headers: Mapping[str, str] | None = None,
         **options: object,
     ) -> LLMResponse:
         """One reply; empty only where the model said nothing twice.
 
         ``known_tools`` defines the tools that the history calls, for a request that offers none.
-        ``namespace`` leads the names of tools on the wire. ``options``: see
-        :class:`mcp_ghost.providers.common.LLMRequest`.
+        ``namespace`` leads the names of tools on the wire. ``headers`` come on top of the
+        provider's. ``options``: see :class:`mcp_ghost.providers.common.LLMRequest`.
 
         Raises:
-            LLMError: No reply; the subclass says why, the message what to do.
+            LLMError: No reply; the subclass says why, the message what to do, and ``usage`` what
+                was paid all the same.
         """
         request = LLMRequest(
             messages=messages,
-            model=self.model,
+            model=model or self.model,
             tools=tools,
             known_tools=known_tools,
             tool_choice=tool_choice,
@@ -118,7 +140,18 @@ class ProviderClient:
             api_key=self._endpoint.api_key,
             options={**self._defaults, **options},
         )
-        return await self._accepted(self._provider.encode(request), request.names)
+        call = _Call(request, headers or {})
+        try:
+            with self._breaker.call() if self._breaker else nullcontext():
+                call.reply = await self._accepted(call)
+        except BaseException as error:  # told of, whatever ended it, and raised again
+            call.error = str(error) or type(error).__name__
+            if isinstance(error, LLMError):
+                error.usage = call.spent
+            raise
+        finally:
+            self._tell(call)
+        return _with_all(call.reply, call.spent)
 
     async def create_completion(
         self,
@@ -133,17 +166,10 @@ class ProviderClient:
         ``provider_state``, which belongs on the assistant message that goes into the history.
         """
         response = await self.complete(messages, tools=tools, **kwargs)
-        calls = [
-            {
-                "id": call.id,
-                "type": call.type,
-                "function": {"name": call.function.name, "arguments": call.function.arguments},
-            }
-            for call in response.tool_calls or ()
-        ]
+        message = assistant_message(response)
         return {
-            "content": response.content or response.text,
-            "tool_calls": calls or None,
+            "content": message["content"],
+            "tool_calls": message.get("tool_calls"),
             "finish_reason": response.finish_reason,
             "model": response.model,
             "usage": response.usage,
@@ -159,74 +185,139 @@ class ProviderClient:
 
     async def __aenter__(self) -> Self:
         if self._kept is None:
-            self._kept = AsyncTransport(self._endpoint, self._given_transport)
+            self._kept = Transport(self._endpoint, self._given_transport)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    @asynccontextmanager
-    async def _transport(self) -> AsyncIterator[AsyncTransport]:
+    def _transport(self) -> AbstractAsyncContextManager[Transport]:
         if self._kept is not None:
-            yield self._kept
-            return
-        transport = AsyncTransport(self._endpoint, self._given_transport)
-        try:
-            yield transport
-        finally:
-            await transport.aclose()
+            return nullcontext(self._kept)
+        return aclosing(Transport(self._endpoint, self._given_transport))
 
-    async def _accepted(self, request: WireRequest, names: ToolNames) -> LLMResponse:
+    async def _accepted(self, call: _Call) -> LLMResponse:
         """The reply to what the model accepts: fields that it refuses are left out from then on."""
+        wire, model = self._provider.encode(call.request), call.request.model
+        wire = replace(
+            wire,
+            payload=call.request.extended(wire.payload),
+            headers={**wire.headers, **call.headers},
+        )
         async with self._transport() as transport:
             while True:
-                payload = without_fields(request.payload, self._refused)
+                left_out = self._refused.get(model, frozenset())
+                payload = without_fields(wire.payload, left_out)
+                call.left_out = tuple(sorted(left_out & wire.payload.keys()))
                 try:
-                    return await self._retried(transport, replace(request, payload=payload), names)
-                except LLMStatusError as exc:
-                    refused = refused_fields(payload, exc)
+                    return await self._retried(transport, replace(wire, payload=payload), call)
+                except LLMStatusError as error:
+                    refused = refused_fields(payload, error)
                     if not refused:
                         raise
-                    self._refused |= refused
-                    _log.warning("Asking without %s from now on: %s", ", ".join(refused), exc)
+                    self._refused[model] = left_out | refused
+                    self._log_refused(sorted(refused), error, model)
 
-    async def _retried(
-        self, transport: AsyncTransport, request: WireRequest, names: ToolNames
-    ) -> LLMResponse:
-        empty: list[LLMResponse] = []
+    async def _retried(self, transport: Transport, wire: WireRequest, call: _Call) -> LLMResponse:
+        failures: list[LLMError] = []
+        while True:
+            started = time.perf_counter()
+            try:
+                return await self._send(transport, wire, call.request)
+            except LLMError as error:
+                seconds = time.perf_counter() - started
+                call.tries.append(FailedTry(str(error), seconds, error.usage))
+                failures.append(error)
+                delay = self._delay(failures)
+                if delay is None and isinstance(error, _EmptyReplyError):
+                    call.tries.pop()
+                    return error.response
+                if delay is None:
+                    raise
+                self._log_retry(call.request.model, len(failures), delay, error)
+            await asyncio.sleep(delay)
 
-        async def attempt() -> LLMResponse:
-            response = await self._send(transport, request, names)
-            if not response.content and not response.tool_calls:
-                empty.append(response)
-                raise _EmptyReplyError(response)
-            return response
-
-        retrying = tenacity.AsyncRetrying(**self._retry.options(), before_sleep=self._log_retry)
-        try:
-            response: LLMResponse = await retrying(attempt)
-        except _EmptyReplyError as exc:
-            empty.remove(exc.response)
-            response = exc.response
-        everything = [response, *empty]  # each was paid for
-        return replace(response, usage=_usage(everything), cost=_cost(everything))
+    def _delay(self, failures: Sequence[LLMError]) -> float | None:
+        """Seconds until the next try; None when there is to be none."""
+        waits = self._was_answered or self._retry.waits_for_first_answer
+        if isinstance(failures[-1], LLMUnreachableError) and not waits:
+            return None
+        return self._retry.delay(failures)
 
     async def _send(
-        self, transport: AsyncTransport, request: WireRequest, names: ToolNames
+        self, transport: Transport, wire: WireRequest, request: LLMRequest
     ) -> LLMResponse:
-        body = await transport.post(request.path, request.payload, request.headers)
+        body = await transport.post(wire.path, wire.payload, wire.headers, model=request.model)
+        self._was_answered = True
         try:
-            return self._provider.decode(body, names, model=self.model)
-        except LLMStatusError as exc:  # it came with HTTP status 200, in the server's words
-            raise self._endpoint.status_error(exc.status, str(exc), model=self.model) from None
-        except LLMReplyError as exc:
-            raise LLMReplyError(self._endpoint.redact(str(exc))) from None
+            response = self._provider.decode(body, request.names, model=request.model)
+        except LLMStatusError as error:  # it came with HTTP status 200, in the server's words
+            status, said = error.status, str(error)
+            raise self._endpoint.status_error(status, said, model=request.model) from None
+        except LLMReplyError as error:
+            clean = LLMReplyError(self._endpoint.redact(str(error)))
+            clean.usage = error.usage
+            raise clean from None
+        if not response.content and not response.tool_calls:
+            raise _EmptyReplyError(response)
+        return response
 
-    def _log_retry(self, state: tenacity.RetryCallState) -> None:
-        error = state.outcome.exception() if state.outcome else None
-        delay = state.next_action.sleep if state.next_action else 0.0
-        message = "Attempt %d to ask %s failed, next in %.1f s: %s"
-        _log.warning(message, state.attempt_number, self.provider_name, delay, error)
+    def _tell(self, call: _Call) -> None:
+        if self._on_exchange is None:
+            return
+        self._on_exchange(
+            Exchange(
+                request=replace(call.request, api_key=None),
+                provider=self.provider_name,
+                where=self._endpoint.where,
+                reply=call.reply,
+                error=call.error,
+                tries=tuple(call.tries),
+                seconds=time.perf_counter() - call.started,
+                left_out=call.left_out,
+            )
+        )
+
+    def _log_retry(self, model: str, attempt: int, delay: float, error: LLMError) -> None:
+        self._log.warning(
+            f"Attempt {attempt} failed, next in {delay:.1f} s: {error}",
+            extra={
+                "event_type": "llm_retry",
+                "model": model,
+                "attempt": attempt,
+                "delay_seconds": round(delay, 3),
+                "error": str(error),
+            },
+        )
+
+    def _log_refused(self, fields: Iterable[str], error: LLMError, model: str) -> None:
+        names = ", ".join(fields)
+        self._log.warning(
+            f"Asking without {names} from now on: {error}",
+            extra={
+                "event_type": "llm_field_refused",
+                "model": model,
+                "fields": names,
+                "error": str(error),
+            },
+        )
+
+
+@dataclass
+class _Call:
+    """One call on its way, however often it is tried."""
+
+    request: LLMRequest
+    headers: Mapping[str, str]
+    tries: list[FailedTry] = field(default_factory=list)
+    left_out: tuple[str, ...] = ()
+    reply: LLMResponse | None = None
+    error: str | None = None
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def spent(self) -> Usage:
+        return sum((failed.usage for failed in self.tries), Usage())
 
 
 class _EmptyReplyError(LLMReplyError):
@@ -235,24 +326,26 @@ class _EmptyReplyError(LLMReplyError):
     def __init__(self, response: LLMResponse) -> None:
         super().__init__("The model answered with nothing.")
         self.response = response
+        self.usage = response.spent
 
 
-def _usage(responses: Sequence[LLMResponse]) -> dict[str, int] | None:
-    """The tokens of several attempts together."""
-    usages = [response.usage for response in responses if response.usage]
-    keys = dict.fromkeys(key for usage in usages for key in usage)
-    return {key: sum(usage.get(key, 0) for usage in usages) for key in keys} or None
-
-
-def _cost(responses: Sequence[LLMResponse]) -> float | None:
-    """Their price, where one is known."""
-    costs = [response.cost for response in responses if response.cost is not None]
-    return sum(costs) if costs else None
+def _with_all(response: LLMResponse, before: Usage) -> LLMResponse:
+    """``response`` with what the useless replies before it took, too: each was paid for."""
+    if not before.calls:
+        return response
+    spent = before + response.spent
+    tokens = usage_of(spent.prompt_tokens, spent.completion_tokens, None, spent.cached_tokens)
+    return replace(
+        response,
+        calls=spent.calls,
+        usage=tokens if response.usage or before.total_tokens else None,
+        cost=None if response.cost is None and not before.cost else spent.cost,
+    )
 
 
 def base_url_of(provider: Provider, given: str | None = None) -> str:
     """Where ``provider`` is: as given, else as the environment or ``.env`` says, else its own."""
-    return given or _setting((provider.base_url_variable,)) or provider.base_url
+    return given or setting((provider.base_url_variable,)) or provider.base_url
 
 
 def get_llm_client(
@@ -271,7 +364,7 @@ def get_llm_client(
         LLMError: An unknown provider, no key, or one that cannot be sent.
     """
     chosen = get_provider(provider)
-    key = api_key or _setting(chosen.key_variables)
+    key = api_key or setting(chosen.key_variables)
     address = base_url_of(chosen, base_url)
     keyless = options.get("transport") is not None or Endpoint(address).is_loopback
     if key is None and not keyless:
@@ -282,7 +375,7 @@ def get_llm_client(
     return ProviderClient(chosen, key, model, address, **options)
 
 
-def _setting(variables: Sequence[str]) -> str | None:
+def setting(variables: Sequence[str]) -> str | None:
     """The first of ``variables`` that is set, in the environment or else in ``.env``."""
     set_here = [os.environ[name] for name in variables if os.environ.get(name)]
     if set_here or not Path(".env").is_file():

@@ -7,14 +7,14 @@ import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_ghost.names import ToolNames
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse, Message, ToolSchema
+    from mcp_ghost.results import JSONObject
 
-Json: TypeAlias = dict[str, Any]
 
 OPENING = "Go on."
 """Said for the user where a provider wants a first user message and the history has none."""
@@ -31,14 +31,15 @@ class LLMRequest:
     """Those on offer."""
     known_tools: Sequence[ToolSchema] | None = None
     """Defines the tools that the history calls, for use where none is on offer."""
-    tool_choice: str | Json | None = None
+    tool_choice: str | JSONObject | None = None
     namespace: str = ""
     """Leads the names of tools on the wire."""
     base_url: str = ""
     api_key: str | None = field(default=None, repr=False)
     options: Mapping[str, Any] = field(default_factory=dict)
-    """``temperature``, ``top_p``, ``top_k``, ``max_tokens``, ``stop``, ``response_format`` and
-    ``parallel_tool_calls`` as OpenAI spells them, and whatever else the provider takes."""
+    """``temperature``, ``top_p``, ``top_k``, ``max_tokens``, ``stop``, ``seed``,
+    ``reasoning_effort``, ``response_format`` and ``parallel_tool_calls`` as OpenAI spells them,
+    and whatever else the provider takes. ``extra_body`` goes into the payload as it stands."""
 
     @functools.cached_property
     def names(self) -> ToolNames:
@@ -47,9 +48,20 @@ class LLMRequest:
         return tool_names(self.messages, tools, self.namespace)
 
     @property
-    def given(self) -> Json:
-        """The options that say something."""
-        return {name: value for name, value in self.options.items() if value is not None}
+    def given(self) -> JSONObject:
+        """The options that say something, for the encoder."""
+        options = {name: value for name, value in self.options.items() if value is not None}
+        options.pop("extra_body", None)
+        return options
+
+    def extended(self, payload: JSONObject) -> JSONObject:
+        """``payload`` with ``extra_body``; objects are joined, one level deep."""
+        more = self.options.get("extra_body") or {}
+        return {**payload, **{key: _joined(payload.get(key), more[key]) for key in more}}
+
+
+def _joined(one: object, other: object) -> object:
+    return {**one, **other} if isinstance(one, dict) and isinstance(other, dict) else other
 
 
 @dataclass(frozen=True)
@@ -57,7 +69,7 @@ class WireRequest:
     """One HTTP request, but for the address of the server."""
 
     path: str
-    payload: Json
+    payload: JSONObject
     headers: dict[str, str] = field(repr=False)
 
 
@@ -99,7 +111,7 @@ class Provider(Protocol):
 # --- readings
 
 
-def calls_of(messages: Iterable[Message]) -> Iterator[Json]:
+def calls_of(messages: Iterable[Message]) -> Iterator[JSONObject]:
     """Every call in ``messages``."""
     return (call for message in messages for call in message.get("tool_calls") or ())
 
@@ -122,9 +134,9 @@ def minimal_tools(messages: Iterable[Message]) -> list[ToolSchema]:
     return [{"type": "function", "function": {"name": name}} for name in called]
 
 
-def parts_of(content: object) -> list[Json]:
+def parts_of(content: object) -> list[JSONObject]:
     """A content, which is a string, a list of parts or nothing, as parts that say something."""
-    parts: list[Json] = (
+    parts: list[JSONObject] = (
         content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
     )
     return [part for part in parts if part.get("type") != "text" or part["text"].strip()]
@@ -144,8 +156,8 @@ def result_text(message: Message) -> str:
     return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
 
 
-def object_of(arguments: object) -> Json:
-    """The model's arguments as the object they should be; what is none is kept under a name."""
+def object_of(arguments: object) -> JSONObject:
+    """The model's arguments as the object they should be; anything else is kept under a name."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
     value = parsed_object(text)
     if value is not None:
@@ -153,7 +165,7 @@ def object_of(arguments: object) -> Json:
     return {"invalid_arguments": text} if text.strip() else {}
 
 
-def parsed_object(text: str) -> Json | None:
+def parsed_object(text: str) -> JSONObject | None:
     """The JSON object in ``text``, if it is one."""
     try:
         value = json.loads(text)
@@ -178,7 +190,7 @@ def breakpoints(
     return set(wanted)
 
 
-def object_schema(schema: object) -> Json:
+def object_schema(schema: object) -> JSONObject:
     """``schema`` as the plain object that providers want at the top level."""
     given = schema if isinstance(schema, dict) else {}
     kept = {key: value for key, value in given.items() if key not in _NOT_AT_TOP_LEVEL}
@@ -196,14 +208,14 @@ def head_and_rest(messages: Sequence[Message]) -> tuple[Sequence[Message], Seque
     return messages[:length], messages[length:]
 
 
-def state_of(message: Message, provider: str) -> list[Json]:
+def state_of(message: Message, provider: str) -> list[JSONObject]:
     """What ``provider`` attached to ``message``; what others attached is not its business."""
     state = message.get("provider_state")
     parts = state.get(provider) if isinstance(state, Mapping) else None
     return parts if isinstance(parts, list) else []
 
 
-def schema_in(response_format: object) -> Json | None:
+def schema_in(response_format: object) -> JSONObject | None:
     """The JSON schema that an answer is asked to follow."""
     if not isinstance(response_format, Mapping) or response_format.get("type") != "json_schema":
         return None
@@ -235,5 +247,5 @@ def error_text(body: object) -> str:
 
 
 def count(value: object) -> int:
-    """A number of tokens, or 0 for what is none."""
+    """A number of tokens, or 0 for anything else."""
     return int(value) if isinstance(value, (int, float)) and math.isfinite(value) else 0

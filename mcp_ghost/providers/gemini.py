@@ -13,7 +13,6 @@ from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers.common import (
     OPENING,
-    Json,
     LLMRequest,
     WireRequest,
     calls_of,
@@ -34,6 +33,7 @@ from mcp_ghost.providers.gemini_schema import gemini_parameters
 
 if TYPE_CHECKING:
     from mcp_ghost.names import ToolNames
+    from mcp_ghost.results import JSONObject
 
 # From version 3 on, a call in the history without its signature is refused, unless it says this.
 _WANTS_SIGNATURES = re.compile(r"gemini-(?:[3-9]|\d\d)")
@@ -48,7 +48,12 @@ _GENERATION = {
     "presence_penalty": "presencePenalty",
     "frequency_penalty": "frequencyPenalty",
 }
-_NOT_HERE = frozenset({"parallel_tool_calls", "user", "metadata"})
+_LEVELS = {"none": "minimal", "xhigh": "high", "max": "high"}
+_BUDGETS = {"none": 0, "minimal": 1024, "low": 1024, "medium": 8192} | dict.fromkeys(
+    ("high", "xhigh", "max"), 24576
+)
+"""Tokens, for models before version 3, which know no levels."""
+_NOT_HERE = frozenset({"parallel_tool_calls", "user", "metadata", "min_p"})
 """Options that other providers take and that mean nothing here."""
 _FINISH_REASON = {"": None, "STOP": "stop", "MAX_TOKENS": "length", "CONTINUATION": "length"}
 _ADVICE = {
@@ -82,7 +87,7 @@ class Gemini:
         tools, tool_choice, given = request.tools, request.tool_choice, request.given
         head, rest = head_and_rest(messages)
         signed = _WANTS_SIGNATURES.search(model) is not None
-        payload: Json = {"contents": _contents(rest, names, signed=signed)}
+        payload: JSONObject = {"contents": _contents(rest, names, signed=signed)}
         if system := [part for message in head for part in _parts(message)]:
             payload["systemInstruction"] = {"parts": system}
         constrained = "response_format" in given
@@ -92,7 +97,7 @@ class Gemini:
             payload["tools"] = [{"functionDeclarations": [_tool(tool, names) for tool in tools]}]
             payload |= _tool_config(tool_choice, names)
         payload |= {key: value for key, value in given.items() if key in _TOP_LEVEL}
-        payload |= _generation_config(given)
+        payload |= _generation_config(given, signed=signed)
         name = model if "/" in model else f"models/{model}"
         version = "" if re.search(r"/v\d\w*$", request.base_url.rstrip("/")) else "/v1beta"
         headers = {"x-goog-api-key": request.api_key} if request.api_key else {}
@@ -107,7 +112,9 @@ class Gemini:
         calls = [_call(part["functionCall"], names) for part in parts if _is_call(part)]
         reason = str(candidate.get("finishReason") or "")
         if reason in _ADVICE or (reason not in _FINISH_REASON and not said and not calls):
-            raise _unusable(reason, candidate.get("finishMessage"))
+            error = _unusable(reason, candidate.get("finishMessage"))
+            error.usage = LLMResponse(None, model, usage=_usage(body.get("usageMetadata"))).spent
+            raise error
         finish_reason = _FINISH_REASON.get(reason, reason.lower())
         return LLMResponse(
             content=None if calls else said or None,
@@ -124,10 +131,10 @@ class Gemini:
 # --- encoding
 
 
-def _contents(messages: Sequence[Message], names: ToolNames, *, signed: bool) -> list[Json]:
+def _contents(messages: Sequence[Message], names: ToolNames, *, signed: bool) -> list[JSONObject]:
     """User and model in alternation, the user first; several of one kind are one content."""
-    contents: list[Json] = [{"role": "user", "parts": []}]
-    called: dict[str, Json] = {}
+    contents: list[JSONObject] = [{"role": "user", "parts": []}]
+    called: dict[str, JSONObject] = {}
     for message in messages:
         if message["role"] == "assistant":
             calls = _call_parts(message, names, signed=signed)
@@ -145,11 +152,11 @@ def _contents(messages: Sequence[Message], names: ToolNames, *, signed: bool) ->
     return contents
 
 
-def _parts(message: Message) -> list[Json]:
+def _parts(message: Message) -> list[JSONObject]:
     return [_part(part) for part in parts_of(message.get("content"))]
 
 
-def _part(part: Json) -> Json:
+def _part(part: JSONObject) -> JSONObject:
     if part.get("type") != "image_url":
         return {"text": str(part.get("text") or "")}
     url = str(part["image_url"]["url"])
@@ -158,7 +165,7 @@ def _part(part: Json) -> Json:
     return {"fileData": {"fileUri": url}}
 
 
-def _call_parts(message: Message, names: ToolNames, *, signed: bool) -> dict[str, Json]:
+def _call_parts(message: Message, names: ToolNames, *, signed: bool) -> dict[str, JSONObject]:
     """The calls of ``message`` by our id, with Gemini's own id and signature where it gave them."""
     state = {entry["call"]: entry for entry in state_of(message, Gemini.name) if "call" in entry}
     parts = {
@@ -171,18 +178,18 @@ def _call_parts(message: Message, names: ToolNames, *, signed: bool) -> dict[str
     return parts
 
 
-def _call_part(function: Json, state: Json, names: ToolNames) -> Json:
-    call: Json = {"name": names.encode(function["name"])}
+def _call_part(function: JSONObject, state: JSONObject, names: ToolNames) -> JSONObject:
+    call: JSONObject = {"name": names.encode(function["name"])}
     call["args"] = object_of(function.get("arguments"))
     call |= {"id": state["id"]} if "id" in state else {}
     return {"functionCall": call, **_signature(state)}
 
 
-def _signature(part: Json) -> Json:
+def _signature(part: JSONObject) -> JSONObject:
     return {key: part[key] for key in ("thoughtSignature",) if key in part}
 
 
-def _model_parts(message: Message, calls: dict[str, Json]) -> list[Json]:
+def _model_parts(message: Message, calls: dict[str, JSONObject]) -> list[JSONObject]:
     """Text, then calls; in the order of the reply where it is known."""
     text = text_of(message.get("content"))
     state = state_of(message, Gemini.name)
@@ -193,41 +200,48 @@ def _model_parts(message: Message, calls: dict[str, Json]) -> list[Json]:
     return [*([{"text": text}] if text.strip() else []), *calls.values()]
 
 
-def _response(message: Message, called: Mapping[str, Json], names: ToolNames) -> Json:
+def _response(message: Message, called: Mapping[str, JSONObject], names: ToolNames) -> JSONObject:
     """A tool's result, which Gemini ties to its call by name, and by id where it gave one."""
     call = called.get(message["tool_call_id"], {}).get("functionCall", {})
     text = result_text(message)
     result = parsed_object(text) or text
-    response: Json = {"name": call.get("name") or names.encode(str(message.get("name") or "tool"))}
+    response: JSONObject = {
+        "name": call.get("name") or names.encode(str(message.get("name") or "tool"))
+    }
     response["response"] = {"error" if message.get("is_error") else "output": result}
     return {"functionResponse": response | ({"id": call["id"]} if "id" in call else {})}
 
 
-def _tool(tool: ToolSchema, names: ToolNames) -> Json:
+def _tool(tool: ToolSchema, names: ToolNames) -> JSONObject:
     function = tool["function"]
     # A description is required, so a tool without one is described by its name.
     described = {"description": function.get("description") or function["name"]}
-    declared: Json = {"name": names.encode(function["name"]), **described}
+    declared: JSONObject = {"name": names.encode(function["name"]), **described}
     parameters = gemini_parameters(function.get("parameters"))
     return declared | ({"parameters": parameters} if parameters else {})
 
 
-def _tool_config(choice: str | Json | None, names: ToolNames) -> Json:
+def _tool_config(choice: str | JSONObject | None, names: ToolNames) -> JSONObject:
     if choice is None:
         return {}
     if isinstance(choice, dict):
         allowed = [names.encode(choice["function"]["name"])]
-        config: Json = {"mode": "ANY", "allowedFunctionNames": allowed}
+        config: JSONObject = {"mode": "ANY", "allowedFunctionNames": allowed}
     else:
         config = {"mode": {"required": "ANY"}.get(choice, choice.upper())}
     return {"toolConfig": {"functionCallingConfig": config}}
 
 
-def _generation_config(options: Mapping[str, Any]) -> Json:
-    config: Json = dict(options.get("generationConfig") or {})
+def _generation_config(options: Mapping[str, Any], *, signed: bool) -> JSONObject:
+    config: JSONObject = dict(options.get("generationConfig") or {})
     for key, value in options.items():
         if key == "stop":
             config["stopSequences"] = [value] if isinstance(value, str) else value
+        elif key == "reasoning_effort":
+            thinking = {"thinkingLevel": _LEVELS.get(value, value)}
+            config["thinkingConfig"] = (
+                thinking if signed else {"thinkingBudget": _BUDGETS.get(value)}
+            )
         elif key == "response_format":
             config["responseMimeType"] = "application/json"
             if schema := schema_in(value):
@@ -240,7 +254,7 @@ def _generation_config(options: Mapping[str, Any]) -> Json:
 # --- decoding
 
 
-def _candidate(body: Mapping[str, Any]) -> Json:
+def _candidate(body: Mapping[str, Any]) -> JSONObject:
     error = body.get("error")
     if isinstance(error, dict):
         said, code = error_text(body), error.get("code")
@@ -258,13 +272,13 @@ def _candidate(body: Mapping[str, Any]) -> Json:
     return first
 
 
-def _reply_parts(candidate: Json) -> list[Json]:
+def _reply_parts(candidate: JSONObject) -> list[JSONObject]:
     content = candidate.get("content")
     parts = content.get("parts") if isinstance(content, dict) else None
     return [part for part in parts or () if isinstance(part, dict)]
 
 
-def _is_call(part: Json) -> bool:
+def _is_call(part: JSONObject) -> bool:
     return isinstance(part.get("functionCall"), dict)
 
 
@@ -274,16 +288,16 @@ def _unusable(reason: str, message: object) -> LLMReplyError:
     return LLMReplyError(f"Gemini gave no usable answer ({reason}). {advice}{said}")
 
 
-def _call(call: Json, names: ToolNames) -> ToolCall:
+def _call(call: JSONObject, names: ToolNames) -> ToolCall:
     call_id = str(call.get("id") or f"call_{uuid.uuid4().hex[:24]}")
     arguments = json.dumps(call.get("args") or {}, ensure_ascii=False)
     name = names.decode(str(call.get("name") or ""))
     return ToolCall(call_id, "function", FunctionCall(name, arguments))
 
 
-def _state(parts: Iterable[Json], calls: Iterable[ToolCall]) -> Json | None:
+def _state(parts: Iterable[JSONObject], calls: Iterable[ToolCall]) -> JSONObject | None:
     """What must come back as it was: signatures in their places, and ids that Gemini gave."""
-    entries: list[Json] = []
+    entries: list[JSONObject] = []
     remaining = iter(calls)
     for part in parts:
         if _is_call(part):

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING
 
-Json: TypeAlias = dict[str, Any]
+if TYPE_CHECKING:
+    from mcp_ghost.results import JSONObject
 
 _MAX_REFERENCES = 200
 """Inlining definitions that use each other grows without bounds; what is beyond is cut."""
@@ -31,7 +32,7 @@ _ANYTHING = ("STRING", "NUMBER", "BOOLEAN")
 """What stands for a schema that allows everything, which needs a type here."""
 
 
-def gemini_parameters(schema: object) -> Json | None:
+def gemini_parameters(schema: object) -> JSONObject | None:
     """The parameters of a function, or None where it has none: empty objects are refused."""
     root = schema if isinstance(schema, dict) else {}
     converted = _Converter(root).convert({**root, "type": "object"})
@@ -41,11 +42,11 @@ def gemini_parameters(schema: object) -> Json | None:
 class _Converter:
     """Converts the schemas of one root; ``open`` are the references being inlined."""
 
-    def __init__(self, root: Json) -> None:
+    def __init__(self, root: JSONObject) -> None:
         self._root = root
         self._left = _MAX_REFERENCES
 
-    def convert(self, schema: object, open_: frozenset[str] = frozenset()) -> Json:
+    def convert(self, schema: object, open_: frozenset[str] = frozenset()) -> JSONObject:
         if not isinstance(schema, dict):  # true and false are schemas, too
             return self._any_of(_ANYTHING, {})
         if "$ref" in schema:
@@ -62,7 +63,7 @@ class _Converter:
         converted = self._typed(types[0], schema, open_)
         return {**converted, "nullable": True} if nullable else converted
 
-    def _reference(self, schema: Json, open_: frozenset[str]) -> Json:
+    def _reference(self, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
         """The definition in the reference's place; one that leads back into itself is cut."""
         name = str(schema["$ref"])
         target = self._target(name)
@@ -81,7 +82,7 @@ class _Converter:
             found = found.get(key) if isinstance(found, dict) else None
         return found
 
-    def _all_of(self, schema: Json, open_: frozenset[str]) -> Json:
+    def _all_of(self, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
         """All pieces in one; those that lead back into what is being read add nothing new."""
         pieces = [{key: value for key, value in schema.items() if key != "allOf"}]
         for piece in schema["allOf"]:
@@ -93,13 +94,13 @@ class _Converter:
             pieces += [piece] if isinstance(piece, dict) else []
         return self.convert(_merged(pieces), open_)
 
-    def _alternatives(self, schema: Json, given: object, open_: frozenset[str]) -> Json:
+    def _alternatives(self, schema: JSONObject, given: object, open_: frozenset[str]) -> JSONObject:
         outer = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
         listed = given if isinstance(given, list) else []
         others = [each for each in listed if each != {"type": "null"}]
         described = _described(outer)
         # Beside anyOf nothing else may stand, so what applies to all goes into each.
-        shared: Json = {
+        shared: JSONObject = {
             key: outer[key] for key in ("type", "properties", "required") if key in outer
         }
         converted = [
@@ -115,15 +116,15 @@ class _Converter:
     def _any_of(
         self,
         types: Iterable[str],
-        schema: Json,
+        schema: JSONObject,
         open_: frozenset[str] = frozenset(),
         *,
         nullable: bool = False,
-    ) -> Json:
+    ) -> JSONObject:
         return _one_or_any([self._typed(each, schema, open_) for each in types], nullable=nullable)
 
-    def _typed(self, kind: str, schema: Json, open_: frozenset[str]) -> Json:
-        converted: Json = {"type": kind, **_described(schema)}
+    def _typed(self, kind: str, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
+        converted: JSONObject = {"type": kind, **_described(schema)}
         converted |= {key: schema[key] for key in _KEPT.get(kind, ()) if key in schema}
         if schema.get("format") in _FORMATS.get(kind, ()):
             converted["format"] = schema["format"]
@@ -135,25 +136,25 @@ class _Converter:
             converted |= self._members(schema, open_)
         return converted
 
-    def _items(self, schema: Json, open_: frozenset[str]) -> Json:
+    def _items(self, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
         items = schema.get("items")
         listed = schema.get("prefixItems") or (items if isinstance(items, list) else None)
         if listed:
             return _one_or_any([self.convert(each, open_) for each in listed])
         return self.convert(items, open_)
 
-    def _members(self, schema: Json, open_: frozenset[str]) -> Json:
+    def _members(self, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
         given = schema.get("properties")
         if not isinstance(given, dict) or not given:
             return {}
         required = [name for name in schema.get("required") or () if name in given]
-        members: Json = {
+        members: JSONObject = {
             "properties": {name: self.convert(each, open_) for name, each in given.items()}
         }
         return members | ({"required": required} if required else {})
 
 
-def _types(schema: Json) -> list[str]:
+def _types(schema: JSONObject) -> list[str]:
     kind = schema.get("type")
     if kind:
         return list(kind) if isinstance(kind, list) else [kind]
@@ -175,7 +176,7 @@ _TYPE_OF = {
 }
 
 
-def _described(schema: object) -> Json:
+def _described(schema: object) -> JSONObject:
     given = schema if isinstance(schema, Mapping) else {}
     return {
         key: given[key]
@@ -184,7 +185,7 @@ def _described(schema: object) -> Json:
     }
 
 
-def _enumeration(kind: str, allowed: list[object], description: object) -> Json:
+def _enumeration(kind: str, allowed: list[object], description: object) -> JSONObject:
     """The allowed values: as an enumeration of strings, else in words."""
     if kind == "STRING" and all(isinstance(each, str) and each for each in allowed):
         return {"format": "enum", "enum": list(dict.fromkeys(allowed))}
@@ -192,7 +193,7 @@ def _enumeration(kind: str, allowed: list[object], description: object) -> Json:
     return {"description": f"{description} {words}" if description else words}
 
 
-def _one_or_any(converted: list[Json], *, nullable: bool = False) -> Json:
+def _one_or_any(converted: list[JSONObject], *, nullable: bool = False) -> JSONObject:
     flat = [each for one in converted for each in one.get("anyOf") or [one]]
     if nullable:
         flat = [{**each, "nullable": True} for each in flat]
@@ -200,9 +201,9 @@ def _one_or_any(converted: list[Json], *, nullable: bool = False) -> Json:
     return distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
 
 
-def _merged(schemas: Iterable[Json]) -> Json:
+def _merged(schemas: Iterable[JSONObject]) -> JSONObject:
     """All of ``schemas`` in one: properties and requirements add up, else the last one counts."""
-    merged: Json = {}
+    merged: JSONObject = {}
     for schema in schemas:
         properties = {**merged.get("properties", {}), **schema.get("properties", {})}
         required = [*merged.get("required", ()), *schema.get("required", ())]

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers.common import (
-    Json,
     LLMRequest,
     WireRequest,
     breakpoints,
@@ -38,14 +37,13 @@ from mcp_ghost.providers.thinking import split_thinking
 
 if TYPE_CHECKING:
     from mcp_ghost.names import ToolNames
+    from mcp_ghost.results import JSONObject
 
 
 @dataclass(frozen=True)
 class Dialect:
     """What one family of servers wants or refuses beyond the common core."""
 
-    key_variable: str | None = None
-    """The environment variable that its users keep the key in."""
     cache_breakpoints: int = 0
     """How many parts of a prompt may ask to be cached."""
     tools_with_history: bool = False
@@ -57,9 +55,8 @@ class Dialect:
 
 
 GENERIC = Dialect()
-OPENAI = Dialect(key_variable="OPENAI_API_KEY", official=True)
+OPENAI = Dialect(official=True)
 OPENROUTER = Dialect(
-    key_variable="OPENROUTER_API_KEY",
     cache_breakpoints=4,
     tools_with_history=True,
     routes=True,
@@ -86,13 +83,16 @@ def dialect_of(base_url: str) -> Dialect:
     return GENERIC
 
 
-def encode(request: LLMRequest, dialect: Dialect = GENERIC) -> Json:
+def encode(request: LLMRequest, dialect: Dialect = GENERIC) -> JSONObject:
     """The payload of ``request``; options that ``dialect`` refuses are left out."""
     messages, model, names = request.messages, request.model, request.names
     options = request.given
     response_format = options.pop("response_format", None)
     reasoning = _REASONING_MODEL.search(model) is not None
-    payload: Json = {"model": model, "messages": _messages(messages, names, dialect, reasoning)}
+    payload: JSONObject = {
+        "model": model,
+        "messages": _messages(messages, names, dialect, reasoning),
+    }
     if request.tools:
         payload["tools"] = [_tool(tool, names, dialect, model) for tool in request.tools]
         if request.tool_choice is not None:
@@ -162,14 +162,24 @@ class OpenAI:
         return decode(body, names, model=model)
 
 
+class OpenRouter(OpenAI):
+    """OpenAI's format at OpenRouter's address, with its own key."""
+
+    name = "openrouter"
+    key_variables = ("OPENROUTER_API_KEY",)
+    base_url = "https://openrouter.ai/api/v1"
+    base_url_variable = "OPENROUTER_BASE_URL"
+    default_model = "openai/gpt-4.1"
+
+
 # --- encoding
 
 
 def _messages(
     messages: Sequence[Message], names: ToolNames, dialect: Dialect, reasoning: bool
-) -> list[Json]:
+) -> list[JSONObject]:
     marked = breakpoints(messages, dialect.cache_breakpoints)
-    encoded: list[Json] = []
+    encoded: list[JSONObject] = []
     for index, message in enumerate(messages):
         if message["role"] == "assistant":
             encoded.append(_assistant(message, names))
@@ -187,14 +197,14 @@ def _messages(
     return encoded
 
 
-def _joined(one: str | list[Json], other: str | list[Json]) -> str | list[Json]:
+def _joined(one: str | list[JSONObject], other: str | list[JSONObject]) -> str | list[JSONObject]:
     """The contents of two messages as that of one."""
     if isinstance(one, str) and isinstance(other, str):
         return "\n\n".join(text for text in (one, other) if text.strip())
     return [*parts_of(one), *parts_of(other)]
 
 
-def _content(message: Message, marked: bool) -> str | list[Json]:
+def _content(message: Message, marked: bool) -> str | list[JSONObject]:
     """Plain text where that says it all, since not every server takes parts."""
     content = message.get("content")
     parts = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
@@ -207,7 +217,7 @@ def _content(message: Message, marked: bool) -> str | list[Json]:
     return parts
 
 
-def _assistant(message: Message, names: ToolNames) -> Json:
+def _assistant(message: Message, names: ToolNames) -> JSONObject:
     content = text_of(message.get("content"))
     calls = message.get("tool_calls")
     if not calls:
@@ -235,15 +245,15 @@ def _assistant(message: Message, names: ToolNames) -> Json:
 
 
 def _valid_arguments(arguments: object) -> str:
-    """The model's own text; many servers parse it again and fail on what is no object."""
+    """The model's own text; many servers parse it again and fail on what is not an object."""
     if isinstance(arguments, str) and parsed_object(arguments) is not None:
         return arguments
     return json.dumps(object_of(arguments), ensure_ascii=False)
 
 
-def _tool(tool: ToolSchema, names: ToolNames, dialect: Dialect, model: str) -> Json:
+def _tool(tool: ToolSchema, names: ToolNames, dialect: Dialect, model: str) -> JSONObject:
     function = tool["function"]
-    encoded: Json = {"name": names.encode(function["name"])}
+    encoded: JSONObject = {"name": names.encode(function["name"])}
     if description := function.get("description"):
         if dialect.official or (dialect.routes and model.startswith("openai/")):
             description = _shortened(description)
@@ -260,7 +270,7 @@ def _shortened(description: str) -> str:
     return description[: _MAX_DESCRIPTION - 4].rstrip() + " ..."
 
 
-def _tool_choice(choice: str | Json, names: ToolNames) -> str | Json:
+def _tool_choice(choice: str | JSONObject, names: ToolNames) -> str | JSONObject:
     if isinstance(choice, str):
         return choice
     return {"type": "function", "function": {"name": names.encode(choice["function"]["name"])}}
@@ -268,7 +278,7 @@ def _tool_choice(choice: str | Json, names: ToolNames) -> str | Json:
 
 def _options(
     options: Mapping[str, object], dialect: Dialect, reasoning: bool, *, constrained: bool
-) -> Json:
+) -> JSONObject:
     refused: frozenset[str] = frozenset()
     if reasoning and (dialect.official or dialect.routes):
         refused |= _SAMPLING
@@ -279,6 +289,8 @@ def _options(
     if dialect.official and reasoning and "max_tokens" in kept:
         kept["max_completion_tokens"] = kept.pop("max_tokens")
     if dialect.routes:
+        if effort := kept.pop("reasoning_effort", None):
+            kept["reasoning"] = {"effort": effort}
         kept["usage"] = {"include": True}
         if constrained:
             provider = kept.get("provider")
@@ -290,10 +302,10 @@ def _options(
 # --- decoding
 
 
-def _choice(body: Mapping[str, Any]) -> Json:
+def _choice(body: Mapping[str, Any]) -> JSONObject:
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
-    choice: Json = first if isinstance(first, dict) else {}
+    choice: JSONObject = first if isinstance(first, dict) else {}
     for error in (body.get("error"), choice.get("error")):
         if error:
             raise _reported(error)
@@ -310,7 +322,7 @@ def _reported(error: object) -> LLMStatusError | LLMReplyError:
     return LLMReplyError(f"The model server reported an error: {said}")
 
 
-def _thinking_fields(message: Json) -> str:
+def _thinking_fields(message: JSONObject) -> str:
     fields = (message.get(key) for key in ("reasoning", "reasoning_content"))
     return next((text for text in fields if isinstance(text, str) and text), "")
 
@@ -336,7 +348,7 @@ def _tool_calls(raw: object, names: ToolNames) -> list[ToolCall]:
     return calls
 
 
-def _state(message: Json, calls: Sequence[ToolCall]) -> Json | None:
+def _state(message: JSONObject, calls: Sequence[ToolCall]) -> JSONObject | None:
     """What is sent back with ``calls``; Gemini signs each of them in a field of its own."""
     if not calls:
         return None

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mcp_ghost.errors import LLMStatusError
-    from mcp_ghost.providers.common import Json
+    from mcp_ghost.results import JSONObject
 
-_REFUSALS: Final = frozenset({400, 404, 422})
-_MENTIONS: Final = {
+_REFUSALS = frozenset({400, 404, 422})
+_MENTIONS = {
     # DeepSeek and Groq know no schemas. "Requested parameters" is what OpenRouter calls them when
     # no provider of the model knows any.
     "response_format": re.compile(r"response.?format|json.?schema|requested parameters", re.I),
@@ -25,7 +25,7 @@ _MENTIONS: Final = {
 }
 
 
-def refused_fields(payload: Json, error: LLMStatusError) -> frozenset[str]:
+def refused_fields(payload: JSONObject, error: LLMStatusError) -> frozenset[str]:
     """The fields of ``payload`` that ``error`` complains of and an answer does not need."""
     if error.status not in _REFUSALS:
         return frozenset()
@@ -35,7 +35,7 @@ def refused_fields(payload: Json, error: LLMStatusError) -> frozenset[str]:
     )
 
 
-def without_fields(payload: Json, fields: Collection[str]) -> Json:
+def without_fields(payload: JSONObject, fields: Collection[str]) -> JSONObject:
     """``payload`` without ``fields``, and without the demand that a provider must know them."""
     kept = {key: payload[key] for key in payload if key not in fields}
     if "response_format" in fields and "provider" in kept:

@@ -1,13 +1,14 @@
-"""The providers by name: the three that come along, and those that users add."""
+"""The providers by name: the three built-in ones, and those that users add."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from mcp_ghost.errors import LLMError
 from mcp_ghost.providers.anthropic import Anthropic
 from mcp_ghost.providers.gemini import Gemini
-from mcp_ghost.providers.openai import OpenAI
+from mcp_ghost.providers.openai import OPENROUTER, OpenAI, OpenRouter, dialect_of
 
 if TYPE_CHECKING:
     from mcp_ghost.providers.common import Provider
@@ -36,5 +37,17 @@ def get_provider(name: str) -> Provider:
 
 
 def register_provider(provider: Provider) -> None:
-    """Add ``provider``, or put it in the place of the one that has its name."""
+    """Add ``provider``, replacing one of the same name."""
     _PROVIDERS[provider.name.strip().lower()] = provider
+
+
+def provider_at(base_url: str, default: Provider) -> Provider:
+    """The provider whose own address ``base_url`` is; elsewhere ``default``."""
+    parts = urlsplit(base_url)
+    if dialect_of(base_url) is OPENROUTER:
+        return OpenRouter()
+    for provider in _BUILT_IN:
+        if parts.hostname == urlsplit(provider.base_url).hostname:
+            # Google speaks OpenAI's format, too, below this path.
+            return OpenAI() if "/openai" in parts.path else provider
+    return default

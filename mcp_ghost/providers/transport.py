@@ -7,17 +7,10 @@ the business of :class:`RetryPolicy`. No key appears in any message that this mo
 from __future__ import annotations
 
 import asyncio
-import functools
-import ipaddress
 import json
+import random
 import re
-import socket
-import ssl
-import threading
-import time
-import weakref
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -25,15 +18,35 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
-import tenacity
 
-from mcp_ghost.errors import LLMConnectionError, LLMError, LLMReplyError, LLMStatusError
+from mcp_ghost.errors import (
+    LLMConnectionError,
+    LLMError,
+    LLMReplyError,
+    LLMStatusError,
+    LLMUnreachableError,
+)
+from mcp_ghost.network import (
+    basic_authorization,
+    is_loopback,
+    is_web_address,
+    proxy_of,
+    tls_context,
+)
 from mcp_ghost.providers.common import error_text
 from mcp_ghost.redact import redact
+from mcp_ghost.text import address
 
 _CONNECT_SECONDS = 10.0
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _EXCERPT = 600
+_MOST_DOUBLINGS = 32
+_HEADERS = {
+    "Accept": "*/*",
+    "Accept-Encoding": "gzip, deflate",
+    "Content-Type": "application/json",
+    "User-Agent": "mcp_ghost",
+}
 _ADVICE = {
     300: "Correct the base URL.",
     400: "The request does not suit this server or model.",
@@ -60,7 +73,7 @@ class Endpoint:
     def __post_init__(self) -> None:
         if not is_web_address(self.base_url):
             raise LLMError(
-                f"'{self.redact(self.base_url)}' is no usable base URL; "
+                f"'{self.redact(self.base_url)}' is not a usable base URL; "
                 "one looks like http://127.0.0.1:8080/v1."
             )
         # httpx would quote the whole header in its own error.
@@ -70,18 +83,12 @@ class Endpoint:
     @property
     def where(self) -> str:
         """The address without user, password or query."""
-        parts = urlsplit(self.base_url)
-        host = parts.netloc.rpartition("@")[2]
-        return f"{parts.scheme}://{host}{parts.path}"
+        return address(self.base_url)
 
     @property
     def is_loopback(self) -> bool:
         """Whether the server runs on this machine."""
-        host = urlsplit(self.base_url).hostname or ""
-        try:
-            return ipaddress.ip_address(host).is_loopback
-        except ValueError:
-            return host == "localhost" or host.endswith((".localhost", ".invalid"))
+        return is_loopback(self.base_url)
 
     def redact(self, text: str) -> str:
         """``text`` without this endpoint's key or anything that looks like one."""
@@ -107,131 +114,72 @@ class Endpoint:
 
 
 class Transport:
-    """The pooled connections to one endpoint; safe to use from several threads."""
+    """The pooled connections to one endpoint, for one event loop; :meth:`aclose` ends them.
 
-    def __init__(self, endpoint: Endpoint, transport: httpx.BaseTransport | None = None) -> None:
-        self._endpoint = endpoint
-        self._http = httpx.Client(transport=transport, **client_options(endpoint))
-        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
-        self._lock = threading.Lock()
-        self._closed = False
-        weakref.finalize(self, self._http.close)
-
-    def post(
-        self, path: str, payload: Mapping[str, Any], headers: Mapping[str, str]
-    ) -> dict[str, Any]:
-        """Send ``payload`` once and return the JSON object of the answer.
-
-        Raises:
-            LLMConnectionError: no complete answer in time.
-            LLMStatusError: an HTTP status that is not a success.
-            LLMReplyError: a success without a JSON object.
-            LLMError: the request cannot be sent at all.
-        """
-        endpoint = self._endpoint
-        if self._closed:
-            raise self._closed_here()
-        try:
-            with self._http.stream(
-                "POST",
-                endpoint.base_url.rstrip("/") + path,
-                content=encode_json(payload),
-                headers={"Content-Type": "application/json", **headers},
-                extensions={"trace": self._note_socket},
-            ) as response:
-                content = b"".join(_in_time(response.iter_bytes(), endpoint.timeout))
-        except (httpx.HTTPError, httpx.InvalidURL, RuntimeError) as exc:
-            if self._closed:
-                raise self._closed_here() from exc
-            if isinstance(exc, RuntimeError):
-                raise
-            raise connection_error(exc, endpoint) from exc
-        return read_body(response, content, endpoint, model=payload.get("model"))
-
-    def close(self) -> None:
-        """Close all connections; a call that waits in another thread fails at once."""
-        with self._lock:
-            self._closed = True
-            for sock in self._sockets:
-                _shut(sock)
-        self._http.close()
-
-    def _closed_here(self) -> LLMError:
-        return LLMError(f"The connection to {self._endpoint.where} was closed here.")
-
-    def _note_socket(self, event: str, info: Mapping[str, Any]) -> None:
-        if event not in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
-            return
-        sock = info["return_value"].get_extra_info("socket")
-        if sock is not None:
-            with self._lock:
-                self._sockets.add(sock)
-                if self._closed:
-                    _shut(sock)
-
-
-class AsyncTransport:
-    """The pooled connections to one endpoint, for one event loop; :meth:`aclose` ends them."""
+    Speaks to httpx's transport itself: redirects and cookies have no place here, and a whole
+    client takes a noticeable part of an instant model's answer.
+    """
 
     def __init__(
         self, endpoint: Endpoint, transport: httpx.AsyncBaseTransport | None = None
     ) -> None:
         self._endpoint = endpoint
-        self._http = httpx.AsyncClient(transport=transport, **client_options(endpoint))
+        self._http = transport or network_transport(endpoint)
+        self._authorization = basic_authorization(endpoint.base_url)
+        seconds = endpoint.timeout
+        timeouts = dict.fromkeys(("read", "write", "pool"), seconds)
+        self._timeouts = {**timeouts, "connect": min(_CONNECT_SECONDS, seconds)}
 
     async def post(
-        self, path: str, payload: Mapping[str, Any], headers: Mapping[str, str]
+        self,
+        path: str,
+        payload: Mapping[str, Any],
+        headers: Mapping[str, str],
+        *,
+        model: object = "",
     ) -> dict[str, Any]:
-        """Send ``payload`` once, like :meth:`Transport.post`; cancelling cuts the connection."""
+        """Send ``payload`` once and return the JSON object of the answer.
+
+        Cancelling cuts the connection. ``model`` is for messages.
+
+        Raises:
+            LLMConnectionError: no complete answer in time, whatever arrived.
+            LLMStatusError: an HTTP status that is not a success.
+            LLMReplyError: a success without a JSON object.
+            LLMError: the request cannot be sent at all.
+        """
         endpoint = self._endpoint
         try:
+            request = httpx.Request(
+                "POST",
+                endpoint.base_url.rstrip("/") + path,
+                content=encode_json(payload),
+                headers={**_HEADERS, **headers, **self._authorization},
+                extensions={"timeout": self._timeouts},
+            )
             async with asyncio.timeout(endpoint.timeout):
-                response = await self._http.post(
-                    endpoint.base_url.rstrip("/") + path,
-                    content=encode_json(payload),
-                    headers={"Content-Type": "application/json", **headers},
-                )
-        except TimeoutError as exc:
-            raise connection_error(httpx.ReadTimeout("the answer trickles"), endpoint) from exc
-        except (httpx.HTTPError, httpx.InvalidURL) as exc:
-            raise connection_error(exc, endpoint) from exc
-        return read_body(response, response.content, endpoint, model=payload.get("model"))
+                response = await self._http.handle_async_request(request)
+                try:
+                    content = await response.aread()
+                finally:
+                    await response.aclose()
+        except TimeoutError as error:
+            raise connection_error(httpx.ReadTimeout("the answer trickles"), endpoint) from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise connection_error(error, endpoint) from error
+        return read_body(response, content, endpoint, model=model)
 
     async def aclose(self) -> None:
         """Close all connections."""
         await self._http.aclose()
 
 
-def _shut(sock: socket.socket) -> None:
-    """End reads that wait in other threads, which closing alone does not."""
-    with suppress(OSError):
-        sock.shutdown(socket.SHUT_RDWR)
-
-
-@functools.cache
-def tls_context() -> ssl.SSLContext:
-    """The TLS context of the process: reading the certificates takes tens of milliseconds."""
-    return httpx.create_ssl_context()
-
-
-def is_web_address(url: str) -> bool:
-    """Whether ``url`` is http:// or https:// with a host."""
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-
-
-def client_options(endpoint: Endpoint) -> dict[str, Any]:
-    """Options of the httpx client for ``endpoint``, sync or async."""
+def network_transport(endpoint: Endpoint) -> httpx.AsyncBaseTransport:
+    """The way to ``endpoint``: through the proxy of the environment, if there is one for it."""
     secure = urlsplit(endpoint.base_url).scheme == "https"
-    return {
-        "verify": tls_context() if secure else False,
-        # Proxies from the environment are for the world outside, not for this machine.
-        "trust_env": not endpoint.is_loopback,
-        "timeout": httpx.Timeout(endpoint.timeout, connect=min(_CONNECT_SECONDS, endpoint.timeout)),
-    }
+    return httpx.AsyncHTTPTransport(
+        verify=tls_context() if secure else False, proxy=proxy_of(endpoint.base_url)
+    )
 
 
 def encode_json(payload: Mapping[str, Any]) -> bytes:
@@ -247,7 +195,7 @@ def connection_error(exc: Exception, endpoint: Endpoint) -> LLMError:
     if isinstance(exc, httpx.ConnectError) and "CERTIFICATE_VERIFY_FAILED" in detail:
         return LLMError(f"The certificate of {where} cannot be trusted: {detail}")
     if isinstance(exc, (httpx.ConnectError, httpx.ConnectTimeout)):
-        return LLMConnectionError(
+        return LLMUnreachableError(
             f"No server can be reached at {where} ({detail}). Is it running? Is the base URL right?"
         )
     if isinstance(exc, httpx.TimeoutException):
@@ -275,7 +223,7 @@ def read_body(
         )
     if not isinstance(body, dict):
         raise LLMReplyError(
-            f"{endpoint.where} answered with something that is no JSON object. "
+            f"{endpoint.where} answered with something that is not a JSON object. "
             "Is the base URL that of the API (it often ends in /v1)?"
         )
     return body
@@ -325,44 +273,22 @@ class RetryPolicy:
     max_attempts: int = 5
     initial_delay: float = 1.0
     max_delay: float = 60.0
+    waits_for_first_answer: bool = True
+    """Whether to try again at an address that has never answered, and may well be wrong."""
 
-    def options(self) -> dict[str, Any]:
-        """Options for ``tenacity.Retrying`` or ``tenacity.AsyncRetrying``, good for one call."""
-        return {
-            "stop": tenacity.stop_after_attempt(self.max_attempts),
-            "wait": self._wait,
-            "retry": _RetryWorthwhile(),
-            "reraise": True,
-        }
-
-    def _wait(self, state: tenacity.RetryCallState) -> float:
-        """What the server asked for, else exponential with jitter; never above the limit."""
-        exc = state.outcome.exception() if state.outcome else None
-        asked = exc.retry_after if isinstance(exc, LLMStatusError) else None
-        backoff = tenacity.wait_exponential(self.initial_delay, self.max_delay)
-        jitter = tenacity.wait_random(0, self.initial_delay)
-        seconds = backoff(state) + jitter(state) if asked is None else asked
-        return min(seconds, self.max_delay)
+    def delay(self, failures: Sequence[LLMError]) -> float | None:
+        """Seconds until the next try; None when the latest of ``failures`` is to be the last."""
+        latest, number = failures[-1], len(failures)
+        if number >= self.max_attempts or not _is_worth_another(latest, failures):
+            return None
+        asked = latest.retry_after if isinstance(latest, LLMStatusError) else None
+        if asked is None:  # exponential, with jitter
+            patience = 2.0 ** min(number - 1, _MOST_DOUBLINGS) + random.random()  # noqa: S311  no secret
+            asked = self.initial_delay * patience
+        return min(asked, self.max_delay)
 
 
-class _RetryWorthwhile(tenacity.retry_base):
+def _is_worth_another(latest: LLMError, failures: Sequence[LLMError]) -> bool:
     """A passing fault is worth every attempt, a useless answer one more."""
-
-    def __init__(self) -> None:
-        self._useless = 0
-
-    def __call__(self, state: tenacity.RetryCallState) -> bool:
-        exc = state.outcome.exception() if state.outcome else None
-        if isinstance(exc, LLMReplyError):
-            self._useless += 1
-            return self._useless == 1
-        return is_transient(exc)
-
-
-def _in_time(chunks: Iterable[bytes], seconds: float) -> Iterator[bytes]:
-    """``chunks``, as long as they end in time: httpx itself only limits each single read."""
-    deadline = time.monotonic() + seconds
-    for chunk in chunks:
-        if time.monotonic() > deadline:
-            raise httpx.ReadTimeout("the answer trickles")
-        yield chunk
+    useless = sum(isinstance(failure, LLMReplyError) for failure in failures)
+    return useless == 1 if isinstance(latest, LLMReplyError) else is_transient(latest)

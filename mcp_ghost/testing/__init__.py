@@ -8,7 +8,7 @@
 
 ``ModelServer(script, wire="anthropic")`` and ``wire="gemini"`` play the same script in those
 providers' formats. Each refuses with status 400 what the real one refuses
-(:mod:`mcp_ghost.refusals` and its siblings). Every request is kept in ``server.requests``.
+(:mod:`mcp_ghost.testing.refusals` and its siblings). Every request is kept in ``server.requests``.
 """
 
 from mcp_ghost.testing.replies import (

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from mcp_ghost.refusals_gemini import refusal, signature, wants_signatures
+from mcp_ghost.testing.refusals import signature
+from mcp_ghost.testing.refusals_gemini import call_text, refusal, wants_signatures
+from mcp_ghost.testing.wires import Wire, arguments_of
 
-Json: TypeAlias = dict[str, Any]
+if TYPE_CHECKING:
+    from mcp_ghost.results import JSONObject
+    from mcp_ghost.testing.wires import Headers
 
 _PATH = re.compile(r"/v1(?:beta|alpha)?/(?:models/)?(?P<model>.+):generateContent")
 _FINISH_REASON = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
@@ -25,76 +29,55 @@ _STATUS = {
 _CHOICE = {"AUTO": "auto", "NONE": "none", "ANY": "required"}
 
 
-class GeminiWire:
-    """See :class:`mcp_ghost.testing.wires.Wire`."""
-
-    base_path = ""
-
-    def serves(self, path: str) -> bool:
-        """See :class:`mcp_ghost.testing.wires.Wire`."""
-        return _PATH.fullmatch(path) is not None
-
-    def refusal(self, body: object, headers: dict[str, str]) -> str | None:
-        """See :class:`mcp_ghost.testing.wires.Wire`."""
-        return refusal(body, _model(headers), headers)
-
-    def read(self, body: Json, headers: dict[str, str]) -> Json:
-        """See :class:`mcp_ghost.testing.wires.Wire`."""
-        system = "\n".join(
-            part["text"] for part in body.get("systemInstruction", {}).get("parts", ())
-        )
-        messages: list[Json] = [{"role": "system", "content": system}] if system else []
-        called: list[Json] = []
-        for content in body["contents"]:
-            messages += _read_content(content, called)
-            called = messages[-1].get("tool_calls") or []
-        chat: Json = {"model": _model(headers), "messages": messages}
-        if "tools" in body:
-            declared = [each for tool in body["tools"] for each in tool["functionDeclarations"]]
-            chat["tools"] = [{"type": "function", "function": each} for each in declared]
-            config = body.get("toolConfig", {}).get("functionCallingConfig", {})
-            chat["tool_choice"] = _CHOICE[config.get("mode", "AUTO")]
-        return chat
-
-    def write(self, completion: Json) -> Json:
-        """See :class:`mcp_ghost.testing.wires.Wire`."""
-        choice = completion["choices"][0]
-        parts = list(_parts(choice["message"], signed=wants_signatures(completion["model"])))
-        reason = _FINISH_REASON.get(choice["finish_reason"], "STOP")
-        return {
-            "candidates": [
-                {
-                    "index": 0,
-                    "content": {"role": "model", "parts": parts},
-                    "finishReason": reason,
-                }
-            ],
-            "usageMetadata": _usage(completion["usage"]),
-            "modelVersion": completion["model"],
-            "responseId": completion["id"],
-        }
-
-    def error(self, status: int, message: str) -> Json:
-        """See :class:`mcp_ghost.testing.wires.Wire`."""
-        named = _STATUS.get(status, "INTERNAL")
-        return {"error": {"code": status, "message": message, "status": named}}
+def _read(body: JSONObject, headers: Headers) -> JSONObject:
+    system = "\n".join(part["text"] for part in body.get("systemInstruction", {}).get("parts", ()))
+    messages: list[JSONObject] = [{"role": "system", "content": system}] if system else []
+    called: list[JSONObject] = []
+    for content in body["contents"]:
+        messages += _read_content(content, called)
+        called = messages[-1].get("tool_calls") or []
+    chat: JSONObject = {"model": _model(headers), "messages": messages}
+    if "tools" in body:
+        declared = [each for tool in body["tools"] for each in tool["functionDeclarations"]]
+        chat["tools"] = [{"type": "function", "function": each} for each in declared]
+        config = body.get("toolConfig", {}).get("functionCallingConfig", {})
+        chat["tool_choice"] = _CHOICE[config.get("mode", "AUTO")]
+    return chat
 
 
-def _model(headers: dict[str, str]) -> str:
+def _write(completion: JSONObject) -> JSONObject:
+    choice = completion["choices"][0]
+    parts = list(_parts(choice["message"], signed=wants_signatures(completion["model"])))
+    reason = _FINISH_REASON.get(choice["finish_reason"], "STOP")
+    content = {"role": "model", "parts": parts}
+    return {
+        "candidates": [{"index": 0, "content": content, "finishReason": reason}],
+        "usageMetadata": _usage(completion["usage"]),
+        "modelVersion": completion["model"],
+        "responseId": completion["id"],
+    }
+
+
+def _error(status: int, message: str) -> JSONObject:
+    named = _STATUS.get(status, "INTERNAL")
+    return {"error": {"code": status, "message": message, "status": named}}
+
+
+def _model(headers: Headers) -> str:
     match = _PATH.fullmatch(urlsplit(headers[":path"]).path)
     return unquote(match["model"]) if match else ""
 
 
-def _read_content(content: Json, called: list[Json]) -> list[Json]:
+def _read_content(content: JSONObject, called: list[JSONObject]) -> list[JSONObject]:
     """One content as messages; ``called`` are the calls of the one before."""
-    messages: list[Json] = []
+    messages: list[JSONObject] = []
     parts, open_ = content["parts"], list(called)
     for response in (part["functionResponse"] for part in parts if "functionResponse" in part):
         call = next(c for c in open_ if _answers(response, c))
         open_.remove(call)
         given = response["response"]
-        said = json.dumps(next((given[key] for key in ("output", "error") if key in given), given))
-        text = json.loads(said) if said.startswith('"') else said
+        said = next((given[key] for key in ("output", "error") if key in given), given)
+        text = said if isinstance(said, str) else json.dumps(said)
         messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
     calls = [
         _read_call(part["functionCall"], index)
@@ -110,37 +93,32 @@ def _read_content(content: Json, called: list[Json]) -> list[Json]:
     return messages
 
 
-def _answers(response: Json, call: Json) -> bool:
+def _answers(response: JSONObject, call: JSONObject) -> bool:
     if "id" in response:
         return bool(response["id"] == call["id"])
     return bool(response["name"] == call["function"]["name"])
 
 
-def _read_call(call: Json, index: int) -> Json:
+def _read_call(call: JSONObject, index: int) -> JSONObject:
     function = {"name": call["name"], "arguments": json.dumps(call.get("args") or {})}
     return {"id": call.get("id") or f"call_{index}", "type": "function", "function": function}
 
 
-def _parts(message: Json, *, signed: bool) -> Iterable[Json]:
+def _parts(message: JSONObject, *, signed: bool) -> Iterable[JSONObject]:
     """From version 3 on, calls have ids and the first of them a signature."""
     if thinking := message.get("reasoning"):
         yield {"text": thinking, "thought": True}
     if text := message.get("content"):
         yield {"text": text}
     for index, call in enumerate(message.get("tool_calls") or ()):
-        function = call["function"]
-        try:
-            arguments = json.loads(function["arguments"])
-        except ValueError:  # a script that wants broken arguments gets them
-            arguments = function["arguments"]
-        named: Json = {"name": function["name"], "args": arguments}
-        part: Json = {"functionCall": {"id": call["id"], **named} if signed else named}
+        named: JSONObject = {"name": call["function"]["name"], "args": arguments_of(call)}
+        part: JSONObject = {"functionCall": {"id": call["id"], **named} if signed else named}
         if signed and index == 0:
-            part["thoughtSignature"] = signature(named)
+            part["thoughtSignature"] = signature(call_text(named))
         yield part
 
 
-def _usage(usage: Json) -> Json:
+def _usage(usage: JSONObject) -> JSONObject:
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
     thoughts = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens", 0)
     return {
@@ -150,3 +128,12 @@ def _usage(usage: Json) -> Json:
         "thoughtsTokenCount": thoughts,
         "totalTokenCount": usage["prompt_tokens"] + usage["completion_tokens"],
     }
+
+
+GEMINI = Wire(
+    path=_PATH,
+    refusal=lambda body, headers: refusal(body, _model(headers), headers),
+    read=_read,
+    write=_write,
+    error=_error,
+)

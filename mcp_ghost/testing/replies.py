@@ -11,36 +11,37 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-Json: TypeAlias = dict[str, Any]
+if TYPE_CHECKING:
+    from mcp_ghost.results import JSONObject
 
 
 @dataclass(frozen=True)
 class ModelRequest:
     """What arrived."""
 
-    body: Json
+    body: JSONObject
     """As on the wire."""
     headers: dict[str, str]
     """Names in lower case; ":path" is what was asked for."""
     refusal: str | None = None
     """Why the script did not see it."""
-    translation: Json | None = None
+    translation: JSONObject | None = None
     """``body`` in OpenAI's shape, where the wire is another one."""
 
     @property
-    def chat(self) -> Json:
+    def chat(self) -> JSONObject:
         """The request in OpenAI's shape, whatever the wire."""
         return self.body if self.translation is None else self.translation
 
     @property
-    def messages(self) -> list[Json]:
+    def messages(self) -> list[JSONObject]:
         """The conversation."""
         return list(self.chat.get("messages") or ())
 
     @property
-    def last(self) -> Json:
+    def last(self) -> JSONObject:
         """The latest message."""
         return self.messages[-1]
 
@@ -56,8 +57,8 @@ class ModelRequest:
 class Reply:
     """What is sent back; the functions below make the usual ones."""
 
-    body: Json | bytes = b""
-    """With a Content-Length beyond these bytes, the answer is cut off."""
+    body: JSONObject | bytes = b""
+    """With a Content-Length beyond these bytes: the answer is cut off."""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     delay: float = 0.0
@@ -75,7 +76,7 @@ Script: TypeAlias = Callable[[ModelRequest], Reply | str] | Iterable[Reply | str
 
 
 def content_reply(
-    text: object, *, finish_reason: str = "stop", usage: Json | None = None, **message: object
+    text: object, *, finish_reason: str = "stop", usage: JSONObject | None = None, **message: object
 ) -> Reply:
     """An answer; ``message`` adds fields beside it, such as ``reasoning``, on every wire."""
     return _completion({"content": text, **message}, finish_reason, usage)
@@ -85,13 +86,14 @@ def tool_reply(
     calls: Sequence[tuple[str, object]],
     text: str | None = None,
     *,
-    usage: Json | None = None,
+    finish_reason: str = "tool_calls",
+    usage: JSONObject | None = None,
     **message: object,
 ) -> Reply:
     """Calls of tools as (name, arguments); "server.tool" is spelled as on the wire."""
     encoded = [_call(name, arguments) for name, arguments in calls]
     said = {"content": text, "tool_calls": encoded, **message}
-    return _completion(said, "tool_calls", usage)
+    return _completion(said, finish_reason, usage)
 
 
 def action_reply(action: str, thinking: str = "As planned.") -> Reply:
@@ -122,17 +124,17 @@ def walkthrough(
     return answer
 
 
-def _call(name: str, arguments: object) -> Json:
+def _call(name: str, arguments: object) -> JSONObject:
     wire = re.sub(r"[^A-Za-z0-9_-]", "_", name)
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     function = {"name": wire, "arguments": text}
     return {"id": f"call_{uuid.uuid4().hex[:12]}", "type": "function", "function": function}
 
 
-def _completion(message: Json, finish_reason: str, usage: Json | None) -> Reply:
+def _completion(message: JSONObject, finish_reason: str, usage: JSONObject | None) -> Reply:
     said = {"role": "assistant", **message}
     choice = {"index": 0, "message": said, "finish_reason": finish_reason}
-    body: Json = {"object": "chat.completion", "choices": [choice]}
+    body: JSONObject = {"object": "chat.completion", "choices": [choice]}
     return Reply(body if usage is None else {**body, "usage": usage})
 
 

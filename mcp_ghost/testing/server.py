@@ -15,11 +15,17 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from mcp_ghost.testing.replies import Json, ModelRequest, Reply, Script, content_reply, in_order
-from mcp_ghost.testing.wires import OpenAIWire, WireName, wire_called
+from mcp_ghost.testing.anthropic import ANTHROPIC
+from mcp_ghost.testing.gemini import GEMINI
+from mcp_ghost.testing.replies import ModelRequest, Reply, Script, content_reply, in_order
+from mcp_ghost.testing.wires import WireName, openai_wire
 
 if TYPE_CHECKING:
-    from mcp_ghost.refusals import ServerDialect
+    from mcp_ghost.results import JSONObject
+    from mcp_ghost.testing.refusals import ServerDialect
+
+_FOREIGN = {"anthropic": ANTHROPIC, "gemini": GEMINI}
+"""The wires into which OpenAI's shape is translated."""
 
 
 class ModelServer:
@@ -29,7 +35,7 @@ class ModelServer:
         script: What to answer; the same script plays on every wire.
         wire: Whose format is spoken.
         dialect: Which of OpenAI's, where it is that.
-        namespace: Leads the tool names that the script says, as a client may want it.
+        namespace: Prefix of the tool names in the script, as a client may want it.
         port: By default any that is free.
     """
 
@@ -43,7 +49,7 @@ class ModelServer:
         port: int = 0,
     ) -> None:
         self.requests: list[ModelRequest] = []
-        self._wire = wire_called(wire, dialect)
+        self._wire = _FOREIGN.get(wire) or openai_wire(dialect)
         self._prefix = re.sub(r"[^A-Za-z0-9_-]", "_", f"{namespace}.") if namespace else ""
         self._lock = threading.Lock()
         self._next = script if callable(script) else in_order(script)
@@ -63,7 +69,7 @@ class ModelServer:
 
     @property
     def base_url(self) -> str:
-        """What to give to a client."""
+        """What to give a client."""
         return f"http://127.0.0.1:{self._http.server_port}{self._wire.base_path}"
 
     @property
@@ -71,17 +77,13 @@ class ModelServer:
         """Why requests were refused; empty is good."""
         return [request.refusal for request in self.requests if request.refusal]
 
-    def transport(self) -> httpx.BaseTransport:
+    def async_transport(self) -> httpx.AsyncBaseTransport:
         """An httpx transport that ends here whatever the URL, to play any provider."""
         return _Rerouted(self._http.server_port)
 
-    def async_transport(self) -> httpx.AsyncBaseTransport:
-        """The same for asynchronous clients."""
-        return _AsyncRerouted(self._http.server_port)
-
     def serves(self, path: str) -> bool:
         """Whether completions are asked for at ``path``."""
-        return self._wire.serves(urlsplit(path).path)
+        return self._wire.path.fullmatch(urlsplit(path).path) is not None
 
     def answer(self, body: object, headers: dict[str, str]) -> Reply:
         """The reply to one request, which is recorded; ``headers`` hold its ":path", too."""
@@ -96,16 +98,16 @@ class ModelServer:
                 return self.failure(400, objection)
             try:
                 reply = self._next(request)
-            except Exception as exc:  # noqa: BLE001  the script is foreign code; raised at the end
-                self._faults.append(exc)
-                return self.failure(400, f"The script failed: {exc!r}")
+            except Exception as error:  # noqa: BLE001  the script is foreign code; raised at the end
+                self._faults.append(error)
+                return self.failure(400, f"The script failed: {error!r}")
         return self._on_the_wire(content_reply(reply) if isinstance(reply, str) else reply, request)
 
     def _objection(self, body: object, headers: dict[str, str]) -> str | None:
         try:
             return self._wire.refusal(body, headers)
-        except (AttributeError, KeyError, TypeError, ValueError) as exc:
-            return f"The request is malformed: {exc!r}"
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            return f"The request is malformed: {error!r}"
 
     def failure(self, status: int, message: str) -> Reply:
         """A failure in the shape of the wire."""
@@ -116,13 +118,13 @@ class ModelServer:
             completion = _completed(reply.body, request, self._prefix)
             return replace(reply, body=self._wire.write(completion))
         failure = reply.body.get("error") if isinstance(reply.body, dict) else None
-        if isinstance(failure, dict) and not isinstance(self._wire, OpenAIWire):
+        if isinstance(failure, dict) and self._wire in _FOREIGN.values():
             message = str(failure.get("message"))
             return replace(reply, body=self._wire.error(reply.status, message))
         return reply
 
 
-def _completed(body: Json, request: ModelRequest, prefix: str) -> Json:
+def _completed(body: JSONObject, request: ModelRequest, prefix: str) -> JSONObject:
     prompt = len(json.dumps(request.messages)) // 4
     usage = {"prompt_tokens": prompt, "completion_tokens": 8, "total_tokens": prompt + 8}
     head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": 0, "model": request.chat["model"]}
@@ -132,7 +134,7 @@ def _completed(body: Json, request: ModelRequest, prefix: str) -> Json:
     return {**head, "usage": usage, **body, "choices": choices}
 
 
-def _named(message: Json, prefix: str) -> Json:
+def _named(message: JSONObject, prefix: str) -> JSONObject:
     """``message`` with the names of its calls as the client wants them."""
     calls = message.get("tool_calls")
     if not calls or not prefix:
@@ -181,7 +183,11 @@ class _Handler(BaseHTTPRequestHandler):
     wbufsize = -1  # headers and body in one packet
 
     def do_POST(self) -> None:
-        content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        length = int(self.headers.get("Content-Length", 0))
+        content = self.rfile.read(length)
+        if len(content) < length:  # whoever asks was killed in the middle of it
+            self.close_connection = True
+            return
         model = self.server.model
         if not model.serves(self.path):
             self._send(model.failure(404, f"No such address: {self.path}"))
@@ -213,31 +219,11 @@ class _Handler(BaseHTTPRequestHandler):
         """Requests are in ``server.requests``."""
 
 
-class _Rerouted(httpx.BaseTransport):
+class _Rerouted(httpx.AsyncHTTPTransport):
     def __init__(self, port: int) -> None:
+        super().__init__(verify=False)
         self._port = port
-        self._inner = httpx.HTTPTransport(verify=False)
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        request.url = _rerouted(request.url, self._port)
-        return self._inner.handle_request(request)
-
-    def close(self) -> None:
-        self._inner.close()
-
-
-class _AsyncRerouted(httpx.AsyncBaseTransport):
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._inner = httpx.AsyncHTTPTransport(verify=False)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        request.url = _rerouted(request.url, self._port)
-        return await self._inner.handle_async_request(request)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-
-def _rerouted(url: httpx.URL, port: int) -> httpx.URL:
-    return url.copy_with(scheme="http", host="127.0.0.1", port=port)
+        request.url = request.url.copy_with(scheme="http", host="127.0.0.1", port=self._port)
+        return await super().handle_async_request(request)

@@ -41,7 +41,7 @@ export class Episode {
     return new Episode(info.summary.id, info.chunk ?? (await readIndex()).chunk, info);
   }
 
-  /** Take in a newer account of the episode; what only the first one tells is kept. */
+  /** Add a newer account of the episode; keep what only the first one says. */
   take(info) {
     // An account may be ahead of the turns, which come one by one.
     const turns = this.summary ? this.last : info.summary.turns;
@@ -110,7 +110,7 @@ export class Episode {
     return this.turns.get(number) ?? null;
   }
 
-  /** Take in a turn that was just played; whether it is new. */
+  /** Add a turn that was just played; returns whether it is new. */
   add(turn) {
     this.turns.set(turn.turn, turn);
     if (turn.turn <= this.last) return false;

@@ -30,7 +30,7 @@ export function fill(node, ...children) {
   put(node, children);
 }
 
-/** Have `node` filled anew; what had the focus and is there again, by its data-focus, keeps it. */
+/** Refill `node`; what had the focus and is there again, by its data-focus, keeps it. */
 export function keepingFocus(node, refill) {
   const focused = document.activeElement;
   const name = node.contains(focused) && focused.dataset.focus;
@@ -69,7 +69,7 @@ export function wholeText(text) {
   return h("pre", { class: "whole", tabindex: "0", role: "region", "aria-label": "Whole text" }, parts);
 }
 
-/** Tell people who listen to the page. */
+/** Tell people who use a screen reader. */
 export function announce(text) {
   document.getElementById("announcer").textContent = harmless(text);
 }

@@ -1,10 +1,10 @@
 // The page: one view at a time, chosen by the address.
 
 import { parse } from "./address.js";
-import { ComparePage } from "./compare_page.js";
+import { ComparePage } from "./pages/compare_page.js";
 import { fill, h } from "./dom.js";
-import { EpisodePage } from "./episode_page.js";
-import { IndexPage } from "./index_page.js";
+import { EpisodePage } from "./pages/episode_page.js";
+import { IndexPage } from "./pages/index_page.js";
 
 const main = document.getElementById("main");
 const heading = document.getElementById("heading");
@@ -32,7 +32,7 @@ async function route() {
   }
 }
 
-/** Load what is shown anew. */
+/** Reload what is shown. */
 function again() {
   view?.close();
   view = null;

@@ -1,0 +1,1 @@
+"""The interpreters that a story can be played with, behind one interface."""

@@ -1,0 +1,62 @@
+"""What a step did to the player: nothing, a death, or the end of the game.
+
+A death may not be the end: Zork I brings the player back twice. And the end need not show in the
+engine: one engine runs past a story's QUIT, and one release asks "restart?" for ever.
+"""
+
+import re
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from game_interface.machine.profile import NO_PROFILE
+
+if TYPE_CHECKING:
+    from game_interface.machine.facts import Ending
+    from game_interface.machine.memory import MachineMemory
+    from game_interface.machine.profile import Profile
+
+# As both Infocom and Inform customarily announce them.
+_DEATH = re.compile(r"\*\*\*+\s+You (have|are) (died|dead)\b", re.IGNORECASE)
+_VICTORY = re.compile(r"\*\*\*+\s+You have won\b", re.IGNORECASE)
+
+
+def died_and_ending(
+    profile: "Profile", before: "MachineMemory", after: "MachineMemory", text: str, *, quit_: bool
+) -> "tuple[bool, Ending | None]":
+    """Whether a step that printed `text` brought a death, and how the game ended by it, if it did.
+
+    Without a profile only the customary words and the engine's own end (`quit_`) are known.
+    """
+    if profile is NO_PROFILE:
+        ending, died = _announced_ending(text), bool(_DEATH.search(text))
+    else:
+        ending, index = _known_ending(profile, after, text), profile.globals.deaths
+        died = index is not None and after.global_value(index) > before.global_value(index)
+    return died or ending == "death", ending or ("other" if quit_ else None)
+
+
+def line_digest(line: str) -> str:
+    """A short hash of a line, by which a profile can know it without quoting it."""
+    return sha256(" ".join(line.split()).encode()).hexdigest()[:16]
+
+
+def _known_ending(profile: "Profile", after: "MachineMemory", text: str) -> "Ending | None":
+    if test := profile.ending:
+        value = after.global_value(test.index)
+        if value in test.death:
+            return "death"
+        if value in test.victory:
+            return "victory"
+        return "other" if value else None
+    digests = (line_digest(line) for line in text.splitlines())
+    known = profile.ending_lines
+    return next((known[digest] for digest in digests if digest in known), None)
+
+
+def _announced_ending(text: str) -> "Ending | None":
+    """Games that have ended offer to restart or to quit."""
+    if not {"RESTART", "RESTORE", "QUIT"} <= set(re.findall(r"[A-Z]+", text[-400:].upper())):
+        return None
+    if _VICTORY.search(text):
+        return "victory"
+    return "death" if _DEATH.search(text) else "other"

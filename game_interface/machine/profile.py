@@ -1,0 +1,152 @@
+"""What a story's memory means: one profile per story, found by the sha256 of its trimmed image.
+
+The Z-machine fixes where objects and globals are, not what they stand for; that differs from one
+story, and from one release of it, to the next. Numbers of globals, objects, attributes and
+properties are the Z-machine's own, globals counted from 0.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from game_interface.errors import StoryFormatError
+
+if TYPE_CHECKING:
+    from game_interface.machine.memory import MachineMemory
+
+STORIES = Path(__file__).resolve().parents[2] / "stories"
+PROFILE_SUFFIX = ".profile.json"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Globals(_Part):
+    """Which global variable holds what."""
+
+    room: int = 0
+    """The room that the player is in, also in the dark."""
+    score: int = 1
+    moves: int = 2
+    deaths: int | None = None
+    """How often the player died and the game went on."""
+
+
+class GlobalTest(_Part):
+    """A statement that is true while a global has a value."""
+
+    index: int
+    value: int
+
+
+class EndingGlobal(_Part):
+    """A global that says how the game ended; other values than these mean that it goes on."""
+
+    index: int
+    death: tuple[int, ...] = (1,)
+    victory: tuple[int, ...] = (2,)
+
+
+class Attributes(_Part):
+    """Attribute numbers; None where the story has no such attribute."""
+
+    open: int | None = None
+    transparent: int | None = None
+    surface: int | None = None
+    hidden: int | None = None
+    """Set on things that the player cannot know of."""
+    door: int | None = None
+    portable: int | None = None
+    """Set on things that can be carried."""
+    fixed: tuple[int, ...] = ()
+    """Where no such attribute exists: set on things that cannot be."""
+    openable: tuple[int, ...] = ()
+
+    def allow_carrying(self, memory: "MachineMemory", number: int) -> bool | None:
+        """Whether an object can be carried; None where the attributes do not tell."""
+        if self.portable is not None:
+            return memory.has(number, self.portable)
+        if self.fixed:
+            return not any(memory.has(number, attribute) for attribute in self.fixed)
+        return None
+
+
+class Inform(_Part):
+    """What exits of an Inform 6 library story need beyond the directions."""
+
+    strings_start: int
+    """The first packed address that is a string; lower ones are routines."""
+    door_to: int
+    found_in: int
+    short_name: int | None = None
+
+
+class WorldHash(_Part):
+    """What counts as a change of the world."""
+
+    ignored_objects: tuple[int, ...] = ()
+    """Actors that wander about by themselves."""
+    ignored_attributes: tuple[int, ...] = ()
+    """Bookkeeping such as "visited"."""
+    globals: tuple[int, ...] = ()
+    """Flags of puzzles that no object shows; never clocks."""
+    memory: tuple[tuple[int, int], ...] = ()
+    """Areas of the dynamic memory, [start, end), for example properties of things."""
+
+
+class Profile(_Part):
+    """The meaning of one story's memory."""
+
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    title: str
+    max_score: int | None = None
+    player: int | None = None
+    globals: Globals = Globals()
+    dark_when: GlobalTest | None = None
+    ending: EndingGlobal | None = None
+    ending_lines: Mapping[str, Literal["death", "victory"]] = {}
+    """Where no global tells: `line_digest` of a line that only this ending prints."""
+    attributes: Attributes = Attributes()
+    directions: Mapping[str, int] = {}
+    """Full direction words and their properties, in the order in which exits are listed."""
+    inform: Inform | None = None
+    """None: exits are encoded as Infocom's compiler did it."""
+    scenery_property: int | None = None
+    """A room's list of things that it shares with other rooms, one object number a byte."""
+    world: WorldHash = WorldHash()
+
+
+NO_PROFILE = Profile(sha256="0" * 64, title="")
+"""Stands for the profile of a story that has none: it knows of nothing."""
+
+
+def read_profile(path: Path) -> Profile:
+    """Read and check a profile.
+
+    Raises: StoryFormatError that names the file and the wrong field.
+    """
+    try:
+        return Profile.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise StoryFormatError(f"the story profile {path} cannot be used: {error}") from error
+
+
+def _named_hash(path: Path) -> str | None:
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return document.get("sha256") if isinstance(document, dict) else None
+
+
+def find_profile(sha256: str, folders: Iterable[Path]) -> Profile | None:
+    """The profile of the story with this hash from the first folder that has one."""
+    for folder in folders:
+        for path in sorted(folder.glob(f"*{PROFILE_SUFFIX}")):
+            if _named_hash(path) == sha256:
+                return read_profile(path)
+    return None

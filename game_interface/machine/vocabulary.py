@@ -1,0 +1,130 @@
+"""The words of a story: which its parser knows, and which stand for things that can be missing.
+
+Only what is certain is reported. A word is known to be for things alone only where the
+compiler says so in the dictionary (the bits differ between Infocom's and Inform 6), and every
+object that mentions the word in any of its properties counts as one that it may stand for.
+"""
+
+import re
+from collections import Counter, defaultdict
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from game_interface.machine.memory import MachineMemory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from game_interface.machine.memory import StoryImage
+    from game_interface.machine.profile import Profile
+
+_PLAIN = re.compile("[a-z]+")
+_NOUN = 0x80
+_INFOCOM_OTHERS = 0x40 | 0x20 | 0x10 | 0x08 | 0x04
+"""Verb, adjective, direction, preposition, filler."""
+_INFORM_OTHERS = 0x08 | 0x01
+"""Preposition, verb."""
+_INFORM_NAME = 1
+
+
+class Vocabulary:
+    """The words of one story."""
+
+    def __init__(self, image: "StoryImage", profile: "Profile") -> None:
+        """Without a profile (`NO_PROFILE`) it is not known what words stand for."""
+        self._image = image
+        self._profile = profile
+
+    def cut(self, word: str) -> str:
+        """The part of the word that the parser looks at."""
+        return word.lower()[: self._image.word_length]
+
+    def may_know(self, word: str) -> bool:
+        """Whether the parser knows the word, or that cannot be determined.
+
+        It cannot for numbers and for words with characters beyond the 26 letters, which
+        parsers take apart or cut in their own ways, nor where the story has no dictionary.
+        """
+        dictionary = self._image.dictionary
+        if not dictionary or self._image.has_own_alphabet or not _PLAIN.fullmatch(word.lower()):
+            return True
+        return self.cut(word) in dictionary
+
+    def absent_words(self, memory: MachineMemory, room: int) -> frozenset[str]:
+        """Words, cut, for nothing but things that can be carried and are certainly not here.
+
+        Here means whatever is in the room, however deep, the player and what is carried included.
+        """
+        if not room or not self._things:
+            return frozenset()
+        here = {room, self._profile.player or room}
+        away = {thing for thing in self._things if self._is_away(memory, thing, here)}
+        return frozenset(word for word, things in self._words.items() if things <= away)
+
+    def _is_away(self, memory: MachineMemory, thing: int, here: set[int]) -> bool:
+        if not self._profile.attributes.allow_carrying(memory, thing):
+            return False
+        if thing in here or thing in self._rooms:
+            return False
+        holder = memory.parent(thing)
+        if not holder:
+            return True  # it is nowhere
+        for _ in range(self._image.object_count):
+            if holder in here or not holder:
+                return False  # here; or in something like the holder of what is everywhere
+            if holder in self._rooms:
+                return True
+            holder = memory.parent(holder)
+        return False
+
+    @cached_property
+    def _rooms(self) -> frozenset[int]:
+        """Objects with a way out."""
+        ways = set(self._profile.directions.values())
+        return frozenset(number for number, prop, *_ in self._properties() if prop in ways)
+
+    @cached_property
+    def _things(self) -> frozenset[int]:
+        """Every object that one of the words may stand for."""
+        return frozenset().union(*self._words.values())
+
+    @cached_property
+    def _words(self) -> "Mapping[str, frozenset[int]]":
+        """Word for things alone -> every object that mentions it."""
+        if not self._rooms:
+            return {}
+        naming = self._naming_property
+        objects: dict[int, set[int]] = defaultdict(set)
+        names = set()
+        for number, prop, start, end in self._properties():
+            for address in self._words_in(start, end):
+                objects[address].add(number)
+                if prop == naming and self._is_noun_only(address):
+                    names.add(address)
+        entries = self._image.dictionary_entries
+        return {entries[address]: frozenset(objects[address]) for address in names}
+
+    @cached_property
+    def _naming_property(self) -> int | None:
+        """Inform has always the same; else the one that holds nothing but words most often."""
+        if self._profile.inform:
+            return _INFORM_NAME
+        lists = Counter[int]()
+        for _, prop, start, end in self._properties():
+            lists[prop] += 1 if 2 * len(self._words_in(start, end)) == end - start else -1
+        return next((prop for prop, excess in lists.most_common(1) if excess > 0), None)
+
+    def _properties(self) -> "Iterator[tuple[int, int, int, int]]":
+        """Object, property, start and end of its data, as the story begins."""
+        at_start = MachineMemory(self._image, self._image.data[: self._image.dynamic_size])
+        for number in range(1, self._image.object_count + 1):
+            for prop in at_start.properties(number):
+                yield number, *prop
+
+    def _words_in(self, start: int, end: int) -> list[int]:
+        found = (self._image.word(address) for address in range(start, end - 1, 2))
+        return [address for address in found if address in self._image.dictionary_entries]
+
+    def _is_noun_only(self, address: int) -> bool:
+        others = _INFORM_OTHERS if self._profile.inform else _INFOCOM_OTHERS
+        return self._image.word_flags(address) & (_NOUN | others) == _NOUN

@@ -1,0 +1,242 @@
+"""Ways out of rooms: what came of every command that moved the player, or was meant to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from session.knowledge import Passage
+
+if TYPE_CHECKING:
+    from session.game_state import ExitSeen, Place, TurnRecord
+
+DIRECTIONS = {
+    "n": "north",
+    "ne": "northeast",
+    "e": "east",
+    "se": "southeast",
+    "s": "south",
+    "sw": "southwest",
+    "w": "west",
+    "nw": "northwest",
+    "u": "up",
+    "d": "down",
+}
+_NAMES = (*DIRECTIONS.values(), "in", "out", "fore", "aft", "port", "starboard")
+_ORDER = {name: number for number, name in enumerate(_NAMES)}
+_GOING = re.compile(r"^(?:go|walk|run|head|travel) (?:to )?(?=\w+$)")
+_MOVING = re.compile(
+    r"(?:go|walk|run|crawl|climb|enter|exit|leave|board|disembark|cross|descend|ascend|swim|jump"
+    r"|slide|step|squeeze|get (?:in|into|on|onto|out|off|up|down))\b"
+)
+_SEVERAL = re.compile(r'[.,;"]|\b(?:then|and)\b')
+AGAIN = frozenset({"g", "again"})
+_ARTICLES = frozenset({"a", "an", "the"})
+_ANSWER_CHARACTERS = 200
+
+
+@dataclass
+class Way:
+    """What came of one command in one room; the latest outcome counts, the others are kept."""
+
+    room_id: int
+    command: str
+    first_turn: int
+    moves: bool = True
+    """Whether the command itself moves the player; else they were carried, and may not be again."""
+    turn: int = 0
+    """Of the latest outcome."""
+    destinations: dict[int, int] = field(default_factory=dict)
+    """Room id -> times; the latest comes last."""
+    answer: str | None = None
+    """The game's words when it last led nowhere."""
+    attempts: int = 0
+    """How often it led nowhere."""
+    is_blocked: bool = False
+    """Whether it led nowhere the last time."""
+    seen_as: ExitSeen | None = None
+    """The exit as the game's memory showed it when it last led nowhere."""
+    earlier: bool = False
+    """Known from earlier episodes only."""
+
+    @property
+    def to(self) -> int | None:
+        """The room to which it led last."""
+        return next(reversed(self.destinations), None)
+
+    @property
+    def is_random(self) -> bool:
+        """Whether it led to different rooms."""
+        return len(self.destinations) > 1
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether it should lead there again; what carried the player once may not do so twice."""
+        if self.is_blocked or len(self.destinations) != 1:
+            return False
+        return self.moves or self.destinations[next(iter(self.destinations))] > 1
+
+    def lead(self, room_id: int, times: int = 1) -> None:
+        """Note that it led to a room."""
+        self.destinations[room_id] = self.destinations.pop(room_id, 0) + times
+        self.is_blocked = False
+
+    def refuse(self, answer: str, seen_as: ExitSeen | None = None, times: int = 1) -> None:
+        """Note that it led nowhere."""
+        self.answer = _flat(answer)[:_ANSWER_CHARACTERS]
+        self.attempts += times
+        self.is_blocked, self.seen_as = True, seen_as
+
+
+class Ways:
+    """All ways of an episode, and those of earlier ones; what happened in this one wins."""
+
+    def __init__(self) -> None:
+        self._now: dict[int, dict[str, Way]] = {}
+        self._earlier: dict[int, dict[str, Way]] = {}
+        self._known: dict[int, dict[str, Way]] = {}
+        self._directions = set(_NAMES)
+        self._engine_directions: set[str] = set()
+        self._last_command = ""
+
+    def carry_over(self, passages: Iterable[Passage]) -> None:
+        """Learn what earlier episodes found."""
+        self._known.clear()
+        for passage in passages:
+            found = self._earlier.setdefault(passage.room.id, {})
+            command = passage.direction
+            moves = bool(direction_of(command) or movement_of(command))
+            way = found.setdefault(
+                command, Way(passage.room.id, command, 0, moves, earlier=True, is_blocked=True)
+            )
+            if passage.to:
+                way.lead(passage.to.id, passage.times)
+            else:
+                blocked = not way.destinations  # the world was reset: what was shut may be open
+                way.refuse(passage.answer or "", times=passage.times)
+                way.is_blocked = blocked
+
+    def see(self, exits: Iterable[ExitSeen]) -> None:
+        """Learn the directions of this game."""
+        self._engine_directions.update(way_out.direction for way_out in exits)
+        self._directions |= self._engine_directions
+
+    def apply(self, record: TurnRecord, exits: Mapping[str, ExitSeen]) -> bool:
+        """Learn from a turn begun in a room with these exits; returns whether that taught anything.
+
+        A death moves the player but is not a way, and neither is the end of the game.
+        """
+        command = self._meant(record.command)
+        if record.died or record.over:
+            return False
+        direction = self._direction(command)
+        move = direction or movement_of(command)
+        end = record.after.room.id
+        if end != record.place.id or (move and _came_round(record)):
+            way = self._way(record, move or command)
+            way.moves = move is not None and self._leads(direction, end, exits)
+            way.lead(end)
+            return True
+        key = move or command
+        if not self._is_plain_try(command) and key not in self.of(record.place.id):
+            return False
+        self._way(record, key).refuse(record.response, exits.get(key))
+        return True
+
+    def of(self, room_id: int) -> dict[str, Way]:
+        """Command -> way, for all that is known of a room, directions first."""
+        if room_id not in self._known:
+            known = {**self._earlier.get(room_id, {}), **self._now.get(room_id, {})}
+            in_sequence = sorted(known.items(), key=lambda item: in_order(item[0]))
+            self._known[room_id] = dict(in_sequence)
+        return self._known[room_id]
+
+    def earlier(self, room_id: int, command: str) -> Way | None:
+        """What earlier episodes know of a way."""
+        return self._earlier.get(room_id, {}).get(command)
+
+    def all(self) -> Iterator[Way]:
+        """Every way, rooms in the order in which they were found."""
+        for room_id in dict.fromkeys([*self._earlier, *self._now]):
+            yield from self.of(room_id).values()
+
+    def passages(self, rooms: Mapping[int, Place]) -> Iterator[Passage]:
+        """What this episode passes on; of one way the latest outcome comes last."""
+        for ways in self._now.values():
+            for way in ways.values():
+                if way.moves or way.is_trusted or self._direction(way.command) is None:
+                    yield from _passages(way, rooms)
+
+    def _meant(self, command: str) -> str:
+        """The command in plain form; what "again" stands for."""
+        plain = _flat(command).lower()
+        if plain not in AGAIN:
+            self._last_command = plain
+        return self._last_command
+
+    def _direction(self, command: str) -> str | None:
+        return command if command in self._directions else direction_of(command)
+
+    def _is_plain_try(self, command: str) -> bool:
+        """Whether it is a direction in words that every game knows, so that an answer is to it."""
+        word = command.removeprefix("go ").removeprefix("walk ")
+        return DIRECTIONS.get(word, word) in self._directions
+
+    def _leads(self, direction: str | None, end: int, exits: Mapping[str, ExitSeen]) -> bool:
+        """Whether the game's memory lets the direction lead there, so that nothing else did."""
+        if direction not in self._engine_directions:
+            return True
+        way_out = exits.get(direction or "")
+        return way_out is not None and (way_out.room is None or way_out.room.id == end)
+
+    def _way(self, record: TurnRecord, command: str) -> Way:
+        """The way of this episode, made when it is new."""
+        self._known.pop(record.place.id, None)
+        ways = self._now.setdefault(record.place.id, {})
+        way = ways.setdefault(command, Way(record.place.id, command, record.turn))
+        way.turn = record.turn
+        return way
+
+
+def direction_of(command: str) -> str | None:
+    """The direction that ``command`` moves in, in full; None for any other command."""
+    words = _GOING.sub("", _flat(command).lower())
+    words = DIRECTIONS.get(words, words)
+    return words if words in _ORDER else None
+
+
+def movement_of(command: str) -> str | None:
+    """``command`` without articles if it is one step by another word; None for any other."""
+    plain = " ".join(word for word in command.lower().split() if word not in _ARTICLES)
+    return plain if _MOVING.match(plain) and not _SEVERAL.search(plain) else None
+
+
+def in_order(command: str) -> tuple[int, str]:
+    """Sorts directions as on a compass, before all other commands."""
+    return _ORDER.get(command, len(_ORDER)), command
+
+
+def _passages(way: Way, rooms: Mapping[int, Place]) -> Iterator[Passage]:
+    blocked = Passage(
+        room=rooms[way.room_id], direction=way.command, answer=way.answer, times=way.attempts or 1
+    )
+    if way.attempts and not way.is_blocked:
+        yield blocked
+    for room_id, times in way.destinations.items():
+        yield Passage(
+            room=rooms[way.room_id], direction=way.command, to=rooms[room_id], times=times
+        )
+    if way.is_blocked:
+        yield blocked
+
+
+def _came_round(record: TurnRecord) -> bool:
+    """Whether the player walked and is in the same room again: its name heads the answer."""
+    name = record.after.room.name
+    return bool(name) and record.response.strip().partition("\n")[0].strip() == name
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())

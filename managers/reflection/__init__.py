@@ -1,0 +1,1 @@
+"""What a look back asks for, and how its answer is read and checked."""

@@ -1,0 +1,70 @@
+"""The turns that a reflection looks back at, against which all that it says is checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from session.knowledge import Evidence
+
+if TYPE_CHECKING:
+    from session.game_state import TurnRecord
+
+_QUOTE_CHARACTERS = 200
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class EvidenceFinder:
+    """Finished turns by number, in the episode with that uid."""
+
+    episode: str
+    records: Mapping[int, TurnRecord]
+    dropped: list[str] = field(default_factory=list)
+    """What was proposed and not taken, with the reason; whoever checks adds to it."""
+
+    @classmethod
+    def of(cls, episode: str, records: Sequence[TurnRecord]) -> EvidenceFinder:
+        """The finder that ``records`` give."""
+        return cls(episode, {record.turn: record for record in records})
+
+    def drop(self, what: str, why: str) -> None:
+        """Note that something proposed is not taken."""
+        self.dropped.append(f"{what}: {why}")
+
+    @property
+    def last_turn(self) -> int:
+        """The latest turn."""
+        return max(self.records)
+
+    def evidence(self, turn: int, quote: str = "") -> Evidence | None:
+        """The cited turn as evidence; None when it is not among the records.
+
+        The quote is the game's own: one that the game did not say is replaced by what it said.
+        """
+        record = self.records.get(turn)
+        if record is None:
+            return None
+        said = " ".join(record.response.split())
+        quoted = quote.strip().strip('"')
+        words = quoted if self.was_said(turn, quoted) else said
+        return Evidence(episode=self.episode, turn=turn, quote=words[:_QUOTE_CHARACTERS])
+
+    def was_said(self, turn: int, quote: str) -> bool:
+        """Whether the game said ``quote`` in that turn, ignoring case, punctuation and line breaks.
+
+        A single word proves nothing, unless it is all that the game said.
+        """
+        record = self.records.get(turn)
+        if record is None:
+            return False
+        words, said = _words(quote), _words(record.response)
+        if len(words) < 2:
+            return bool(words) and words == said
+        return f" {' '.join(words)} " in f" {' '.join(said)} "
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())

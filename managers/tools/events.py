@@ -1,0 +1,141 @@
+"""The log events of a turn's tool calls, and the account of them for its record."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mcp_ghost.loop import LoopObserver
+from mcp_ghost.results import as_text, jsonable
+from session.events import event_context, log_event, log_line
+from session.game_state import ToolUse
+
+if TYPE_CHECKING:
+    from mcp_ghost.messages import ToolCall
+    from mcp_ghost.results import ToolCallResult
+
+RECORDED_CHARACTERS = 100_000
+"""Of a tool's result; the whole of it went to the model."""
+
+
+class ToolEvents(LoopObserver):
+    """Logs each step of the loop while it happens; ``used`` holds what has been called."""
+
+    def __init__(self, logger: logging.Logger, max_iterations: int, server_name: str = "") -> None:
+        self.used: list[ToolUse] = []
+        self.iteration = 0
+        self._logger = logger
+        self._max_iterations = max_iterations
+        self._server_name = server_name
+
+    def iteration_started(self, iteration: int) -> None:
+        """Remember the iteration and log it."""
+        self.iteration = iteration
+        self._event(
+            logging.INFO,
+            f"Agent tool-calling iteration {iteration}/{self._max_iterations}",
+            "mcp_iteration_start",
+            max_iterations=self._max_iterations,
+        )
+
+    def tool_called(self, call: ToolCall, arguments: dict[str, Any]) -> None:
+        """Log the call and its arguments."""
+        self._event(
+            logging.INFO,
+            f"Agent calling tool {call.function.name}",
+            "mcp_tool_call",
+            arguments=arguments,
+            **self._names(call),
+        )
+        text = json.dumps(arguments, ensure_ascii=False)
+        with event_context(iteration=self.iteration):
+            log_line(self._logger, logging.DEBUG, f"Tool arguments: {text}")
+
+    def tool_finished(self, call: ToolCall, result: ToolCallResult, seconds: float) -> None:
+        """Log type, length and duration of what came back."""
+        text = as_text(result.error_message if result.is_error else result.content)
+        self._event(
+            logging.INFO,
+            f"Tool result received ({seconds:.1f}s)",
+            "mcp_tool_result",
+            result_type=type(result.content).__name__,
+            result_length=len(str(result.content)),
+            is_error=result.is_error,
+            duration_ms=round(seconds * 1000, 3),
+            **self._names(call),
+        )
+        if result.is_error:
+            self._error(call, text)
+        self._use(call, text, is_error=result.is_error, seconds=seconds)
+
+    def tool_failed(self, call: ToolCall, error: str, seconds: float) -> None:
+        """Log a call that no tool answered."""
+        self._error(call, error)
+        self._use(call, error, is_error=True, seconds=seconds)
+
+    def tool_timed_out(self, call: ToolCall, seconds: float) -> None:
+        """Log a call whose time was up."""
+        self._event(
+            logging.WARNING,
+            f"Tool call timeout: {call.function.name}",
+            "mcp_tool_timeout",
+            duration_ms=round(seconds * 1000, 3),
+            **self._names(call),
+        )
+        self._use(call, f"timed out after {seconds:.3g}s", is_error=True, seconds=seconds)
+
+    def tools_skipped(self, calls: Sequence[ToolCall], reason: str) -> None:
+        """Log that the rest of the batch is left out."""
+        self._event(
+            logging.INFO,
+            f"Skipping remaining tools in batch ({len(calls)}): {reason}",
+            "mcp_batch_aborted",
+            skipped=[call.function.name for call in calls],
+        )
+
+    def _error(self, call: ToolCall, error: str) -> None:
+        self._event(
+            logging.WARNING,
+            f"Tool call failed: {call.function.name} - {error}",
+            "mcp_tool_error",
+            error=error,
+            **self._names(call),
+        )
+
+    def _event(self, level: int, message: str, event_type: str, **fields: object) -> None:
+        log_event(self._logger, level, message, event_type, iteration=self.iteration, **fields)
+
+    def _names(self, call: ToolCall) -> dict[str, str]:
+        name = call.function.name
+        known = name.startswith(f"{self._server_name}.")  # which may hold dots itself
+        return {
+            "tool_name": name,
+            "server_name": self._server_name if known else name.partition(".")[0],
+        }
+
+    def _use(self, call: ToolCall, text: str, *, is_error: bool, seconds: float) -> None:
+        self.used.append(
+            ToolUse(
+                name=call.function.name,
+                arguments=jsonable(_arguments(call.function.arguments)),
+                result=_recorded(text),
+                is_error=is_error,
+                duration_ms=round(seconds * 1000, 3),
+            )
+        )
+
+
+def _recorded(text: str) -> str:
+    left_out = len(text) - RECORDED_CHARACTERS
+    if left_out <= 0:
+        return text
+    return f"{text[:RECORDED_CHARACTERS]}\n[{left_out:,} more characters were not recorded]"
+
+
+def _arguments(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

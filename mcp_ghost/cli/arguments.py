@@ -1,0 +1,70 @@
+"""Command lines: a parser that knows what was meant, and types of flags. Standard library only."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn, TypeAlias
+
+from mcp_ghost.text import did_you_mean
+
+# argparse names the type of its sub-commands nowhere in public.
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001
+_UNKNOWN = "unrecognized arguments: "
+
+
+class Parser(argparse.ArgumentParser):
+    """Accepts no abbreviations, keeps the lines of its texts, and knows which flag was meant."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401  what argparse takes
+        raw = argparse.RawDescriptionHelpFormatter
+        super().__init__(**{"formatter_class": raw, "allow_abbrev": False, **options})
+
+    def error(self, message: str) -> NoReturn:
+        """End the program with code 2, naming the flag that a misspelt one resembles."""
+        words = message.partition(_UNKNOWN)[2].split()
+        wrong = next((word.partition("=")[0] for word in words if word.startswith("-")), "")
+        hint = did_you_mean(wrong, self.known_flags())
+        super().error(f"{message} ({hint})" if hint else message)
+
+    def known_flags(self) -> Iterator[str]:
+        """Its own, and those of its commands."""
+        for action in self._actions:
+            yield from action.option_strings
+            if isinstance(action.choices, dict):
+                for command in action.choices.values():
+                    yield from command.known_flags()
+
+
+def whole_number(least: int = 1, most: int | None = None) -> Callable[[str], int]:
+    """A type of flag: a whole number within bounds."""
+
+    def read(text: str) -> int:
+        if text.isdecimal() and least <= int(text) <= (int(text) if most is None else most):
+            return int(text)
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number {bounds}")
+
+    return read
+
+
+port_number = whole_number(1, 2**16 - 1)
+seed_number = whole_number(1, 2**31 - 1)
+
+
+def seconds(text: str) -> float:
+    """A type of flag: a finite time above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
+    return number
+
+
+def http_url(text: str) -> str:
+    """A type of flag: an address on the web."""
+    if not text.startswith(("http://", "https://")):
+        raise argparse.ArgumentTypeError(f"'{text}' does not start with http:// or https://")
+    return text

@@ -1,0 +1,211 @@
+"""A recorded run for people to read: what was said and called, what it cost, where it failed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcp_ghost.errors import GoldenError
+from mcp_ghost.text import counted, duration, one_line, tokens
+
+if TYPE_CHECKING:
+    from mcp_ghost.cli.screen import Screen
+    from mcp_ghost.results import JSONObject
+
+_LONGEST = 2000
+"""Characters shown of one message."""
+_ROLE_STYLE = {"system": "dim", "user": "bold", "assistant": "cyan", "tool": ""}
+
+
+def inspect_golden(path: str | Path) -> None:
+    """Print the golden, or bare result, in the file ``path`` step by step.
+
+    Raises:
+        GoldenError: The file is neither.
+    """
+    from mcp_ghost.cli.screen import standard_screen
+
+    facts = facts_of(read_recording(path))
+    screen = standard_screen(lambda: None)  # it falls silent by itself when nobody reads
+    _show_head(screen, facts)
+    screen.heading("Conversation", counted(len(facts["conversation"]), "step"))
+    for step in facts["conversation"]:
+        _show_step(screen, step)
+    _show_cost(screen, facts)
+    _show_failures(screen, facts)
+    if facts["notices"]:
+        screen.heading("Outdated")
+        for notice in facts["notices"]:
+            screen.text(notice, "yellow", mark="!")
+
+
+def read_recording(path: str | Path) -> JSONObject:
+    """The golden in the file ``path``; a bare result of ``mcp_ghost()`` becomes one."""
+    from mcp_ghost.golden import Golden, load_golden
+
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        content = None  # load_golden says what is wrong
+    if isinstance(content, dict) and "tool_chain" in content:
+        return Golden({"golden_output": content}, Path(path))
+    return load_golden(path)
+
+
+def facts_of(golden: Mapping[str, Any]) -> JSONObject:
+    """What ``inspect`` shows, as plain JSON values."""
+    from mcp_ghost.golden.comparison import golden_notices
+
+    output, given = golden["golden_output"], golden.get("input") or {}
+    chain = output.get("tool_chain") or []
+    try:
+        return {
+            **{name: golden.get(name) for name in ("test_name", "recorded_at", "recorded_from")},
+            **{name: given.get(name) for name in ("provider", "model")},
+            "servers": list((given.get("server_config") or {}).get("mcpServers") or {}),
+            **{name: output.get(name) for name in ("success", "final_result", "summary")},
+            "conversation": list(_steps(output.get("conversation_history") or [], chain)),
+            "calls": chain,
+            "replies": list(_replies(golden.get("provider_responses") or [])),
+            "failures": list(_failures(output, chain)),
+            "metadata": output.get("execution_metadata") or {},
+            "notices": golden_notices(golden) if "recorded_at" in golden else [],
+        }
+    except (AttributeError, KeyError, TypeError) as error:
+        raise GoldenError(f"The recording is damaged: {type(error).__name__} {error}") from error
+
+
+def _steps(history: Sequence[JSONObject], chain: Sequence[JSONObject]) -> Iterator[JSONObject]:
+    """The messages, with what the tool chain knows of each call."""
+    remaining = list(chain)
+    tries: dict[str, list[JSONObject]] = {}
+    for number, message in enumerate(history, start=1):
+        step = {"step": number, "role": message["role"], "content": message.get("content") or ""}
+        calls = message.get("tool_calls") or []
+        for call in calls:
+            tries[call["id"]] = _take(remaining, call["function"]["name"])
+        if calls:
+            step["calls"] = [
+                {"tool_name": it["function"]["name"], "arguments": it["function"]["arguments"]}
+                for it in calls
+            ]
+        if message["role"] == "tool":
+            step["tries"] = tries.get(str(message.get("tool_call_id")), [])
+        yield step
+
+
+def _take(remaining: list[JSONObject], tool: str) -> list[JSONObject]:
+    """The attempts at the next call of ``tool``, which leave the list."""
+    taken: list[JSONObject] = []
+    for record in list(remaining):
+        if record["tool_name"] == tool and (not taken or record["retry_attempt"]):
+            taken.append(record)
+            remaining.remove(record)
+        elif taken:
+            break
+    return taken
+
+
+def _replies(exchanges: Sequence[JSONObject]) -> Iterator[JSONObject]:
+    for exchange in exchanges:
+        kept = ("iteration", "status", "error", "token_usage")
+        yield {name: exchange[name] for name in kept if exchange.get(name) is not None}
+
+
+def _failures(output: JSONObject, chain: Sequence[JSONObject]) -> Iterator[str]:
+    """Where it failed, and what was done about it."""
+    errors = output.get("errors") or []
+    for error in errors:
+        recovery = error.get("recovery_action")
+        then = f" → {recovery}" if recovery else ""
+        yield f"reply {error['iteration']}, {error['tool_name']}: {error['error']}{then}"
+    told = {(error["iteration"], error["tool_name"]) for error in errors}
+    for call in chain:
+        if not call["success"] and (call["iteration"], call["tool_name"]) not in told:
+            yield f"reply {call['iteration']}, {call['tool_name']}: {call['error']}"
+    if not output.get("success"):
+        yield "the run ended without success"
+
+
+# --- on a screen
+
+
+def _show_head(screen: Screen, facts: JSONObject) -> None:
+    asked = " ".join(str(facts[key]) for key in ("provider", "model") if facts[key])
+    screen.heading(facts["test_name"] or "A run", asked)
+    screen.facts(
+        [
+            ("recorded", facts["recorded_at"] or ""),
+            ("from", facts["recorded_from"] or ""),
+            ("servers", ", ".join(facts["servers"])),
+            ("outcome", "success" if facts["success"] else "no success"),
+            ("summary", facts["summary"] or ""),
+        ]
+    )
+
+
+def _show_step(screen: Screen, step: JSONObject) -> None:
+    role = step["role"]
+    mark = str(step["step"])
+    if step.get("tries"):
+        for attempt in step["tries"]:
+            _show_try(screen, attempt, mark)
+            mark = ""
+    else:
+        screen.parts([(role, _ROLE_STYLE.get(role, ""))], mark=mark)
+    if step["content"]:
+        screen.text(_shortened(step["content"]), "dim" if role == "system" else "")
+    for call in step.get("calls", []):
+        screen.parts([(f"{call['tool_name']} {call['arguments']}", "bold")], mark=" →")
+
+
+def _show_try(screen: Screen, attempt: JSONObject, mark: str) -> None:
+    style = "green" if attempt["success"] else "red"
+    sign = "✓" if attempt["success"] else "✗"
+    again = f"retry {attempt['retry_attempt']}" if attempt.get("retry_attempt") else ""
+    parts = [
+        (f"tool {sign} {attempt['tool_name']}", style),
+        (duration(attempt["execution_time"]), ""),
+        (again, "yellow"),
+        (one_line(attempt["error"] or "", 200), "red"),
+    ]
+    screen.parts([part for part in parts if part[0]], mark=mark)
+
+
+def _show_cost(screen: Screen, facts: JSONObject) -> None:
+    metadata = facts["metadata"]
+    took = duration(metadata.get("total_execution_time") or 0)
+    screen.heading("Cost", took)
+    for number, reply in enumerate(facts["replies"], start=1):
+        usage, failed = reply.get("token_usage"), reply.get("error") or reply.get("status", 200)
+        parts = [(f"request {number}", ""), (_usage(usage) if usage else "no figures", "dim")]
+        if failed != 200:
+            parts.append((f"failed: {failed}", "red"))
+        screen.parts(parts)
+    total = _usage(metadata.get("token_usage") or {})
+    calls = counted(len(facts["calls"]), "tool call")
+    screen.parts([("all", "bold"), (total, ""), (calls, ""), (took, "")])
+
+
+def _show_failures(screen: Screen, facts: JSONObject) -> None:
+    screen.heading("Failures", str(len(facts["failures"])))
+    for failure in facts["failures"]:
+        screen.text(_shortened(failure), "red", mark="✗")
+    if not facts["failures"]:
+        screen.text("none", "green", mark="✓")
+
+
+def _usage(usage: Mapping[str, int]) -> str:
+    return tokens(
+        usage.get("prompt_tokens", 0),
+        usage.get("cached_tokens", 0),
+        usage.get("completion_tokens", 0),
+    )
+
+
+def _shortened(text: str) -> str:
+    from mcp_ghost.results import cap
+
+    return cap(text, _LONGEST)

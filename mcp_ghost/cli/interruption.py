@@ -1,0 +1,40 @@
+"""Every way of asking the program to stop works like Ctrl-C, which releases what was opened."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType
+
+
+class Interruption:
+    """Knows which signal ended the program; 128 + its number is the exit code, as in a shell."""
+
+    def __init__(self) -> None:
+        self._number: int = signal.SIGINT
+
+    @property
+    def exit_code(self) -> int:
+        """130 for Ctrl-C, 143 for SIGTERM, 129 for a closed terminal, 141 for a closed pipe."""
+        return 128 + self._number
+
+    def install(self) -> None:
+        """Listen to SIGTERM, and to SIGHUP unless nohup has switched it off."""
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, self._interrupt)
+
+    def output_closed(self) -> None:
+        """Stop the program, from any thread: nobody reads its output any longer."""
+        self._number = signal.SIGPIPE
+        main = threading.main_thread().ident
+        if main is not None:
+            signal.pthread_kill(main, signal.SIGTERM)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self._number == signal.SIGINT:
+            self._number = number
+        as_ctrl_c = signal.getsignal(signal.SIGINT)  # asyncio's own while a loop runs
+        if not callable(as_ctrl_c):
+            raise KeyboardInterrupt
+        as_ctrl_c(signal.SIGINT, frame)

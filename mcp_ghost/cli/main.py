@@ -1,0 +1,98 @@
+"""What the command line of mcp_ghost does: flags in, exit code out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from mcp_ghost.cli.flags import PROGRAM, Flags, parse_flags
+from mcp_ghost.cli.program import DONE, FAILED, Errors, complain, program
+
+if TYPE_CHECKING:
+    from mcp_ghost.cli.interruption import Interruption
+    from mcp_ghost.cli.view import RunView
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says; returns the exit code."""
+    flags = parse_flags(arguments)
+    work = _inspect if flags.command == "inspect" else _run
+    return program(PROGRAM, lambda interruption: work(flags, interruption), _errors)
+
+
+def _errors() -> Errors:
+    from mcp_ghost.errors import MCPGhostError
+
+    return Errors(wrong_use=(MCPGhostError, ValueError))
+
+
+def _run(flags: Flags, interruption: Interruption) -> int:
+    import asyncio
+
+    from mcp_ghost.cli.screen import standard_screen
+    from mcp_ghost.cli.view import RunView
+
+    prompt = sys.stdin.read() if flags.prompt == "-" else flags.prompt
+    if not prompt.strip():
+        raise ValueError("The prompt is empty.")
+    view = None
+    if not flags.quiet:
+        view = RunView(standard_screen(interruption.output_closed, sys.stderr))
+    with view.shown() if view else nullcontext():
+        result = asyncio.run(_operation(flags, prompt, view))
+    if view:
+        view.summary(result)
+    _print_result(result, as_json=flags.json)
+    return DONE if result["success"] else FAILED
+
+
+async def _operation(flags: Flags, prompt: str, view: RunView | None) -> dict[str, Any]:
+    arguments: dict[str, Any] = {
+        "server_config": flags.config,
+        "system_prompt": flags.system,
+        "provider": flags.provider,
+        "user_prompt": prompt,
+        "on_event": view.show if view else None,
+        **flags.options(),
+    }
+    if flags.record:
+        from mcp_ghost.golden import record_golden
+
+        return await record_golden(flags.record, **arguments)
+    from mcp_ghost.ghost import mcp_ghost
+
+    return await mcp_ghost(**arguments)
+
+
+def _inspect(flags: Flags, _: Interruption) -> int:
+    from mcp_ghost.cli.inspect import facts_of, inspect_golden, read_recording
+
+    if flags.json:
+        _write(json.dumps(facts_of(read_recording(flags.file)), indent=2))
+    else:
+        inspect_golden(flags.file)
+    return DONE
+
+
+def _print_result(result: dict[str, Any], *, as_json: bool) -> None:
+    from mcp_ghost.text import harmless
+
+    if as_json:
+        _write(json.dumps(result, indent=2))
+        return
+    answer = result["final_result"]
+    if answer is not None:
+        text = (
+            answer if isinstance(answer, str) else json.dumps(answer, indent=2, ensure_ascii=False)
+        )
+        _write(harmless(text))
+    if not result["success"]:
+        complain(PROGRAM, result["summary"])
+
+
+def _write(text: str) -> None:
+    sys.stdout.buffer.write(text.encode(sys.stdout.encoding or "utf-8", errors="replace") + b"\n")
+    sys.stdout.flush()

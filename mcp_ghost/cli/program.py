@@ -1,0 +1,75 @@
+"""How every program here ends: errors as lines, exit codes. Standard library only, for ``--help``.
+
+0 done, 1 failed, 2 wrong use or configuration, 128 + N ended by signal N: 130 by Ctrl-C, 141 when
+nobody reads the output any longer.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+from mcp_ghost.cli.interruption import Interruption
+
+DONE = 0
+FAILED = 1
+WRONG_USE = 2
+
+
+class Errors(NamedTuple):
+    """Errors whose text says what happened and what to do; others are shown with their type."""
+
+    wrong_use: tuple[type[Exception], ...] = ()
+    """Exit code 2."""
+    failed: tuple[type[Exception], ...] = ()
+    """Exit code 1, as that of every error that is not named here."""
+
+
+def program(
+    name: str, work: Callable[[Interruption], int], errors: Callable[[], Errors] = Errors
+) -> int:
+    """Run ``work`` to its end, or to an error or a signal; returns the exit code.
+
+    Args:
+        name: What the program is called in its messages.
+        work: Everything after the flags; returns the exit code.
+        errors: The errors that explain themselves; called for, and so imported, only when needed.
+    """
+    # Keep what libraries log from coming between the lines shown.
+    logging.getLogger().addHandler(logging.NullHandler())
+    interruption = Interruption()
+    interruption.install()
+    try:
+        code = work(interruption)
+        if sys.stdout is not None:  # closed by whoever started us
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        return interruption.exit_code
+    except BrokenPipeError:
+        # What Python still flushes on its way out must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except Exception as error:  # noqa: BLE001  the edge of the process: a line, no traceback
+        return _report(name, error, errors())
+    return code
+
+
+def complain(name: str, message: str) -> None:
+    """Say on standard error what went wrong."""
+    from mcp_ghost.text import plain
+
+    print(plain(f"{name}: error: {message}"), file=sys.stderr)
+
+
+def _report(name: str, error: Exception, errors: Errors) -> int:
+    message = f"{type(error).__name__}: {error}"
+    if isinstance(error, errors.wrong_use + errors.failed):
+        message = str(error)
+    elif isinstance(error, OSError) and error.strerror:
+        message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    complain(name, "\n".join([message, *getattr(error, "__notes__", ())]))
+    return WRONG_USE if isinstance(error, errors.wrong_use) else FAILED

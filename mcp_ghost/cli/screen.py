@@ -1,0 +1,173 @@
+"""Where a run is shown: rich on a terminal, plain lines everywhere else.
+
+Callers hand in text as it came; nothing in it is read as markup or obeyed by a terminal.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import IO, TextIO
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
+from mcp_ghost.text import duration, one_line, plain
+
+INDENT = 3
+_FULL_WIDTH = 100
+"""Lines longer than this are hard to read, however wide the terminal is."""
+_DASH, _GAP = "─", " · "
+
+
+class Screen:
+    """One output, with a line at the bottom that says what it is waiting for."""
+
+    def __init__(self, console: Console, *, live: bool) -> None:
+        """Write to ``console``; ``live`` for one that moves and colours."""
+        self._console = console
+        self._live = live
+        self._status: Status | None = None
+
+    @property
+    def width(self) -> int | None:
+        """Columns to fill; None where lines are not broken."""
+        return min(self._console.width, _FULL_WIDTH) if self._live else None
+
+    def heading(self, left: str, right: str = "", style: str = "bold") -> None:
+        """Begin a block: a rule with ``left`` and ``right`` in it, where there are rules."""
+        left, right = one_line(left), one_line(right)
+        if self.width is None:
+            return self._print(Text(_GAP.join(part for part in (left, right) if part)))
+        tail = f" {right} {_DASH * 2}" if right else ""
+        room = self.width - cell_len(tail) - 5
+        if cell_len(left) > room:
+            left = set_cell_size(left, max(room - 1, 1)).rstrip() + "…"
+        dashes = _DASH * max(room - cell_len(left) + 1, 1)
+        return self._print(
+            Text.assemble(
+                (_DASH * 2 + " ", "cyan"), (left, style), (f" {dashes}", "cyan"), (tail, "cyan")
+            )
+        )
+
+    def text(self, text: object, style: str = "", *, mark: str = "") -> None:
+        """Show ``text`` below its heading, each of its lines broken at words."""
+        lead = mark.ljust(INDENT)
+        for number, line in enumerate(plain(text).split("\n")):
+            for part in self._broken(line, style):
+                first = number == 0 and lead.strip()
+                self._print(Text.assemble((lead if first else " " * INDENT, style), part))
+                lead = ""
+
+    def parts(self, parts: Iterable[tuple[str, str]], *, mark: str = "", style: str = "") -> None:
+        """Show one line of (text, style), with dots between; what does not fit is left out."""
+        line = Text(mark.ljust(INDENT), style)
+        for number, (text, its_style) in enumerate(parts):
+            line.append(_GAP if number else "", "dim").append(one_line(text), its_style)
+        if self.width is not None:
+            line.truncate(self.width, overflow="ellipsis")
+        self._print(line)
+
+    def facts(
+        self, rows: Iterable[tuple[str, str]], *, to_copy: Iterable[tuple[str, str]] = ()
+    ) -> None:
+        """Show a table of names and values; those ``to_copy`` come last and stay on one line."""
+        to_read = [(name, one_line(value)) for name, value in rows if value]
+        whole = [(name, one_line(value, 4000)) for name, value in to_copy if value]
+        column = max(cell_len(name) for name, _ in [*to_read, *whole]) + 2
+        for name, value in to_read:
+            lead = name.ljust(column)
+            for part in self._broken(value, "", column):
+                self._print(Text.assemble(" " * INDENT, (lead, "cyan"), part))
+                lead = " " * column
+        for name, value in whole:
+            self._print(Text.assemble(" " * INDENT, (name.ljust(column), "cyan"), value))
+
+    def busy(self, label: str) -> None:
+        """Say at the bottom what is being waited for, and for how long already."""
+        if not self._live or self._console.quiet:
+            return
+        waiting = _Waiting(one_line(label, 60))
+        if self._status is None:
+            self._status = Status(waiting, console=self._console, spinner="dots")
+            self._status.start()
+        else:
+            self._status.update(waiting)
+
+    def idle(self) -> None:
+        """Nothing is being waited for any longer."""
+        status, self._status = self._status, None
+        if status is not None:
+            status.stop()
+
+    def abandon(self) -> None:
+        """Write nothing more: the output is gone."""
+        self._console.quiet = True
+        self.idle()
+
+    def _broken(self, line: str, style: str, further_in: int = 0) -> Iterable[Text]:
+        text = Text(line.rstrip(), style)
+        if self.width is None:
+            return [text]
+        return text.wrap(self._console, max(self.width - INDENT - further_in, 8))
+
+    def _print(self, line: Text) -> None:
+        line.rstrip()
+        self._console.print(line, soft_wrap=True, highlight=False)
+
+
+class _Waiting:
+    """What is being waited for; rich asks for its text at every frame."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._since = time.monotonic()
+
+    def __rich__(self) -> Text:
+        waited = time.monotonic() - self._since
+        after = f" {duration(waited)}" if waited >= 1 else ""
+        return Text(self._label + after, "dim", no_wrap=True, overflow="ellipsis")
+
+
+class _PipeAwareConsole(Console):
+    """A console that notices when nobody reads its output any longer."""
+
+    def __init__(self, on_closed: Callable[[], None], file: IO[str], *, live: bool) -> None:
+        super().__init__(
+            file=file,
+            force_terminal=live,
+            color_system="auto" if live else None,
+            legacy_windows=False,
+            markup=False,
+            emoji=False,
+            highlight=False,
+        )
+        self._on_closed = on_closed
+
+    def on_broken_pipe(self) -> None:
+        """Stop the program; rich's own way would end it from whichever thread this is."""
+        self.quiet = True
+        # What Python still flushes on its way out must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+        self._on_closed()
+
+
+def standard_screen(on_closed: Callable[[], None], file: TextIO | None = None) -> Screen:
+    """The screen on ``file``, standard output by default; calls ``on_closed`` when that closes."""
+    if (file := file or sys.stdout) is None:  # closed by whoever started us
+        file = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  open to the end
+    live = _is_live(file)
+    if isinstance(file, io.TextIOWrapper):
+        file.reconfigure(errors="replace")  # an ASCII-only locale gets question marks
+    return Screen(_PipeAwareConsole(on_closed, file, live=live), live=live)
+
+
+def _is_live(file: IO[str]) -> bool:
+    plain_wanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") in (None, "", "dumb")
+    return file.isatty() and not plain_wanted

@@ -1,0 +1,112 @@
+"""The live view of a run: draws its events, and what the engine logs as a warning."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mcp_ghost.results import as_text
+from mcp_ghost.text import counted, duration, one_line, tokens
+
+if TYPE_CHECKING:
+    from mcp_ghost.cli.screen import Screen
+
+Event: TypeAlias = dict[str, Any]
+_SHOWN = 120
+"""Characters of a call's arguments, and of an error."""
+_NOTICES = {
+    "retry": "trying {tool_name} again (retry {retry_attempt})",
+    "backtrack": "{tool_name} failed: asking for another way",
+    "breaker_open": "{tool_name} keeps failing: switched off for this run",
+    "loop": "{tool_name} kept giving the same result: not executed again",
+    "compaction": "the conversation is long: summarising older turns",
+}
+"""What is said of an event, in the words of its fields."""
+
+
+class RunView:
+    """Shows one run on a screen; ``show`` is for ``on_event``."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+
+    def show(self, event: Event) -> None:
+        """Draw ``event``; ignore an unknown one."""
+        kind = event["type"]
+        if kind in _NOTICES:
+            self._screen.text(one_line(_NOTICES[kind].format_map(event)), "yellow", mark="!")
+            self._think()
+            return
+        # "server_failed" is left out: the engine's warning reports it, in full.
+        match kind:
+            case "run_start":
+                asked = " ".join(str(event[key]) for key in ("provider", "model") if event.get(key))
+                self._screen.heading("mcp_ghost", asked)
+                self._screen.busy("Servers are starting …")
+            case "server_connected":
+                parts = [(one_line(event["server"], 60), "green"), ("connected", "")]
+                self._screen.parts(parts, mark="✓", style="green")
+                self._think()
+            case "model_reply" if event["content"] and event["tool_calls"]:
+                self._screen.text(one_line(event["content"]), "dim italic", mark="…")
+            case "tool_call":
+                self._screen.busy(f"{event['tool_name']} {_arguments(event['arguments'])}")
+            case "tool_result":
+                self._result(event)
+            case "run_end":
+                self._screen.idle()
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """While the block runs, warnings are shown too, and something moves."""
+        handler = _Warnings(self._screen)
+        logger = logging.getLogger("mcp_ghost")
+        logger.addHandler(handler)
+        try:
+            yield
+        finally:
+            logger.removeHandler(handler)
+            self._screen.idle()
+
+    def summary(self, result: Event) -> None:
+        """The figures of a run that is over."""
+        metadata = result["execution_metadata"]
+        usage = metadata["token_usage"]
+        calls = len(result["tool_chain"])
+        failed = sum(not call["success"] for call in result["tool_chain"])
+        parts = [
+            ("success", "bold green") if result["success"] else ("no success", "bold red"),
+            (counted(calls, "call") + (f" ({failed} failed)" if failed else ""), ""),
+            (tokens(usage["prompt_tokens"], 0, usage["completion_tokens"]), ""),
+            (duration(metadata["total_execution_time"]), ""),
+        ]
+        self._screen.parts(parts, mark="✓" if result["success"] else "✗")
+
+    def _result(self, event: Event) -> None:
+        if event["success"]:
+            mark, style, more = "✓", "green", _arguments(event["arguments"])
+        else:
+            mark, style, more = "✗", "red", one_line(event["error"])
+        parts = [(one_line(event["tool_name"], 60), style)]
+        parts += [(duration(event["execution_time"]), ""), (more, "dim")]
+        self._screen.parts([part for part in parts if part[0]], mark=mark, style=style)
+        self._think()
+
+    def _think(self) -> None:
+        self._screen.busy("The model thinks …")
+
+
+class _Warnings(logging.Handler):
+    def __init__(self, screen: Screen) -> None:
+        super().__init__(logging.WARNING)
+        self._screen = screen
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._screen.text(one_line(record.getMessage()), "yellow", mark="!")
+
+
+def _arguments(arguments: dict[str, Any]) -> str:
+    shown = (f"{key}: {as_text(value)}" for key, value in arguments.items())
+    return one_line(", ".join(shown), _SHOWN)

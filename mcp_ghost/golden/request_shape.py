@@ -1,0 +1,124 @@
+"""What matters in a request, the same for every provider: model, tools on offer, roles, results.
+
+Other texts do not matter: prompts may be reworded without a golden becoming wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from mcp_ghost.results import as_text
+from mcp_ghost.text import one_line
+
+_SAME_ROLE = {"developer": "system", "model": "assistant", "function": "tool"}
+
+
+def request_differences(
+    recorded: Mapping[str, Any],
+    now: Mapping[str, Any],
+    volatile: Iterable[str] = (),
+    same: Callable[[object, object], bool] = operator.eq,
+) -> Iterator[str]:
+    """How two entries of ``provider_responses`` differ in what they ask, in words.
+
+    ``volatile`` are patterns of tools whose results may be anything.
+    """
+    if not isinstance(recorded.get("request"), Mapping):
+        return
+    before, after = request_shape(recorded), request_shape(now)
+    for what in ("model", "roles"):
+        if before[what] != after[what]:
+            yield f"{what}: recorded {_listed(before[what])}, now {_listed(after[what])}"
+    gone = [name for name in before["tools"] if name not in after["tools"]]
+    new = [name for name in after["tools"] if name not in before["tools"]]
+    if gone:
+        yield f"tools: no longer offered: {_listed(gone)}"
+    if new:
+        yield f"tools: not offered when recorded: {_listed(new)}"
+    if before["roles"] != after["roles"]:
+        return  # what follows belongs to another conversation
+    for (name, text), (_, text_now) in zip(_told(recorded), _told(now), strict=False):
+        if not (same(text, text_now) or _is_any(name, volatile)):
+            yield f"told about {name}: recorded {_short(text)}, now {_short(text_now)}"
+
+
+def request_shape(exchange: Mapping[str, Any]) -> dict[str, list[str]]:
+    """``model``, ``tools`` (names on the wire) and ``roles`` of a request in any wire format."""
+    body = exchange["request"] if isinstance(exchange["request"], Mapping) else {}
+    return {
+        "model": [str(body.get("model") or _model_of(str(exchange.get("path") or "")))],
+        "tools": [] if _forbidden(body) else sorted(_tools(body)),
+        "roles": list(_roles(body)),
+    }
+
+
+def _model_of(path: str) -> str:
+    """Gemini names the model in the address."""
+    match = re.search(r"/models/([^:/]+)", path)
+    return match[1] if match else "none"
+
+
+def _forbidden(body: Mapping[str, Any]) -> bool:
+    """Whether tools are only defined, for calls in the history, and none may be called."""
+    config = body.get("toolConfig") or body.get("tool_config") or {}
+    calling = config.get("functionCallingConfig") or config.get("function_calling_config") or {}
+    return body.get("tool_choice") in ("none", {"type": "none"}) or calling.get("mode") == "NONE"
+
+
+def _tools(body: Mapping[str, Any]) -> Iterator[str]:
+    for tool in _dicts(body.get("tools")):
+        declared = tool.get("functionDeclarations") or tool.get("function_declarations")
+        for function in _dicts(declared) if declared else [tool.get("function") or tool]:
+            yield str(function.get("name"))
+
+
+def _roles(body: Mapping[str, Any]) -> Iterator[str]:
+    if body.get("system") or body.get("systemInstruction") or body.get("system_instruction"):
+        yield "system"
+    for message in _dicts(body.get("messages") or body.get("contents")):
+        role = str(message.get("role"))
+        yield _SAME_ROLE.get(role, role)
+
+
+def _told(exchange: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What the model is told about its calls: the tool's name on the wire, and the text."""
+    body = exchange["request"] if isinstance(exchange["request"], Mapping) else {}
+    names: dict[object, str] = {}
+    for message in _dicts(body.get("messages") or body.get("contents")):
+        for call in _dicts(message.get("tool_calls")):
+            names[call.get("id")] = str((call.get("function") or {}).get("name"))
+        if message.get("role") == "tool":
+            yield _named(names, message.get("tool_call_id")), as_text(message.get("content"))
+        for part in _dicts(message.get("parts") or message.get("content")):
+            if part.get("type") == "tool_use":
+                names[part.get("id")] = str(part.get("name"))
+            elif part.get("type") == "tool_result":
+                yield _named(names, part.get("tool_use_id")), as_text(part.get("content"))
+            elif isinstance(answer := part.get("functionResponse"), dict):
+                yield str(answer.get("name")), as_text(answer.get("response"))
+
+
+def _named(names: Mapping[object, str], identifier: object) -> str:
+    return names.get(identifier, str(identifier))
+
+
+def _is_any(name: str, volatile: Iterable[str]) -> bool:
+    """Whether a name on the wire is meant: there, a namespace leads and dots are underscores."""
+    return any(fnmatchcase(name, "*" + pattern.replace(".", "_")) for pattern in volatile)
+
+
+def _short(text: str) -> str:
+    return one_line(json.dumps(text, ensure_ascii=False), 200)
+
+
+def _dicts(value: object) -> Iterable[dict[str, Any]]:
+    return [it for it in value if isinstance(it, dict)] if isinstance(value, list) else []
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) or "none"

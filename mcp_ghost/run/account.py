@@ -1,0 +1,228 @@
+"""The account of one run: every attempt at a tool call, every failure, its cost and its outcome."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from mcp_ghost.messages import Usage
+from mcp_ghost.results import JSON, jsonable
+
+if TYPE_CHECKING:
+    from mcp_ghost.messages import LLMResponse, Message
+
+Place: TypeAlias = tuple[int, int, int]
+"""(iteration, position in the reply, retry): where in a run something happened."""
+_TOKENS = ("prompt_tokens", "completion_tokens", "total_tokens")
+_SHORTEST_SECRET = 8
+"""Characters; blanking out shorter ones would tear holes in ordinary words."""
+
+
+@dataclass(frozen=True)
+class CallAttempt:
+    """One attempt at one call, about to be made."""
+
+    iteration: int
+    position: int
+    """Within the reply that asked for it."""
+    tool: str
+    """The original name, "server.tool"."""
+    arguments: dict[str, Any]
+    reasoning: str = ""
+    """What the model said with the call."""
+    number: int = 0
+    """0 for the first attempt."""
+
+    @property
+    def place(self) -> Place:
+        """Where in the run this is."""
+        return self.iteration, self.position, self.number
+
+
+@dataclass(frozen=True)
+class ToolRecord:
+    """One attempt at one call, with its outcome; see :class:`CallAttempt`."""
+
+    iteration: int
+    """The model's reply that asked for it, from 1."""
+    tool_name: str
+    arguments: dict[str, Any]
+    success: bool
+    result: JSON
+    error: str | None
+    execution_time: float
+    """Seconds; 0 for a call that was not executed."""
+    reasoning: str
+    retry_attempt: int
+
+
+@dataclass(frozen=True)
+class ErrorRecord:
+    """One failure, and what was done about it."""
+
+    iteration: int
+    """0 before the first reply."""
+    tool_name: str
+    """Who failed: a tool, a server that did not start, or the provider."""
+    error: str
+    recovery_action: str | None
+
+
+@dataclass(frozen=True)
+class RunMetadata:
+    """Figures of the whole run."""
+
+    total_execution_time: float
+    """Seconds, from the start of the servers to their end."""
+    total_iterations: int
+    """Replies of the model."""
+    tools_discovered: int
+    servers_connected: int
+    backtrack_count: int
+    """Failed calls after which the model was asked for another way."""
+    success_rate: float
+    """Successful part of the tool chain, 0.0 to 1.0; 1.0 without calls."""
+    token_usage: Usage
+    """Of every reply, also of those that were of no use."""
+
+    @property
+    def cached_tokens(self) -> int:
+        """The part of the prompt tokens that the provider had in its cache."""
+        return self.token_usage.cached_tokens
+
+    @property
+    def cost(self) -> float:
+        """US dollars, as far as the provider reports them."""
+        return self.token_usage.cost
+
+
+@dataclass(frozen=True)
+class GhostResult:
+    """The outcome of a run."""
+
+    success: bool
+    final_result: JSON
+    """The model's answer; parsed when it is a JSON document, None when there is none."""
+    summary: str
+    tool_chain: list[ToolRecord]
+    conversation_history: list[dict[str, Any]]
+    errors: list[ErrorRecord]
+    execution_metadata: RunMetadata
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain JSON values, in the form that ``mcp_ghost()`` promises."""
+        result = asdict(self)
+        usage = self.execution_metadata.token_usage
+        tokens = {name: getattr(usage, name) for name in _TOKENS}
+        result["execution_metadata"]["token_usage"] = tokens
+        return result
+
+
+@dataclass
+class Account:
+    """Grows while a run goes on; ``secret`` is blanked out of everything that enters."""
+
+    secret: str | None = field(default=None, repr=False)
+    replies: int = 0
+    backtracks: int = 0
+    tools_discovered: int = 0
+    servers_connected: int = 0
+    usage: Usage = field(default_factory=Usage)
+    is_priced: bool = False
+    """Whether a reply came with a price."""
+    _chain: dict[Place, ToolRecord] = field(default_factory=dict)
+    _errors: list[tuple[Place, ErrorRecord]] = field(default_factory=list)
+
+    def clean(self, value: object) -> JSON:
+        """``value`` as plain JSON without the secret."""
+        plain = jsonable(value)
+        secret = self.secret or ""
+        return _without(plain, secret) if len(secret) >= _SHORTEST_SECRET else plain
+
+    def clean_text(self, text: str) -> str:
+        """``text`` without the secret."""
+        return str(self.clean(text))
+
+    def replied(self, response: LLMResponse) -> None:
+        """Count a reply and what the provider says it used."""
+        self.replies += 1
+        self.usage += response.spent
+        self.is_priced |= response.cost is not None
+
+    def tried(
+        self, attempt: CallAttempt, seconds: float, result: JSON, error: Exception | None = None
+    ) -> ToolRecord:
+        """Add a link to the chain."""
+        record = ToolRecord(
+            iteration=attempt.iteration,
+            tool_name=attempt.tool,
+            arguments=cast("dict[str, Any]", self.clean(attempt.arguments)),
+            success=error is None,
+            result=result,
+            error=None if error is None else self.words(error),
+            execution_time=seconds,
+            reasoning=self.clean_text(attempt.reasoning),
+            retry_attempt=attempt.number,
+        )
+        self._chain[attempt.place] = record
+        return record
+
+    def failed(
+        self, who: str, error: Exception, recovery: str | None = None, place: Place | None = None
+    ) -> None:
+        """Add an error; without a ``place``, it comes after all calls so far."""
+        where = place or (self.replies, sys.maxsize, 0)
+        record = ErrorRecord(where[0], who, self.words(error), recovery)
+        self._errors.append((where, record))
+
+    def words(self, error: Exception) -> str:
+        """What ``error`` says, without the secret."""
+        return self.clean_text(str(error) or type(error).__name__)
+
+    @property
+    def chain(self) -> list[ToolRecord]:
+        """The attempts in the order the model asked for them; parallel calls end in any order."""
+        return [self._chain[place] for place in sorted(self._chain)]
+
+    @property
+    def errors(self) -> list[ErrorRecord]:
+        """The failures, in the order of the chain."""
+        return [record for _, record in sorted(self._errors, key=lambda entry: entry[0])]
+
+    def metadata(self, seconds: float) -> RunMetadata:
+        """The figures of a run that took ``seconds``."""
+        succeeded = sum(record.success for record in self._chain.values())
+        return RunMetadata(
+            total_execution_time=seconds,
+            total_iterations=self.replies,
+            tools_discovered=self.tools_discovered,
+            servers_connected=self.servers_connected,
+            backtrack_count=self.backtracks,
+            success_rate=succeeded / len(self._chain) if self._chain else 1.0,
+            token_usage=self.usage,
+        )
+
+
+def history(messages: Iterable[Message], account: Account) -> list[dict[str, Any]]:
+    """The conversation as users read it: four keys each, no private state, no secret."""
+    return [
+        {
+            "role": message["role"],
+            "content": account.clean_text(message.get("content") or ""),
+            "tool_calls": account.clean(message.get("tool_calls")),
+            "tool_call_id": message.get("tool_call_id"),
+        }
+        for message in messages
+    ]
+
+
+def _without(value: JSON, secret: str) -> JSON:
+    if isinstance(value, str):
+        return value.replace(secret, "***")
+    if isinstance(value, list):
+        return [_without(item, secret) for item in value]
+    if isinstance(value, dict):
+        return {key.replace(secret, "***"): _without(item, secret) for key, item in value.items()}
+    return value

@@ -1,0 +1,62 @@
+"""What happens in a run, reported to the caller's ``on_event`` while it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import traceback
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from mcp_ghost.run.account import Account
+    from mcp_ghost.run.limits import Deadline
+
+OnEvent: TypeAlias = Callable[[dict[str, Any]], object]
+"""A function or a coroutine function of one event, a dict with "type" and further fields."""
+EventType: TypeAlias = Literal[
+    "run_start", "server_connected", "server_failed", "model_reply", "tool_call", "tool_result",
+    "retry", "backtrack", "breaker_open", "loop", "compaction", "run_end",
+]  # fmt: skip
+_PATIENCE = 5.0
+"""Seconds for one call of a coroutine function."""
+_LEAST = 0.1
+"""The same when the run's deadline is about to pass."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Events:
+    """Calls ``on_event``; whatever goes wrong there is logged once and never stops the run."""
+
+    def __init__(self, on_event: OnEvent | None, account: Account, deadline: Deadline) -> None:
+        self._on_event = on_event
+        self._account = account
+        self._deadline = deadline
+        self._failed = False
+
+    async def emit(self, type_: EventType, **fields: object) -> None:
+        """Report that something of ``type_`` happened."""
+        if self._on_event is None:
+            return
+        event = {"type": type_, **{name: self._account.clean(v) for name, v in fields.items()}}
+        try:
+            outcome = self._on_event(event)
+            if inspect.isawaitable(outcome):
+                await self._patiently(outcome)
+        except Exception as error:  # noqa: BLE001  foreign code; the run is worth more
+            if not self._failed:
+                self._failed = True
+                trace = self._account.clean_text("".join(traceback.format_exception(error)))
+                _logger.error("on_event failed; later failures are not logged:\n%s", trace)  # noqa: TRY400  the trace may hold the key
+
+    async def _patiently(self, outcome: Awaitable[object]) -> None:
+        try:
+            async with asyncio.timeout(max(_LEAST, min(_PATIENCE, self._deadline.left))) as limit:
+                await outcome
+        except TimeoutError:
+            if not limit.expired():  # one of its own
+                raise
+            self._on_event = None
+            _logger.warning("on_event takes too long and is not called again")

@@ -1,0 +1,1 @@
+"""MCP servers: their processes and connections, and their tools."""

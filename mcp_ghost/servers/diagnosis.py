@@ -1,0 +1,151 @@
+"""Why a server did not start or is gone, in words that say what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import re
+import shutil
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from mcp_ghost.redact import redact, secrets_in
+from mcp_ghost.servers.process import ServerProcess
+
+if TYPE_CHECKING:
+    from mcp_ghost.config import ServerConfig
+
+NODE_VERSION = 22
+"""The oldest Node.js that current npm servers support."""
+_NODE_VERSION_TIMEOUT = 3.0
+_EXIT_STATUS_WAIT = 0.25
+"""Seconds for the exit status, which may come after the end of the output."""
+_STDERR_LINES = 15
+_NODE = "Node.js is installed and the package is available."
+_HINTS: Mapping[str, str] = {
+    "node": _NODE,
+    "npm": _NODE,
+    "npx": _NODE,
+    "uv": "uv is installed (https://docs.astral.sh/uv/) and the package is available.",
+    "uvx": "uv is installed (https://docs.astral.sh/uv/) and the package is available.",
+    "docker": "Docker is installed and running, and the image is available.",
+    "python": "the module or script exists and this Python has what it imports: {which}",
+}
+_OTHER_HINT = "the command is installed and on PATH, and that its arguments are right."
+
+
+async def startup_message(
+    name: str,
+    config: ServerConfig,
+    environment: Mapping[str, str],
+    process: ServerProcess | None,
+    seconds: float,
+    cause: BaseException,
+) -> str:
+    """What to say of ``cause``, which ended the start of a server within ``seconds`` of trying.
+
+    ``config`` is shown as it was written; ``environment`` is what the server really got.
+    """
+    lines = [
+        f"Failed to start MCP server '{name}': {_details(config, process, seconds, cause)}",
+        f"Command: {config.command_line()}",
+        f"Check that {await _hint(config.command or '', environment)}",
+        *_stderr_block(process),
+    ]
+    return redact("\n".join(lines), secrets_in(environment))
+
+
+async def death_message(name: str, environment: Mapping[str, str], process: ServerProcess) -> str:
+    """What to tell callers of a server whose process or connection is gone."""
+    await process.exits_within(_EXIT_STATUS_WAIT)
+    lines = [f"MCP server '{name}' is gone: it {_ending(process)}.", *_stderr_block(process)]
+    return redact("\n".join(lines), secrets_in(environment))
+
+
+def _details(
+    config: ServerConfig, process: ServerProcess | None, seconds: float, cause: BaseException
+) -> str:
+    if isinstance(cause, OSError) and process is None:
+        return _os_details(config, cause)
+    if isinstance(cause, TimeoutError):
+        return f"it did not answer within {seconds:g} s (a first start that downloads needs longer)"
+    if process is not None and process.ended_by_itself:
+        return f"it {_ending(process)} before it was ready"
+    if isinstance(cause, ValidationError):
+        return "its answer is not MCP: " + " ".join(str(cause).split()[:40])
+    return str(cause) or type(cause).__name__
+
+
+def _os_details(config: ServerConfig, cause: OSError) -> str:
+    if cause.filename is not None and cause.filename == config.cwd:
+        return f"the working directory {config.cwd} cannot be entered: {cause.strerror}"
+    if isinstance(cause, FileNotFoundError):
+        return f"command not found: {config.command}"
+    if isinstance(cause, PermissionError):
+        return f"{config.command} is not executable"
+    if cause.errno == errno.ENOEXEC:
+        return f"{config.command} is not a program (a script needs a first line like #!/bin/sh)"
+    return str(cause)
+
+
+async def _hint(command: str, environment: Mapping[str, str]) -> str:
+    program = re.sub(r"[\d.]+$", "", Path(command).name) or command
+    hint = _HINTS.get(program, _OTHER_HINT)
+    if hint is _NODE:
+        return hint + await _node_hint(environment)
+    return hint.format(which=shutil.which(command, path=environment["PATH"]) or "not found")
+
+
+async def _node_hint(environment: Mapping[str, str]) -> str:
+    """What is wrong with Node.js itself; asked only when a start has failed."""
+    advice = f"install version {NODE_VERSION} or newer from https://nodejs.org"
+    node = shutil.which("node", path=environment["PATH"])
+    if node is None:
+        return f" 'node' was not found: {advice}."
+    version = await _node_version(node, environment)
+    if version is None:
+        return f" '{node}' does not run: {advice}."
+    if int(version.lstrip("v").partition(".")[0]) < NODE_VERSION:
+        return f" This is Node.js {version}; current servers need more: {advice}."
+    return ""
+
+
+async def _node_version(node: str, environment: Mapping[str, str]) -> str | None:
+    try:
+        process = await ServerProcess.start([node, "--version"], environment, None)
+    except OSError:
+        return None
+    try:
+        async with asyncio.timeout(_NODE_VERSION_TIMEOUT):
+            output = await process.stdout.read()
+    except TimeoutError:
+        return None
+    finally:
+        await process.stop(grace=0)
+    version = output.decode(errors="replace").strip()
+    return version if re.match(r"v?\d+\.", version) else None
+
+
+def _ending(process: ServerProcess) -> str:
+    status = process.returncode
+    if process.fault is not None:
+        return process.fault
+    if status is None:
+        return "closed its connection"
+    if status >= 0:
+        return f"exited with status {status}"
+    try:
+        return f"was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was ended by signal {-status}"
+
+
+def _stderr_block(process: ServerProcess | None) -> list[str]:
+    lines = process.stderr_tail().strip().splitlines() if process is not None else []
+    if not lines:
+        return []
+    return ["Its last output on stderr:", *(f"  {line}" for line in lines[-_STDERR_LINES:])]

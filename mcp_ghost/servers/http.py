@@ -1,0 +1,130 @@
+"""The link to a server that is reached by URL, over streamable HTTP. Imports the SDK."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import httpx2
+from anyio.abc import ObjectReceiveStream
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+from mcp.types import PARSE_ERROR, JSONRPCError
+
+from mcp_ghost.errors import MCPConfigError
+from mcp_ghost.network import is_web_address
+from mcp_ghost.redact import redact
+from mcp_ghost.servers.http_transport import HttpTransport
+from mcp_ghost.servers.process import MAX_LINE_BYTES
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from mcp.client._transport import ReadStream, WriteStream
+
+    from mcp_ghost.config import ServerConfig
+
+_CONNECT_SECONDS = 5.0
+
+_sdk_logger = logging.getLogger("mcp.client.streamable_http")
+if _sdk_logger.level == logging.NOTSET:
+    # Faults reach callers as errors; the SDK's tracebacks of them would only alarm.
+    _sdk_logger.setLevel(logging.CRITICAL)
+
+
+class HttpLink:
+    """Connects to the URL of the server ``name``."""
+
+    def __init__(self, name: str, config: ServerConfig) -> None:
+        self._name = name
+        self._config = config
+        self._wire: HttpTransport | None = None
+        self._is_open = False
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether more answers can come, as far as is known: HTTP tells only who asks."""
+        return self._is_open and self._wire is not None and self._wire.fault is None
+
+    @asynccontextmanager
+    async def connect(
+        self, ready: asyncio.Future[None]
+    ) -> AsyncIterator[tuple[_Incoming, WriteStream[SessionMessage]]]:
+        """Streams for as long as the context; the session on the server is ended with it."""
+        config = self._config.resolved(server=self._name)
+        _check(self._name, config)
+        wire = HttpTransport(self._config.url or "", config.url or "", config.headers or {})
+        self._wire = wire
+        client = httpx2.AsyncClient(
+            transport=wire, timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS)
+        )
+        sdk = streamable_http_client(
+            wire.address, http_client=client, max_sse_event_size=MAX_LINE_BYTES
+        )
+        self._is_open = True
+        try:
+            async with client, sdk as (incoming, outgoing):
+                yield _Incoming(incoming), outgoing
+        finally:
+            self._is_open = False
+
+    async def startup_message(self, seconds: float, cause: BaseException) -> str:
+        """What to say of ``cause``, which ended a start within ``seconds`` of trying."""
+        wire = self._wire
+        details = (wire and wire.fault) or str(cause) or type(cause).__name__
+        if isinstance(cause, TimeoutError):
+            details = f"it did not answer within {seconds:g} s"
+        said = f"Failed to connect to MCP server '{self._name}': {redact(details)}"
+        if wire is None:
+            return said
+        return f"{wire.redact(said)}\nURL: {wire.address}\nCheck that {wire.hint(cause)}"
+
+    async def death_message(self) -> str:
+        """What to tell callers once the server is gone."""
+        fault = self._wire.fault if self._wire is not None else None
+        return f"MCP server '{self._name}' is gone: {fault or 'the connection was closed'}."
+
+
+class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
+    """The SDK's messages, without its long account of a reply that it could not read."""
+
+    def __init__(self, stream: ReadStream[SessionMessage | Exception]) -> None:
+        self._stream = stream
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message; EndOfStream after the last."""
+        item = await self._stream.receive()
+        if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCError):
+            error = item.message.error
+            if error.code == PARSE_ERROR and error.message.startswith("Failed to parse "):
+                error.message = "The server sent a malformed reply"
+        return item
+
+    async def aclose(self) -> None:
+        """Close the SDK's stream."""
+        await self._stream.aclose()
+
+
+def _check(name: str, config: ServerConfig) -> None:
+    """Refuse settings from which no request can be made, without quoting them."""
+    if config.type == "sse":
+        raise MCPConfigError(
+            f"MCP server '{name}' asks for the old SSE transport, which is not supported. "
+            "Most servers also have a streamable HTTP endpoint: set its URL and type 'http'."
+        )
+    if not is_web_address(config.url or ""):
+        raise MCPConfigError(
+            f"The 'url' of MCP server '{name}' is not a web address; "
+            "one looks like https://example.com/mcp."
+        )
+    for header, value in (config.headers or {}).items():
+        if not re.fullmatch(r"[!#-'*+.^-z|~\w-]+", header, re.ASCII):
+            raise MCPConfigError(f"MCP server '{name}': '{header}' is not a valid header name.")
+        if not re.fullmatch(r"[ -~]*", value):
+            raise MCPConfigError(
+                f"MCP server '{name}': the header '{header}' holds a line break "
+                "or a character that is not ASCII."
+            )

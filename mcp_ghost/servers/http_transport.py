@@ -1,0 +1,231 @@
+"""The last step before the network for requests to an MCP server, below everything that logs.
+
+The SDK sees an address without secrets: headers, user, query and resolved variables are put in
+here. What goes wrong becomes an answer in JSON-RPC, because an exception would end the SDK's tasks
+in a heap.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import suppress
+from http import HTTPStatus
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import httpx2
+from mcp.types import INTERNAL_ERROR, METHOD_NOT_FOUND
+
+from mcp_ghost.network import basic_authorization, is_loopback, proxy_of, tls_context
+from mcp_ghost.redact import redact
+from mcp_ghost.servers.process import MAX_LINE_BYTES
+
+_GOODBYE_SECONDS = 2.0
+_KEEPALIVE_SECONDS = 3.0
+"""Shorter than servers keep an idle connection (usually 5 s), or a request may hit its end."""
+_EXCERPT = 300
+_ERROR_BYTES = 65_536
+_SHORTEST_SECRET = 4
+_SESSION_ID = "mcp-session-id"
+_READ_BY_THE_SDK = frozenset({"content-type", _SESSION_ID})
+_RESUMES = "last-event-id"
+
+
+class HttpTransport(httpx2.AsyncBaseTransport):
+    """Adds what is secret, turns faults into answers, and knows how the connection is."""
+
+    def __init__(self, written: str, url: str, headers: Mapping[str, str]) -> None:
+        """``written`` is ``url`` before its variables were resolved."""
+        self.address = _address(written, url)
+        self.fault: str | None = None
+        """What ended the connection."""
+        self._status = 0
+        self._url = httpx2.URL(url).copy_with(userinfo=b"", fragment=None)
+        self._headers = {**basic_authorization(url), **headers}
+        self._secrets = set(_secrets(url, self.address, self._headers))
+        # Reading the certificates takes tens of milliseconds, which plain HTTP on this machine can
+        # save; elsewhere, a server may redirect to its own HTTPS.
+        is_plain = is_loopback(url) and self._url.scheme == "http"
+        self._network = httpx2.AsyncHTTPTransport(
+            verify=False if is_plain else tls_context(),
+            limits=httpx2.Limits(max_connections=None, keepalive_expiry=_KEEPALIVE_SECONDS),
+            proxy=proxy_of(url),
+        )
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send ``request`` to the real address."""
+        if request.method == "DELETE" and self.fault is not None:
+            return httpx2.Response(204)  # the session ended already
+        try:
+            response = await self._network.handle_async_request(self._real(request))
+        except httpx2.TransportError as error:
+            return self._broken(request, error)
+        if request.method == "GET" and response.is_success and _RESUMES in request.headers:
+            self.fault = None  # the answer that was cut off goes on
+        if request.method == "POST":
+            self._status = response.status_code
+            if response.status_code >= 400:
+                return await self._refused(request, response)
+            if response.headers.get("content-type", "").startswith("text/event-stream"):
+                response.stream = _Events(response.stream, self)
+            elif response.is_success:
+                return await self._whole(response)
+        return response
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._network.aclose()
+
+    def redact(self, text: str) -> str:
+        """``text`` without anything of the configuration that may be secret."""
+        return redact(text, self._secrets)
+
+    def hint(self, cause: BaseException) -> str:
+        """What to check after a failed start."""
+        if "CERTIFICATE_VERIFY_FAILED" in (self.fault or ""):
+            return "its certificate is valid for this host and comes from a trusted authority."
+        if self.fault is not None:
+            return "the server is running and the URL is right."
+        if isinstance(cause, TimeoutError):
+            return "the server is healthy and the URL is right; a slow one needs a longer timeout."
+        if self._status in (401, 403):
+            return "'headers' holds the credentials that the server wants."
+        if self._status >= 500:
+            return "the server is healthy; its own log may say more."
+        return "the URL is that of a streamable HTTP endpoint (it often ends in /mcp)."
+
+    def end(self, fault: str) -> None:
+        """Note what ended the connection, unless something did before."""
+        self.fault = self.fault or self.redact(fault)
+
+    def broke(self, exc: Exception) -> None:
+        """Note that the connection broke during an answer."""
+        self.end(f"the connection to {self.address} broke: {_words(exc)}")
+
+    def _real(self, request: httpx2.Request) -> httpx2.Request:
+        """A copy of ``request`` for the network; the SDK's own is logged."""
+        shown = request.url == httpx2.URL(self.address)  # else a redirect to the same host
+        extensions = request.extensions
+        if request.method == "DELETE":
+            bounds = dict.fromkeys(("connect", "read", "write", "pool"), _GOODBYE_SECONDS)
+            extensions = {**extensions, "timeout": bounds}
+        headers = httpx2.Headers(request.headers)
+        headers.update({"Accept-Encoding": "identity", **self._headers})  # bounds are for real
+        return httpx2.Request(
+            request.method,
+            self._url if shown else request.url,
+            headers=headers,
+            stream=request.stream,
+            extensions=extensions,
+        )
+
+    def _broken(self, request: httpx2.Request, exc: httpx2.TransportError) -> httpx2.Response:
+        if isinstance(exc, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
+            self.end(f"no server can be reached at {self.address} ({_words(exc)})")
+        elif request.method == "POST":
+            self.broke(exc)
+        return _error_response(503, INTERNAL_ERROR, self.fault or "")
+
+    async def _whole(self, response: httpx2.Response) -> httpx2.Response:
+        """``response`` with its body, if that arrives and can be read."""
+        try:
+            content = await _content(response, MAX_LINE_BYTES)
+        except httpx2.DecodingError:
+            return _error_response(502, INTERNAL_ERROR, "The server sent a malformed reply")
+        except httpx2.TransportError as error:
+            self.broke(error)
+        else:
+            if len(content) <= MAX_LINE_BYTES:
+                kept = {n: v for n, v in response.headers.items() if n in _READ_BY_THE_SDK}
+                return httpx2.Response(response.status_code, headers=kept, content=content)
+            self.end("it sent a message that is too long")
+        return _error_response(503, INTERNAL_ERROR, self.fault or "")
+
+    async def _refused(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+        """An HTTP status as an error in JSON-RPC, with the server's words where it has any."""
+        status, said = response.status_code, b""
+        with suppress(httpx2.HTTPError):
+            said = await _content(response, _ERROR_BYTES)
+        code, message = _error_in(said.decode(errors="replace"))
+        # 404 by the specification; widely copied example servers answer 400.
+        lost = status == 404 or (status == 400 and "session" in message.lower())
+        if lost and _SESSION_ID in request.headers and code != METHOD_NOT_FOUND:
+            self.end("it no longer knows this session; perhaps it was restarted")
+        words = self.redact(message)[:_EXCERPT].rstrip(". ") or HTTPStatus(status).phrase
+        if code is None:
+            words = f"it answered with status {status}: {words}"
+        return _error_response(status, INTERNAL_ERROR if code is None else code, words)
+
+
+class _Events(httpx2.AsyncByteStream):
+    """A stream of events that ends quietly where it breaks; the fault is noted."""
+
+    def __init__(
+        self, stream: httpx2.SyncByteStream | httpx2.AsyncByteStream, wire: HttpTransport
+    ) -> None:
+        assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - it came from the network
+        self._stream = stream
+        self._wire = wire
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._stream:
+                yield chunk
+        except httpx2.TransportError as error:
+            self._wire.broke(error)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def _address(written: str, url: str) -> str:
+    """Host and path without secrets; variables in the path may hold some, so it is as written."""
+    parts, real = urlsplit(written), urlsplit(url)
+    host = real.netloc.rpartition("@")[2]
+    return f"{real.scheme}://{host}{parts.path if parts.scheme else ''}"
+
+
+def _secrets(url: str, address: str, headers: Mapping[str, str]) -> Iterator[str]:
+    """Everything that a server may repeat but nobody should read."""
+    parts = urlsplit(url)
+    values = [parts.username, parts.password, *(value for _, value in parse_qsl(parts.query))]
+    hidden = {*parts.path.split("/")} - {*urlsplit(address).path.split("/")}
+    sent = [part for value in headers.values() for part in (value, *value.split()[-1:])]
+    for value in (*values, *hidden, *sent):
+        if value and len(value) >= _SHORTEST_SECRET:
+            yield from {value, unquote(value)}
+
+
+async def _content(response: httpx2.Response, limit: int) -> bytes:
+    """The body; what is longer than ``limit`` is cut somewhere after it."""
+    content = bytearray()
+    try:
+        async for chunk in response.aiter_bytes():
+            content += chunk
+            if len(content) > limit:
+                break
+    finally:
+        await response.aclose()
+    return bytes(content)
+
+
+def _error_in(text: str) -> tuple[int | None, str]:
+    """Code and message of an error in JSON-RPC; of anything else, what it says."""
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        return None, " ".join(re.sub(r"<[^>]*>", " ", text).split())
+    error = body.get("error") if isinstance(body, dict) else None
+    if isinstance(error, dict) and isinstance(error.get("code"), int):
+        return error["code"], str(error.get("message", ""))
+    return None, text
+
+
+def _error_response(status: int, code: int, message: str) -> httpx2.Response:
+    error = {"code": code, "message": message}
+    return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": error})
+
+
+def _words(exc: Exception) -> str:
+    return str(exc) or type(exc).__name__

@@ -1,0 +1,207 @@
+"""One server process: started in its own process group, and gone with all of it after ``stop``.
+
+The SDK's transport leaves children of the server alive and polls for its exit; this one does not.
+POSIX only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, cast
+
+from mcp_ghost.servers import reaper
+
+MAX_LINE_BYTES = 64 * 1024 * 1024
+"""The longest message of a server that is accepted."""
+POLITE_GRACE = 2.0
+"""Seconds for the exit that a closed stdin asks for."""
+_TERM_GRACE = 1.0
+_CLOSE_WAIT = 1.0
+_KILL_WAIT = 0.1
+_LAST_OUTPUT_WAIT = 0.03
+"""Seconds for output that was still in the pipe when the process ended."""
+_STDERR_TAIL_BYTES = 4096
+
+
+def child_environment(configured: Mapping[str, str] | None) -> dict[str, str]:
+    """The whole system environment with ``configured`` on top.
+
+    PATH starts with this interpreter's folder, so that "python" and tools installed beside it are
+    found without an activated environment; a configured PATH is left as it is.
+    """
+    here = str(Path(sys.executable).parent)
+    path = os.pathsep.join([here, os.environ.get("PATH", os.defpath)])
+    return {**os.environ, "PATH": path, **(configured or {})}
+
+
+class ServerProcess:
+    """A running server; made by ``start``."""
+
+    def __init__(
+        self, transport: asyncio.SubprocessTransport, pipes: _Pipes, stderr: IO[bytes]
+    ) -> None:
+        self.pid = transport.get_pid()
+        self.stdout = pipes.stdout
+        self._transport = transport
+        self._stdin = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
+        self._pipes = pipes
+        self._stderr = stderr
+        self._last_words = ""
+        self.fault: str | None = None
+        """What made us stop listening."""
+        self.ended_by_itself = False
+        """Known after ``stop``: whether there was nothing left to stop."""
+
+    @classmethod
+    async def start(
+        cls, command: Sequence[str], env: Mapping[str, str], cwd: str | None
+    ) -> ServerProcess:
+        """Start ``command``, looked up on the PATH of ``env``.
+
+        Raises:
+            OSError: It cannot be started; ``filename`` is ``cwd`` when that is to blame.
+        """
+        stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        try:
+            transport, pipes = await asyncio.get_running_loop().subprocess_exec(
+                _Pipes, *command, stderr=stderr, env=env, cwd=cwd, start_new_session=True
+            )
+        except BaseException:
+            stderr.close()
+            raise
+        reaper.guard(transport.get_pid())
+        return cls(transport, pipes, stderr)
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit status, negative for a signal; None while it runs."""
+        return self._transport.get_returncode()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether more output can come."""
+        return not self._pipes.output_ended
+
+    def write(self, data: bytes) -> None:
+        """Send ``data`` to stdin; anything sent to a dead server is dropped."""
+        self._stdin.write(data)
+
+    def stop_listening(self, fault: str) -> None:
+        """Treat the server as gone because of ``fault``."""
+        self.fault = fault
+        self._pipes.end_output()
+
+    def stderr_tail(self) -> str:
+        """The end of what the server wrote to stderr; also after ``stop``."""
+        if self._stderr.closed:
+            return self._last_words
+        size = os.fstat(self._stderr.fileno()).st_size
+        start = max(0, size - _STDERR_TAIL_BYTES)
+        tail = os.pread(self._stderr.fileno(), _STDERR_TAIL_BYTES, start)
+        return (_from_a_line_start(tail) if start else tail).decode(errors="replace")
+
+    async def exits_within(self, seconds: float) -> bool:
+        """Wait for the process itself; children that it left do not count."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._pipes.exited.wait()
+        return self._pipes.exited.is_set()
+
+    async def stop(self, grace: float = POLITE_GRACE) -> None:
+        """Close stdin, wait, then SIGTERM, then SIGKILL; the group is empty afterwards.
+
+        A cancelled ``stop`` skips the waiting, not the killing.
+        """
+        self.ended_by_itself = not self.is_connected
+        try:
+            self._stdin.close()
+            if not await self.exits_within(grace):
+                self._signal(signal.SIGTERM)
+                await self.exits_within(_TERM_GRACE)
+        finally:
+            leftovers = self._signal(signal.SIGKILL)  # the server, and whatever it started
+            reaper.release(self.pid)
+            if self._stdin.get_write_buffer_size():
+                self._stdin.abort()  # else it would wait for a reader that may never come
+            await self._closed()
+            if leftovers:
+                await self._group_is_empty()
+
+    async def _closed(self) -> None:
+        try:
+            async with asyncio.timeout(_CLOSE_WAIT):
+                # Closed earlier, the transport would snatch the exit status from asyncio's watcher.
+                await self._pipes.exited.wait()
+                self._transport.close()
+                await self._pipes.closed.wait()
+        except TimeoutError:
+            pass  # a process in uninterruptible sleep; the kernel ends it later
+        finally:
+            self._transport.close()
+            self._last_words = self.stderr_tail()
+            self._stderr.close()
+
+    async def _group_is_empty(self) -> None:
+        # Death by SIGKILL takes the kernel a moment. Children that nobody reaps count as members
+        # for ever, so this wait is short.
+        deadline = time.monotonic() + _KILL_WAIT
+        while self._signal(0) and time.monotonic() < deadline:  # noqa: ASYNC110 - no event for it
+            await asyncio.sleep(0.001)
+
+    def _signal(self, number: int) -> bool:
+        # The group's id stays taken while any member lives, so this cannot hit a stranger.
+        return reaper.signal_group(self.pid, number)
+
+
+def _from_a_line_start(tail: bytes) -> bytes:
+    """``tail`` without its first line, which may begin inside a secret and hide it."""
+    lines = tail.partition(b"\n")[2]
+    return lines if lines.strip() else tail.partition(b" ")[2]
+
+
+class _Pipes(asyncio.SubprocessProtocol):
+    """asyncio's callbacks: the output as a stream, exit and end of the pipes as events."""
+
+    def __init__(self) -> None:
+        self.stdout = asyncio.StreamReader(limit=MAX_LINE_BYTES)
+        self.exited = asyncio.Event()
+        self.closed = asyncio.Event()
+        self.output_ended = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        pipe = cast("asyncio.SubprocessTransport", transport).get_pipe_transport(1)
+        if pipe is not None:
+            self.stdout.set_transport(pipe)  # lets a full buffer pause the server
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if not self.output_ended:
+            self.stdout.feed_data(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        # A server that closed its stdin cannot be asked anything.
+        self.end_output() if fd == 1 else self._end_output_soon()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+        self._end_output_soon()  # a child of the server may hold the pipe open
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed.set()
+        self.end_output()
+
+    def _end_output_soon(self) -> None:
+        asyncio.get_running_loop().call_later(_LAST_OUTPUT_WAIT, self.end_output)
+
+    def end_output(self) -> None:
+        """Let readers see the end; later output is dropped."""
+        if not self.output_ended:
+            self.output_ended = True
+            self.stdout.feed_eof()

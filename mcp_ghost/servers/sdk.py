@@ -1,0 +1,27 @@
+"""The MCP SDK's imports: late, beside the event loop, and never two at once."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import threading
+
+_ONE_AT_A_TIME = threading.Lock()
+_imported: set[str] = set()
+
+
+async def import_with_sdk(module: str) -> None:
+    """Import ``module``, which imports the SDK, without holding up the event loop.
+
+    The SDK takes half a second, so it waits until a server is really wanted. Its modules import
+    each other in circles: two threads that enter such a circle from different sides each meet a
+    module that is only half there.
+    """
+    if module not in _imported:
+        await asyncio.to_thread(_import, module)
+
+
+def _import(module: str) -> None:
+    with _ONE_AT_A_TIME:
+        importlib.import_module(module)
+    _imported.add(module)

@@ -1,0 +1,234 @@
+"""One MCP server: open, initialise, list its tools, call them, close; every wait is bounded.
+
+One task owns the link and the SDK's session from start to end, because the SDK's contexts must
+be exited by the task that entered them. ``open``, ``call`` and ``close`` may come from any task of
+the same event loop, and a forgotten ``close`` happens when the loop ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from mcp_ghost.errors import (
+    MCPError,
+    MCPServerDiedError,
+    MCPServerStartupError,
+    MCPToolCallError,
+)
+from mcp_ghost.redact import redact
+from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, jsonable, result_from_mcp
+from mcp_ghost.servers.sdk import import_with_sdk
+from mcp_ghost.servers.stdio import StdioLink
+from mcp_ghost.servers.tools import list_tools
+
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
+    from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+
+    from mcp_ghost.config import ServerConfig
+    from mcp_ghost.messages import ToolSchema
+
+DEFAULT_STARTUP_TIMEOUT = 10.0
+DEFAULT_CALL_TIMEOUT = 30.0
+_CLIENT_INFO = {"name": "mcp_ghost", "version": "0.1.0"}
+_METHOD_NOT_FOUND = -32601
+
+
+class Link(Protocol):
+    """The way to a server: a process of ours, or a URL."""
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether more answers can come."""
+
+    def connect(self, ready: asyncio.Future[None]) -> AbstractAsyncContextManager[TransportStreams]:
+        """The SDK's two streams; ``ready`` is done once the server has answered."""
+
+    async def startup_message(self, seconds: float, cause: BaseException) -> str:
+        """What to say of ``cause``, which ended a start within ``seconds`` of trying."""
+
+    async def death_message(self) -> str:
+        """What to tell callers once the server is gone."""
+
+
+class ServerSession:
+    """A connection to the server ``name``; also an async context manager."""
+
+    def __init__(
+        self, name: str, config: ServerConfig, *, result_limit: int = DEFAULT_LIMIT
+    ) -> None:
+        self.name = name
+        self.tools: list[ToolSchema] = []
+        """In OpenAI's format, under the server's own names."""
+        self.server_info: dict[str, Any] = {}
+        """What the server says about itself: name, version, perhaps title."""
+        self._config = config
+        self._result_limit = result_limit
+        self._owner: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+        self._link: Link | None = None
+        self._dispatcher: JSONRPCDispatcher | None = None
+        self._death_message: str | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def open(self, timeout: float = DEFAULT_STARTUP_TIMEOUT) -> None:  # noqa: ASYNC109 - part of the interface
+        """Connect to the server, initialise, and list its tools; once per object.
+
+        Raises:
+            MCPServerStartupError: It did not work within ``timeout`` seconds; nothing is left.
+            MCPConfigError: A variable of the configuration is not defined.
+        """
+        if self._owner is not None or self._closing.is_set():
+            raise MCPError(f"This session with MCP server '{self.name}' was used before.")
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        owner = asyncio.create_task(self._own(ready, timeout), name=f"mcp-{self.name}")
+        self._owner = owner
+        try:
+            await asyncio.wait([ready, owner], return_when=asyncio.FIRST_COMPLETED)
+            if not ready.done():
+                await self._outcome(owner)
+        except BaseException:
+            owner.cancel()
+            await self.close()
+            raise
+
+    async def call(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        timeout: float = DEFAULT_CALL_TIMEOUT,  # noqa: ASYNC109 - part of the interface
+    ) -> ToolCallResult:
+        """Call ``tool``; what the server reports as an error is a result too.
+
+        Raises:
+            TimeoutError: No answer within ``timeout`` seconds. The server was told that nobody
+                is waiting; the session stays usable.
+            MCPServerDiedError: The server is gone.
+        """
+        from mcp import MCPError as ProtocolError
+
+        link = await self._connected()
+        try:
+            async with asyncio.timeout(timeout):
+                raw = await self._request(
+                    "tools/call", {"name": tool, "arguments": jsonable(arguments)}
+                )
+        except TimeoutError:
+            raise TimeoutError(
+                f"MCP server '{self.name}' did not answer '{tool}' within {timeout:g} s"
+            ) from None
+        except ProtocolError as error:
+            if self._closing.is_set():
+                raise self._not_open() from error
+            if not link.is_connected:
+                raise await self._died(link) from error
+            return ToolCallResult(None, is_error=True, error_message=str(error))
+        return result_from_mcp(raw, self._result_limit)
+
+    async def close(self) -> None:
+        """End the session and a server of ours, with all of its processes; never raises."""
+        self._closing.set()
+        if self._owner is not None:
+            await asyncio.wait([self._owner])
+            if not self._owner.cancelled():
+                self._owner.exception()  # else asyncio reports what open() no longer waited for
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether calls can still be answered."""
+        return self._dispatcher is not None and bool(self._link and self._link.is_connected)
+
+    async def _outcome(self, owner: asyncio.Task[None]) -> None:
+        """Raise what ended a start; even a fault of ours is only this server's failure."""
+        try:
+            await owner
+        except MCPError:
+            raise
+        except Exception as error:
+            words = redact(f"{type(error).__name__}: {error}")
+            raise MCPServerStartupError(
+                f"Failed to start MCP server '{self.name}': {words}"
+            ) from error
+
+    async def _own(self, ready: asyncio.Future[None], seconds: float) -> None:
+        """The owner task: everything from the first step to the server to the last."""
+        self._link = link = await self._make_link()
+        cause: BaseException | None = None
+        try:
+            async with link.connect(ready) as streams:
+                await self._serve(streams, ready, seconds)
+        except Exception as error:  # noqa: BLE001 - explained below
+            cause = error
+        if cause is None or ready.done():
+            return
+        while isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+        if isinstance(cause, MCPError):
+            raise cause  # a configuration error says it all
+        raise MCPServerStartupError(await link.startup_message(seconds, cause)) from cause
+
+    async def _make_link(self) -> Link:
+        if self._config.url is None:
+            return StdioLink(self.name, self._config)
+        await import_with_sdk("mcp_ghost.servers.http")
+        from mcp_ghost.servers.http import HttpLink
+
+        return HttpLink(self.name, self._config)
+
+    async def _serve(
+        self, streams: TransportStreams, ready: asyncio.Future[None], seconds: float
+    ) -> None:
+        from mcp import ClientSession
+        from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+        from mcp.types import Implementation
+
+        self._dispatcher = JSONRPCDispatcher(*streams)
+        async with ClientSession(
+            dispatcher=self._dispatcher, client_info=Implementation(**_CLIENT_INFO)
+        ) as session:
+            async with asyncio.timeout(seconds):
+                hello = await session.initialize()
+                self.server_info = hello.server_info.model_dump(exclude_none=True, by_alias=True)
+                self.tools = await self._list_tools()
+            ready.set_result(None)
+            await self._closing.wait()
+
+    async def _list_tools(self) -> list[ToolSchema]:
+        from mcp import MCPError as ProtocolError
+
+        try:
+            return await list_tools(self._request)
+        except ProtocolError as error:
+            if error.code == _METHOD_NOT_FOUND:  # a server of prompts or resources only
+                return []
+            raise
+
+    async def _request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        # Below the SDK's typed methods: those refuse a whole page of tools for one bad entry.
+        if self._dispatcher is None:
+            raise self._not_open()
+        return await self._dispatcher.send_raw_request(method, params)
+
+    async def _connected(self) -> Link:
+        """The link, when calls can be answered."""
+        if self._dispatcher is None or self._link is None or self._closing.is_set():
+            raise self._not_open()
+        if not self._link.is_connected:
+            raise await self._died(self._link)
+        return self._link
+
+    def _not_open(self) -> MCPToolCallError:
+        return MCPToolCallError(f"The session with MCP server '{self.name}' is not open.")
+
+    async def _died(self, link: Link) -> MCPServerDiedError:
+        if self._death_message is None:
+            self._death_message = await link.death_message()
+        return MCPServerDiedError(self._death_message)

@@ -1,0 +1,63 @@
+"""The link to a server that is our own process and talks over stdin and stdout."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from mcp_ghost.servers.diagnosis import death_message, startup_message
+from mcp_ghost.servers.process import POLITE_GRACE, ServerProcess, child_environment
+from mcp_ghost.servers.sdk import import_with_sdk
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from mcp_ghost.config import ServerConfig
+    from mcp_ghost.servers.stdio_streams import Incoming, Outgoing
+
+_UNREADY_GRACE = 0.2
+"""Seconds for the exit of a server that never answered; it has nothing to finish."""
+
+
+class StdioLink:
+    """Starts and ends the process of the server ``name``."""
+
+    def __init__(self, name: str, config: ServerConfig) -> None:
+        self.process: ServerProcess | None = None
+        self._name = name
+        self._config = config
+        self._environment: dict[str, str] = {}
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether more answers can come."""
+        return self.process is not None and self.process.is_connected
+
+    @asynccontextmanager
+    async def connect(
+        self, ready: asyncio.Future[None]
+    ) -> AsyncIterator[tuple[Incoming, Outgoing]]:
+        """Run the process for as long as the context; once ``ready`` it may end politely."""
+        config = self._config.resolved(server=self._name)
+        self._environment = child_environment(config.env)
+        command = [config.command or "", *config.args]
+        self.process = await ServerProcess.start(command, self._environment, config.cwd)
+        try:
+            await import_with_sdk("mcp_ghost.servers.stdio_streams")  # while the server is starting
+            from mcp_ghost.servers.stdio_streams import Incoming, Outgoing
+
+            yield Incoming(self.process), Outgoing(self.process)
+        finally:
+            await self.process.stop(POLITE_GRACE if ready.done() else _UNREADY_GRACE)
+
+    async def startup_message(self, seconds: float, cause: BaseException) -> str:
+        """What to say of ``cause``, which ended a start within ``seconds`` of trying."""
+        return await startup_message(
+            self._name, self._config, self._environment, self.process, seconds, cause
+        )
+
+    async def death_message(self) -> str:
+        """What to tell callers once the server is gone."""
+        assert self.process is not None  # noqa: S101 - only what was connected can be gone
+        return await death_message(self._name, self._environment, self.process)

@@ -1,0 +1,123 @@
+"""The flags of the command line. Only the standard library, so that ``--help`` does not wait."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from mcp_ghost.cli.arguments import Commands, Parser, seconds, whole_number
+
+PROGRAM = "python -m movie_generator"
+
+_DESCRIPTION = """\
+Video scripts from web pages: one right away, or many through a queue.
+"""
+_EPILOG = """\
+environment (also read from .env):
+  OPENROUTER_API_KEY, OPENROUTER_BASE_URL   the model's provider; else OPENAI_API_KEY,
+                        ANTHROPIC_API_KEY or GEMINI_API_KEY
+  CONFIG_PATH           config.yaml: model, language, style and limits
+  MCP_CONFIG_PATH       MCP servers (JSON or JSONC); pages are then read by an agent
+  MOVIE_DATABASE_URL    the queue: sqlite:///movie_jobs.db, or postgresql://user:password@host/name
+  MOVIE_JOB_LEASE       seconds after which a silent worker loses its job (60)
+  MOVIE_ALLOW_PRIVATE_URLS=1   lets URLs lead into private networks
+
+exit code: 0 done; 1 failed; 2 wrong use or configuration; 130 interrupted by Ctrl-C (143 by
+  SIGTERM). A worker without --drain that is stopped hands its jobs back and exits with 0.
+
+examples:
+  uv run python -m movie_generator script https://example.com/article -o script.yaml
+  uv run python -m movie_generator enqueue https://example.com/one https://example.com/two
+  uv run python -m movie_generator worker --drain
+  uv run python -m movie_generator jobs
+  uv run python -m movie_generator result 1 -o one.yaml
+"""
+_STATES = ("pending", "processing", "completed", "failed", "cancelled")
+_job_id = whole_number(1, 2**31 - 1)
+
+
+class Flags(argparse.Namespace):
+    """What the command line said."""
+
+    command: str
+    urls: list[str]
+    ids: list[int]
+    id: int
+    drain: bool
+    concurrency: int
+    job_timeout: float
+    json: bool
+    status: str | None
+    output: str | None
+    url: str
+    config: str | None
+    mcp_config: str | None
+
+
+def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
+    """Read the command line; a wrong one ends the program with code 2 and a line that says why."""
+    parser = Parser(prog=PROGRAM, description=_DESCRIPTION, epilog=_EPILOG)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_script(commands)
+    _add_queue(commands)
+    _add_worker(commands)
+    _add_jobs(commands)
+    return parser.parse_args(arguments, Flags())
+
+
+def _add_script(commands: Commands) -> None:
+    script = _command(commands, "script", "write the script of one page now")
+    script.add_argument("url", metavar="URL")
+    _add_output(script)
+    script.add_argument("--config", metavar="FILE", help="instead of CONFIG_PATH")
+    script.add_argument("--mcp-config", metavar="FILE", help="instead of MCP_CONFIG_PATH")
+
+
+def _add_queue(commands: Commands) -> None:
+    enqueue = _command(commands, "enqueue", "add jobs to the queue; prints their ids")
+    enqueue.add_argument("urls", nargs="+", metavar="URL")
+    cancel = _command(commands, "cancel", "stop jobs that are not finished")
+    cancel.add_argument("ids", nargs="+", type=_job_id, metavar="ID")
+    retry = _command(commands, "retry", "put failed or cancelled jobs back on the queue")
+    retry.add_argument("ids", nargs="+", type=_job_id, metavar="ID")
+
+
+def _add_worker(commands: Commands) -> None:
+    worker = _command(commands, "worker", "work on the jobs of the queue")
+    worker.add_argument(
+        "--drain", action="store_true", help="end when no job is pending or processing"
+    )
+    worker.add_argument(
+        "--concurrency",
+        type=whole_number(1, 1000),
+        default=1,
+        metavar="N",
+        help="jobs at a time (1)",
+    )
+    worker.add_argument(
+        "--job-timeout",
+        type=seconds,
+        default=3600.0,
+        metavar="SECONDS",
+        help="a job that takes longer fails (3600)",
+    )
+
+
+def _add_jobs(commands: Commands) -> None:
+    jobs = _command(commands, "jobs", "list the jobs")
+    jobs.add_argument(
+        "--json", action="store_true", help="print everything, results included, as JSON"
+    )
+    jobs.add_argument("--status", choices=_STATES, help="only jobs in this state")
+    result = _command(commands, "result", "show or save the script of a completed job")
+    result.add_argument("id", type=_job_id, metavar="ID")
+    _add_output(result)
+
+
+def _add_output(command: Parser) -> None:
+    meaning = "save it as YAML, or as JSON if FILE ends in .json; default: print YAML"
+    command.add_argument("-o", "--output", metavar="FILE", help=meaning)
+
+
+def _command(commands: Commands, name: str, purpose: str) -> Parser:
+    return commands.add_parser(name, help=purpose, description=f"{purpose.capitalize()}.")

@@ -1,0 +1,77 @@
+"""The command ``script``: one page, shown as it goes, and saved."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcp_ghost.cli.screen import Screen, standard_screen
+from mcp_ghost.text import address, counted, duration, harmless
+from movie_generator.environment import Environment
+from movie_generator.errors import SettingsError
+from movie_generator.generate import generate_as_configured
+
+if TYPE_CHECKING:
+    from movie_generator.cli.flags import Flags
+
+
+def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
+    """Write the script of a page to the named file, or to standard output as YAML.
+
+    Flags beat the environment; if no MCP servers are named, the page is read without an agent.
+
+    Raises:
+        SettingsError: A setting cannot be used, or the file could not be written.
+    """
+    output = flags.output
+    if output:
+        _check_writable(Path(output))
+    environment = Environment.read()
+    environment = replace(
+        environment,
+        config_path=flags.config or environment.config_path,
+        mcp_config_path=flags.mcp_config or environment.mcp_config_path,
+    )
+    logging.getLogger("movie_generator").setLevel(logging.ERROR)  # warnings are shown as progress
+    screen = standard_screen(on_closed, sys.stderr)
+    screen.heading("movie_generator", address(flags.url))
+    started = time.monotonic()
+    try:
+        script = asyncio.run(generate_as_configured(flags.url, partial(_show, screen), environment))
+    finally:
+        screen.idle()
+    if output:
+        script.save(output)
+    else:
+        print(harmless(script.to_yaml()), end="")
+    narrations = sum(len(section.narrations) for section in script.sections)
+    parts = [
+        (output or "done", "bold green"),
+        (script.title, ""),
+        (counted(len(script.sections), "section"), ""),
+        (counted(narrations, "narration"), ""),
+        (duration(time.monotonic() - started), ""),
+    ]
+    screen.parts(parts, mark="✓", style="green")
+
+
+def _show(screen: Screen, fraction: float, message: str) -> None:
+    screen.parts([(f"{fraction:4.0%}", "cyan"), (message, "")])
+    screen.busy(message)
+
+
+def _check_writable(path: Path) -> None:
+    """It is better to notice that a file cannot be written before the script is paid for."""
+    folder = path.parent
+    while not folder.exists():
+        folder = folder.parent
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise SettingsError(f"{path} cannot be written. Choose another file with -o.")

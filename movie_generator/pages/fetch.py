@@ -1,0 +1,100 @@
+"""The standard path: one page over HTTP, without an agent; bounded in time and size."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import httpx
+
+from mcp_ghost.text import address, one_line
+from movie_generator.errors import PageError
+from movie_generator.pages.page import Page, heading, page_from_html, tidy
+from movie_generator.pages.urls import GuardedTransport
+
+if TYPE_CHECKING:
+    from movie_generator.settings import Limits
+
+_HEADERS = {
+    "User-Agent": "Mozilla/5.0 (compatible; movie_generator)",
+    "Accept": "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9",
+}
+_HTML = ("text/html", "application/xhtml+xml", "")
+_TEXT = ("text/plain", "text/markdown", "text/x-markdown")
+_MAX_REDIRECTS = 10
+
+
+async def fetch_page(url: str, limits: Limits, *, allow_private: bool = False) -> Page:
+    """Read the page at ``url``, redirects included.
+
+    Raises:
+        PageError: It cannot be read, or holds no text.
+        UrlRefusedError: It leads into a private network.
+    """
+    transport = GuardedTransport(allow_private=allow_private)
+    try:
+        async with (
+            asyncio.timeout(limits.page_timeout),
+            httpx.AsyncClient(
+                transport=transport,
+                headers=_HEADERS,
+                follow_redirects=True,
+                max_redirects=_MAX_REDIRECTS,
+                timeout=limits.page_timeout,
+            ) as client,
+            client.stream("GET", url) as response,
+        ):
+            _check(response)
+            body, whole = await _body(response, limits.page_bytes)
+    except (TimeoutError, httpx.TimeoutException) as error:
+        seconds = f"{limits.page_timeout:g} s"
+        raise PageError(f"{address(url)} did not answer within {seconds}.") from error
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise PageError(f"{address(url)} cannot be read: {one_line(error)}") from error
+    page = await asyncio.to_thread(_page, response, body)
+    if not page.text:
+        raise PageError(
+            f"{address(url)} holds no text. A page that needs JavaScript can be read by an agent "
+            "with a browser's MCP server (MCP_CONFIG_PATH)."
+        )
+    if whole:
+        return page
+    return replace(page, notes=(f"Only its first {limits.page_bytes:,} bytes were read.",))
+
+
+def _check(response: httpx.Response) -> None:
+    if response.is_error:
+        raise PageError(
+            f"{address(str(response.url))} answered {response.status_code} "
+            f"{one_line(response.reason_phrase)}."
+        )
+    kind = _kind(response)
+    if kind not in (*_HTML, *_TEXT):
+        raise PageError(f"{address(str(response.url))} is {one_line(kind)}, not a web page.")
+
+
+def _kind(response: httpx.Response) -> str:
+    kind: str = response.headers.get("content-type", "")
+    return kind.partition(";")[0].strip().lower()
+
+
+async def _body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
+    """The body up to ``limit`` bytes, and whether that is all of it."""
+    body = bytearray()
+    async for chunk in response.aiter_bytes(65536):
+        body += chunk
+        if len(body) > limit:
+            return bytes(body[:limit]), False
+    return bytes(body), True
+
+
+def _page(response: httpx.Response, body: bytes) -> Page:
+    url, encoding = str(response.url), response.charset_encoding
+    if _kind(response) in _HTML:
+        return page_from_html(body, url, encoding)
+    try:
+        text = tidy(body.decode(encoding or "utf-8", "replace"))
+    except LookupError:
+        text = tidy(body.decode("utf-8", "replace"))
+    return Page(url, heading(text) or text.partition("\n")[0][:200], "", text)

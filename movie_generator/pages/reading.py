@@ -1,0 +1,281 @@
+"""What the agent's tools gave: kept as it came, so that no model retells the page.
+
+The agent decides which results are the page. Their text is joined here, and where a tool gives a
+long page in parts, the parts that the agent did not ask for are read here too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mcp_ghost.errors import MCPError, MCPToolCallError
+from mcp_ghost.results import ToolCallResult, format_tool_response
+from mcp_ghost.text import address, one_line
+from movie_generator.errors import PageError
+from movie_generator.pages.page import (
+    Page,
+    heading,
+    line,
+    markdown_images,
+    page_from_html,
+    tidy,
+    usable_images,
+)
+from movie_generator.pages.urls import UrlUnresolvedError, check_url
+
+if TYPE_CHECKING:
+    from movie_generator.client import MCPClient
+
+_START = "start_index"
+_LENGTH = "max_length"
+# What mcp-server-fetch puts before, and after, the text of a page.
+_PREAMBLE = re.compile(r"\A(?:Content type [^\n]*\n)?Contents of \S+:\n")
+_REMARK = re.compile(r"\n{0,2}<error>([^<]*)</error>\s*\Z")
+_NEXT_PART = re.compile(r"start_index of (\d+)")
+_TEXTS = ("markdown", "text", "content", "html")
+_MAX_PARTS = 200
+_SOURCE_CHARACTERS = 100_000
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One result."""
+
+    tool: str
+    arguments: dict[str, Any]
+    content: object
+
+    @property
+    def source(self) -> str | None:
+        """The URL that was asked for."""
+        return next(_urls(self.arguments), None)
+
+    @property
+    def whole(self) -> tuple[str, str]:
+        """What all parts of one text have in common."""
+        rest = {key: value for key, value in self.arguments.items() if key not in (_START, _LENGTH)}
+        return self.tool, json.dumps(rest, sort_keys=True, default=str)
+
+    @property
+    def start(self) -> int:
+        """Where in the whole text this part begins."""
+        start = self.arguments.get(_START)
+        return start if isinstance(start, int) else 0
+
+    @property
+    def text(self) -> str:
+        """The page's words."""
+        return _REMARK.sub("", self._raw)
+
+    @property
+    def next_start(self) -> int | None:
+        """Where the next part begins, where the tool says that there is one."""
+        remark = _REMARK.search(self._raw)
+        following = _NEXT_PART.search(remark[1]) if remark else None
+        return int(following[1]) if following else None
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """What a scraper says beside the text."""
+        found = self._object.get("metadata")
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def _object(self) -> Mapping[str, Any]:
+        content = self.content
+        inner = content.get("data") if isinstance(content, Mapping) else None
+        found = inner if isinstance(inner, Mapping) else content
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def _raw(self) -> str:
+        texts = (self._object.get(key) for key in _TEXTS)
+        text = next((text for text in texts if isinstance(text, str) and text.strip()), None)
+        return _PREAMBLE.sub("", format_tool_response(self.content) if text is None else text)
+
+
+@dataclass
+class RecordingTools:
+    """The tools of ``client``; results are kept, and numbered for the agent."""
+
+    client: MCPClient
+    _: KW_ONLY
+    timeout: float
+    allow_private: bool
+    told: Callable[[str], None]
+    readings: list[Reading] = field(default_factory=list)
+
+    @property
+    def available_tools(self) -> list[dict[str, Any]]:
+        """As MCP lists them."""
+        return self.client.available_tools
+
+    async def call_tool(self, name: str, arguments: dict[str, Any]) -> ToolCallResult:
+        """Call a tool for the agent."""
+        result = await self.read(name, arguments)
+        if isinstance(result, ToolCallResult):
+            return result
+        self.readings.append(result)
+        return ToolCallResult({"result": len(self.readings), "content": result.content})
+
+    async def read(self, name: str, arguments: dict[str, Any]) -> Reading | ToolCallResult:
+        """What a tool gives, or the error that it reports.
+
+        Raises:
+            MCPToolCallError: The call cannot be made, or leads into a private network.
+        """
+        for url in _urls(arguments):
+            await self._check(url)
+        self.told(f"{name} {one_line(json.dumps(arguments, ensure_ascii=False), 160)}")
+        result = await self.client.call_tool(name, arguments, self.timeout)
+        return result if result.is_error else Reading(name, arguments, result.content)
+
+    def takes(self, name: str, argument: str) -> bool:
+        """Whether the tool ``name`` has an argument of that name."""
+        (schema,) = [t["inputSchema"] for t in self.available_tools if t["name"] == name] or [{}]
+        return argument in schema.get("properties", {})
+
+    async def _check(self, url: str) -> None:
+        """A page may try to lead the agent to addresses that only this machine can reach."""
+        try:
+            await check_url(url, allow_private=self.allow_private)
+        except UrlUnresolvedError:
+            pass  # nothing private; the tool may have other means
+        except ValueError as error:
+            raise MCPToolCallError(str(error)) from error
+
+
+@dataclass
+class _Handover:
+    """What the agent says about the page when it has read it."""
+
+    title: str = ""
+    description: str = ""
+    results: list[int] = field(default_factory=list)
+
+    @classmethod
+    def parse(cls, answer: str) -> _Handover:
+        """Read the agent's answer; one that is something else says nothing."""
+        start, end = answer.find("{"), answer.rfind("}")
+        try:
+            data = json.loads(answer[start : end + 1]) if 0 <= start < end else None
+        except (ValueError, RecursionError):
+            data = None
+        if not isinstance(data, dict):
+            return cls()
+        results = data.get("results")
+        numbers = [n for n in results if type(n) is int] if isinstance(results, list) else []
+        return cls(line(data.get("title")), line(data.get("description")), numbers)
+
+
+async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> Page:
+    """The page at ``url`` from what was read; at most about ``limit`` characters of it.
+
+    Raises:
+        PageError: Nothing was read.
+    """
+    handover = _Handover.parse(answer)
+    texts: list[str] = []
+    notes: list[str] = []
+    chosen = _chosen(tools.readings, handover, url)
+    for first in {reading.whole: reading for reading in chosen}.values():
+        room = limit - sum(map(len, texts))
+        text, note = await _complete(first, tools, room)
+        texts.append(text)
+        notes += [note] if note else []
+    text = tidy("\n\n".join(text for text in texts if text.strip()))
+    if not text:
+        raise PageError(
+            f"The agent read nothing at {address(url)}. It said: {one_line(answer) or 'nothing'}"
+        )
+    facts = [reading.metadata for reading in chosen]
+    source = await _source(chosen[0], tools)
+    title = _fact(facts, "title", "ogTitle", "og:title") or source.title
+    title = title or handover.title or heading(text) or address(url)
+    description = _fact(facts, "description", "ogDescription", "og:description")
+    description = description or source.description or handover.description
+    leading = _fact(facts, "ogImage", "og:image")
+    found = [(leading, title), *markdown_images(text)]
+    found += [(image.url, image.alt) for image in source.images]
+    images = usable_images(found, chosen[0].source or url)
+    return Page(url, title, description, text, images, tuple(notes))
+
+
+async def _source(reading: Reading, tools: RecordingTools) -> Page:
+    """The page's head and images, from a tool that gives text without them but has the HTML."""
+    url = reading.source or ""
+    if reading.metadata or not url or not tools.takes(reading.tool, "raw"):
+        return Page(url, "", "", "")
+    arguments = {"url": url, "raw": True}
+    if tools.takes(reading.tool, _LENGTH):
+        arguments[_LENGTH] = _SOURCE_CHARACTERS
+    html = await _attempt(tools, reading.tool, arguments)
+    if isinstance(html, str):
+        return Page(url, "", "", "")
+    return await asyncio.to_thread(page_from_html, html.text, url)
+
+
+def _chosen(readings: list[Reading], handover: _Handover, url: str) -> list[Reading]:
+    """The results that are the page, as the agent says or else as their arguments do."""
+    filled = [reading for reading in readings if reading.text.strip()]
+    named = [readings[n - 1] for n in handover.results if 0 < n <= len(readings)]
+    from_page = [reading for reading in filled if reading.source == url]
+    # What was tried last is what the agent was content with.
+    last = [reading for reading in from_page if reading.whole == from_page[-1].whole]
+    for choice in (named, last, [reading for reading in filled if reading.source]):
+        if any(reading.text.strip() for reading in choice):
+            return choice
+    return filled
+
+
+async def _complete(first: Reading, tools: RecordingTools, room: int) -> tuple[str, str]:
+    """The whole text that ``first`` is a part of, and a note on what is missing."""
+    if not tools.takes(first.tool, _START):
+        return first.text, ""
+    known = {r.start: r for r in tools.readings if r.whole == first.whole}
+    texts: list[str] = []
+    start: int | None = 0
+    while start is not None and sum(map(len, texts)) < room and len(texts) < _MAX_PARTS:
+        arguments = {**first.arguments, _START: start}
+        part = known.get(start) or await _attempt(tools, first.tool, arguments)
+        if isinstance(part, str):
+            return "".join(texts), f"The text from character {start:,} on is missing: {part}"
+        texts.append(part.text)
+        following = part.next_start
+        start = following if following is not None and following > start else None
+    note = "" if start is None else f"The text from character {start:,} on was left out."
+    return "".join(texts), note
+
+
+async def _attempt(tools: RecordingTools, name: str, arguments: dict[str, Any]) -> Reading | str:
+    """What the agent did not ask for, or why it cannot be had."""
+    try:
+        result = await tools.read(name, arguments)
+    except TimeoutError:
+        return "the tool did not answer in time"
+    except MCPError as error:
+        return one_line(error)
+    return one_line(result.error_message) if isinstance(result, ToolCallResult) else result
+
+
+def _urls(value: object) -> Iterator[str]:
+    """Every URL among the arguments of a call."""
+    if isinstance(value, str):
+        if re.match(r"\s*https?:", value, re.IGNORECASE):
+            yield value.strip()
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _urls(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _urls(item)
+
+
+def _fact(facts: list[Mapping[str, Any]], *names: str) -> str:
+    values = (line(fact.get(name)) for fact in facts for name in names)
+    return next((value for value in values if value), "")

@@ -1,0 +1,1 @@
+"""Queued jobs: their database, their life cycle, and the worker that does them."""

@@ -1,0 +1,207 @@
+"""The database of jobs: SQLite in a file, or PostgreSQL for workers on several machines.
+
+Everything that differs between the two is here: how to connect, whose clock counts, and how the
+table is created when several processes start at once.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Connection,
+    DateTime,
+    Dialect,
+    Engine,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    create_engine,
+    event,
+    func,
+    make_url,
+    select,
+)
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_fixed
+
+from mcp_ghost.redact import redact
+from movie_generator.errors import MovieGeneratorError
+
+if TYPE_CHECKING:
+    from sqlalchemy.pool import ConnectionPoolEntry
+
+_WAIT_FOR_LOCK = 30.0
+_CONNECT_SECONDS = 10
+_CREATION_LOCK = 0x6D6F7669  # any number that means this table to all of its users
+
+
+class JobDatabaseError(MovieGeneratorError, RuntimeError):
+    """Raised when the database cannot be reached or used."""
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """Instants in UTC, also where the database knows no time zones."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Store in UTC: SQLite compares the text."""
+        return value.astimezone(UTC) if value else None
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Read with the time zone that SQLite drops."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+JOBS = Table(
+    "movie_jobs",
+    MetaData(),
+    Column("id", Integer, primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("status", String(10), nullable=False),
+    Column("progress", Float, nullable=False, default=0.0),
+    Column("progress_message", Text),
+    Column("error_message", Text),
+    Column("result", Text),
+    Column("result_format", String(40)),
+    Column("attempts", Integer, nullable=False, default=0),
+    Column("worker", String(120)),
+    Column("claim", String(32)),
+    Column("lease_until", UtcTime),
+    Column("created_at", UtcTime, nullable=False),
+    Column("started_at", UtcTime),
+    Column("finished_at", UtcTime),
+    CheckConstraint("status IN ('pending', 'processing', 'completed', 'failed', 'cancelled')"),
+    CheckConstraint("progress BETWEEN 0 AND 1"),
+    Index("movie_jobs_status_id", "status", "id"),
+    sqlite_autoincrement=True,  # ids are never used again
+)
+
+
+class JobDatabase:
+    """Short transactions on the table of jobs, which is created where it is missing."""
+
+    def __init__(self, url: str) -> None:
+        """Connect to ``url``.
+
+        Raises:
+            JobDatabaseError: It is not an SQLite or PostgreSQL URL, or leads to no database.
+        """
+        self._engine, self._name = _connect(url)
+        self._create_table()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """All or nothing; on SQLite it waits until no other process writes.
+
+        Raises:
+            JobDatabaseError: The database failed, and nothing was changed.
+        """
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise JobDatabaseError(f"The job database {self._name} {_reason(error)}") from error
+
+    def now(self, connection: Connection) -> datetime:
+        """The one clock of all workers: the server's, or that of the machine all of them are on."""
+        if self._engine.dialect.name == "sqlite":
+            return datetime.now(UTC)
+        clock: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+        return clock.astimezone(UTC)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def _create_table(self) -> None:
+        with self.transaction() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(select(func.pg_advisory_xact_lock(_CREATION_LOCK)))
+            JOBS.metadata.create_all(connection)
+
+
+def _connect(address: str) -> tuple[Engine, str]:
+    """The engine and its name for people, which holds no password."""
+    try:
+        url = make_url(address)
+    except SQLAlchemyError:
+        raise JobDatabaseError(
+            "MOVIE_DATABASE_URL is not a database URL. Write sqlite:///movie_jobs.db or "
+            "postgresql://user:password@host/database."
+        ) from None
+    name = redact(url.set(query={}).render_as_string(hide_password=True))
+    match url.get_backend_name():
+        case "sqlite" if url.database and url.database != ":memory:":
+            return _sqlite(url.render_as_string(hide_password=False)), name
+        case "sqlite":
+            raise JobDatabaseError(
+                "Only one process can see an in-memory database; put a file in its URL, such as "
+                "sqlite:///movie_jobs.db."
+            )
+        case "postgresql" | "postgres":
+            url = url.set(drivername="postgresql+psycopg")
+            return _postgresql(url.render_as_string(hide_password=False)), name
+    raise JobDatabaseError(f"Jobs are kept in SQLite or PostgreSQL, not in {name}.")
+
+
+def _postgresql(url: str) -> Engine:
+    try:
+        return create_engine(
+            url, pool_pre_ping=True, connect_args={"connect_timeout": _CONNECT_SECONDS}
+        )
+    except ImportError as error:
+        raise JobDatabaseError(
+            "PostgreSQL needs the package psycopg; install it with: uv sync --extra postgres"
+        ) from error
+
+
+def _sqlite(url: str) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": _WAIT_FOR_LOCK})
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
+        connection.isolation_level = None  # or the driver begins transactions on its own
+        _use_write_ahead_log(connection)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # A transaction that reads first and asks for the write lock later may be refused it.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
+
+
+@retry(
+    retry=retry_if_exception_message(match=".*locked"),
+    stop=stop_after_delay(_WAIT_FOR_LOCK),
+    wait=wait_fixed(0.01),
+    reraise=True,
+)
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Readers do not wait for writers then. SQLite does not queue for this one change itself."""
+    connection.execute("PRAGMA journal_mode=WAL")
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    """What went wrong, without the statement and its values."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    text = " ".join(redact(str(cause)).split())[:400]
+    if isinstance(error, OperationalError):
+        return f"cannot be used: {text}. Check MOVIE_DATABASE_URL."
+    return f"refused: {text}"

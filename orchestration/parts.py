@@ -1,0 +1,77 @@
+"""The parts of the player's mind that can be left out, each with its manager: the one list.
+
+Light to import: the managers are loaded when they are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from managers.manager import Manager
+    from session.game_configuration import GameConfiguration
+
+
+class Part(NamedTuple):
+    """Something that ``--without`` leaves out, in ``main.py`` and ``scripts/evaluate.py`` alike."""
+
+    name: str
+    make: Callable[[GameConfiguration, str, Mapping[str, Manager]], Manager] | None = None
+    """Makes its manager from the configuration, the episode's uid and the managers before it."""
+
+    @property
+    def setting(self) -> str:
+        """The field of the configuration that switches it, where there is one."""
+        return f"{self.name}_enabled"
+
+    def is_on(self, config: GameConfiguration) -> bool:
+        """Whether the player has it."""
+        return self.name not in config.without and bool(getattr(config, self.setting, True))
+
+
+def _map(config: GameConfiguration, _uid: str, _made: Mapping[str, Manager]) -> Manager:
+    from managers.map_manager import MapManager
+
+    return MapManager(config)
+
+
+def _attempts(config: GameConfiguration, _uid: str, _made: Mapping[str, Manager]) -> Manager:
+    from managers.attempt_manager import AttemptManager
+
+    return AttemptManager(config)
+
+
+def _memories(config: GameConfiguration, uid: str, made: Mapping[str, Manager]) -> Manager:
+    from managers.map_manager import MapManager
+    from managers.memory_manager import MemoryManager
+
+    game_map = made.get("map")
+    distance = game_map.world.distance if isinstance(game_map, MapManager) else None
+    return MemoryManager(config, uid, distance)
+
+
+def _objectives(config: GameConfiguration, uid: str, _made: Mapping[str, Manager]) -> Manager:
+    from managers.objective_manager import ObjectiveManager
+
+    return ObjectiveManager(config, uid)
+
+
+def _knowledge(config: GameConfiguration, uid: str, _made: Mapping[str, Manager]) -> Manager:
+    from managers.knowledge_manager import KnowledgeManager
+
+    return KnowledgeManager(config, uid)
+
+
+PARTS = {
+    part.name: part
+    for part in (
+        Part("map", _map),
+        Part("action_check", _attempts),
+        Part("memories", _memories),
+        Part("objectives", _objectives),
+        Part("knowledge", _knowledge),
+        Part("reflection"),
+    )
+}
+"""By name, in the order in which their managers learn and report."""

@@ -1,0 +1,195 @@
+"""Models and tools that answer from the record of an episode, where they are asked the same."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from llm_client import LLMClient
+from mcp_ghost.errors import LLMError, MCPError, MCPServerDiedError
+from mcp_ghost.messages import Usage
+from mcp_ghost.providers.common import LLMRequest
+from mcp_ghost.results import ToolCallResult
+from session.events import current_turn
+from session.record.model_calls import fields_of_request
+from session.record.request_deltas import request_text
+
+if TYPE_CHECKING:
+    from mcp_ghost.messages import LLMResponse, Message, ToolSchema
+    from mcp_ghost.providers.client import ProviderClient
+    from session.game_state import FailedTurn, TurnRecord
+    from session.knowledge import Reflection
+    from session.record.schema import EpisodeEnd, EpisodeResumed, EpisodeStart, ModelCall
+
+_EXCERPT = 80
+"""Characters shown around a difference."""
+_FAILED = "Tool call failed: "
+
+
+class DivergenceError(Exception):
+    """Raised where a replay departs from the record; the message says where and how."""
+
+    def __init__(self, how: str) -> None:
+        turn = current_turn()
+        super().__init__(f"Turn {turn}: {how}" if turn else how)
+
+
+class RecordEndsError(Exception):
+    """Raised where the record of a run stops, even in the middle of a turn."""
+
+
+@dataclass
+class Recording:
+    """What is still to come of one run of the program."""
+
+    begin: EpisodeStart | EpisodeResumed
+    calls: deque[ModelCall] = field(default_factory=deque)
+    steps: deque[TurnRecord | FailedTurn | Reflection] = field(default_factory=deque)
+    end: EpisodeEnd | None = None
+    """None where the program was killed."""
+
+    def answer(self, request: LLMRequest) -> ModelCall:
+        """The recorded call, if it asked the same.
+
+        Raises:
+            DivergenceError: It did not.
+            RecordEndsError: Nothing was recorded from here on.
+        """
+        if not self.calls:
+            if self.steps:
+                raise DivergenceError("a model is asked more often than was recorded")
+            raise RecordEndsError
+        call = self.calls.popleft()
+        asked, wanted = request_text(fields_of_request(request)), request_text(call.request)
+        if asked != wanted:
+            raise DivergenceError(f"the request to the {call.role} {difference(wanted, asked)}")
+        return call
+
+    def upcoming(self) -> Mapping[str, Any]:
+        """The agent's next request."""
+        return next((call.request for call in self.calls if call.role == "Agent"), {})
+
+
+def difference(recorded: str, now: str) -> str:
+    """Where two texts diverge, and what stands there."""
+    pairs = enumerate(zip(recorded, now, strict=False))
+    shortest = min(len(recorded), len(now))
+    at = next((number for number, (a, b) in pairs if a != b), shortest)
+    window = slice(max(at - _EXCERPT // 2, 0), at + _EXCERPT)
+    excerpts = f"\n  recorded: {recorded[window]!r}\n  now:      {now[window]!r}"
+    return f"differs at character {at}:{excerpts}"
+
+
+class RecordedClient(LLMClient):
+    """A client whose model is the record."""
+
+    def __init__(self, recording: Recording, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
+        self._recording = recording
+        super().__init__(*arguments, **options)
+
+    def _engine(self, *_: object) -> ProviderClient:
+        return cast("ProviderClient", _RecordedModel(self._recording))
+
+
+class _RecordedModel:
+    """Stands in for the engine's client."""
+
+    provider_name = "recorded"
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """There is no connection."""
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        model: str,
+        tools: Sequence[ToolSchema] | None = None,
+        known_tools: Sequence[ToolSchema] | None = None,
+        tool_choice: str | dict[str, Any] | None = None,
+        headers: object = None,
+        **options: object,
+    ) -> LLMResponse:
+        """The recorded reply to the same request."""
+        request = LLMRequest(
+            messages=messages,
+            model=model,
+            tools=tools,
+            known_tools=known_tools,
+            tool_choice=tool_choice,
+            options=options,
+        )
+        call = self._recording.answer(request)
+        if call.reply is None:
+            error = LLMError(call.error or "")
+            error.usage = sum((it.usage for it in call.tries), Usage())
+            raise error
+        return call.reply
+
+
+class RecordedTools:
+    """Stands in for the MCPManager: offers what was offered, answers what was answered."""
+
+    langfuse_client = None
+
+    def __init__(self, recording: Recording, server_name: str) -> None:
+        self.server_name = server_name
+        self._recording = recording
+
+    @property
+    def is_disabled(self) -> bool:
+        """Whether tools had been given up."""
+        return not self._recording.upcoming().get("tools")
+
+    async def connect_session(self) -> None:
+        """There is no server."""
+
+    async def disconnect_session(self) -> None:
+        """There is no server."""
+
+    async def get_tool_schemas(self) -> list[ToolSchema]:
+        """What the agent's next request offers, or knows of."""
+        request = self._recording.upcoming()
+        return list(request.get("tools") or request.get("known_tools") or ())
+
+    async def call_tool(
+        self,
+        tool_name: str,
+        arguments: dict[str, Any],
+        timeout_seconds: float = 30,
+    ) -> ToolCallResult:
+        """The result that the model was given for such a call.
+
+        Raises:
+            MCPError: It was told that the call failed.
+            MCPServerDiedError: So that no tool was offered from then on.
+        """
+        messages = self._recording.upcoming().get("messages") or []
+        last = max((n for n, it in enumerate(messages) if it.get("tool_calls")), default=0)
+        answers = {it["tool_call_id"]: it for it in messages[last:] if it["role"] == "tool"}
+        for call in messages[last].get("tool_calls", ()) if messages else ():
+            function = call["function"]
+            if function["name"] == tool_name and _same(function["arguments"], arguments):
+                told = json.loads(answers[call["id"]]["content"])
+                error, content = told.get("error"), told.get("content")
+                if error is not None and error.startswith(_FAILED):
+                    gone = messages[-1]["role"] == "user"
+                    raise (MCPServerDiedError if gone else MCPError)(error.removeprefix(_FAILED))
+                return ToolCallResult(content, is_error=error is not None, error_message=error)
+        return ToolCallResult(None, is_error=True, error_message="This call is not in the record.")
+
+
+def _same(text: str, arguments: dict[str, Any]) -> bool:
+    try:
+        return bool((json.loads(text.strip() or "{}")) == arguments)
+    except ValueError:
+        return False

@@ -1,0 +1,250 @@
+"""An episode played again with its recorded replies, and compared turn by turn.
+
+No model is asked and no server connected: the models' replies and the tools' results are
+those of the record. Everything else really runs: game, prompts, checks, what is learned.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from pydantic import ValidationError
+
+from orchestration.knowledge_sync import KnowledgeSync
+from orchestration.recorded import (
+    DivergenceError,
+    RecordedClient,
+    RecordedTools,
+    RecordEndsError,
+    Recording,
+    difference,
+)
+from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+from prompts import prompt_digests
+from session.game_configuration import ConfigurationError, GameConfiguration
+from session.game_state import FailedTurn, TurnRecord
+from session.knowledge import Edits, Reflection
+from session.record.event_log import EVENTS_FILE, entry_of, read
+from session.record.schema import (
+    EpisodeEnd,
+    EpisodeResumed,
+    EpisodeStart,
+    KnowledgeLoaded,
+    ModelCall,
+)
+from session.version import code_digest
+
+if TYPE_CHECKING:
+    from llm_client import LLMClient
+    from managers.mcp_manager import MCPManager
+    from session.knowledge import CarriedOver
+
+_NOT_COMPARED = {"seconds", "usage", "snapshot", "tools", "incurable"}
+"""Of a step: what depends on the clock, and what the requests after it hold anyway."""
+
+
+class Replayed(NamedTuple):
+    """How much was found the same."""
+
+    turns: int
+    calls: int
+
+
+def replay(folder: Path) -> Replayed:
+    """Play the episode in ``folder`` again, elsewhere; returns what was found to be the same.
+
+    Raises:
+        ConfigurationError: There is nothing to compare with.
+        DivergenceError: Something is not the same; the first such thing is named.
+    """
+    if not (folder / EVENTS_FILE).is_file():
+        raise ConfigurationError(f"There is no episode in {folder}.")
+    known, runs = _runs(folder)
+    start = runs[0].begin if runs else None
+    whole = [run for run in runs if run.calls or not run.steps]
+    if not isinstance(start, EpisodeStart) or len(whole) < len(runs):
+        raise ConfigurationError(
+            f"{folder.name} cannot be replayed: its log does not hold the requests to models. "
+            "It was played, at least in part, before they were recorded."
+        )
+    found = Replayed(
+        sum(isinstance(step, TurnRecord) for run in runs for step in run.steps),
+        sum(len(run.calls) for run in runs),
+    )
+    with tempfile.TemporaryDirectory(prefix="zorkgpt-replay-") as workdir:
+        for run in runs:
+            try:
+                _play(run, start, known, folder.name, workdir)
+            except DivergenceError as error:
+                for change in _changes_since(run.begin):
+                    error.add_note(change)
+                raise
+    return found
+
+
+def _runs(folder: Path) -> tuple[KnowledgeLoaded, list[Recording]]:
+    """What was known at the beginning, and what each run of the program played."""
+    known, runs, calls = KnowledgeLoaded(edits=Edits()), list[Recording](), list[ModelCall]()
+    for event in (entry.event for entry in read(folder)):
+        if isinstance(event, KnowledgeLoaded):
+            known = event
+        elif isinstance(event, EpisodeStart | EpisodeResumed):
+            runs.append(Recording(event))
+            calls.clear()  # those of a turn that a crash cut off
+        elif isinstance(event, ModelCall):
+            calls.append(event)
+        elif runs and isinstance(event, TurnRecord | FailedTurn | Reflection):
+            runs[-1].calls.extend(calls)
+            runs[-1].steps.append(event)
+            calls.clear()
+        elif runs and isinstance(event, EpisodeEnd):
+            runs[-1].end = event
+    return known, runs
+
+
+def _play(
+    run: Recording, start: EpisodeStart, known: KnowledgeLoaded, name: str, workdir: str
+) -> None:
+    config = _configuration(run.begin, start, workdir)
+    with _Replay(name, config, run, start, known) as orchestrator:
+        _play_turns(orchestrator, run)
+        if run.end:  # which the next run looks at
+            orchestrator._end(run.end.reason)  # noqa: SLF001  a part of playing
+
+
+def _play_turns(orchestrator: ZorkOrchestratorV2, recording: Recording) -> None:
+    """Play until every recorded step was compared, or the record stops within one."""
+    with suppress(RecordEndsError):
+        while recording.steps:
+            left = len(recording.steps)
+            orchestrator.game_state.end_reason = None  # the record says how far it goes
+            orchestrator._process_turn()  # noqa: SLF001  a run may end anywhere
+            if len(recording.steps) == left:
+                raise DivergenceError("nothing is played where a turn was recorded")
+    if recording.steps or recording.calls:
+        raise DivergenceError("the record has one more request to a model")
+
+
+def _configuration(
+    begin: EpisodeStart | EpisodeResumed, start: EpisodeStart, workdir: str
+) -> GameConfiguration:
+    """The settings of that run; its endpoint by name, as the keys that chose it may be gone."""
+    fields: dict[str, Any] = {
+        **(begin.settings or start.settings),
+        "client_base_url": begin.base_url or start.base_url,
+        "agent_model": begin.model or start.model,
+        "story": start.story_path if Path(start.story_path).is_file() else start.story,
+        "seed": start.seed,
+        "engine": start.engine,
+        "workdir": workdir,
+        "storage_enabled": False,
+        "storage_database_url": None,
+        "turn_delay_seconds": 0,
+    }
+    known = {name: it for name, it in fields.items() if name in GameConfiguration.model_fields}
+    try:
+        return GameConfiguration(**known)
+    except ValidationError as error:
+        raise ConfigurationError(f"The episode's settings are no longer valid: {error}") from error
+
+
+class _Replay(ZorkOrchestratorV2):
+    """Plays with recorded models and tools, and checks each step before it is logged."""
+
+    def __init__(
+        self,
+        name: str,
+        config: GameConfiguration,
+        run: Recording,
+        start: EpisodeStart,
+        known: KnowledgeLoaded,
+    ) -> None:
+        self._run, self._began, self._known = run, start, known
+        super().__init__(name, config, resume=isinstance(run.begin, EpisodeResumed))
+
+    def _wire(self) -> None:
+        self.uid = self._began.uid
+        self.logger.handlers.insert(0, _Comparison(self._run, self._began))
+        super()._wire()
+        keeper = _RecordedKnowledge(self.config, self.logger, self.folder, self.uid)
+        keeper.known = self._known
+        self._keeper = keeper
+
+    is_traced = False
+
+    def _connect(self, base_url: str | None = None, api_key: str | None = None) -> LLMClient:
+        return RecordedClient(self._run, self.config, base_url, api_key, self.logger)
+
+    def _create_mcp_manager(self) -> MCPManager | None:
+        if not self.config.mcp_enabled:
+            return None
+        return cast("MCPManager", RecordedTools(self._run, self._began.mcp or ""))
+
+    def close(self) -> None:
+        """Give everything back."""
+        super().close()
+        for handler in list(self.logger.handlers):
+            self.logger.removeHandler(handler)
+
+
+class _RecordedKnowledge(KnowledgeSync):
+    """Returns what the episode began with, and stores nothing."""
+
+    known = KnowledgeLoaded(edits=Edits())
+
+    def carried_over(self, story: object) -> tuple[CarriedOver, Edits]:
+        return self.known.carried, self.known.edits
+
+
+class _Comparison(logging.Handler):
+    """Compares what is about to be logged with the record."""
+
+    def __init__(self, run: Recording, start: EpisodeStart) -> None:
+        super().__init__(logging.DEBUG)
+        self._steps = run.steps
+        self._start = start
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Compare a step.
+
+        Raises:
+            DivergenceError: It is another one.
+            RecordEndsError: There is none.
+        """
+        entry = entry_of(record)
+        if entry is None:
+            return
+        event = entry.event
+        if isinstance(event, EpisodeStart):
+            _compare(self._start, event, "opening", "observation", "story_sha256")
+        elif isinstance(event, TurnRecord | FailedTurn | Reflection):
+            if not self._steps:
+                raise RecordEndsError
+            recorded = self._steps.popleft()
+            if type(recorded) is not type(event):
+                kinds = type(recorded).__name__, type(event).__name__
+                raise DivergenceError(f"a {kinds[0]} was recorded, but this is a {kinds[1]}")
+            _compare(recorded, event, *(type(event).model_fields.keys() - _NOT_COMPARED))
+
+
+def _compare(recorded: Any, now: Any, *names: str) -> None:  # noqa: ANN401  two of a kind
+    kind = type(now)
+    for name in (name for name in kind.model_fields if name in names):
+        before = recorded.model_dump_json(include={name})
+        after = now.model_dump_json(include={name})
+        if before != after:
+            raise DivergenceError(f"its {name} {difference(before, after)}")
+
+
+def _changes_since(begin: EpisodeStart | EpisodeResumed) -> Iterator[str]:
+    """Which prompts have changed since then, and whether the program has."""
+    for name, digest in prompt_digests().items():
+        if begin.prompts.get(name, digest) != digest:
+            yield f"The prompt {name} has changed since the episode was played."
+    if begin.code not in ("", code_digest()):
+        yield "The program has changed since the episode was played."

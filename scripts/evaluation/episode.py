@@ -1,0 +1,47 @@
+"""One episode of an evaluation, in its own process, which learns from standard input what to play.
+
+Until then it does nothing: a parent that is killed meanwhile leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+
+from mcp_ghost.cli.interruption import Interruption
+from mcp_ghost.text import one_line
+
+
+def main() -> int:
+    """Play or continue the episode; returns the exit code."""
+    interruption = Interruption()
+    interruption.install()
+    try:
+        line = sys.stdin.readline()
+        return _play(json.loads(line)) if line.endswith("\n") else 1
+    except KeyboardInterrupt:
+        return interruption.exit_code
+
+
+def _play(job: dict[str, object]) -> int:
+    from dotenv import load_dotenv
+
+    from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+    from session.game_configuration import GameConfiguration
+    from session.record.redaction import without_secrets
+
+    load_dotenv(".env")  # tracing and tool servers read the environment, not our settings
+    config = GameConfiguration.model_validate(job["settings"])
+    try:
+        with ZorkOrchestratorV2(str(job["episode"]), config, resume=job["resume"] is True) as it:
+            it.play_episode()
+    except Exception as error:  # noqa: BLE001  the edge of the process: its last line is shown
+        text = f"{traceback.format_exc()}\n{one_line(error) or type(error).__name__}\n"
+        sys.stderr.write(without_secrets(text, config.secrets))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""Figures of episodes and of variants, from the event logs alone.
+
+Quartiles are those of ``statistics.quantiles`` with its inclusive method. An episode that ended
+before a turn counts there with the score that it ended with.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from session.game_state import EndReason, TurnRecord
+from session.record.event_log import EpisodeDamagedError, read
+from session.record.fold import EpisodeFold
+from session.record.index import LogIndex
+
+CHECKPOINTS = (50, 100, 200)
+UNFINISHED = frozenset({EndReason.ABORTED, EndReason.LLM_UNAVAILABLE})
+"""Ends after which an episode can go on, and has to before it counts."""
+PER_TURN = ("model_calls", "prompt_tokens", "completion_tokens", "cost", "seconds")
+_COUNTED = [
+    "turns",
+    "rooms",
+    "deaths",
+    "failed_turns",
+    "reflections",
+    "failed_reflections",
+    "tool_calls",
+]
+PER_EPISODE = (*_COUNTED, *PER_TURN)
+Figures: TypeAlias = dict[str, Any]
+
+
+class Spread(NamedTuple):
+    """How a figure is spread over several episodes."""
+
+    median: float
+    q1: float
+    q3: float
+    lowest: float
+    highest: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Of one value or more."""
+        several = values if len(values) > 1 else [*values, *values]
+        q1, median, q3 = statistics.quantiles(several, n=4, method="inclusive")
+        return cls(median, q1, q3, min(values), max(values))
+
+
+class EpisodeFigures(EpisodeFold):
+    """What the events of one episode add up to."""
+
+    @classmethod
+    def read(cls, folder: Path) -> EpisodeFigures:
+        """Of the episode in ``folder``, as far as it was played."""
+        figures = cls()
+        with suppress(FileNotFoundError, EpisodeDamagedError):  # to resume it will tell
+            for entry in read(folder):
+                figures.take(entry)
+        return figures
+
+    @property
+    def end_reason(self) -> str:
+        """Why it ended; empty where it did not."""
+        return self.end.reason if self.end else ""
+
+    @property
+    def finished(self) -> bool:
+        """Whether it was played to its end."""
+        return self.end is not None and self.end.reason not in UNFINISHED
+
+    @property
+    def curve(self) -> list[int]:
+        """The score after each turn; the first one is the game's at its beginning."""
+        return [score for _, score in self.scores]
+
+    @property
+    def best_curve(self) -> list[int]:
+        """The highest score reached so far, after each turn."""
+        return list(itertools.accumulate(self.curve, max))
+
+    def summary(self) -> Figures:
+        """The figures, ready for JSON."""
+        curve, usage = self.curve, asdict(self.usage)
+        failures = [it for it in self.reflections if it.failure is not None]
+        return {
+            "end_reason": self.end_reason,
+            "finished": self.finished,
+            "turns": max(len(curve) - 1, 0),
+            "score": curve[-1] if curve else None,
+            "best_score": max(curve, default=None),
+            "max_score": self.max_score,
+            "rooms": len(self.rooms),
+            **{name: getattr(self, name) for name in ("deaths", "failed_turns", "tool_calls")},
+            "reflections": len(self.reflections),
+            "failed_reflections": len(failures),
+            "model_calls": usage.pop("calls"),
+            **usage,
+            "seconds": round(self.turn_seconds + self.reflection_seconds, 3),
+            "scores": curve,
+        }
+
+
+def checkpoints(turns: int) -> list[int]:
+    """The turns at which scores are compared, the last one included."""
+    return [*(turn for turn in CHECKPOINTS if turn < turns), turns]
+
+
+def variant_figures(episodes: Sequence[EpisodeFigures], turns: int) -> Figures:
+    """What the episodes of one variant come to; of those only that were played to their end."""
+    finished = [episode for episode in episodes if episode.finished]
+    reasons = Counter(episode.end_reason or "not played" for episode in episodes)
+    figures: Figures = {
+        "episodes": len(episodes),
+        "finished": len(finished),
+        "end_reasons": dict(reasons.most_common()),
+    }
+    if not finished:
+        return figures
+    summaries = [episode.summary() for episode in finished]
+    prompts = sum(summary["prompt_tokens"] for summary in summaries)
+    cached = sum(summary["cached_tokens"] for summary in summaries)
+    return {
+        **figures,
+        "score": _at_checkpoints([episode.curve for episode in finished], turns),
+        "best_score": _at_checkpoints([episode.best_curve for episode in finished], turns),
+        **{name: _spread(summary[name] for summary in summaries) for name in PER_EPISODE},
+        **{
+            f"{name}_per_turn": _spread(
+                summary[name] / summary["turns"] for summary in summaries if summary["turns"]
+            )
+            for name in PER_TURN
+        },
+        "cached_share": cached / prompts if prompts else None,
+    }
+
+
+def band(episodes: Sequence[EpisodeFigures], turns: int) -> list[Spread]:
+    """Score over turns, from the beginning on; empty when no episode was played to its end."""
+    curves = [episode.curve for episode in episodes if episode.finished]
+    return [Spread.of(_at(curves, turn)) for turn in range(turns + 1)] if curves else []
+
+
+def _at_checkpoints(curves: Sequence[Sequence[int]], turns: int) -> dict[str, Figures | None]:
+    return {str(turn): _spread(_at(curves, turn)) for turn in checkpoints(turns)}
+
+
+def _at(curves: Sequence[Sequence[int]], turn: int) -> list[int]:
+    return [curve[min(turn, len(curve) - 1)] for curve in curves]
+
+
+def _spread(values: Iterable[float]) -> Figures | None:
+    there = list(values)
+    if not there:
+        return None
+    return {name: round(value, 6) for name, value in Spread.of(there)._asdict().items()}
+
+
+class LogTail:
+    """Counts the finished turns in a log that another process writes."""
+
+    def __init__(self, path: Path) -> None:
+        self.turns = 0
+        self._log = LogIndex(path)
+
+    def update(self) -> int:
+        """Read what was added; the turns so far."""
+        with suppress(FileNotFoundError):
+            for line in self._log.read_new():
+                self.turns += line.entry is not None and isinstance(line.entry.event, TurnRecord)
+        return self.turns

@@ -1,0 +1,234 @@
+"""What an evaluation plays: every variant of the player with every seed, so many times.
+
+Whoever plays into the same folder again must mean the same evaluation: what was agreed on is kept
+there, and a matrix may only grow.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcp_ghost.files import write_whole
+from mcp_ghost.text import address
+from orchestration.parts import PARTS
+from session.configuration_file import ConfigurationError
+from session.record.event_log import EVENTS_FILE
+from shared_utils import EMBEDDED_BASE_URL
+
+if TYPE_CHECKING:
+    from game_interface import StoryInfo
+    from session.game_configuration import GameConfiguration
+
+PLAN_FILE = "evaluation.json"
+TOOLS = "tools"
+CHOICES = (*PARTS, TOOLS)
+"""What the player can be played without."""
+SECRET = {"client_api_key", "openrouter_api_key", "openai_api_key", "storage_database_url"}
+"""Never passed on: a child reads keys from the environment, as its parent did."""
+_NOT_COMPARED = SECRET.union(
+    ["story", "seed", "workdir", "evaluation_group", "max_turns_per_episode", "local_threads"],
+    ["storage_enabled", "storage_carry_over", "mcp_enabled"],
+    ["agent_model", "agent_base_url", "client_base_url"],
+)
+"""Settings of one episode or one machine, or stated under a name of their own."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The player, or what is left of it."""
+
+    name: str
+    off: tuple[str, ...] = ()
+    """The parts that are switched off."""
+
+
+WHOLE = Variant("whole")
+
+
+def variants_of(
+    config: GameConfiguration, without: Sequence[str], *, each: bool
+) -> tuple[Variant, ...]:
+    """The whole player, one variant for each part that it is to do without, and the bare one.
+
+    Raises:
+        ConfigurationError: A part is switched off already.
+    """
+    parts = [part.name for part in PARTS.values() if part.is_on(config)]
+    parts += [TOOLS] * config.mcp_enabled
+    for part in without:
+        if part not in parts:
+            how = "add --mcp" if part == TOOLS else f"set {PARTS[part].setting} to true"
+            raise ConfigurationError(
+                f"--without {part} would compare the player with itself, because that part is off: "
+                f"{how}, or leave it out."
+            )
+    left_out = parts if each else [part for part in parts if part in without]
+    single = [Variant(f"without-{part}", (part,)) for part in left_out]
+    return (WHOLE, *single, *([Variant("bare", tuple(parts))] if each else []))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One episode of the matrix."""
+
+    variant: Variant
+    seed: int
+    number: int
+    """Counts the episodes of one variant and seed, from 1."""
+
+    def __str__(self) -> str:
+        return f"{self.variant.name}, seed {self.seed}, episode {self.number}"
+
+    @property
+    def episode(self) -> str:
+        """The name of the episode."""
+        return f"episode-{self.number}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that decides what is played."""
+
+    name: str
+    out: Path
+    config: GameConfiguration
+    """The settings of the whole player, its turns included."""
+    story: StoryInfo
+    variants: tuple[Variant, ...]
+    seeds: tuple[int, ...]
+    episodes: int
+    carry_over: bool
+
+    @property
+    def turns(self) -> int:
+        """Turns of an episode at most."""
+        return self.config.max_turns_per_episode
+
+    @property
+    def cells(self) -> list[Cell]:
+        """Every episode, as the tables list them."""
+        return [cell for row in self._rows() for cell in row]
+
+    def lines(self) -> Iterator[list[Cell]]:
+        """Episodes that wait for each other; all lines may be played at once.
+
+        Seed by seed, so that what an interruption leaves can be compared.
+        """
+        rows = sorted(self._rows(), key=lambda row: self.seeds.index(row[0].seed))
+        if self.carry_over:
+            yield from rows
+        else:
+            yield from ([row[at]] for at in range(self.episodes) for row in rows)
+
+    def workdir(self, cell: Cell) -> Path:
+        """Where the episodes of one variant and seed lie, with what they learned."""
+        return self.out / cell.variant.name / f"seed-{cell.seed}"
+
+    def folder(self, cell: Cell) -> Path:
+        """Where an episode's log lies."""
+        return self.workdir(cell) / "episodes" / cell.episode
+
+    def errors(self, cell: Cell) -> Path:
+        """Where an episode that failed says why."""
+        return self.workdir(cell) / f"{cell.episode}.err"
+
+    def job(self, cell: Cell, threads: int | None) -> dict[str, object]:
+        """What the process of an episode is given; no keys."""
+        off = cell.variant.off
+        settings = {
+            **self.config.model_dump(mode="json", exclude=SECRET),
+            "without": [*self.config.without, *(part for part in off if part != TOOLS)],
+            "mcp_enabled": self.config.mcp_enabled and TOOLS not in off,
+            "story": str(self.story.path.resolve()),
+            "seed": cell.seed,
+            "workdir": str(self.workdir(cell).resolve()),
+            "storage_enabled": self.carry_over,
+            "storage_carry_over": self.carry_over,
+            "storage_database_url": None,  # the one in the workdir, which nobody else writes
+            "local_threads": self.config.local_threads or threads,
+        }
+        settings["evaluation_group"] = f"{self.name}/{cell.variant.name}"
+        resume = (self.folder(cell) / EVENTS_FILE).is_file()
+        return {"episode": cell.episode, "settings": settings, "resume": resume}
+
+    def agreement(self) -> dict[str, Any]:
+        """What has to stay as it is, in words that mean the same on every machine."""
+        role = self.config.role()
+        embedded = role.base_url == EMBEDDED_BASE_URL
+        return {
+            "name": self.name,
+            "story": {"title": self.story.title, "sha256": self.story.sha256},
+            "model": role.model,
+            "endpoint": "this machine" if embedded else address(role.base_url),
+            "turns": self.turns,
+            "knowledge_carried_over": self.carry_over,
+            "tools": self.config.mcp_enabled,
+            "variants": [variant.name for variant in self.variants],
+            "seeds": list(self.seeds),
+            "episodes": self.episodes,
+            "configuration": _portable(self.config),
+        }
+
+    def agree(self) -> None:
+        """Store the agreement in the folder, or compare it with the one stored there.
+
+        Raises:
+            ConfigurationError: It is another one; the message names what differs.
+        """
+        path, now = self.out / PLAN_FILE, self.agreement()
+        if path.exists() and (differences := _differences(_kept(path), now)):
+            raise ConfigurationError(
+                f"{self.out} holds an evaluation with other settings: {'; '.join(differences)}. "
+                "Give the same ones to continue it, or another --out (or --name) to start afresh."
+            )
+        write_whole(path, json.dumps(now, indent=2, ensure_ascii=False) + "\n")
+
+    def _rows(self) -> list[list[Cell]]:
+        numbers = range(1, self.episodes + 1)
+        return [
+            [Cell(variant, seed, number) for number in numbers]
+            for variant in self.variants
+            for seed in self.seeds
+        ]
+
+
+def _portable(config: GameConfiguration) -> dict[str, object]:
+    """The settings without keys, and without what differs from machine to machine."""
+    settings = config.model_dump(mode="json", exclude=_NOT_COMPARED)
+    for name, value in settings.items():
+        if value and name.endswith("_base_url"):
+            settings[name] = address(value)
+        elif value and name.endswith(("_path", "_file")):
+            settings[name] = Path(value).name
+    return settings
+
+
+def _kept(path: Path) -> dict[str, Any]:
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        return {**kept, "configuration": dict(kept["configuration"])}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigurationError(
+            f"{path} cannot be read ({error}): choose another --out, or remove that folder."
+        ) from error
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    old, new = ({**agreed, **agreed["configuration"]} for agreed in (before, now))
+    names = {**before["configuration"], **new}.keys() - {"configuration"}
+    return sorted(
+        f"{name} was {json.dumps(old.get(name))} and is {json.dumps(new.get(name))}"
+        for name in names
+        if old.get(name) != new.get(name) and not _has_grown(name, old.get(name), new.get(name))
+    )
+
+
+def _has_grown(name: str, before: Any, now: Any) -> bool:  # noqa: ANN401  of every type that JSON has
+    """Whether the matrix only grew, which leaves what was played as it is."""
+    if name in {"variants", "seeds"} and isinstance(before, list):
+        return set(before) <= set(now)
+    return name == "episodes" and isinstance(before, int) and before <= now

@@ -1,0 +1,75 @@
+"""The scores of an evaluation over its turns: median lines in quartile bands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from scripts.evaluation.figures import Spread
+
+# Of Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
+_FIRST, _OTHER = "#000000", "#D55E00"
+_COLUMNS = 3
+
+
+def plot_scores(
+    bands: Mapping[str, Sequence[Spread]], title: str, max_score: int | None, out: Path
+) -> list[Path]:
+    """Write ``scores.png`` and ``scores.svg`` below ``out``; nothing without a curve.
+
+    Raises:
+        ConfigurationError: matplotlib, an extra, is not installed.
+    """
+    curves = {name: band for name, band in bands.items() if band}
+    if not curves:
+        return []
+    from viewer.drawing import save_figure
+
+    figure = _draw(curves, title, max_score)
+    written = [out / "scores.png", out / "scores.svg"]
+    for path in written:
+        save_figure(figure, path)
+    return written
+
+
+def _draw(curves: Mapping[str, Sequence[Spread]], title: str, max_score: int | None) -> Figure:
+    """One panel for each variant beside the first one: many bands over each other show nothing."""
+    from viewer.drawing import new_figure
+
+    first, *others = curves
+    columns = min(max(len(others), 1), _COLUMNS)
+    rows = math.ceil(max(len(others), 1) / columns)
+    size = (3.2 * columns + 1.5, 2.6 * rows + 1.0) if others else (8, 4.5)
+    figure = new_figure(*size)
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flatten()
+    for axes, name in zip_longest(panels, others):
+        if name is None and axes is not panels[0]:
+            axes.set_axis_off()
+            continue
+        _add(axes, first, curves[first], _FIRST, "-")
+        if name is not None:
+            _add(axes, name, curves[name], _OTHER, "--")
+        axes.set_xlim(0, len(curves[first]) - 1)
+        axes.tick_params(labelbottom=True)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize="small")
+    figure.suptitle(f"{title}: median score, with quartiles")
+    figure.supxlabel("turn")
+    figure.supylabel(f"score (of {max_score})" if max_score else "score")
+    return figure
+
+
+def _add(axes: Axes, name: str, band: Sequence[Spread], colour: str, style: str) -> None:
+    """A score holds until the next turn changes it: steps, no slopes."""
+    turns = range(len(band))
+    low, high = [spread.q1 for spread in band], [spread.q3 for spread in band]
+    axes.fill_between(turns, low, high, step="post", color=colour, alpha=0.15, linewidth=0)
+    medians = [spread.median for spread in band]
+    axes.plot(turns, medians, style, drawstyle="steps-post", color=colour, label=name)

@@ -1,0 +1,1 @@
+"""The bundled story: building it, and profiles of stories."""

@@ -1,0 +1,211 @@
+"""Objectives as a fold: set, brought nearer, achieved or given up, by turns and reflections."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from mcp_ghost.text import counted, one_line
+from session.game_state import thing_name
+from session.knowledge import Goal, Objective, ObjectiveStatus
+from session.similarity import name_words, near_duplicates, same_thing
+
+if TYPE_CHECKING:
+    from session.game_state import Observation, Place, TurnRecord
+    from session.knowledge import Reflection
+
+STALE_TURNS = 80
+"""The default; also of episodes whose log does not name it."""
+MOST_OPEN = 30
+TEXT_CHARACTERS = 200
+_GOING = re.compile(
+    r"(?:go|get|come|walk|head|travel|return)(?: back)? to (.+)|(?:reach|enter) (.+)"
+)
+_TAKING = re.compile(r"(?:get|take|find|fetch|grab|obtain|collect|retrieve|pick up) (.+)")
+_NOTHING = ("none", "null", "nothing", "n/a", "no", "no new objective", "unchanged")
+"""What models write that mean to leave a field empty."""
+
+
+class Objectives:
+    """Follows only from what it is given, in order."""
+
+    def __init__(self, uid: str, stale_turns: int) -> None:
+        """``uid`` is the episode's; after so many turns without progress one is given up."""
+        self.achieved: list[str] = []
+        """Ids of those that were completed, in that order."""
+        self.seen = Seen()
+        self._uid = uid
+        self._stale_turns = stale_turns
+        self._objectives: dict[str, Objective] = {}
+        self._open: dict[str, int] = {}
+        """The turn in which each open one was set, or last came nearer on its own."""
+        self._progress = 0
+        """The last turn that brought points or a new room: whatever is wanted, it goes on."""
+
+    def all(self) -> tuple[Objective, ...]:
+        """Every objective in the order in which they were set."""
+        return tuple(self._objectives.values())
+
+    def open(self) -> tuple[Objective, ...]:
+        """What is still to be achieved."""
+        return tuple(self._objectives[each] for each in self._open)
+
+    def closed(self) -> tuple[Objective, ...]:
+        """What was achieved or given up."""
+        return tuple(each for each in self._objectives.values() if each.id not in self._open)
+
+    def get(self, objective_id: str) -> Objective:
+        """The one with that id."""
+        return self._objectives[objective_id]
+
+    def begin(self, observation: Observation) -> None:
+        """Learn the game's first facts."""
+        self.seen.take_in(observation)
+
+    def apply(self, record: TurnRecord) -> None:
+        """Learn from a finished turn: what it declares, achieves, brings nearer or leaves stale."""
+        if record.new_objective:
+            self._declare(record.new_objective, record)
+        gained = self.seen.take_in(record.after)
+        if self.seen.is_news:
+            self._progress = record.turn
+        for objective in self.open():
+            if any(same_thing(need, thing) for need in objective.needs for thing in gained):
+                self._open[objective.id] = record.turn
+            if objective.goal and holds(objective.goal, record.after):
+                reason = _shown_by(objective.goal, record.after)
+                self._close(objective.id, "completed", reason, record.turn)
+            elif record.turn - self._latest_progress(objective.id) >= self._stale_turns:
+                reason = f"no progress in {counted(self._stale_turns, 'turn')}"
+                self._close(objective.id, "retired", reason, record.turn)
+
+    def learn(self, reflection: Reflection) -> None:
+        """Learn what a look back found, achieved or gave up."""
+        for objective in reflection.objectives:
+            self._add(objective)
+        for change in reflection.objective_changes:
+            self._close(change.id, change.status, change.reason, change.turn)
+
+    def find(self, given: str) -> Objective | None:
+        """The open objective with that id; this episode's prefix may be left out."""
+        name = given.strip(" []#")
+        full = next((each for each in (name, f"{self._uid}-{name}") if each in self._open), None)
+        return self._objectives[full] if full else None
+
+    def next_id(self, ahead: int = 0) -> str:
+        """The id of an objective before which ``ahead`` others are still to be added."""
+        return f"{self._uid}-o{len(self._objectives) + ahead + 1}"
+
+    def stalest(self, candidates: Iterable[Objective]) -> Objective | None:
+        """That of ``candidates`` which has gone longest without progress.
+
+        What looking back found gives way first; what the agent declared, only to newer aims
+        of its own.
+        """
+        return min(
+            candidates, key=lambda each: (each.source == "agent", self._open[each.id]), default=None
+        )
+
+    def _declare(self, said: str, record: TurnRecord) -> None:
+        text = one_line(said, TEXT_CHARACTERS)
+        if text.casefold().strip(" .") in ("", *_NOTHING):
+            return
+        if any(near_duplicates(each.text, text) for each in self.open()):
+            return
+        if len(self._open) >= MOST_OPEN and (stalest := self.stalest(self.open())):
+            self._close(stalest.id, "retired", "made room for newer ones", record.turn)
+        goal = self.seen.goal_in(text)
+        if goal and not self.seen.lacks(goal) and holds(goal, record.after):
+            goal = None  # it held before and still does: that is not what is meant
+        self._add(
+            Objective(
+                id=self.next_id(),
+                text=text,
+                room=record.place,
+                goal=goal,
+                source="agent",
+                turn=record.turn,
+            )
+        )
+
+    def _add(self, objective: Objective) -> None:
+        self._objectives[objective.id] = objective
+        self._open[objective.id] = objective.turn
+
+    def _close(self, given: str, status: ObjectiveStatus, reason: str, turn: int) -> None:
+        if self._open.pop(given, None) is None:
+            return
+        update = {"status": status, "reason": reason, "closed": turn}
+        self._objectives[given] = self._objectives[given].model_copy(update=update)
+        if status == "completed":
+            self.achieved.append(given)
+
+    def _latest_progress(self, objective_id: str) -> int:
+        return max(self._progress, self._open[objective_id])
+
+
+class Seen:
+    """Rooms and things that the game has shown so far."""
+
+    def __init__(self) -> None:
+        self.rooms: dict[int, Place] = {}
+        self.is_news = False
+        """Whether the last thing learned was a new room or more points than ever."""
+        self._things: set[str] = set()
+        self._carried: set[str] = set()
+        self._best_score = 0
+        self._now: Observation | None = None
+
+    def take_in(self, observation: Observation) -> set[str]:
+        """Note what is seen; returns the things carried for the first time."""
+        self.is_news = observation.room.id not in self.rooms or observation.score > self._best_score
+        self.rooms[observation.room.id] = observation.room
+        self._best_score = max(self._best_score, observation.score)
+        carried = set(_names(observation.inventory))
+        gained = carried - self._carried
+        self._carried |= carried
+        self._things |= carried.union(_names(observation.visible))
+        self._now = observation
+        return gained
+
+    def lacks(self, goal: Goal) -> bool:
+        """Whether the goal does not hold yet; one that does would say nothing."""
+        return self._now is not None and not holds(goal, self._now)
+
+    def goal_in(self, text: str) -> Goal | None:
+        """What code can check of a text that names one known room or thing, and nothing else."""
+        words = " ".join(text.casefold().strip(" .!").split())
+        if going := _GOING.fullmatch(words):
+            return self._only_room(going[1] or going[2])
+        taking = _TAKING.fullmatch(words)
+        return self._only_thing(taking[1]) if taking else None
+
+    def _only_room(self, name: str) -> Goal | None:
+        meant = name_words(name)
+        found = [room for room in self.rooms.values() if name_words(room.name) == meant]
+        return Goal(room=found[0].id) if len(found) == 1 else None
+
+    def _only_thing(self, name: str) -> Goal | None:
+        meant = name_words(name)
+        found = [thing for thing in self._things if meant and meant <= name_words(thing)]
+        return Goal(item=found[0]) if len(found) == 1 else None
+
+
+def _names(things: Iterable[str]) -> Iterable[str]:
+    return (thing_name(thing).casefold() for thing in things)
+
+
+def holds(goal: Goal, seen: Observation) -> bool:
+    """Whether the facts show the goal."""
+    if goal.room is not None:
+        return seen.room.id == goal.room
+    if goal.score is not None:
+        return seen.score >= goal.score
+    return any(same_thing(goal.item or "", thing_name(thing)) for thing in seen.inventory)
+
+
+def _shown_by(goal: Goal, seen: Observation) -> str:
+    if goal.room is not None:
+        return f"you were in {seen.room.name} (#{goal.room})"
+    return f"the score was {seen.score}" if goal.score is not None else f"you carried {goal.item}"

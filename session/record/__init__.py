@@ -1,0 +1,1 @@
+"""The record of an episode: the one place that writes and reads it."""

@@ -1,0 +1,188 @@
+"""An episode for reading, drawn event by event: on a terminal, in its text log, by the viewer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mcp_ghost.text import counted, dollars, duration, one_line, tokens
+from session.game_state import FailedTurn, TurnRecord
+from session.knowledge import Reflection
+from session.record.schema import (
+    EpisodeEnd,
+    EpisodeResumed,
+    EpisodeStart,
+    KnowledgeLoaded,
+    LoggedEvent,
+)
+from session.record.summary import show_header, show_summary
+
+if TYPE_CHECKING:
+    from mcp_ghost.cli.screen import Screen
+    from session.record.schema import Entry
+    from session.record.summary import StorySoFar
+
+Fields: TypeAlias = Mapping[str, Any]
+_THINKING, _ARGUMENTS = 300, 120
+"""Characters shown of the model's thoughts, and of a call's arguments."""
+_WARNINGS = [
+    "mcp_disabled_fallback",
+    "tracing_failed",
+    "tracing_off",
+    "llm_retry",
+    "storage_failed",
+    "critic_failed",
+]
+
+
+class EpisodeDisplay:
+    """Draws an episode on a screen."""
+
+    def __init__(self, screen: Screen, so_far: StorySoFar, *, whole: bool = False) -> None:
+        """With ``whole``, thoughts are shown in full, otherwise their beginning."""
+        self._screen = screen
+        self._so_far = so_far
+        self._whole = whole
+        self._call = ""
+        """The arguments of the tool call under way."""
+        self._failed_after: float | None = None
+        """Milliseconds of a call whose error is still to come."""
+        self._draw: dict[str, Callable[[Fields], None]] = {
+            "notice": self.notice,
+            "turn_start": self._turn_start,
+            "mcp_tool_call": self._tool_call,
+            "mcp_tool_result": self._tool_result,
+            "mcp_tool_error": self._tool_error,
+            "mcp_tool_timeout": self._tool_timeout,
+            **dict.fromkeys(_WARNINGS, self._warning),
+        }
+
+    def show(self, entry: Entry) -> None:
+        """Draw one event, which the story so far already includes."""
+        match entry.event:
+            case EpisodeStart() as start:
+                show_header(self._screen, self._so_far)
+                self._screen.text("")
+                self._screen.text(start.opening)
+                self._screen.text("")
+            case EpisodeResumed():
+                show_header(self._screen, self._so_far)
+                self.notice({"message": f"Episode continues after turn {self._so_far.turns}"})
+                self._screen.text("")
+            case KnowledgeLoaded() as known:
+                self._knowledge(known)
+            case TurnRecord() as record:
+                self._turn(record)
+            case FailedTurn() as failed:
+                text = one_line(f"Not played: {failed.failure}", _THINKING)
+                self._screen.text(text, "red", mark="!")
+                self._screen.text(_cost(failed), "dim")
+            case Reflection() as reflection:
+                self._reflection(reflection)
+            case EpisodeEnd():
+                show_summary(self._screen, self._so_far)
+            case LoggedEvent(event_type, fields) if event_type in self._draw:
+                self._draw[event_type](fields)
+
+    def notice(self, fields: Fields) -> None:
+        """Show what a plain log record says."""
+        self._screen.text(fields["message"], "yellow", mark="·")
+
+    def _warning(self, fields: Fields) -> None:
+        self._screen.text(one_line(fields["message"]), "yellow", mark="!")
+
+    def _turn_start(self, _fields: Fields) -> None:
+        so_far = self._so_far
+        place = f" · {so_far.place}" if so_far.place else ""
+        self._screen.heading(f"Turn {so_far.turn}{place}", so_far.score_line)
+
+    def _tool_call(self, fields: Fields) -> None:
+        self._call = _arguments(fields.get("arguments"))
+
+    def _tool_result(self, fields: Fields) -> None:
+        if fields.get("is_error"):
+            self._failed_after = fields.get("duration_ms")
+            return
+        self._tool_line(fields, "✓", "green", self._call)
+
+    def _tool_error(self, fields: Fields) -> None:
+        failed_after, self._failed_after = self._failed_after, None
+        self._tool_line({"duration_ms": failed_after, **fields}, "✗", "red", str(fields["error"]))
+
+    def _tool_timeout(self, fields: Fields) -> None:
+        self._tool_line(fields, "✗", "red", "no answer in time")
+
+    def _tool_line(self, fields: Fields, mark: str, style: str, more: str) -> None:
+        took = fields.get("duration_ms")
+        parts = [
+            (one_line(fields["tool_name"], 60), style),
+            ("" if took is None else duration(took / 1000), ""),
+            (more, "dim"),
+        ]
+        self._screen.parts([part for part in parts if part[0]], mark=mark, style=style)
+
+    def _turn(self, record: TurnRecord) -> None:
+        thinking = record.thinking if self._whole else one_line(record.thinking, _THINKING)
+        if record.failure:
+            self._screen.text(thinking, "red", mark="!")
+        elif thinking:
+            self._screen.text(thinking, "dim italic", mark="…")
+        if record.new_objective:
+            self._screen.text(one_line(f"Objective: {record.new_objective}"), "dim italic")
+        for refused in record.refused:
+            line = one_line(f"{refused.command}: {refused.reason}", _THINKING)
+            self._screen.text(line, "red", mark="✗")
+        self._screen.text(one_line(record.command), "bold yellow", mark=">")
+        self._screen.text(record.response)
+        self._screen.parts([*_outcome(record), (_cost(record), "dim")])
+
+    def _knowledge(self, known: KnowledgeLoaded) -> None:
+        carried = known.carried
+        kinds = ("memories", "claims", "passages")
+        counts = {kind: len(getattr(carried, kind)) for kind in kinds}
+        found = [f"{count} {kind}" for kind, count in counts.items() if count]
+        if found:
+            earlier = counted(carried.episodes, "earlier episode")
+            self._screen.text(f"From {earlier}: {', '.join(found)}.", "yellow", mark="·")
+
+    def _reflection(self, reflection: Reflection) -> None:
+        learned = [f"{it.room.name}: {it.text}" for it in reflection.memories]
+        learned += [it.text for it in reflection.objectives]
+        learned += [it.text for it in reflection.claims]
+        style = "yellow" if reflection.failure else "magenta"
+        self._screen.text(one_line(reflection.headline, _THINKING), style, mark="*")
+        for text in learned:
+            self._screen.text(one_line(text, _THINKING), "dim")
+
+
+def _arguments(arguments: object) -> str:
+    if not isinstance(arguments, dict):
+        return one_line(arguments or "", _ARGUMENTS)
+    return one_line(", ".join(f"{key}: {it}" for key, it in arguments.items()), _ARGUMENTS)
+
+
+def _outcome(record: TurnRecord) -> list[tuple[str, str]]:
+    """What the turn changed, each with its style."""
+    scored, after = record.scored, record.after.score
+    outcome = []
+    if scored:
+        style = "bold green" if scored > 0 else "bold red"
+        outcome.append(
+            (f"{'+' if scored > 0 else '-'}{counted(abs(scored), 'point')}, now {after}", style)
+        )
+    if record.died:
+        outcome.append(("died", "bold red"))
+    if record.won:
+        outcome.append(("won", "bold green"))
+    return outcome
+
+
+def _cost(record: TurnRecord | FailedTurn) -> str:
+    """What the turn used."""
+    usage = record.usage
+    took = []
+    if usage.prompt_tokens:
+        took.append(tokens(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens))
+    if usage.cost:
+        took.append(dollars(usage.cost))
+    return " · ".join([*took, duration(record.seconds)])

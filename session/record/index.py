@@ -1,0 +1,110 @@
+"""An event log by offset: each line is read once, and only what was appended since the last look.
+
+Nothing is written, and nothing is locked for longer than it takes to see whether anybody plays.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from session.record.schema import Entry, fields_of, parse
+
+_REMEMBERED = 64
+"""Bytes before the position, which tell a rewritten file from one that grew."""
+
+
+class Span(NamedTuple):
+    """Where a line stands in the log."""
+
+    offset: int
+    length: int
+
+
+class Line(NamedTuple):
+    """One finished line of the log."""
+
+    number: int
+    """Counted from 1."""
+    span: Span
+    entry: Entry | None
+    """None where the line is damaged."""
+
+
+class LogReplacedError(Exception):
+    """Raised when the log is no longer the one that was read: everything must be read again."""
+
+
+class LogIndex:
+    """Reads one event log, further with every look."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._position = 0
+        self._lines = 0
+        self._before = b""
+        """The last bytes that were read."""
+        self.state: tuple[int, ...] = ()
+        """The file's (device, inode, size, time) at the last look."""
+
+    def has_news(self) -> bool:
+        """Whether the file differs from the last look; as cheap as it gets."""
+        return _state(self.path.stat()) != self.state
+
+    def read_new(self) -> Iterator[Line]:
+        """The lines finished since the last look; one that is still being written waits.
+
+        Raises:
+            LogReplacedError: The file was replaced, cut or rewritten.
+            OSError: It cannot be read.
+        """
+        with self.path.open("rb") as file:
+            state = _state(os.fstat(file.fileno()))
+            self._expect_the_same(file, state)
+            for raw in file:
+                if not raw.endswith(b"\n"):
+                    break
+                span = Span(self._position, len(raw))
+                self._position += len(raw)
+                self._lines += 1
+                self._before = (self._before + raw[-_REMEMBERED:])[-_REMEMBERED:]
+                yield Line(self._lines, span, _parsed(raw))
+            self.state = state
+
+    def read(self, span: Span) -> Entry | None:
+        """What is at ``span``; None if it is gone."""
+        with self.path.open("rb") as file:
+            return _parsed(os.pread(file.fileno(), span.length, span.offset))
+
+    def _expect_the_same(self, file: IO[bytes], state: tuple[int, ...]) -> None:
+        file.seek(self._position - len(self._before))
+        replaced = self.state[:2] not in ((), state[:2])
+        if replaced or file.read(len(self._before)) != self._before:
+            raise LogReplacedError
+
+
+def is_being_written(path: Path) -> bool:
+    """Whether a process holds the log's lock, as the one that plays the episode does."""
+    with suppress(OSError):
+        file = os.open(path, os.O_RDONLY)
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(file)  # and with it the lock
+    return False
+
+
+def _state(stat: os.stat_result) -> tuple[int, ...]:
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def _parsed(raw: bytes) -> Entry | None:
+    with suppress(ValueError):
+        return parse(fields_of(raw))
+    return None

@@ -1,0 +1,46 @@
+"""Calls of models, as the client reports them, in the form in which they are logged."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from session.record.schema import ModelCall, write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_ghost.providers.common import LLMRequest
+    from mcp_ghost.providers.exchange import Exchange
+
+
+def logs_calls(logger: logging.Logger) -> Callable[[Exchange], None]:
+    """What a client reports of its calls, for the log; turn and role come from the context."""
+
+    def log(exchange: Exchange) -> None:
+        call = ModelCall(
+            provider=exchange.provider,
+            where=exchange.where,
+            request=fields_of_request(exchange.request),
+            left_out=exchange.left_out,
+            tries=exchange.tries,
+            reply=exchange.reply,
+            error=exchange.error,
+            milliseconds=round(exchange.seconds * 1000, 3),
+        )
+        message = f"Model asked ({exchange.seconds:.1f} s): {exchange.error or 'answered'}"
+        write(logger, message, call, logging.DEBUG)
+
+    return log
+
+
+def fields_of_request(request: LLMRequest) -> dict[str, Any]:
+    """What was asked, in neutral form: our names of tools, no key, no header."""
+    return {
+        "model": request.model,
+        "options": dict(sorted(request.given.items())),
+        "tool_choice": request.tool_choice,
+        "tools": request.tools,
+        "known_tools": request.known_tools,
+        "messages": list(request.messages),
+    }

@@ -1,0 +1,94 @@
+"""Requests to models, of which each text is kept once.
+
+A prompt repeats most of the one before it: its head word for word, its history shifted by a turn.
+So a request is logged in lines: runs of the same role's request before it, single lines of any
+request, and what is new. The hash of the whole proves that reading gives back what was sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+_SHORT = 12
+"""Characters up to which a line is not worth its own reference."""
+Part: TypeAlias = list[int] | int | str
+"""[first, number] of the request before, or a line of all so far, or a new text."""
+
+
+class RequestDeltas:
+    """Knows all lines of requests so far, and the latest request of each role."""
+
+    def __init__(self) -> None:
+        self._latest: dict[str, list[str]] = {}
+        self._lines: dict[str, int] = {}
+        self._texts: list[str] = []
+
+    def delta(self, role: str, text: str) -> dict[str, Any]:
+        """The text of a request as the log keeps it; to be followed by ``keep``, once it does."""
+        return {"sha256": _digest(text), "parts": self._parts(role, _split(text))}
+
+    def keep(self, role: str, text: str) -> None:
+        """Let the next requests build on this one."""
+        lines = self._latest[role] = _split(text)
+        for line in lines:
+            if len(line) > _SHORT and line not in self._lines:
+                self._lines[line] = len(self._texts)
+                self._texts.append(line)
+
+    def taken_in(self, role: str, delta: Mapping[str, Any]) -> dict[str, Any]:
+        """The request that ``delta`` was made of; the next ones build on it.
+
+        Raises:
+            ValueError: It builds on one that is missing.
+        """
+        before = self._latest.pop(role, [])
+        text = "".join(self._text(part, before) for part in delta["parts"])
+        if _digest(text) != delta["sha256"]:
+            raise ValueError("A request before this one is missing.")
+        self.keep(role, text)
+        request: dict[str, Any] = json.loads(text)
+        return request
+
+    def _text(self, part: Part, before: list[str]) -> str:
+        if isinstance(part, list):
+            return "".join(before[part[0] : part[0] + part[1]])
+        return part if isinstance(part, str) else "".join(self._texts[part : part + 1])
+
+    def _parts(self, role: str, lines: list[str]) -> list[Part]:
+        before = self._latest.get(role, [])
+        places = {line: number for number, line in enumerate(before) if len(line) > _SHORT}
+        parts: list[Part] = []
+        following = -1
+        for line in lines:
+            last = parts[-1] if parts else None
+            if isinstance(last, list) and before[following : following + 1] == [line]:
+                last[1] += 1
+                following += 1
+            elif (place := places.get(line)) is not None:
+                parts.append([place, 1])
+                following = place + 1
+            elif (known := self._lines.get(line)) is not None:
+                parts.append(known)
+            elif isinstance(last, str):
+                parts[-1] = last + line
+            else:
+                parts.append(line)
+        return parts
+
+
+def request_text(request: Mapping[str, Any]) -> str:
+    """``request`` as one text, byte for byte the same for the same request."""
+    text = json.dumps(request, ensure_ascii=False, default=str)
+    return text.encode("utf-8", errors="backslashreplace").decode()  # half a character, escaped
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _split(text: str) -> list[str]:
+    """The lines of texts within JSON; an item of a list counts as one, too."""
+    return text.replace("\\n", "\\n\0").replace("}, ", "}, \0").split("\0")  # JSON escapes \0

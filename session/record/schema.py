@@ -1,0 +1,214 @@
+"""The events of an episode, typed: what is written is one of these, and is read as one again."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from pydantic import BaseModel, Field, model_validator
+
+from mcp_ghost.messages import LLMResponse, Usage
+from mcp_ghost.providers.exchange import FailedTry
+from mcp_ghost.results import jsonable
+from session.events import log_event
+from session.game_state import EndReason, FailedTurn, Observation, TurnRecord, Value
+from session.knowledge import CarriedOver, Edits, Reflection
+from session.uids import uid_of
+
+if TYPE_CHECKING:
+    from session.record.request_deltas import RequestDeltas
+
+
+class _Named(Value):
+    """An event that says whose knowledge it is."""
+
+    episode_id: str = ""
+    uid: str = ""
+    """The prefix of the ids of everything learned in it."""
+    story: str = ""
+    story_sha256: str = ""
+    model: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_uid(cls, fields: Mapping[str, object]) -> Mapping[str, object]:
+        """With the uid of an episode that is older than uids."""
+        named = fields.get("uid") or not fields.get("episode_id")
+        return fields if named else {**fields, "uid": uid_of(str(fields["episode_id"]))}
+
+
+class EpisodeStart(_Named):
+    """An episode begins."""
+
+    version: str = ""
+    code: str = ""
+    """A hash of the sources that play."""
+    story_path: str = ""
+    title: str = ""
+    seed: int | None = None
+    engine: str = ""
+    base_url: str = ""
+    max_turns: int | None = None
+    mcp: str | None = None
+    """The tool server."""
+    parts_off: tuple[str, ...] = ()
+    objectives_stale_turns: int | None = None
+    group: str | None = None
+    """The evaluation that it is part of."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """The whole configuration, except for secrets."""
+    prompts: dict[str, str] = Field(default_factory=dict)
+    """A hash of each prompt's text."""
+    opening: str = ""
+    observation: Observation
+    snapshot: str = ""
+    """The engine at the beginning, base64."""
+
+
+class KnowledgeLoaded(_Named):
+    """What is known before the first turn, or what people wrote between episodes."""
+
+    carried: CarriedOver = CarriedOver()
+    edits: Edits = Edits()
+
+    @model_validator(mode="after")
+    def _says_something(self) -> KnowledgeLoaded:
+        if not {"carried", "edits"} & self.model_fields_set:
+            raise ValueError("There is neither carried nor edits.")
+        return self
+
+
+class ModelCall(Value):
+    """One call of a model: what was asked, every attempt, what came back."""
+
+    turn: int | None = None
+    role: str = ""
+    """``Agent``, ``Reflection`` or ``Critic``."""
+    provider: str = ""
+    where: str = ""
+    """The address, without secrets."""
+    request: dict[str, Any]
+    """``messages``, ``model``, ``tools``, ``known_tools``, ``tool_choice`` and ``options``."""
+    left_out: tuple[str, ...] = ()
+    """Optional fields that the model refuses, so that it was asked without them."""
+    tries: tuple[FailedTry, ...] = ()
+    """Those that failed."""
+    reply: LLMResponse | None = None
+    error: str | None = None
+    """Why there is no reply."""
+    milliseconds: float = 0.0
+    """Of the whole call, waits between attempts included."""
+
+
+class EpisodeResumed(Value):
+    """An episode continues."""
+
+    turn: int = 0
+    """The latest turn."""
+    model: str = ""
+    base_url: str = ""
+    max_turns: int | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
+    prompts: dict[str, str] = Field(default_factory=dict)
+    code: str = ""
+
+
+class EpisodeEnd(Value):
+    """An episode ends; it may be continued later."""
+
+    reason: EndReason
+    score: int = 0
+    turns: int = 0
+    deaths: int = 0
+    tool_calls: int = 0
+    usage: Usage = Usage()
+
+
+class LoggedEvent(NamedTuple):
+    """Any other event: of interest for watching, not for adding up."""
+
+    event_type: str
+    fields: Mapping[str, Any]
+
+
+Event: TypeAlias = (
+    EpisodeStart
+    | KnowledgeLoaded
+    | ModelCall
+    | TurnRecord
+    | FailedTurn
+    | Reflection
+    | EpisodeResumed
+    | EpisodeEnd
+    | LoggedEvent
+)
+_KINDS: Mapping[str, type[BaseModel]] = {
+    "episode_start": EpisodeStart,
+    "knowledge_loaded": KnowledgeLoaded,
+    "model_call": ModelCall,
+    "turn": TurnRecord,
+    "turn_failed": FailedTurn,
+    "reflection": Reflection,
+    "episode_resumed": EpisodeResumed,
+    "episode_end": EpisodeEnd,
+}
+_TYPES = {kind: name for name, kind in _KINDS.items()}
+STEPS = frozenset(_KINDS) - {"model_call"}
+"""Events that change the episode: each is on the disk before the next begins."""
+
+
+class Entry(NamedTuple):
+    """An event, and what else its line says."""
+
+    event: Event
+    time: str = ""
+    """ISO 8601."""
+    turn: int | None = None
+
+
+def parse(fields: Mapping[str, Any], requests: RequestDeltas | None = None) -> Entry:
+    """The event that a line's ``fields`` hold; calls of models only where ``requests`` is given.
+
+    Raises:
+        ValueError: It is not what its type says.
+    """
+    event_type, time, turn = fields.get("event_type"), fields.get("time"), fields.get("turn")
+    if not isinstance(event_type, str):
+        raise ValueError("There is no event_type.")  # noqa: TRY004  of the log, not of the caller
+    event: Event = LoggedEvent(event_type, fields)
+    if event_type in STEPS:
+        event = _KINDS[event_type].model_validate(fields)  # type: ignore[assignment]  # one of Event
+    elif event_type == "model_call" and requests is not None:
+        with suppress(ValueError, KeyError, TypeError):  # no reason to stop the game
+            request = requests.taken_in(fields["role"], fields["request"])
+            event = ModelCall.model_validate({**fields, "request": request})
+    return Entry(event, str(time or ""), turn if isinstance(turn, int) else None)
+
+
+def fields_of(line: bytes) -> dict[str, Any]:
+    """The fields in a line of the log.
+
+    Raises:
+        ValueError: It is not an event.
+    """
+    try:
+        fields = json.loads(line)
+    except RecursionError as error:
+        raise ValueError("The line is nested too deeply.") from error
+    if not isinstance(fields, dict) or "event_type" not in fields:
+        raise ValueError("The line is not an event.")
+    # Neither pages nor pydantic models accept half a character.
+    return jsonable(fields) if b"\\ud" in line else fields  # type: ignore[return-value]  # a dict stays one
+
+
+def write(
+    logger: logging.Logger, message: str, event: BaseModel, level: int = logging.INFO
+) -> None:
+    """Log a typed event; the log's own context adds episode and turn."""
+    short = isinstance(event, ModelCall)
+    whole = isinstance(event, TurnRecord | FailedTurn | Reflection)
+    fields = event.model_dump(mode="json", exclude_unset=not whole, exclude_defaults=short)
+    log_event(logger, level, message, _TYPES[type(event)], **fields)

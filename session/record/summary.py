@@ -1,0 +1,142 @@
+"""The first and the last block of an episode, and the sum of several."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcp_ghost.messages import Usage
+from mcp_ghost.text import address, counted, dollars, duration, tokens
+from session.game_state import EndReason
+from session.record.event_log import read
+from session.record.fold import EpisodeFold
+from shared_utils import EMBEDDED_BASE_URL
+
+if TYPE_CHECKING:
+    from mcp_ghost.cli.screen import Screen
+    from session.record.schema import Entry, EpisodeEnd
+
+LOG_FILE = "episode.log"
+
+_HEADINGS = {
+    EndReason.VICTORY: ("The game is won", "bold green"),
+    EndReason.FINAL_DEATH: ("The game is over", "bold red"),
+    EndReason.STALLED: ("The episode ended: nothing new happened for a long time", "bold yellow"),
+    EndReason.MAX_TURNS: ("The episode ended: its last turn was played", "bold"),
+    EndReason.LLM_UNAVAILABLE: ("The episode stopped: the model gave no usable answer", "bold red"),
+    EndReason.ABORTED: ("The episode was stopped", "bold yellow"),
+    EndReason.BUDGET: (
+        "The episode ended: its budget is used up; raise it to continue",
+        "bold yellow",
+    ),
+}
+
+
+class StorySoFar(EpisodeFold):
+    """The episode in ``folder``, with what only its header and summary show."""
+
+    def __init__(self, folder: Path, to_resume: str = "", *, live: bool = True) -> None:
+        """``to_resume`` is the command to continue the episode, being played if ``live``."""
+        super().__init__()
+        self.folder = folder
+        self.to_resume = to_resume
+        self.seconds = 0.0
+        """How long this run of the program has been playing, or how long the turns took."""
+        self._began = time.monotonic() if live else None
+
+    @property
+    def place(self) -> str:
+        """The name of the room."""
+        return self.now.room.name if self.now else ""
+
+    def take(self, entry: Entry) -> None:
+        """Add what one line says."""
+        super().take(entry)
+        played = self._began is None
+        self.seconds = self.turn_seconds if played else time.monotonic() - (self._began or 0.0)
+
+    def take_earlier_runs(self) -> None:
+        """Add what the log has, if the episode began in another run of the program."""
+        if self.start is None:
+            for entry in read(self.folder):
+                super().take(entry)
+
+
+def show_header(screen: Screen, so_far: StorySoFar) -> None:
+    """What is played, by whom and with what."""
+    start, resumed = so_far.start, so_far.resumed
+    if start is None:
+        return
+    base_url = (resumed and resumed.base_url) or start.base_url
+    model = (resumed and resumed.model) or start.model
+    here = base_url == EMBEDDED_BASE_URL
+    where = "on this machine" if here else f"at {address(base_url or '?')}"
+    screen.heading(f"ZorkGPT {start.version}".strip(), style="bold cyan")
+    screen.facts(
+        [
+            ("story", f"{start.title} (engine {start.engine}, seed {start.seed})"),
+            ("model", f"{model} {where}"),
+            ("tools", f"MCP server {start.mcp}" if start.mcp else "none"),
+        ],
+        to_copy=[("log", str(so_far.folder / LOG_FILE))],
+    )
+
+
+def show_summary(screen: Screen, so_far: StorySoFar) -> None:
+    """How the episode went, why it ended and how to continue it."""
+    end = so_far.end
+    if end is None or so_far.start is None:
+        return
+    heading, style = _HEADINGS[end.reason]
+    screen.heading(heading, style=style)
+    screen.facts(
+        [
+            ("score", so_far.score_line.replace("/", " of ")),
+            ("turns", f"{end.turns:,}"),
+            ("rooms", f"{len(so_far.rooms)} seen"),
+            ("deaths", str(end.deaths)),
+            ("tools", counted(end.tool_calls, "call")),
+            ("model", _took(end.usage)),
+            ("time", duration(so_far.seconds)),
+            (
+                "failure",
+                so_far.last_failure if end.reason is EndReason.LLM_UNAVAILABLE else "",
+            ),
+        ],
+        to_copy=[
+            ("log", str(so_far.folder / LOG_FILE)),
+            ("resume", "" if end.reason.is_final else _to_resume(so_far, end)),
+        ],
+    )
+
+
+def show_total(screen: Screen, episodes: Sequence[StorySoFar]) -> None:
+    """The sum of several episodes that have ended, in one line."""
+    ends = [episode.end for episode in episodes if episode.end]
+    scores = [end.score for end in ends]
+    screen.text(
+        f"{counted(len(ends), 'episode')}: best score {max(scores)}, "
+        f"mean {sum(scores) / len(scores):.1f}, "
+        f"{counted(sum(end.turns for end in ends), 'turn')}, "
+        f"{counted(sum(end.tool_calls for end in ends), 'tool call')}, "
+        f"{_took(sum((end.usage for end in ends), Usage()))}, "
+        f"{duration(sum(episode.seconds for episode in episodes))}",
+        "bold",
+        mark="Σ",
+    )
+
+
+def _took(usage: Usage) -> str:
+    took = [counted(usage.calls, "request")]
+    if usage.prompt_tokens:
+        took.append(tokens(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens))
+    if usage.cost:
+        took.append(dollars(usage.cost))
+    return ", ".join(took)
+
+
+def _to_resume(so_far: StorySoFar, end: EpisodeEnd) -> str:
+    further = f" --max-turns {2 * end.turns}" if end.reason is EndReason.MAX_TURNS else ""
+    return so_far.to_resume + further if so_far.to_resume else ""

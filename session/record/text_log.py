@@ -1,0 +1,84 @@
+"""The episode for reading: header, turns and end in full, and what was logged between them.
+
+Tool calls and problems are lines such as ``[INFO] Turn 15 Iteration 1: Agent calling tool ...``.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from rich.console import Console
+
+from mcp_ghost.cli.screen import Screen
+from session.events import event_fields
+from session.game_state import FailedTurn
+from session.record.display import EpisodeDisplay
+from session.record.event_log import entry_of
+from session.record.redaction import without_secrets
+from session.record.schema import EpisodeResumed, LoggedEvent
+from session.record.summary import LOG_FILE, StorySoFar
+
+
+class EpisodeLog(logging.FileHandler):
+    """A logging handler that appends what a person wants to read."""
+
+    def __init__(self, folder: Path, secrets: tuple[str, ...] = ()) -> None:
+        super().__init__(folder / LOG_FILE, encoding="utf-8", errors="backslashreplace")
+        self._secrets = secrets
+        self._text = io.StringIO()
+        self._so_far = StorySoFar(folder)
+        screen = Screen(Console(file=self._text, color_system=None, width=100), live=False)
+        self._display = EpisodeDisplay(screen, self._so_far, whole=True)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Leave out the calls of models: readers of those want them whole, from the event log."""
+        return event_fields(record).get("event_type") != "model_call"
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record for reading, without any key."""
+        return without_secrets(self._drawn(record) or _line(record), self._secrets)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  logging's name
+        """A full disk costs only lines for reading; the event log is what complains."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handleError(record)
+
+    def close(self) -> None:
+        """Close the file; what did not fit on the disk is left out."""
+        with suppress(OSError):
+            super().close()
+
+    def _drawn(self, record: logging.LogRecord) -> str:
+        """What is not a line: the steps of the episode."""
+        entry = entry_of(record)
+        if entry is None:
+            return ""
+        if isinstance(entry.event, EpisodeResumed):
+            self._so_far.take_earlier_runs()
+        self._so_far.take(entry)
+        if isinstance(entry.event, LoggedEvent | FailedTurn) and not _begins_turn(record):
+            return ""
+        self._text.seek(0)
+        self._text.truncate()
+        self._display.show(entry)
+        return "\n" * _begins_turn(record) + self._text.getvalue().rstrip("\n")
+
+
+def _begins_turn(record: logging.LogRecord) -> bool:
+    return event_fields(record).get("event_type") == "turn_start"
+
+
+def _line(record: logging.LogRecord) -> str:
+    fields = event_fields(record)
+    place = ""
+    if fields.get("turn"):
+        place = f"Turn {fields['turn']}"
+        if fields.get("iteration"):
+            place += f" Iteration {fields['iteration']}"
+        place += ": "
+    message = record.getMessage().replace("\n", "\n    ")
+    return f"[{record.levelname}] {place}{message}"

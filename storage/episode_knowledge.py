@@ -1,0 +1,118 @@
+"""What the log of an episode says, in the form in which it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from managers.map.world_map import WorldMap
+from session.game_state import TurnRecord
+from session.knowledge import Edits, Passage, Reflection
+from session.record.event_log import EVENTS_FILE, EpisodeDamagedError, read
+from session.record.fold import EpisodeFold
+from session.record.schema import EpisodeStart, KnowledgeLoaded
+from storage.errors import LogRefusedError
+
+
+@dataclass(frozen=True)
+class Episode:
+    """An episode as the database has it."""
+
+    uid: str
+    episode_id: str
+    story_sha256: str
+    story: str
+    model: str
+    seed: int | None
+    started: str
+    """ISO 8601, in UTC."""
+    turns: int = 0
+    score: int | None = None
+    end_reason: str | None = None
+    """None while it can go on."""
+
+
+@dataclass(frozen=True)
+class EpisodeKnowledge:
+    """An episode and all that it learned."""
+
+    episode: Episode
+    edits: Edits = field(default_factory=Edits)
+    reflections: tuple[Reflection, ...] = ()
+    passages: tuple[Passage, ...] = ()
+
+
+def read_uid(folder: Path) -> str | None:
+    """The uid of the episode in ``folder``; None when it never began.
+
+    Raises:
+        LogRefusedError: The log is missing or damaged.
+    """
+    with _explained(folder):
+        events = (entry.event for entry in read(folder))
+        return next((event.uid for event in events if isinstance(event, EpisodeStart)), None)
+
+
+def read_episode(folder: Path) -> EpisodeKnowledge | None:
+    """The account of the episode in ``folder``; None when it never began.
+
+    Raises:
+        LogRefusedError: The log is missing or damaged.
+    """
+    fold, ways = EpisodeFold(), WorldMap()  # what others passed on is not its own
+    with _explained(folder):
+        for entry in read(folder):
+            fold.take(entry)
+            if isinstance(entry.event, EpisodeStart):
+                ways.begin(entry.event.observation)
+            elif isinstance(entry.event, TurnRecord):
+                ways.apply(entry.event)
+        if fold.start is None:
+            return None
+        episode = _episode(
+            fold.start,
+            fold.started,
+            seed=fold.start.seed,
+            turns=fold.turns,
+            score=fold.score if fold.turns else None,
+            end_reason=str(fold.end.reason) if fold.end else None,
+        )
+    reflections = {reflection.number: reflection for reflection in fold.reflections}
+    return EpisodeKnowledge(episode, fold.known.edits, tuple(reflections.values()), ways.passages())
+
+
+def read_imports(folder: Path) -> Iterator[EpisodeKnowledge]:
+    """What people wrote between episodes, one account for each time it was read.
+
+    Raises:
+        LogRefusedError: The log is damaged.
+    """
+    if not (folder / EVENTS_FILE).exists():
+        return
+    with _explained(folder):
+        for event, time, _ in read(folder):
+            if isinstance(event, KnowledgeLoaded):
+                yield EpisodeKnowledge(_episode(event, time), event.edits)
+
+
+def _episode(named: EpisodeStart | KnowledgeLoaded, started: str, **more: object) -> Episode:
+    for name in ("episode_id", "story_sha256", "story", "model"):
+        if not getattr(named, name):
+            raise ValueError(name)
+    fields = named.model_dump(include={"uid", "episode_id", "story_sha256", "story", "model"})
+    return Episode(**{"seed": None, "started": started, **fields, **more})
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    log = folder / EVENTS_FILE
+    try:
+        yield
+    except EpisodeDamagedError as error:
+        raise LogRefusedError(str(error)) from error
+    except OSError as error:
+        raise LogRefusedError(f"Cannot read {log}: {error.strerror}.") from error
+    except ValueError as error:
+        raise LogRefusedError(f"{log} holds an event that is incomplete: {error}.") from error

@@ -1,0 +1,1 @@
+"""What is stored, as Markdown files that people read and edit."""

@@ -1,0 +1,265 @@
+"""What people changed in the Markdown of a story: pure functions, lenient to the last line.
+
+A line that cannot be understood is never an error: it is kept among the notes.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from session.knowledge import Claim, ClaimChange, Edits, Evidence
+from session.record.redaction import without_secrets
+from storage.files.markdown import (
+    EDITOR,
+    INTRO,
+    MARK,
+    SECTIONS,
+    Section,
+    fingerprint,
+    normal,
+    section_of,
+    unescaped,
+)
+
+_HEADING = re.compile(r"##\s+(tested|inferred|retired|notes|memories)\s*", re.IGNORECASE)
+_TITLE = re.compile(r"# What is known of.*")
+_BULLET = re.compile(r"[-*+](?:\s+(.*))?")
+_WITH_ID = re.compile(r"(.*?)\s*`(\w+-c\d+)`")
+_DETAIL = re.compile(r'\s+[-*+] (?:".*|because: .*|\(written by people\))')
+_MORE = re.compile(r"\s+(?![-*+] )\S.*")
+_MEMORY = re.compile(r"### .* \(room \d+\)|[-*+] .*`\w+-m\d+`")
+_MARK = re.compile(re.escape(MARK) + r"(.*)-->")
+_BY_HAND = Evidence(episode=EDITOR, turn=0, quote="")
+_NUMBERS = 1_000_000
+
+
+@dataclass
+class Bullet:
+    """A claim as it stands in the file."""
+
+    section: Section | None
+    """None when headings are missing, so that it is unknown."""
+    text: str
+    id: str | None
+
+
+@dataclass
+class Document:
+    """What a file says."""
+
+    bullets: list[Bullet] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """Lines that people wrote beside the claims."""
+    odd: list[int] = field(default_factory=list)
+    """Numbers of the lines among the notes that stood elsewhere."""
+    story: str | None = None
+    """SHA-256; None when the file does not tell, which happens when it is damaged."""
+    exported: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Id -> section and fingerprint of what was written into the file."""
+
+
+def read_document(path: Path, secrets: Iterable[str] = ()) -> Document:
+    """The file at ``path`` without any keys; an empty document where there is none.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    try:
+        return parsed(without_secrets(_decoded(path.read_bytes()), secrets))
+    except FileNotFoundError:
+        return Document()
+
+
+def _decoded(data: bytes) -> str:
+    """The text, whatever editor saved it; a line that is not UTF-8 does not spoil the others."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return re.sub(r"\r\n?", "\n", data.decode("utf-16", errors="replace"))
+    lines: list[str] = []
+    for line in re.split(rb"\r\n?|\n", data.removeprefix(codecs.BOM_UTF8)):
+        try:
+            lines.append(line.decode())
+        except UnicodeDecodeError:
+            lines.append(line.decode("latin-1"))
+    return "\n".join(lines)
+
+
+def parsed(text: str) -> Document:
+    """The document in ``text``."""
+    return _Reader(text).document
+
+
+class _Reader:
+    """Goes through the lines once, and remembers where it is."""
+
+    def __init__(self, text: str) -> None:
+        self.document = Document()
+        self._heading = ""
+        self._headings: set[str] = set()
+        self._claims: list[tuple[str, list[str]]] = []
+        """Heading and lines of each."""
+        self._open: list[str] | None = None
+        """The lines to which an indented one belongs."""
+        for number, line in enumerate(text.split("\n"), 1):
+            self._read(number, line.rstrip())
+        self.document.bullets = [self._bullet(*claim) for claim in self._claims]
+        while self.document.notes and not self.document.notes[-1]:
+            self.document.notes.pop()
+
+    def _read(self, number: int, line: str) -> None:
+        if heading := _HEADING.fullmatch(line):
+            self._heading, self._open = heading[1].lower(), None
+            self._headings.add(self._heading)
+        elif line.startswith(MARK):
+            self._read_mark(line)
+        elif self._heading == "notes":
+            if line or self.document.notes:
+                self.document.notes.append(line)
+        elif self._is_claim(line):
+            self._open = [_BULLET.sub(r"\1", line)]
+            self._claims.append((self._heading, self._open))
+        elif self._heading != "memories" and _DETAIL.fullmatch(line):
+            self._open = None
+        elif self._open is not None and _MORE.fullmatch(line):
+            self._open.append(line)
+            # What follows the id of a retired claim cannot be a claim, so it is a note.
+            if self._heading == "retired" and not self._is_claim(" ".join(self._open)):
+                self._keep(number, self._open.pop())
+        else:
+            self._open = None
+            self._keep(number, line)
+
+    def _is_claim(self, line: str) -> bool:
+        if self._heading == "memories" or not (found := _BULLET.fullmatch(line)):
+            return False
+        return self._heading in {"tested", "inferred"} or bool(_WITH_ID.fullmatch(found[1] or ""))
+
+    def _keep(self, number: int, line: str) -> None:
+        if self._heading == "memories":
+            ours = bool(_MEMORY.fullmatch(line))
+        else:
+            ours = line in INTRO or bool(_TITLE.fullmatch(line) and not self._heading)
+        if line and not ours:
+            self.document.notes.append(line)
+            self.document.odd.append(number)
+
+    def _read_mark(self, line: str) -> None:
+        with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            if found := _MARK.fullmatch(line):
+                mark = json.loads(found[1])
+                exported = {str(it): (str(a), str(b)) for it, (a, b) in mark["claims"].items()}
+                self.document.story, self.document.exported = str(mark["story"]), exported
+
+    def _bullet(self, heading: str, lines: Sequence[str]) -> Bullet:
+        markdown = " ".join(line.strip() for line in lines).strip()
+        named = _WITH_ID.fullmatch(markdown)
+        # Where a heading is missing, what stood under it was not moved.
+        sure = not named or self._headings.issuperset(SECTIONS)
+        section = next((name for name in SECTIONS if sure and name == heading), None)
+        return Bullet(
+            section, unescaped(named[1] if named else markdown), named[2] if named else None
+        )
+
+
+def edits_of(document: Document, known: Iterable[Claim]) -> Edits:
+    """Where ``document`` differs from what was exported, as far as it is not ``known`` yet."""
+    claims = {claim.id: claim for claim in known}
+    at_hand, others = _assigned(document, claims)
+    changes: list[ClaimChange] = []
+    for claim in claims.values():
+        bullet, exported = at_hand.get(claim.id), document.exported.get(claim.id)
+        changes += _changes(claim, bullet, exported)
+        if bullet and _is_made_anew(claim, bullet, exported):
+            others.append(bullet)
+    gone = {change.id for change in changes if change.kind == "removed"}
+    held = {_flat(it.text) for it in claims.values() if it.status == "active" and it.id not in gone}
+    return Edits(claims=tuple(_new_claims(others, held, set(claims))), changes=tuple(changes))
+
+
+def _assigned(
+    document: Document, claims: Mapping[str, Claim]
+) -> tuple[dict[str, Bullet], list[Bullet]]:
+    """Id -> the bullet of a known claim, and the bullets of none."""
+    at_hand: dict[str, Bullet] = {}
+    others: list[Bullet] = []
+    # Of several with one id, the one that was left as it was is the claim; the others are copies.
+    unchanged_first = sorted(document.bullets, key=lambda it: not _is_as_exported(it, document))
+    for bullet in unchanged_first:
+        if bullet.id and bullet.id in claims and bullet.id not in at_hand:
+            at_hand[bullet.id] = bullet
+        elif bullet.id in claims or not _is_as_exported(bullet, document):
+            others.append(bullet)
+    for bullet in list(others):  # somebody may have lost the id
+        same = (it for it in claims.values() if normal(it.text) == bullet.text)
+        claim = next((it for it in same if it.id not in at_hand), None)
+        if claim and claim.status == "active":
+            at_hand[claim.id] = bullet
+            others.remove(bullet)
+    return at_hand, others
+
+
+def _is_as_exported(bullet: Bullet, document: Document) -> bool:
+    _, exported = document.exported.get(bullet.id or "", ("", ""))
+    return fingerprint(bullet.text) == exported
+
+
+def _changes(
+    claim: Claim, bullet: Bullet | None, exported: tuple[str, str] | None
+) -> Iterator[ClaimChange]:
+    before, print_before = exported or (section_of(claim), fingerprint(claim.text))
+    active = claim.status == "active"
+    if bullet is None:
+        if exported and active and before != "retired":
+            yield ClaimChange(id=claim.id, kind="removed", reason="deleted by hand")
+        return
+    changed = bullet.text and fingerprint(bullet.text) not in {
+        print_before,
+        fingerprint(claim.text),
+    }
+    moved = (before, bullet.section)
+    if active and moved in {("tested", "inferred"), ("tested", "retired"), ("inferred", "retired")}:
+        yield ClaimChange(id=claim.id, kind="removed", reason="moved by hand")
+        return
+    if changed and not _is_made_anew(claim, bullet, exported):
+        yield ClaimChange(id=claim.id, kind="edited", text=bullet.text)
+    if active and moved == ("inferred", "tested") and claim.basis == "inferred":
+        yield ClaimChange(id=claim.id, kind="confirmed", evidence=_BY_HAND)
+
+
+def _is_made_anew(claim: Claim, bullet: Bullet, exported: tuple[str, str] | None) -> bool:
+    """Whether somebody moved the claim to where no change of it can lead: it is a new one there."""
+    before = exported[0] if exported else section_of(claim)
+    return (before, bullet.section) in {
+        ("tested", "inferred"),
+        ("retired", "tested"),
+        ("retired", "inferred"),
+    }
+
+
+def _new_claims(bullets: Iterable[Bullet], held: set[str], taken: set[str]) -> Iterator[Claim]:
+    for bullet in bullets:
+        if not bullet.text or bullet.section == "retired" or _flat(bullet.text) in held:
+            continue
+        claim_id = _new_id(bullet.text, taken)
+        held.add(_flat(bullet.text))
+        taken.add(claim_id)
+        basis = bullet.section or "inferred"
+        yield Claim(id=claim_id, text=bullet.text, basis=basis, evidence=(_BY_HAND,))
+
+
+def _new_id(text: str, taken: set[str]) -> str:
+    """The same for everybody who reads the same, so that reading it twice makes no second one."""
+    number = int(hashlib.sha256(text.encode()).hexdigest(), 16) % _NUMBERS
+    while f"{EDITOR}-c{number}" in taken:
+        number += 1
+    return f"{EDITOR}-c{number}"
+
+
+def _flat(text: str) -> str:
+    return normal(text).casefold()

@@ -1,0 +1,101 @@
+"""The Markdown of each story, below ``knowledge`` in the working directory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcp_ghost.files import write_whole
+from session.knowledge import Edits
+from storage.errors import StorageError
+from storage.files.edits import Document, edits_of, read_document
+from storage.files.markdown import rendered
+from storage.selection import latest_memories
+
+if TYPE_CHECKING:
+    from session.game_configuration import GameConfiguration
+    from storage.store import Store
+
+FOLDER = "knowledge"
+
+
+class KnowledgeFiles:
+    """Written from what is stored; what people changed is read back."""
+
+    def __init__(self, config: GameConfiguration, store: Store) -> None:
+        self.folder = Path(config.workdir) / FOLDER
+        self._secrets = config.secrets
+        self._store = store
+
+    def path(self, story: str, story_sha256: str) -> Path:
+        """The file of a story; another one of the same name has a longer name.
+
+        Raises:
+            StorageError: What is there cannot be read.
+        """
+        name = re.sub(r"[^\w.-]+", "-", story).strip(".-")[:100] or "story"
+        path = self.folder / f"{name}.md"
+        if self._document(path).story in {None, story_sha256}:
+            return path
+        return self.folder / f"{name}-{story_sha256[:8]}.md"
+
+    def read_edits(self, story: str, story_sha256: str) -> Edits:
+        """What people changed since the file was written, as far as it is not stored yet.
+
+        Raises:
+            StorageError: The file or the database cannot be read.
+        """
+        path = self.path(story, story_sha256)
+        with _translated(path):
+            document = read_document(path, self._secrets)
+            return edits_of(document, self._store.claims(story_sha256))
+
+    def write(self, story: str, story_sha256: str) -> bool:
+        """Rewrite the file; False when it was left alone because it holds edits not yet read.
+
+        Raises:
+            StorageError: The database cannot be read or the file cannot be written.
+        """
+        path = self.path(story, story_sha256)
+        with _translated(path):
+            before = _bytes(path)
+            document = read_document(path, self._secrets)
+            claims = self._store.claims(story_sha256)
+            if edits_of(document, claims) != Edits():
+                return False
+            memories = latest_memories(self._store.memories(story_sha256, lasting=True))
+            if before or claims or memories:
+                text = rendered(story, story_sha256, claims, memories, document.notes)
+                # Not when it was changed meanwhile.
+                return write_whole(path, text, only_if=lambda: _bytes(path) == before)
+        return True
+
+    def odd_lines(self, story: str, story_sha256: str) -> list[int]:
+        """Numbers of the lines that could not be understood, and will be kept among the notes."""
+        return self._document(self.path(story, story_sha256)).odd
+
+    def _document(self, path: Path) -> Document:
+        with _translated(path):
+            return read_document(path, self._secrets)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise StorageError(
+            f"{path} is left alone: it is not UTF-8 text. Save it as UTF-8."
+        ) from error
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read or written: {error.strerror}.") from error

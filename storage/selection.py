@@ -1,0 +1,59 @@
+"""What earlier episodes pass on: the best of what is known, each thing once, and not too much."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from session.similarity import near_duplicates
+
+if TYPE_CHECKING:
+    from session.knowledge import Claim, Memory, Passage
+
+MOST_MEMORIES = 400
+MOST_CONSIDERED = 10 * MOST_MEMORIES
+"""Memories that are looked at; there may be a thousand episodes."""
+MOST_CLAIMS = 200
+MOST_PASSAGES = 2000
+
+
+def latest_memories(memories: Sequence[Memory]) -> tuple[Memory, ...]:
+    """Those of ``memories``, oldest first, that still hold; what several say is there once."""
+    chosen: dict[str, Memory] = {}
+    at_room: defaultdict[int, list[Memory]] = defaultdict(list)
+    holding = [memory for memory in reversed(memories) if memory.status in {"active", "tentative"}]
+    for memory in sorted(holding, key=lambda it: it.status == "tentative"):
+        if len(chosen) >= MOST_MEMORIES:
+            break
+        others = at_room[memory.room.id]
+        if not any(_says_the_same(it, memory) for it in others):
+            chosen[memory.id] = memory
+            others.append(memory)
+    return tuple(memory for memory in memories if memory.id in chosen)
+
+
+def strongest_claims(claims: Iterable[Claim]) -> tuple[Claim, ...]:
+    """The active ones of ``claims``: tested before inferred, the most confirmed first."""
+    active = (claim for claim in claims if claim.status == "active")
+    ranked = sorted(active, key=lambda it: (it.basis != "tested", -len(it.evidence)))
+    by_text: dict[str, Claim] = {}
+    for claim in ranked:
+        by_text.setdefault(" ".join(claim.text.casefold().split()), claim)
+    return tuple(by_text.values())[:MOST_CLAIMS]
+
+
+def latest_passages(passages: Iterable[Passage]) -> tuple[Passage, ...]:
+    """What came of each way out, of ``passages``; of one way, the latest outcome comes last."""
+    latest: dict[tuple[int, str, int | None], Passage] = {}
+    for passage in passages:
+        outcome = passage.room.id, passage.direction, passage.to.id if passage.to else None
+        latest.pop(outcome, None)
+        latest[outcome] = passage
+    return tuple(latest.values())[-MOST_PASSAGES:]
+
+
+def _says_the_same(one: Memory, other: Memory) -> bool:
+    """Whether two episodes wrote it; an episode that wrote both saw a difference."""
+    is_another = one.evidence.episode != other.evidence.episode
+    return is_another and near_duplicates(one.text, other.text)

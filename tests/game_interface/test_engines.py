@@ -1,0 +1,125 @@
+"""Both engines behind one interface: clean text, honest ends, no damage from a failure."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from game_interface import open_game
+from game_interface.engines.engine import EngineName
+from game_interface.engines.starting import start_engine
+from game_interface.errors import (
+    EngineError,
+    EngineUnavailableError,
+    GameOverError,
+    InvalidCommandError,
+)
+from game_interface.machine.memory import StoryImage
+from tests.support.games import ENGINES, bundled_solution, needs_jericho, started, written
+from tests.support.tiny_story import HANG, QUIT, build, increment, loop, say
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_opening_is_whole_and_has_neither_prompt_nor_status_line(engine: EngineName) -> None:
+    with open_game("bundled", engine=engine) as game:
+        opening = game.start()
+
+    assert opening.startswith("Weather does not simply happen.")
+    assert "\n\nLanding Stage\nSix planks" in opening
+    assert not opening.endswith((">", "\n"))
+    assert "Score:" not in opening
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_answers_keep_their_lines_and_paragraphs(engine: EngineName) -> None:
+    with started(engine=engine) as game:
+        assert game.step("inventory") == "You're carrying:\n  a letter"
+        assert "\n\nThree cautions." in game.step("read letter")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_version_3_story_is_freed_from_prompt_and_status_line(
+    engine: EngineName, tmp_path: Path
+) -> None:
+    story = written(tmp_path, build(code=say("Hall\n") + loop(say("One.\n\nTwo.\n>"))))
+    with open_game(story, engine=engine) as game:
+        assert game.start() == "Hall"
+        assert game.step("look") == "One.\n\nTwo."
+        assert game.step("look") == "One.\n\nTwo."
+
+
+@needs_jericho
+def test_both_engines_tell_the_same_story() -> None:
+    for slow, fast in zip(bundled_solution("fernz"), bundled_solution("jericho"), strict=True):
+        assert slow.text.split() == fast.text.split()
+        assert slow.facts == fast.facts
+        assert slow.is_over == fast.is_over
+
+
+def test_a_story_that_quits_ends_the_game(tmp_path: Path) -> None:
+    with started(written(tmp_path, build(code=loop(say("Bye.\n") + QUIT)))) as game:
+        assert game.step("wave") == "Bye."
+        assert game.is_over
+        assert not game.facts().dead
+        assert not game.facts().won
+        with pytest.raises(GameOverError, match="the game is over"):
+            game.step("wave")
+
+
+@pytest.mark.slow
+def test_a_story_that_hangs_is_stopped_and_stands_as_before(tmp_path: Path) -> None:
+    code = loop(increment(2) + say("Oh no.\n") + HANG)
+    with started(written(tmp_path, build(code=code))) as game:
+        before = game.facts()
+        with pytest.raises(EngineError, match="the engine failed at 'wave'"):
+            game.step("wave")
+
+        assert game.facts() == before
+        assert not game.is_over
+        with pytest.raises(EngineError):
+            game.step("wave")
+
+
+def test_a_story_with_broken_code_cannot_start(tmp_path: Path) -> None:
+    game = open_game(written(tmp_path, build(code=b"\0\0\0\0")), engine="fernz")
+
+    with pytest.raises(EngineError, match="cannot start"):
+        game.start()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_letter_that_no_story_has_is_refused_and_nothing_happens(engine: EngineName) -> None:
+    with started(engine=engine) as game:
+        before = game.facts()
+        with pytest.raises(InvalidCommandError, match="cannot take this text"):
+            game.step("take ¶")
+
+        assert game.facts() == before
+        assert "Cliff Path" in game.step("north")
+
+
+@pytest.mark.skipif(bool(find_spec("jericho")), reason="jericho is installed")
+def test_asking_for_an_engine_that_is_not_installed_says_how_to_install_it() -> None:
+    with pytest.raises(EngineUnavailableError, match="uv sync --extra jericho"):
+        open_game("bundled", engine="jericho")
+
+
+@pytest.mark.parametrize(
+    ("version", "profiled", "fast"), [(3, False, True), (5, True, True), (5, False, False)]
+)
+def test_auto_takes_the_fast_engine_only_where_its_text_is_clean(
+    version: int, *, profiled: bool, fast: bool
+) -> None:
+    expected = "jericho" if fast and find_spec("jericho") else "fernz"
+    engine = start_engine("auto", StoryImage(build(version=version)), 1, profiled=profiled)
+
+    assert engine.name == expected
+    engine.close()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_closing_twice_does_no_harm(engine: EngineName) -> None:
+    game = started(engine=engine)
+
+    game.close()
+    game.close()

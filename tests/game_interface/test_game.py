@@ -1,0 +1,150 @@
+"""A game from its start to its end, through the public interface."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import game_interface
+from game_interface import open_game, validate_command
+from game_interface.engines.engine import EngineName
+from game_interface.errors import GameError, GameOverError, InvalidCommandError
+from tests.support import ROOT
+from tests.support.games import ENGINES, started, written
+from tests.support.tiny_story import QUIT, build, increment, loop, say
+
+
+def test_a_game_must_be_started_before_it_is_played() -> None:
+    with open_game("bundled") as game:
+        for use in (game.facts, game.snapshot, lambda: game.step("look"), lambda: game.is_over):
+            with pytest.raises(GameError, match=r"call start\(\) or restore\(\) first"):
+                use()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_closed_game_says_so(engine: EngineName) -> None:
+    game = started(engine=engine)
+    snapshot = game.snapshot()
+    game.close()
+
+    for use in (game.start, game.facts, game.snapshot, lambda: game.restore(snapshot)):
+        with pytest.raises(GameError, match="the game is closed"):
+            use()
+
+
+def test_starting_again_begins_again() -> None:
+    with open_game("bundled", seed=1, engine="fernz") as game:
+        opening, first = game.start(), game.facts()
+        game.step("north")
+
+        assert game.start() == opening
+        assert game.facts() == first
+
+
+def test_the_same_seed_gives_the_same_game_and_an_own_one_is_told() -> None:
+    with open_game("bundled", seed=99) as game:
+        assert game.seed == 99
+    with open_game("bundled") as one, open_game("bundled") as other:
+        assert one.seed != other.seed
+        assert 1 <= one.seed < 2**31
+
+
+@pytest.mark.parametrize("seed", [0, -1, 2**31])
+def test_a_seed_that_engines_treat_differently_is_refused(seed: int) -> None:
+    with pytest.raises(ValueError, match="the seed must be between 1 and 2147483647"):
+        open_game("bundled", seed=seed)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["save", "restore", "quit", "restart", "script", "north. save", "oops quit", "n\nsouth", ""],
+)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_refused_command_never_reaches_the_game(
+    engine: EngineName, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with started(engine=engine) as game:
+        before = game.facts()
+        with pytest.raises(InvalidCommandError):
+            game.step(command)
+
+        assert game.facts() == before
+        assert "Cliff Path" in game.step("north")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_is_cleaned_before_the_game_sees_it() -> None:
+    with started() as game:
+        assert "Cliff Path" in game.step("  > NORTH \n")
+
+
+def test_the_dictionary_is_the_parsers() -> None:
+    with open_game("bundled") as game:
+        assert {"north", "letter", "kettle"} <= game.dictionary
+        assert all(len(word) <= 9 for word in game.dictionary)
+
+
+ANNOUNCED = {
+    "    *** You have died ***": (True, True, False),
+    "  ****  You have died  ****": (True, True, False),
+    "*** You have won ***": (True, False, True),
+    "*** The End ***": (True, False, False),
+}
+QUESTION = "\n\nWould you like to RESTART, RESTORE a saved game or QUIT?\n> "
+
+
+@pytest.mark.parametrize("line", ANNOUNCED)
+def test_without_a_profile_an_end_is_known_by_its_customary_words(
+    line: str, tmp_path: Path
+) -> None:
+    with started(written(tmp_path, build(code=loop(say(line + QUESTION))))) as game:
+        game.step("jump")
+        facts = game.facts()
+
+        assert (game.is_over, facts.dead, facts.won) == ANNOUNCED[line]
+        with pytest.raises(GameOverError):
+            game.step("restart")
+
+
+def test_without_a_profile_a_death_without_an_end_is_a_death_all_the_same(tmp_path: Path) -> None:
+    image = build(code=loop(say("  ****  You have died  ****\n\nTry again.\n")))
+    with started(written(tmp_path, image)) as game:
+        game.step("jump")
+
+        assert game.died_in_last_step
+        assert not game.is_over
+
+
+def test_a_story_that_quits_at_once_is_over_after_its_opening(tmp_path: Path) -> None:
+    with open_game(written(tmp_path, build(code=say("Bye.\n") + QUIT)), engine="fernz") as game:
+        assert game.start() == "Bye."
+        assert game.is_over
+
+
+def test_two_games_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+    story = written(tmp_path, build(code=loop(increment(2) + say("Done.\n"))))
+    with started(story) as one, started(story) as other:
+        for _ in range(3):
+            one.step("wait")
+        other.step("wait")
+
+        assert (one.facts().moves, other.facts().moves) == (3, 1)
+
+
+def test_every_public_name_can_be_imported_and_no_other() -> None:
+    for name in game_interface.__all__:
+        assert getattr(game_interface, name)
+    assert game_interface.validate_command is validate_command
+    with pytest.raises(AttributeError, match="has no attribute 'open_gate'"):
+        _ = game_interface.open_gate
+
+
+def test_importing_the_package_loads_no_engine_and_no_pydantic() -> None:
+    code = "import sys, game_interface; print([m for m in sys.modules if '.' not in m])"
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+
+    assert not {"fernz", "jericho", "pydantic", "httpx", "numpy"} & set(eval(run.stdout))  # noqa: S307 - our own list

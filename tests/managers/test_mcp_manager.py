@@ -1,0 +1,328 @@
+"""The game's connection to its MCP server, with real servers throughout."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langfuse import Langfuse
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from managers.mcp_manager import (
+    MCPError,
+    MCPManager,
+    MCPServerConfig,
+    MCPServerStartupError,
+    MCPToolCallError,
+    ToolCallResult,
+)
+from mcp_ghost.errors import MCPServerDiedError
+from session.game_configuration import GameConfiguration
+from tests.support import ROOT
+from tests.support.servers import eventually, faulty, is_running, pids, seen, write_config
+
+pytestmark = pytest.mark.mcp
+
+LOGGER = logging.getLogger("test.mcp")
+THOUGHT = {"thought": "why", "thoughtNumber": 1, "totalThoughts": 1, "nextThoughtNeeded": False}
+
+
+def manager_for(
+    tmp_path: Path,
+    mode: str = "ok",
+    *,
+    failing_starts: str = "",
+    langfuse: Langfuse | None = None,
+) -> MCPManager:
+    """A manager whose server, "demo", notes what it sees in ``tmp_path / "log"``."""
+    server = faulty(
+        mode,
+        SERVER_LOG=str(tmp_path / "log"),
+        START_COUNTER=str(tmp_path / "starts"),
+        FAILING_STARTS=failing_starts,
+    )
+    config = GameConfiguration(
+        mcp_enabled=True,
+        mcp_config_file=str(write_config(tmp_path / "mcp.json", demo=server)),
+    )
+    return MCPManager(config=config, logger=LOGGER, langfuse_client=langfuse)
+
+
+async def turn(manager: MCPManager, tool: str = "demo.echo", **arguments: object) -> ToolCallResult:
+    await manager.connect_session()
+    try:
+        return await manager.call_tool(tool, arguments, timeout_seconds=10)
+    finally:
+        await manager.disconnect_session()
+
+
+def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage().splitlines()[0] for record in caplog.records]
+
+
+# --- a turn -----------------------------------------------------------------------------------
+
+
+def test_the_shipped_configuration_names_the_bundled_server_and_it_works(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    manager = MCPManager(config=GameConfiguration(mcp_enabled=True), logger=LOGGER)
+    assert manager.server_name == "thoughtbox"
+    assert manager.server_config == MCPServerConfig(command="python", args=["-m", "thoughtbox"])
+    result = asyncio.run(turn(manager, "thoughtbox.think", **THOUGHT))
+    assert result.content["thoughtHistoryLength"] == 1
+
+
+def test_every_turn_has_a_server_of_its_own_that_ends_with_it(tmp_path: Path) -> None:
+    manager = manager_for(tmp_path)
+    for number in range(3):
+        assert asyncio.run(turn(manager, text=str(number))).content == str(number)
+        started = pids(tmp_path / "log")
+        assert len(started) == number + 1
+        assert not is_running(started[-1])
+    events = [e.get("method", e["event"]) for e in seen(tmp_path / "log")]
+    once = ["start", "initialize", "notifications/initialized", "tools/list", "tools/call"]
+    assert events == [*once, "end of input"] * 3
+
+
+def test_tools_are_listed_in_openai_format_under_the_name_of_their_server(tmp_path: Path) -> None:
+    manager = manager_for(tmp_path, "badtools")
+
+    async def listed() -> list[dict[str, Any]]:
+        await manager.connect_session()
+        try:
+            return await manager.get_tool_schemas()
+        finally:
+            await manager.disconnect_session()
+
+    schemas = asyncio.run(listed())
+    assert {schema["type"] for schema in schemas} == {"function"}
+    assert schemas[-1]["function"] == {
+        "name": "demo.echo",
+        "description": "echo it",
+        "parameters": {"type": "object", "properties": {"text": {"type": "string"}}},
+    }
+    names = [schema["function"]["name"] for schema in schemas]
+    assert names == ["demo.noschema", "demo.badschema", "demo.emptyschema", "demo.echo"]
+
+
+def test_the_first_schemas_are_waited_for_and_later_ones_are_there_at_once(tmp_path: Path) -> None:
+    manager = manager_for(tmp_path)
+
+    async def beside_the_model() -> tuple[int, int]:
+        connecting = asyncio.create_task(manager.connect_session())
+        schemas = await manager.get_tool_schemas()
+        known_at = len(pids(tmp_path / "log"))
+        assert (await manager.call_tool("demo.echo", {"text": "x"})).content == "x"
+        await connecting
+        await manager.disconnect_session()
+        return len(schemas), known_at
+
+    first, after_first = asyncio.run(beside_the_model())
+    second, before_second = asyncio.run(beside_the_model())
+    assert first == second > 10
+    assert after_first == before_second == 1  # the second answer came before its server started
+
+
+def test_without_a_connection_schemas_and_calls_are_errors(tmp_path: Path) -> None:
+    manager = manager_for(tmp_path)
+    with pytest.raises(MCPError, match="await connect_session"):
+        asyncio.run(manager.get_tool_schemas())
+    with pytest.raises(MCPToolCallError, match="await connect_session"):
+        asyncio.run(manager.call_tool("demo.echo", {}))
+
+
+@pytest.mark.parametrize("name", ["echo", "demo.nothing", "other.echo", "demo.", ".echo", ""])
+def test_a_name_that_is_not_a_tool_is_a_result_that_lists_the_tools(
+    name: str, tmp_path: Path
+) -> None:
+    result = asyncio.run(turn(manager_for(tmp_path), name))
+    assert result.is_error
+    assert f"Unknown tool '{name}'. Available tools: demo.echo, demo." in str(result.error_message)
+
+
+def test_a_call_that_takes_too_long_raises_and_the_turn_goes_on(tmp_path: Path) -> None:
+    manager = manager_for(tmp_path)
+
+    async def slow() -> ToolCallResult:
+        await manager.connect_session()
+        with pytest.raises(asyncio.TimeoutError):
+            await manager.call_tool("demo.hang", {}, timeout_seconds=0.1)
+        result = await manager.call_tool("demo.echo", {"text": "on"})
+        await manager.disconnect_session()
+        return result
+
+    assert asyncio.run(slow()).content == "on"
+
+
+def test_a_server_that_dies_is_an_error_of_that_turn_only(tmp_path: Path) -> None:
+    manager = manager_for(tmp_path)
+    with pytest.raises(MCPServerDiedError, match="status 7"):
+        asyncio.run(turn(manager, "demo.die"))
+    assert not manager.is_disabled
+    assert asyncio.run(turn(manager, text="again")).content == "again"
+
+
+# --- retry and giving up ----------------------------------------------------------------------
+
+
+async def test_the_first_connection_fails_at_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    manager = manager_for(tmp_path, failing_starts="1")
+    connecting = asyncio.create_task(manager.connect_session())
+    with pytest.raises(MCPServerStartupError, match="start 1 fails as told"):
+        await manager.get_tool_schemas()
+    with pytest.raises(MCPServerStartupError, match="Failed to start MCP server 'demo'"):
+        await connecting
+    await manager.disconnect_session()
+    assert len(pids(tmp_path / "log")) == 1
+    assert not manager.is_disabled
+    assert warnings_in(caplog) == []
+
+
+def test_a_later_failure_is_retried_once_and_a_success_is_forgotten(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    manager = manager_for(tmp_path, failing_starts="2,4")
+    for number in range(3):
+        assert asyncio.run(turn(manager, text=str(number))).content == str(number)
+    assert len(pids(tmp_path / "log")) == 5
+    assert not manager.is_disabled
+    first_line = "Failed to start MCP server 'demo': it exited with status 1 before it was ready"
+    assert (
+        warnings_in(caplog)
+        == [
+            f"MCP session connect failed, retrying: {first_line}",
+            "MCP session retry successful",
+        ]
+        * 2
+    )
+    assert {record.__dict__["server_name"] for record in caplog.records} == {"demo"}
+
+
+def test_a_failed_retry_turns_mcp_off_for_good(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    manager = manager_for(tmp_path, failing_starts="2,3")
+    asyncio.run(turn(manager, text="1"))
+
+    async def failing() -> ToolCallResult:
+        connecting = asyncio.create_task(manager.connect_session())
+        assert await manager.get_tool_schemas()  # the model was asked with what was known
+        result = await manager.call_tool("demo.echo", {"text": "2"})
+        with pytest.raises(MCPServerStartupError):
+            await connecting
+        await manager.disconnect_session()
+        return result
+
+    result = asyncio.run(failing())
+    assert result.is_error
+    assert "off for the rest of the episode" in str(result.error_message)
+    assert manager.is_disabled
+    assert warnings_in(caplog)[-1].startswith("MCP retry failed, disabling MCP for episode: Failed")
+
+    async def afterwards() -> list[dict[str, Any]]:
+        await manager.connect_session()
+        assert (await manager.call_tool("demo.echo", {})).is_error
+        return await manager.get_tool_schemas()
+
+    assert asyncio.run(afterwards()) == []
+    assert len(pids(tmp_path / "log")) == 3
+
+
+# --- cancelling and forgetting ----------------------------------------------------------------
+
+
+def test_disconnecting_while_connecting_ends_the_server(tmp_path: Path) -> None:
+    manager = manager_for(tmp_path, "mute")
+
+    async def interrupted() -> None:
+        connecting = asyncio.create_task(manager.connect_session())
+        await asyncio.to_thread(eventually, lambda: bool(pids(tmp_path / "log")))
+        await manager.disconnect_session()
+        with pytest.raises(MCPServerStartupError, match="closed while it was being opened"):
+            await connecting
+        await manager.disconnect_session()
+
+    asyncio.run(interrupted())
+    assert not is_running(pids(tmp_path / "log")[0])
+
+
+async def test_a_cancelled_connect_ends_the_server(tmp_path: Path) -> None:
+    manager = manager_for(tmp_path, "mute")
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(manager.connect_session(), 2)
+    assert not is_running(pids(tmp_path / "log")[0])
+
+
+def test_a_turn_that_forgot_to_disconnect_does_not_disturb_the_next(tmp_path: Path) -> None:
+    manager = manager_for(tmp_path)
+    asyncio.run(manager.connect_session())
+    assert not is_running(pids(tmp_path / "log")[0])
+    asyncio.run(manager.disconnect_session())
+    assert asyncio.run(turn(manager, text="next")).content == "next"
+
+
+def test_connecting_twice_in_a_turn_is_one_connection(tmp_path: Path) -> None:
+    manager = manager_for(tmp_path)
+
+    async def twice() -> None:
+        await asyncio.gather(manager.connect_session(), manager.connect_session())
+        await manager.connect_session()
+        await manager.disconnect_session()
+
+    asyncio.run(twice())
+    assert len(pids(tmp_path / "log")) == 1
+
+
+# --- spans ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def exporter() -> Iterator[tuple[Langfuse, InMemorySpanExporter]]:
+    memory = InMemorySpanExporter()
+    langfuse = Langfuse(
+        public_key="pk-lf-manager",
+        secret_key="sk-lf-manager",
+        base_url="http://127.0.0.1:9",
+        span_exporter=memory,
+    )
+    yield langfuse, memory
+    langfuse.shutdown()
+
+
+def test_each_call_is_a_span_with_its_outcome(
+    tmp_path: Path, exporter: tuple[Langfuse, InMemorySpanExporter]
+) -> None:
+    langfuse, memory = exporter
+    manager = manager_for(tmp_path, langfuse=langfuse)
+
+    async def calls() -> None:
+        await manager.connect_session()
+        await manager.call_tool("demo.echo", {"text": "x"})
+        await manager.call_tool("demo.fail", {})
+        with pytest.raises(asyncio.TimeoutError):
+            await manager.call_tool("demo.hang", {}, timeout_seconds=0.1)
+        await manager.disconnect_session()
+
+    asyncio.run(calls())
+    langfuse.flush()
+    spans = {span.name: dict(span.attributes or {}) for span in memory.get_finished_spans()}
+    echo = spans["mcp-tool-demo.echo"]
+    assert echo["langfuse.observation.type"] == "tool"
+    assert json.loads(str(echo["langfuse.observation.input"])) == {"text": "x"}
+    assert json.loads(str(echo["langfuse.observation.output"])) == {"content": "x"}
+    assert echo["langfuse.observation.metadata.server_name"] == '"demo"'
+    assert "langfuse.observation.metadata.duration_ms" in echo
+    assert "langfuse.observation.level" not in echo
+    failed = spans["mcp-tool-demo.fail"]
+    assert failed["langfuse.observation.level"] == "ERROR"
+    assert failed["langfuse.observation.status_message"] == "the lamp is broken"
+    late = spans["mcp-tool-demo.hang"]
+    assert late["langfuse.observation.level"] == "ERROR"
+    assert "did not answer 'hang' within 0.1 s" in str(late["langfuse.observation.status_message"])

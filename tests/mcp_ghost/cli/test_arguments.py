@@ -1,0 +1,61 @@
+"""The parser of every command line, and its types of flags."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from mcp_ghost.cli.arguments import Parser, http_url, port_number, seconds, whole_number
+
+
+@pytest.fixture
+def parser() -> Parser:
+    parser = Parser(prog="program")
+    parser.add_argument("--max-turns", type=whole_number())
+    commands = parser.add_subparsers(dest="command")
+    commands.add_parser("show").add_argument("--turns")
+    return parser
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["show", "--max-turn", "5"], "--max-turn 5 (did you mean '--max-turns'?)"),
+        (["--max_turns=5"], "--max_turns=5 (did you mean '--max-turns'?)"),
+        (["show", "--turnz", "3"], "--turnz 3 (did you mean '--turns'?)"),
+        (["--xyz"], "unrecognized arguments: --xyz\n"),
+        (["show", "more"], "unrecognized arguments: more\n"),
+        (["--max-turns", "0"], "'0' is not a whole number of at least 1"),
+        (["--max=5"], "--max=5 (did you mean '--max-turns'?)"),
+    ],
+)
+def test_a_wrong_command_line_ends_with_2_and_names_the_flag_that_is_near(
+    parser: Parser, words: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parser.parse_args(words)
+    assert ended.value.code == 2
+    assert hint in capsys.readouterr().err
+
+
+def test_types_of_flags_take_what_they_name() -> None:
+    assert (whole_number()("7"), port_number("8080"), seconds("0.5")) == (7, 8080, 0.5)
+    assert http_url("http://host/v1") == "http://host/v1"
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "why"),
+    [
+        (whole_number(), "-1", "whole number of at least 1"),
+        (whole_number(), "1.5", "whole number of at least 1"),
+        (port_number, "65536", "from 1 to 65535"),
+        (seconds, "inf", "seconds above 0"),
+        (seconds, "soon", "seconds above 0"),
+        (http_url, "localhost:1", "http:// or https://"),
+    ],
+)
+def test_types_of_flags_say_what_they_want(read: object, text: str, why: str) -> None:
+    assert callable(read)
+    with pytest.raises(argparse.ArgumentTypeError, match=why):
+        read(text)

@@ -1,0 +1,81 @@
+import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from mcp_ghost.errors import LLMConnectionError, LLMError, LLMReplyError, LLMStatusError
+from mcp_ghost.providers.transport import (
+    Endpoint,
+    encode_json,
+    is_transient,
+    retry_after,
+)
+
+
+@pytest.mark.parametrize(("value", "seconds"), [("7", 7.0), ("0.5", 0.5), ("soon", None)])
+def test_a_wait_in_seconds_is_read(value: str, seconds: float | None) -> None:
+    assert retry_after({"retry-after": value}) == seconds
+
+
+def test_a_wait_until_a_date_is_read() -> None:
+    soon = datetime.now(UTC) + timedelta(seconds=30)
+    seconds = retry_after({"retry-after": format_datetime(soon, usegmt=True)})
+    assert seconds is not None
+    assert 25 < seconds <= 30
+    assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0
+    assert retry_after({}) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "transient"),
+    [
+        (LLMConnectionError("cut"), True),
+        (LLMStatusError("", 529), True),
+        (LLMStatusError("", 429), True),
+        (LLMStatusError("", 404), False),
+        (LLMReplyError("empty"), False),
+        (LLMError("bad address"), False),
+        (None, False),
+    ],
+)
+def test_only_faults_that_pass_are_transient(error: Exception | None, transient: bool) -> None:
+    assert is_transient(error) is transient
+
+
+@pytest.mark.parametrize(
+    ("url", "loopback"),
+    [
+        ("http://127.0.0.1:80/v1", True),
+        ("http://localhost/v1", True),
+        ("http://[::1]:8080/v1", True),
+        ("https://localhost.example.org/v1", False),
+        ("https://10.0.0.1/v1", False),
+    ],
+)
+def test_loopback_is_recognised(url: str, loopback: bool) -> None:
+    assert Endpoint(url).is_loopback is loopback
+
+
+@pytest.mark.parametrize("url", ["", "localhost:8080", "ftp://host/v1", "http://", "http://h:x/"])
+def test_what_is_not_an_address_is_refused(url: str) -> None:
+    with pytest.raises(LLMError, match=r"one looks like http://127\.0\.0\.1:8080/v1"):
+        Endpoint(url)
+
+
+def test_keys_and_passwords_stay_out_of_what_is_shown() -> None:
+    endpoint = Endpoint("https://user:hunter22@host.example:8443/v1?key=1", "my-own-key-1")
+    assert endpoint.where == "https://host.example:8443/v1"
+    assert "my-own-key-1" not in repr(endpoint)
+    said = str(endpoint.status_error(401, "bad my-own-key-1 or sk-proj-abcdefgh12345678"))
+    assert "my-own-key-1" not in said
+    assert "abcdefgh12345678" not in said
+
+
+def test_a_user_name_alone_may_be_a_key_too() -> None:
+    with pytest.raises(LLMError, match=r"^'ftp://\*\*\*@host/v1' is not a usable"):
+        Endpoint("ftp://some-token@host/v1")
+
+
+def test_payloads_are_utf_8() -> None:
+    assert json.loads(encode_json({"a": "é \ud800"})) == {"a": "é ?"}

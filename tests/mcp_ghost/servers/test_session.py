@@ -1,0 +1,241 @@
+"""Sessions with real servers: opening, listing, calling, and every fault of a call."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_ghost.errors import (
+    MCPError,
+    MCPServerDiedError,
+    MCPToolCallError,
+)
+from mcp_ghost.results import ToolCallResult
+from mcp_ghost.servers.session import ServerSession
+from tests.support.servers import call_in, faulty, is_running, pids, seen
+
+pytestmark = pytest.mark.mcp
+
+
+def names(session: ServerSession) -> list[str]:
+    return [tool["function"]["name"] for tool in session.tools]
+
+
+# --- the ordinary life of a session -----------------------------------------------------------
+
+
+def test_a_session_opens_lists_calls_and_closes(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+
+    async def life() -> None:
+        async with ServerSession("s", faulty(SERVER_LOG=str(log))) as session:
+            assert session.is_alive
+            assert session.server_info == {"name": "faulty", "version": "1.0"}
+            assert "echo" in names(session)
+            assert (await session.call("echo", {"text": "hello"})).content == "hello"
+        assert not session.is_alive
+
+    asyncio.run(life())
+    methods = [entry["method"] for entry in seen(log) if entry["event"] == "message"]
+    assert methods == ["initialize", "notifications/initialized", "tools/list", "tools/call"]
+    assert seen(log)[-1]["event"] == "end of input"
+    assert not is_running(pids(log)[0])
+
+
+@pytest.mark.parametrize("mode", ["oldproto", "garbage"])
+async def test_old_protocols_and_chatter_on_stdout_do_not_matter(
+    mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    assert (await call_in(faulty(mode), "echo", text="x")).content == "x"
+    assert caplog.records == []
+
+
+async def test_the_server_sees_the_system_environment_with_the_configured_on_top(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FROM_SYSTEM", "system")
+    monkeypatch.setenv("IN_BOTH", "system")
+    config = faulty(IN_BOTH="configured", EXPANDED="<{env:FROM_SYSTEM}>")
+    env = (await call_in(config, "environment")).content
+    assert env["FROM_SYSTEM"] == "system"
+    assert env["IN_BOTH"] == "configured"
+    assert env["EXPANDED"] == "<system>"
+    assert env["PATH"].split(":")[0] == str(Path(sys.executable).parent)
+    assert env["PATH"].endswith(os.environ["PATH"])
+
+
+async def test_a_configured_path_stands_as_it_is() -> None:
+    assert (await call_in(faulty(PATH="/nowhere"), "environment")).content["PATH"] == "/nowhere"
+
+
+def test_the_working_directory_can_be_configured(tmp_path: Path) -> None:
+    config = faulty().model_copy(update={"cwd": str(tmp_path)})
+    assert asyncio.run(call_in(config, "where")).content == str(tmp_path)
+    assert asyncio.run(call_in(faulty(), "where")).content == str(Path.cwd())
+
+
+# --- listing ----------------------------------------------------------------------------------
+
+
+def test_every_page_of_tools_is_listed() -> None:
+    async def listed() -> list[str]:
+        async with ServerSession("s", faulty("paged")) as session:
+            return names(session)
+
+    assert asyncio.run(listed()) == ["tool0a", "tool0b", "tool1a", "tool1b", "tool2a", "tool2b"]
+
+
+def test_a_repeated_cursor_ends_the_listing(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    result = asyncio.run(call_in(faulty("loopcursor", SERVER_LOG=str(log)), "echo", text="x"))
+    assert result.content == "x"
+    assert len([e for e in seen(log) if e.get("method") == "tools/list"]) == 2
+
+
+def test_malformed_tools_do_not_hide_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    async def listed() -> dict[str, object]:
+        async with ServerSession("s", faulty("badtools")) as session:
+            return {t["function"]["name"]: t["function"]["parameters"] for t in session.tools}
+
+    nothing = {"type": "object", "properties": {}}
+    assert asyncio.run(listed()) == {
+        "noschema": nothing,
+        "badschema": nothing,
+        "emptyschema": nothing,
+        "echo": {"type": "object", "properties": {"text": {"type": "string"}}},
+    }
+    assert "without a name" in caplog.text
+    assert "second tool of the name 'echo'" in caplog.text
+
+
+def test_a_server_without_tools_can_be_opened() -> None:
+    async def listed() -> list[str]:
+        async with ServerSession("s", faulty("toolless")) as session:
+            return names(session)
+
+    assert asyncio.run(listed()) == []
+
+
+# --- calls that go wrong ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tool", "message"),
+    [
+        ("fail", "the lamp is broken"),
+        ("refuse", "arguments are wrong"),
+        ("refuse_generic", "backend unavailable"),
+        ("bad_result", "The server answered with a malformed result."),
+        ("bad_reply", "The server sent a malformed reply"),
+    ],
+)
+def test_what_the_server_refuses_is_a_result_and_the_session_goes_on(
+    tool: str, message: str
+) -> None:
+    async def refused() -> ToolCallResult:
+        async with ServerSession("s", faulty()) as session:
+            result = await session.call(tool, {})
+            assert (await session.call("echo", {"text": "on"})).content == "on"
+            return result
+
+    result = asyncio.run(refused())
+    assert result.is_error
+    assert result.error_message == message
+
+
+def test_a_call_that_takes_too_long_is_cancelled_and_the_session_stays_usable(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "log"
+
+    async def slow() -> None:
+        async with ServerSession("s", faulty(SERVER_LOG=str(log))) as session:
+            with pytest.raises(asyncio.TimeoutError, match=r"'hang' within 0\.1 s"):
+                await session.call("hang", {}, timeout=0.1)
+            assert (await session.call("echo", {"text": "on"})).content == "on"
+
+    asyncio.run(slow())
+    assert "notifications/cancelled" in [entry.get("method") for entry in seen(log)]
+
+
+def test_the_death_of_a_server_is_known_to_its_call_and_to_later_ones() -> None:
+    async def dying() -> None:
+        async with ServerSession("demo", faulty()) as session:
+            with pytest.raises(MCPServerDiedError) as death:
+                await session.call("die", {})
+            assert "exited with status 7" in str(death.value)
+            assert "fatal: out of cheese" in str(death.value)
+            with pytest.raises(MCPServerDiedError):
+                await session.call("echo", {})
+            assert not session.is_alive
+
+    asyncio.run(dying())
+
+
+def test_a_server_killed_between_calls_is_noticed(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+
+    async def killed() -> None:
+        async with ServerSession("demo", faulty(SERVER_LOG=str(log))) as session:
+            os.kill(pids(log)[0], signal.SIGKILL)
+            with pytest.raises(MCPServerDiedError, match="was ended by SIGKILL"):
+                await session.call("echo", {})
+
+    asyncio.run(killed())
+
+
+def test_a_server_that_closes_its_output_is_gone() -> None:
+    async def closing() -> None:
+        async with ServerSession("demo", faulty()) as session:
+            with pytest.raises(MCPServerDiedError, match="closed its connection"):
+                await session.call("close_output", {})
+
+    asyncio.run(closing())
+
+
+def test_a_long_result_arrives_and_is_cut_visibly() -> None:
+    async def long() -> ToolCallResult:
+        async with ServerSession("s", faulty(), result_limit=1000) as session:
+            return await session.call("huge", {"size": 3_000_000})
+
+    content = asyncio.run(long()).content
+    assert content.startswith("x" * 1000 + "\n[cut here: 2999000 of 3000000")
+
+
+def test_a_message_beyond_all_bounds_ends_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcp_ghost.servers.process.MAX_LINE_BYTES", 100_000)
+
+    async def flooded() -> None:
+        async with ServerSession("demo", faulty()) as session:
+            for _ in range(2):
+                with pytest.raises(MCPServerDiedError, match="sent a message that is too long"):
+                    await session.call("huge", {"size": 200_000})
+
+    asyncio.run(flooded())
+
+
+async def test_notifications_during_a_call_do_not_disturb_it() -> None:
+    assert (await call_in(faulty(), "change_list")).content == "changed"
+
+
+def test_calls_before_open_and_after_close_are_errors() -> None:
+    async def misuse() -> None:
+        session = ServerSession("demo", faulty())
+        with pytest.raises(MCPToolCallError, match="not open"):
+            await session.call("echo", {})
+        await session.open()
+        with pytest.raises(MCPError, match="used before"):
+            await session.open()
+        await session.close()
+        await session.close()
+        with pytest.raises(MCPToolCallError, match="not open"):
+            await session.call("echo", {})
+        with pytest.raises(MCPError, match="used before"):
+            await session.open()
+
+    asyncio.run(misuse())

@@ -1,0 +1,119 @@
+"""The configuration that the game's MCP manager accepts, and what it says about others."""
+
+import logging
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from managers.mcp_manager import (
+    MCPConfig,
+    MCPError,
+    MCPManager,
+    MCPServerConfig,
+)
+from mcp_ghost.errors import MCPConfigError
+from mcp_ghost.messages import ToolSchema
+from session.game_configuration import GameConfiguration
+from tests.support import PATIENCE
+from tests.support.servers import faulty, write_config
+
+pytestmark = pytest.mark.mcp
+
+LOGGER = logging.getLogger("test.mcp")
+
+
+def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage().splitlines()[0] for record in caplog.records]
+
+
+def enabled(path: Path) -> GameConfiguration:
+    return GameConfiguration(mcp_enabled=True, mcp_config_file=str(path))
+
+
+def test_a_missing_file_says_how_to_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "none.json"
+    with pytest.raises(MCPError) as error:
+        MCPManager(config=enabled(path), logger=LOGGER)
+    assert str(error.value) == (
+        f"MCP is enabled but config file not found: {path}\n"
+        "Please either:\n"
+        "  1. Create mcp_config.json in project root, or\n"
+        "  2. Set mcp.enabled = false in pyproject.toml"
+    )
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_a_file_of_any_text_is_a_configuration_error(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.json"
+    path.write_text(text, encoding="utf-8", newline="")
+    with pytest.raises(MCPError, match=r"any\.json"):
+        MCPManager(config=enabled(path), logger=LOGGER)
+
+
+@pytest.mark.parametrize("text", [None, "not JSON at all"])
+async def test_without_mcp_no_file_is_read_and_nothing_is_started(
+    tmp_path: Path, text: str | None
+) -> None:
+    path = tmp_path / "mcp.json"
+    if text:
+        path.write_text(text)
+    config = GameConfiguration(mcp_enabled=False, mcp_config_file=str(path))
+    manager = MCPManager(config=config, logger=LOGGER)
+
+    async def tools() -> list[ToolSchema]:
+        await manager.connect_session()
+        return await manager.get_tool_schemas()
+
+    assert await tools() == []
+    assert manager.is_disabled
+    assert (manager.server_name, manager.server_config) == ("", None)
+
+
+def test_only_the_first_enabled_server_is_used_and_the_others_are_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    servers = {
+        "off": MCPServerConfig(command="a", disabled=True),
+        "first": MCPServerConfig(command="b"),
+        "second": MCPServerConfig(command="c"),
+    }
+    path = write_config(tmp_path / "mcp.json", **servers)
+    manager = MCPManager(config=enabled(path), logger=LOGGER)
+    assert (manager.server_name, manager.server_config) == ("first", servers["first"])
+    assert warnings_in(caplog) == ["Only the first MCP server is used: 'first', not off, second"]
+    assert MCPConfig.from_file(str(path)).get_server_config() == ("first", servers["first"])
+
+
+def test_a_configuration_without_a_usable_server_is_an_error() -> None:
+    with pytest.raises(ValueError, match="No MCP servers configured") as error:
+        MCPConfig(mcpServers={}).get_server_config()
+    assert isinstance(error.value, MCPConfigError)
+    off = MCPServerConfig(command="a", disabled=True)
+    with pytest.raises(MCPError, match="disabled: x"):
+        MCPConfig(mcpServers={"x": off}).get_server_config()
+
+
+def test_a_missing_mcp_package_is_named(tmp_path: Path) -> None:
+    path = write_config(tmp_path / "mcp.json", demo=faulty())
+    code = f"""
+        import sys
+        sys.modules["mcp"] = None  # what an import of a missing package finds
+        from managers.mcp_manager import MCPManager
+        from session.game_configuration import GameConfiguration
+        MCPManager(GameConfiguration(mcp_enabled=True, mcp_config_file={str(path)!r}))
+    """
+    finished = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert "the package 'mcp' is not installed. Run: uv sync" in finished.stderr

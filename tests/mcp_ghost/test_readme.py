@@ -1,0 +1,127 @@
+"""What the package's README says is so: its examples run, and its tables are complete."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import typing
+from pathlib import Path
+
+import pytest
+
+from mcp_ghost import mcp_ghost
+from mcp_ghost.golden.comparison import MAX_AGE_DAYS
+from mcp_ghost.providers.registry import get_provider
+from mcp_ghost.run.account import ErrorRecord, GhostResult, RunMetadata, ToolRecord
+from mcp_ghost.run.events import EventType
+from mcp_ghost.testing import ModelServer
+from tests.support import ghost_example, warm
+
+
+def section(title: str) -> str:
+    """The README's part under ``title``."""
+    text = ghost_example.README.read_text(encoding="utf-8")
+    found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
+    assert found, title
+    return found[1]
+
+
+def rows(title: str) -> list[list[str]]:
+    """The cells of the tables under ``title``, header and rule left out."""
+    lines = re.sub(r"^\|.*\n\|---.*\n", "", section(title), flags=re.MULTILINE).splitlines()
+    return [line[2:-2].split(" | ") for line in lines if line.startswith("|")]
+
+
+def run(folder: Path, *command: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return warm.run(command, cwd=folder, env=os.environ | env, warm=(*warm.GHOST, "pytest"))
+
+
+def test_the_example_runs_as_it_stands_and_prints_what_the_readme_shows(tmp_path: Path) -> None:
+    ghost_example.write_files(tmp_path)
+    with ModelServer(ghost_example.model) as server:
+        done = run(tmp_path, sys.executable, "example.py", OPENAI_BASE_URL=server.base_url)
+    assert done.returncode == 0, done.stderr
+    assert server.refusals == []
+    ghost_example.assert_it_worked(tmp_path, done.stdout)
+
+
+@pytest.mark.slow
+def test_the_goldens_of_the_example_are_recorded_with_the_flag_and_replayed_without(
+    tmp_path: Path,
+) -> None:
+    ghost_example.write_files(tmp_path)
+    pytest_ = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_notes.py")
+    with ModelServer(ghost_example.model) as server:
+        recorded = run(tmp_path, *pytest_, "--record-golden", OPENAI_BASE_URL=server.base_url)
+    assert "2 passed" in recorded.stdout, recorded.stdout
+    replayed = run(tmp_path, *pytest_, OPENAI_BASE_URL="http://127.0.0.1:9/v1")
+    assert "1 passed, 1 skipped" in replayed.stdout, replayed.stdout
+    shown = run(tmp_path, sys.executable, "-m", "mcp_ghost", "inspect", "goldens/notes.json")
+    assert "notes.add" in shown.stdout
+
+
+def test_the_snippets_about_providers_work(tmp_path: Path) -> None:
+    ask, add = re.findall(r"```python\n(.*?)```", section("Providers"), re.DOTALL)
+    started = "async def main():\n" + textwrap.indent(ask, "    ")
+    asked = 'await mcp_ghost({"mcpServers": {}}, "", "groq", user_prompt="Good evening?")'
+    ended = f"    print(({asked})['final_result'])\n"
+    program = f"import asyncio\n{add}\n{started}\n{ended}\nasyncio.run(main())\n"
+    (tmp_path / "ask.py").write_text("from mcp_ghost import mcp_ghost\n" + program)
+    with (
+        ModelServer(["Good morning."], wire="anthropic") as claude,
+        ModelServer(["Good evening."]) as groq,
+    ):
+        env = {"ANTHROPIC_BASE_URL": claude.base_url, "GROQ_BASE_URL": groq.base_url}
+        done = run(tmp_path, sys.executable, "ask.py", **env)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Good morning. None {'prompt_tokens': ")
+    assert done.stdout.endswith("\nGood evening.\n")
+    assert groq.requests[0].body["model"] == "llama-3.3-70b-versatile"
+
+
+def test_every_option_is_explained_with_its_default() -> None:
+    explained = {name: default for name, default, _ in rows("Options")}
+    parameters = inspect.signature(mcp_ghost).parameters.values()
+    assert list(explained) == [f"`{parameter.name}`" for parameter in parameters]
+    for parameter in parameters:
+        told = explained[f"`{parameter.name}`"]
+        if parameter.default is parameter.empty:
+            assert told == "required"
+        else:
+            assert ast.literal_eval(told.strip("`")) == parameter.default, parameter.name
+
+
+def test_every_field_of_the_result_is_explained() -> None:
+    fields = [
+        field
+        for record in (GhostResult, ToolRecord, RunMetadata)
+        for field in record.__dataclass_fields__
+        if field not in {"cached_tokens", "cost"}
+    ]
+    assert [row[0].strip("`") for row in rows("The result")] == fields
+    for field in ErrorRecord.__dataclass_fields__:
+        assert f"`{field}`" in section("The result")
+
+
+def test_every_provider_is_listed_with_its_variables_address_and_model() -> None:
+    listed = rows("Providers")
+    assert [row[0].strip("`") for row in listed] == ["openai", "anthropic", "gemini"]
+    for name, keys, address, model in listed:
+        provider = get_provider(name.strip("`"))
+        assert re.findall(r"`(.+?)`", keys) == list(provider.key_variables)
+        assert address == f"`{provider.base_url_variable}`: `{provider.base_url}`"
+        assert model == f"`{provider.default_model}`"
+
+
+def test_every_event_is_listed() -> None:
+    listed = [name for row in rows("Events") for name in re.findall(r"`(\w+)`", row[0])]
+    assert listed == list(typing.get_args(EventType))
+
+
+def test_the_age_at_which_goldens_are_flagged_is_the_real_one() -> None:
+    assert f"older than {MAX_AGE_DAYS} days" in section("Goldens")

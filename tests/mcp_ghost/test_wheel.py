@@ -1,0 +1,155 @@
+"""The package stands alone: as a copied folder, and as a wheel in an empty environment."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_ghost.testing import ModelServer
+from tests.support import PATIENCE, ROOT, ghost_example
+from tests.support.ghost_example import PACKAGE
+
+MODULES = {"python-dotenv": "dotenv"}
+"""Where a distribution and what it is imported as are spelled differently."""
+OTHER_PARTS = ("managers", "session", "shared_utils", "tests", "thoughtbox", "zork_agent")
+IMPORT_EVERYTHING = """
+import importlib, pathlib, mcp_ghost
+root = pathlib.Path(mcp_ghost.__file__).parent
+modules = [path.relative_to(root.parent).with_suffix("").parts for path in root.rglob("*.py")]
+for parts in modules:
+    importlib.import_module(".".join(parts))
+print(len(modules), root)
+"""
+UNREACHABLE = re.compile(r"Failed to fetch|error sending request|dns error|Network connectivity")
+
+
+def project(folder: Path) -> dict[str, Any]:
+    table: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    return table
+
+
+def bounds(folder: Path) -> dict[str, str]:
+    """What a project depends on, with the versions that it takes."""
+    found = (re.fullmatch(r"([\w-]+)(.*)", line) for line in project(folder)["dependencies"])
+    return {match[1]: match[2] for match in found if match}
+
+
+def imports() -> Iterator[str]:
+    """The top-level modules that the package imports, also inside functions."""
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                yield from (alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                yield node.module.partition(".")[0]
+
+
+def test_the_declared_dependencies_are_what_the_package_imports() -> None:
+    foreign = {*imports()} - {*sys.stdlib_module_names, "mcp_ghost"}
+    assert {MODULES.get(name, name) for name in bounds(PACKAGE)} == foreign
+
+
+def test_every_dependency_is_bounded_and_tested_with_the_same_bounds() -> None:
+    ours, tested = bounds(PACKAGE), bounds(ROOT)
+    assert [name for name, versions in ours.items() if "<" not in versions] == []
+    assert {name: tested.get(name, versions) for name, versions in ours.items()} == ours
+
+
+def test_version_licence_and_python_are_those_of_the_repository() -> None:
+    for key in ("version", "license", "requires-python"):
+        assert project(PACKAGE)[key] == project(ROOT)[key]
+    assert (PACKAGE / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+
+
+def test_the_folder_works_when_copied_alone_into_another_project(tmp_path: Path) -> None:
+    shutil.copytree(PACKAGE, tmp_path / "mcp_ghost", ignore=shutil.ignore_patterns("__pycache__"))
+    ghost_example.write_files(tmp_path)
+    # Without "site", nothing adds this repository to the path, as an editable install does.
+    python = [sys.executable, "-S"]
+    env = {"PYTHONPATH": os.pathsep.join([str(tmp_path), sysconfig.get_paths()["purelib"]])}
+    check = (
+        "import importlib.util, mcp_ghost; print(mcp_ghost.__file__);"
+        f"print([it for it in {OTHER_PARTS} if importlib.util.find_spec(it)])"
+    )
+    where, others = run([*python, "-c", check], tmp_path, **env).splitlines()
+    assert Path(where).parent == tmp_path / "mcp_ghost"
+    assert others == "[]"
+    with ModelServer(ghost_example.model) as model:
+        output = run([*python, "example.py"], tmp_path, OPENAI_BASE_URL=model.base_url, **env)
+    ghost_example.assert_it_worked(tmp_path, output)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_wheel_installs_into_an_empty_environment_and_the_example_runs_there(
+    tmp_path: Path,
+) -> None:
+    if shutil.which("uv") is None:
+        pytest.skip("needs uv")
+    uv("build", PACKAGE, "--out-dir", tmp_path / "dist", "--no-config")
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    uv("venv", "--no-config", "--python", sys.executable, tmp_path / "empty")
+    python = tmp_path / "empty" / "bin" / "python"
+    uv("pip", "install", "--no-config", "--python", python, wheel)
+    uv("pip", "check", "--no-config", "--python", python)
+    folder = tmp_path / "project"
+    folder.mkdir()
+    ghost_example.write_files(folder)
+    with ModelServer(ghost_example.model) as model:
+        output = run([str(python), "example.py"], folder, OPENAI_BASE_URL=model.base_url)
+    ghost_example.assert_it_worked(folder, output)
+    count, root = run([str(python), "-c", IMPORT_EVERYTHING], folder).split()
+    assert int(count) == len([*PACKAGE.rglob("*.py")])
+    assert Path(root).is_relative_to(tmp_path / "empty")
+    assert "inspect" in run([str(python), "-m", "mcp_ghost", "--help"], folder)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_an_editable_install_runs_the_folder_itself(tmp_path: Path) -> None:
+    if shutil.which("uv") is None:
+        pytest.skip("needs uv")
+    uv("venv", "--no-config", "--python", sys.executable, tmp_path / "empty")
+    python = tmp_path / "empty" / "bin" / "python"
+    uv("pip", "install", "--no-config", "--python", python, "--editable", PACKAGE)
+    _, root = run([str(python), "-c", IMPORT_EVERYTHING], tmp_path).split()
+    assert Path(root) == PACKAGE
+
+
+def run(command: list[str], folder: Path, **env: str) -> str:
+    """What a program prints, that sees nothing of this repository."""
+    clean = {key: it for key, it in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL"))}
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=clean | env,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def uv(*arguments: str | Path) -> None:
+    """Run uv with what its cache holds, else with the registry."""
+    for offline in (("--offline",), ()):
+        command = ["uv", *map(str, arguments), *offline]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
+        if done.returncode == 0:
+            return
+    if UNREACHABLE.search(done.stderr):
+        pytest.skip("the registry does not answer")
+    pytest.fail(f"{' '.join(command)}\n{done.stderr}")

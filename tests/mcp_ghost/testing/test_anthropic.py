@@ -1,0 +1,105 @@
+"""The strict model server refuses on Anthropic's wire what Anthropic refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcp_ghost.testing.refusals import signature
+from mcp_ghost.testing.refusals_anthropic import refusal
+
+VERSION = {"anthropic-version": "2023-06-01"}
+TEXT = {"type": "text", "text": "Go on."}
+USER = {"role": "user", "content": [TEXT]}
+USE = {"type": "tool_use", "id": "t1", "name": "a_b", "input": {}}
+RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "done"}
+ASKED = {"role": "assistant", "content": [USE]}
+ANSWER = {"role": "user", "content": [RESULT]}
+TOOL = {"name": "a_b", "input_schema": {"type": "object", "properties": {}}}
+MARK = {"cache_control": {"type": "ephemeral"}}
+THINKING = {"type": "thinking", "thinking": "Hm.", "signature": signature("Hm.")}
+
+
+def body(*messages: Any, **fields: Any) -> dict[str, Any]:  # noqa: ANN401  any JSON
+    given = {"model": "claude-sonnet-4-6", "max_tokens": 10, "messages": list(messages or [USER])}
+    return {key: value for key, value in {**given, **fields}.items() if value is not None}
+
+
+def said(*blocks: Any, role: str = "user") -> dict[str, Any]:  # noqa: ANN401  any JSON
+    return {"role": role, "content": list(blocks)}
+
+
+def tooled(*messages: Any, **fields: Any) -> dict[str, Any]:  # noqa: ANN401  any JSON
+    return body(*messages, **{"tools": [TOOL], **fields})
+
+
+@pytest.mark.parametrize(
+    ("refused", "why"),
+    [
+        ("text", "not valid JSON"),
+        (body(model=None), "model"),
+        (body(max_tokens=None), "max_tokens"),
+        (body(max_tokens=0), "max_tokens"),
+        (body(stream=True), "stream"),
+        (body(top_secret=1), "top_secret: Extra inputs"),
+        (body(temperature=1, top_p=1), "cannot both"),
+        (body(temperature=1.5), "range"),
+        (body(model="claude-opus-4-8", temperature=1), "deprecated"),
+        (body(messages=[]), "at least one message"),
+        (body(system=[{"type": "text", "text": " "}]), "non-empty"),
+        (body(system=3), "system"),
+        (body({"role": "system", "content": "x"}), "role"),
+        (body({**USER, "name": "x"}), "name: Extra inputs"),
+        (body({"role": "user", "content": []}), "non-empty content"),
+        (body({"role": "user", "content": "  "}), "non-empty"),
+        (body(said(USE)), "expected tags"),
+        (body(said({**TEXT, "id": "x"})), "Extra inputs"),
+        (body(said(TEXT, role="assistant")), "first message"),
+        (body(USER, USER), "alternate"),
+        (body(USER, said({"type": "text", "text": "a "}, role="assistant")), "whitespace"),
+        (tooled(USER, said({**USE, "id": "a.b"}, role="assistant"), ANSWER), "id"),
+        (tooled(USER, said({**USE, "name": "a.b"}, role="assistant"), ANSWER), "name"),
+        (tooled(USER, said({**USE, "input": "x"}, role="assistant"), ANSWER), "dictionary"),
+        (tooled(USER, said(USE, USE, role="assistant"), ANSWER), "unique"),
+        (tooled(USER, ASKED, ANSWER, ASKED, ANSWER), "unique"),
+        (tooled(USER, ASKED), "without `tool_result`"),
+        (tooled(USER, ASKED, USER), "without `tool_result`"),
+        (tooled(USER, ASKED, said(TEXT, RESULT)), "come first"),
+        (tooled(USER, ASKED, said(RESULT, RESULT)), "unexpected"),
+        (tooled(ANSWER), "unexpected"),
+        (body(USER, ASKED, ANSWER), "must define tools"),
+        (tooled(USER, said({**THINKING, "thinking": "X"}, USE, role="assistant"), ANSWER), "Inval"),
+        (tooled(USER, ASKED, ANSWER, thinking={"type": "enabled"}), "Expected `thinking`"),
+        (body(tool_choice={"type": "auto"}), "only be specified"),
+        (tooled(tool_choice={"type": "maybe"}), "expected tags"),
+        (tooled(tool_choice={"type": "tool", "name": "c"}), "not found"),
+        (tooled(tool_choice={"type": "none", "disable_parallel_tool_use": True}), "Extra"),
+        (body(tools=[TOOL, TOOL]), "unique"),
+        (body(tools=[{**TOOL, "name": "a.b"}]), "name"),
+        (body(tools=[{**TOOL, "parameters": {}}]), "parameters: Extra"),
+        (body(tools=[{**TOOL, "input_schema": {}}]), "input_schema.type"),
+        (body(tools=[{**TOOL, "input_schema": {"type": "object", "anyOf": []}}]), "top level"),
+        (tooled(said(*[{**TEXT, **MARK}] * 4), tools=[{**TOOL, **MARK}]), "maximum of 4"),
+    ],
+)
+def test_what_anthropic_refuses_is_refused(refused: Any, why: str) -> None:  # noqa: ANN401  any JSON
+    assert why in (refusal(refused, VERSION) or "accepted")
+
+
+def test_a_request_without_a_version_is_refused() -> None:
+    assert "anthropic-version" in (refusal(body(), {}) or "accepted")
+
+
+@pytest.mark.parametrize(
+    "accepted",
+    [
+        body(),
+        body({"role": "user", "content": "plain"}, system="Play.", temperature=0.5),
+        tooled(USER, ASKED, said(RESULT, TEXT), tool_choice={"type": "none"}),
+        tooled(USER, said(THINKING, USE, role="assistant"), ANSWER, thinking={"type": "enabled"}),
+        tooled(said(*[{**TEXT, **MARK}] * 3), tools=[{**TOOL, **MARK}]),
+    ],
+)
+def test_what_is_right_is_accepted(accepted: dict[str, Any]) -> None:
+    assert refusal(accepted, VERSION) is None

@@ -1,0 +1,242 @@
+"""The command line of the queue, mostly as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from movie_generator.cli import commands
+from movie_generator.environment import Environment
+from movie_generator.errors import SettingsError
+from movie_generator.models import VideoScript
+from movie_generator.queue.jobs import Claim, JobQueue, JobStateError
+from tests.support import PATIENCE, ROOT
+from tests.support.processes.movie_worker import script
+from tests.support.program import killed_at_last
+from tests.support.warm import MOVIE, WarmPopen
+
+PAGE = "http://8.8.8.8/page"
+NOWHERE = "http://127.0.0.1:9/page"
+
+
+def environment(**values: str) -> dict[str, str]:
+    ours = ("MOVIE_", "MCP_CONFIG_PATH", "CONFIG_PATH", "OPENROUTER_")
+    kept = {key: it for key, it in os.environ.items() if not key.startswith(ours)}
+    return {**kept, "PYTHONPATH": str(ROOT), **values}
+
+
+def start(*flags: str, **values: str) -> subprocess.Popen[str]:
+    return WarmPopen(
+        [sys.executable, "-m", "movie_generator", *flags],
+        env=environment(**values),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        warm=MOVIE,
+    )
+
+
+def run(*flags: str, **values: str) -> tuple[int, str, str]:
+    """Exit code, output and errors."""
+    process = start(*flags, **values)
+    with killed_at_last(process):
+        output, errors = process.communicate(timeout=PATIENCE)
+    assert "Traceback" not in errors
+    return process.returncode, output, errors
+
+
+@pytest.fixture
+def queue() -> Iterator[JobQueue]:
+    """The queue that the commands find in this folder."""
+    with closing(JobQueue("sqlite:///movie_jobs.db")) as queue:
+        yield queue
+
+
+def claimed(queue: JobQueue, url: str = PAGE) -> Claim:
+    queue.enqueue([url])
+    claim = queue.claim("worker")
+    assert claim
+    return claim
+
+
+def test_help_names_every_command_and_loads_no_database() -> None:
+    code, output, _ = run("--help")
+    assert code == 0
+    for command in ("enqueue", "worker", "jobs", "cancel", "retry", "result"):
+        assert f"    {command} " in output
+    loaded = "import sys, movie_generator.cli.flags; print('sqlalchemy' in sys.modules)"
+    printed = subprocess.check_output([sys.executable, "-c", loaded], env=environment(), text=True)
+    assert printed == "False\n"
+
+
+def test_urls_are_queued_and_listed_as_json() -> None:
+    code, output, errors = run("enqueue", PAGE, "http://name.invalid/猫?q=1")
+    assert (code, output) == (0, "1\n2\n")
+    assert "warning: The host name.invalid was not found" in errors
+    code, output, _ = run("jobs", "--json")
+    assert code == 0
+    first, second = json.loads(output)
+    assert first == {
+        "id": "1",
+        "url": PAGE,
+        "status": "pending",
+        "progress": 0,
+        "progress_message": None,
+        "error_message": None,
+        "result": None,
+        "result_format": None,
+        "attempts": 0,
+        "worker": None,
+        "lease_until": None,
+        "created_at": first["created_at"],
+        "started_at": None,
+        "finished_at": None,
+    }
+    assert first["created_at"].endswith("+00:00")
+    assert (second["id"], second["url"]) == ("2", "http://name.invalid/猫?q=1")
+
+
+@pytest.mark.parametrize("url", [NOWHERE, "http://[::1]/", "ftp://8.8.8.8/", "page.html"])
+def test_urls_that_are_refused_are_not_queued_nor_are_those_beside_them(
+    queue: JobQueue, url: str
+) -> None:
+    code, output, errors = run("enqueue", PAGE, url)
+    assert (code, output) == (2, "")
+    assert errors.startswith("python -m movie_generator: error: ")
+    assert queue.jobs() == []
+
+
+def test_private_urls_are_queued_and_worked_on_only_where_that_is_allowed(queue: JobQueue) -> None:
+    assert run("enqueue", NOWHERE, MOVIE_ALLOW_PRIVATE_URLS="1")[:2] == (0, "1\n")
+    code, _, errors = run("worker", "--drain", OPENROUTER_API_KEY="none")
+    assert code == 0
+    assert "job 1 failed: 127.0.0.1 is an address inside" in errors
+    assert queue.job(1).status == "failed"
+    assert "MOVIE_ALLOW_PRIVATE_URLS=1" in str(queue.job(1).error_message)
+
+
+@pytest.mark.parametrize(
+    ("flags", "number", "code"),
+    [
+        (["worker"], signal.SIGTERM, 0),
+        (["worker", "--concurrency", "3"], signal.SIGINT, 0),
+        (["worker", "--drain"], signal.SIGTERM, 143),
+    ],
+)
+def test_an_idle_worker_stops_when_asked(
+    queue: JobQueue, flags: list[str], number: signal.Signals, code: int
+) -> None:
+    claimed(queue)  # by somebody else, for the next minute
+    worker = start(*flags)
+    with killed_at_last(worker):
+        assert worker.stderr
+        assert "waits for jobs" in worker.stderr.readline()
+        worker.send_signal(number)
+        _, errors = worker.communicate(timeout=PATIENCE)
+    assert (worker.returncode, "Traceback" in errors) == (code, False)
+
+
+def test_the_table_shows_what_is_most_interesting(
+    queue: JobQueue, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queue.fail(claimed(queue), "The page [bold]is\x1b[31m gone.")
+    queue.keep(claimed(queue), 0.25, "reading the page")
+    queue.enqueue([PAGE + "/long" * 40])
+    commands.list_jobs(as_json=False, status=None)
+    head, failed, processing, pending = capsys.readouterr().out.splitlines()
+    assert head.split() == ["id", "status", "done", "url", "what"]
+    assert failed.split(maxsplit=4)[1:] == ["failed", "0%", PAGE, "The page [bold]is gone. "]
+    assert processing.split()[1:] == ["processing", "25%", PAGE, "reading", "the", "page"]
+    assert PAGE + "/long" * 40 in pending
+    commands.list_jobs(as_json=False, status="cancelled")
+    assert capsys.readouterr().out == "There are no cancelled jobs.\n"
+
+
+@pytest.mark.parametrize("flags", [["jobs"], ["jobs", "--json"]])
+def test_a_reader_that_stops_reading_ends_the_list_in_silence(
+    queue: JobQueue, flags: list[str]
+) -> None:
+    queue.enqueue([PAGE])
+    process = start(*flags)
+    with killed_at_last(process):
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert (process.wait(PATIENCE), process.stderr.read()) == (128 + signal.SIGPIPE, "")
+
+
+def test_jobs_are_cancelled_and_retried(
+    queue: JobQueue, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queue.enqueue([PAGE, PAGE])
+    commands.cancel([1, 2])
+    assert capsys.readouterr().out == "job 1 cancelled\njob 2 cancelled\n"
+    commands.retry([2])
+    assert [job.status for job in queue.jobs()] == ["cancelled", "pending"]
+    with pytest.raises(JobStateError, match="Job 2 is pending; only failed and cancelled"):
+        commands.retry([1, 2])
+
+
+def test_a_result_is_shown_and_saved(
+    queue: JobQueue, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = script("猫の動画")
+    queue.complete(claimed(queue), expected.model_dump_json())
+    commands.show_result(1, None)
+    assert capsys.readouterr().out == expected.to_yaml()
+    for name in ("script.yaml", "script.json"):
+        commands.show_result(1, name)
+        assert VideoScript.load(tmp_path / name) == expected
+    commands.list_jobs(as_json=True, status="completed")
+    (job,) = json.loads(capsys.readouterr().out)
+    assert job["result"] == expected.model_dump()
+
+
+def test_a_job_without_a_result_says_why(queue: JobQueue) -> None:
+    queue.fail(claimed(queue), "The page is gone.")
+    with pytest.raises(JobStateError, match=r"no script; it is failed: The page is gone\."):
+        commands.show_result(1, None)
+
+
+@pytest.mark.parametrize(
+    ("flags", "values", "complaint"),
+    [
+        (["cancel", "7"], {}, "There is no job 7."),
+        (["jobs"], {"MOVIE_DATABASE_URL": "sqlite:////nowhere/jobs.db"}, "unable to open"),
+        (["worker"], {"MOVIE_JOB_LEASE": "soon"}, "MOVIE_JOB_LEASE is 'soon'"),
+        (["cancel", "one"], {}, "'one' is not a whole number from 1"),
+        (["worker", "--concurrency", "0"], {}, "'0' is not a whole number from 1 to 1000"),
+    ],
+)
+def test_wrong_use_ends_with_2_and_says_what_is_wrong(
+    flags: list[str], values: dict[str, str], complaint: str
+) -> None:
+    code, output, errors = run(*flags, **values)
+    assert (code, output) == (2, "")
+    assert complaint in errors
+
+
+def test_empty_variables_count_as_not_set() -> None:
+    names = ("DATABASE_URL", "JOB_LEASE", "ALLOW_PRIVATE_URLS")
+    empty = dict.fromkeys((f"MOVIE_{name}" for name in names), "") | {"MCP_CONFIG_PATH": " "}
+    assert Environment.read(empty) == Environment.read({})
+    assert Environment.read({}) == Environment(
+        database_url="sqlite:///movie_jobs.db",
+        job_lease=60,
+        allow_private_urls=False,
+        config_path=None,
+        mcp_config_path=None,
+    )
+
+
+@pytest.mark.parametrize("lease", ["0", "-5", "nan", "inf", "a minute"])
+def test_a_lease_that_cannot_be_is_refused(lease: str) -> None:
+    with pytest.raises(SettingsError, match="MOVIE_JOB_LEASE"):
+        Environment.read({"MOVIE_JOB_LEASE": lease})

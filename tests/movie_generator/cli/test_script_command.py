@@ -1,0 +1,115 @@
+"""``python -m movie_generator script``, as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply, error_reply, tool_reply
+from movie_generator import VideoScript
+from tests.support import ROOT, warm
+from tests.support.movie import SERVERS, script_reply, site
+
+pytestmark = pytest.mark.mcp
+
+PAGE: dict[str, Any] = {"/": ("text/html", b"<title>Bridges</title><p>Bridges cross rivers.</p>")}
+
+
+def run(*flags: str, **variables: str) -> tuple[int, str, str]:
+    """Exit code, output, and what was shown."""
+    ours = ("MOVIE_", "MCP_CONFIG_PATH", "CONFIG_PATH", "OPENROUTER_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    done = warm.run(
+        [sys.executable, "-m", "movie_generator", "script", *flags],
+        env={**kept, "PYTHONPATH": str(ROOT), "MOVIE_ALLOW_PRIVATE_URLS": "1", **variables},
+        warm=warm.MOVIE,
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("name", ["script.yaml", "folder/script.json"])
+def test_a_script_is_shown_as_it_goes_and_saved(name: str) -> None:
+    with site(PAGE) as served, ModelServer([script_reply()]) as model:
+        code, out, shown = run(served.url, "-o", name, OPENROUTER_BASE_URL=model.base_url)
+    assert (code, out) == (0, "")
+    assert VideoScript.load(name).title == "Bridges"
+    lines = shown.splitlines()
+    assert "movie_generator" in lines[0]
+    assert any("Reading the page" in line for line in lines)
+    assert name in lines[-1]
+    assert "2 sections" in lines[-1]
+
+
+def test_without_a_file_the_script_is_printed_as_yaml() -> None:
+    with site(PAGE) as served, ModelServer([script_reply()]) as model:
+        code, out, _ = run(served.url, OPENROUTER_BASE_URL=model.base_url)
+    assert code == 0
+    assert VideoScript.model_validate(yaml.safe_load(out)).sections[1].title == "What to take away"
+
+
+def test_with_mcp_servers_an_agent_reads_the_page() -> None:
+    def script(request: ModelRequest) -> Reply | str:
+        if not request.tool_names:
+            return script_reply()
+        if request.last["role"] == "tool":
+            return json.dumps({"title": "T", "description": "D", "results": [1]})
+        return tool_reply([("fetch", {"url": "http://127.0.0.1:1/bridges"})])
+
+    Path("bridges").write_text("Words of the tool.")
+    server = {
+        "command": sys.executable,
+        "args": [str(SERVERS / "pages.py")],
+        "env": {"PAGES": "{env:PAGES_FOLDER}"},
+    }
+    Path("mcp.json").write_text("// servers\n" + json.dumps({"mcpServers": {"pages": server}}))
+    Path("config.yaml").write_text("language: ja\n")
+    with ModelServer(script) as model:
+        code, _, shown = run(
+            "http://127.0.0.1:1/bridges",
+            "-o",
+            "s.yaml",
+            "--config",
+            "config.yaml",
+            OPENROUTER_BASE_URL=model.base_url,
+            MCP_CONFIG_PATH="mcp.json",
+            PAGES_FOLDER=str(Path.cwd()),
+        )
+    assert code == 0
+    assert "Words of the tool." in model.requests[-1].messages[1]["content"]
+    assert "katakana" in model.requests[-1].messages[0]["content"]
+    assert 'fetch {"url": "http://127.0.0.1:1/bridges"}' in shown
+
+
+def test_what_goes_wrong_is_one_line_and_an_exit_code() -> None:
+    code, _, shown = run("http://127.0.0.1:9/", "-o", "s.yaml", OPENROUTER_API_KEY="k")
+    assert code == 1
+    assert "movie_generator: error: http://127.0.0.1:9/ cannot be read" in shown
+    code, _, shown = run("http://127.0.0.1:9/")
+    assert code == 2
+    assert "OPENROUTER_API_KEY" in shown
+    code, _, shown = run("http://127.0.0.1:9/", MOVIE_ALLOW_PRIVATE_URLS="", OPENROUTER_API_KEY="k")
+    assert code == 2
+    assert "MOVIE_ALLOW_PRIVATE_URLS" in shown
+    code, _, shown = run("http://127.0.0.1:9/", CONFIG_PATH="nowhere.yaml")
+    assert code == 2
+    assert "nowhere.yaml" in shown
+    code, _, shown = run("http://127.0.0.1:9/", "-o", ".", OPENROUTER_API_KEY="k")
+    assert code == 2
+    assert "cannot be written" in shown
+
+
+def test_a_model_that_refuses_is_told_with_what_to_do() -> None:
+    with site(PAGE) as served, ModelServer(lambda _: error_reply(401, "bad key")) as model:
+        code, _, shown = run(
+            served.url, OPENROUTER_BASE_URL=model.base_url, OPENROUTER_API_KEY="secret-key-123"
+        )
+    assert code == 1
+    assert "Check the key in OPENROUTER_API_KEY" in shown
+    assert "secret-key-123" not in shown

@@ -1,0 +1,164 @@
+"""Pages: what is read of them, in any encoding, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from movie_generator.errors import PageError
+from movie_generator.pages.fetch import fetch_page
+from movie_generator.pages.page import Image, Page, heading, markdown_images, page_from_html
+from movie_generator.pages.urls import UrlRefusedError
+from movie_generator.settings import Limits
+from tests.support.movie import site
+from tests.support.work import growth
+
+ARTICLE = """<!doctype html><html><head><meta charset="utf-8">
+<title>Bridges &amp; rivers | Example</title>
+<meta property="og:title" content="Bridges and rivers">
+<meta name="description" content="How bridges
+ cross rivers.">
+<meta property="og:image" content="/lead.png">
+<link rel="canonical" href="/bridges">
+<style>p { color: red }</style></head>
+<body><nav><a href="/">Home of the site</a></nav>
+<main><h1>Bridges</h1><p>A <b>bridge</b> crosses a <a href="/river">river</a>.</p>
+<img src="a.png" alt="An arch"><img data-src="//cdn.example/b.jpg" src="data:image/gif;base64,AA">
+<img srcset="c-1.png 1x, c-2.png 2x"><img src="a.png"><img src="javascript:alert(1)">
+<h2>Stone</h2><ul><li>old</li><li>heavy</li></ul><script>alert("hidden")</script></main>
+<footer>Imprint</footer></body></html>"""
+
+
+def fetched(pages: dict[str, Any], path: str = "/", **limits: Any) -> Page:  # noqa: ANN401
+    with site(pages) as served:
+        work = fetch_page(served.url + path, Limits(**limits), allow_private=True)
+        return asyncio.run(work)
+
+
+def test_title_description_and_images_are_kept_and_absolute() -> None:
+    page = page_from_html(ARTICLE, "https://example.com/posts/1?x=2")
+    assert page.title == "Bridges and rivers"
+    assert page.description == "How bridges cross rivers."
+    assert page.url == "https://example.com/bridges"
+    assert page.images == (
+        Image("https://example.com/lead.png", "Bridges and rivers"),
+        Image("https://example.com/posts/a.png", "An arch"),
+        Image("https://cdn.example/b.jpg"),
+        Image("https://example.com/posts/c-1.png"),
+    )
+
+
+@pytest.mark.parametrize("base", ["http://[oops", "javascript:0", ""])
+def test_a_base_that_is_not_an_address_is_passed_over(base: str) -> None:
+    html = f'<base href="{base}"><p>Text.</p><img src="a.png">'
+    page = page_from_html(html, "https://example.com/posts/1")
+    assert page.images == (Image("https://example.com/posts/a.png"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Before.\n\n## Bridges ##\n", "Bridges"),
+        ("# Learning C#\n", "Learning C#"),
+        ("#no heading\n# \n### One  \n", "One"),
+        ("none", ""),
+    ],
+)
+def test_the_first_heading_is_found(text: str, title: str) -> None:
+    assert heading(text) == title
+
+
+def test_hostile_markdown_is_searched_in_linear_time() -> None:
+    assert not list(markdown_images("![" * 20_000))
+    assert heading("# " + "#" * 20_000 + "x").endswith("#")
+    assert growth(lambda size: list(markdown_images("![" * size)), 2_000) < 9
+    assert growth(lambda size: heading("# " + "#" * size + "x"), 2_000) < 9
+
+
+def test_the_text_is_the_page_without_what_surrounds_it() -> None:
+    text = page_from_html(ARTICLE, "https://example.com/").text
+    assert text.startswith("# Bridges\n\nA **bridge** crosses a [river](/river).")
+    assert "## Stone\n\n* old\n* heavy" in text
+    for left_out in ("Home of the site", "Imprint", "hidden", "color: red"):
+        assert left_out not in text
+
+
+def test_a_page_with_little_markup_is_read_too() -> None:
+    page = page_from_html("<h1>Title</h1><p>Words.", "https://example.com/")
+    assert (page.title, page.text) == ("Title", "# Title\n\nWords.")
+    base = '<base href="https://other.example/x/"><img src="y.png">'
+    assert (
+        page_from_html(base, "https://example.com/")
+        .images[0]
+        .url.startswith("https://other.example/x/y.png")
+    )
+    deep = page_from_html("<div>" * 3000 + "deep down" + "</div>" * 3000, "https://example.com/")
+    assert "deep down" in deep.text
+
+
+@pytest.mark.parametrize(
+    ("content_type", "encoding", "head"),
+    [
+        ("text/html; charset=shift_jis", "shift_jis", ""),
+        ("text/html", "euc_jp", '<meta charset="euc-jp">'),
+        ("text/html; charset=utf-8", "utf-8", ""),
+        ("text/html; charset=nonsense", "utf-8", '<meta charset="utf-8">'),
+    ],
+)
+def test_the_encoding_is_the_servers_or_else_the_pages(
+    content_type: str, encoding: str, head: str
+) -> None:
+    html = f"<html><head>{head}<title>東京の橋</title></head><body><p>橋は川を渡る。</p></body>"
+    page = fetched({"/": (content_type, html.encode(encoding))})
+    assert (page.title, page.text) == ("東京の橋", "橋は川を渡る。")
+
+
+def test_plain_text_and_markdown_are_pages() -> None:
+    page = fetched({"/": ("text/markdown; charset=utf-8", b"# Notes\r\n\r\n\r\n\r\nWords.")})
+    assert (page.title, page.text) == ("Notes", "# Notes\n\nWords.")
+    assert fetched({"/": ("text/plain", b"First line\nsecond")}).title == "First line"
+
+
+def test_redirects_are_followed_and_the_last_address_counts() -> None:
+    pages = {"/": "/a", "/a": "/b/", "/b/": ("text/html", b'<p>Here.</p><img src="i.png">')}
+    page = fetched(pages)
+    assert page.url.endswith("/b/")
+    assert page.images[0].url == page.url + "i.png"
+
+
+@pytest.mark.parametrize(
+    ("pages", "message"),
+    [
+        ({}, "answered 404"),
+        ({"/": ("application/pdf", b"%PDF-1.7")}, "is application/pdf, not a web page"),
+        ({"/": ("text/html", b"<script>app()</script>")}, "holds no text.*JavaScript"),
+        ({"/": "/"}, "cannot be read"),
+    ],
+)
+def test_what_is_not_a_readable_page_is_a_clear_error(pages: dict[str, Any], message: str) -> None:
+    with pytest.raises(PageError, match=message):
+        fetched(pages)
+
+
+def test_a_page_that_is_too_long_is_cut_and_that_is_said() -> None:
+    html = b"<h1>Long</h1>" + b"<p>word</p>" * 1000
+    page = fetched({"/": ("text/html", html)}, page_bytes=2000)
+    assert 100 < len(page.text) < 2000
+    assert page.notes == ("Only its first 2,000 bytes were read.",)
+    cut = page.cut(50)
+    assert len(cut.text) <= 50
+    assert "cut after 50 of" in cut.notes[1]
+
+
+def test_private_addresses_are_refused_unless_allowed() -> None:
+    with site({"/": ("text/html", b"<p>secret")}) as served:
+        with pytest.raises(UrlRefusedError, match="MOVIE_ALLOW_PRIVATE_URLS"):
+            asyncio.run(fetch_page(served.url, Limits()))
+        assert served.asked == []
+
+
+async def test_a_server_that_is_not_there_is_a_clear_error() -> None:
+    with pytest.raises(PageError, match="cannot be read"):
+        await fetch_page("http://127.0.0.1:9/", Limits(), allow_private=True)

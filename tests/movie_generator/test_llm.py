@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mcp_ghost.providers.registry import get_provider
+from mcp_ghost.testing import ModelServer
+from movie_generator import generate_script_from_url
+from movie_generator.errors import SettingsError
+from movie_generator.llm import model_client
+from tests.movie_generator.test_generate import PAGE
+from tests.support.movie import script_reply, site
+
+if TYPE_CHECKING:
+    from mcp_ghost.testing.wires import WireName
+
+
+def test_the_first_key_at_hand_chooses_the_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SettingsError, match="OPENROUTER_API_KEY"):
+        model_client(None)
+    chosen = []
+    for name in ("GEMINI", "GOOGLE", "ANTHROPIC", "OPENAI", "OPENROUTER"):
+        monkeypatch.setenv(f"{name}_API_KEY", f"key-of-{name}")
+        client = model_client(None)
+        chosen.append((client.provider_name, client.api_key))
+    assert chosen == [
+        ("gemini", "key-of-GEMINI"),
+        ("gemini", "key-of-GOOGLE"),
+        ("anthropic", "key-of-ANTHROPIC"),
+        ("openai", "key-of-OPENAI"),
+        ("openrouter", "key-of-OPENROUTER"),
+    ]
+    assert model_client("mine").provider_name == "openrouter"
+    at_home = model_client(None, base_url="https://api.anthropic.com")
+    assert (at_home.provider_name, at_home.api_key) == ("anthropic", "key-of-ANTHROPIC")
+    assert model_client(None, base_url="http://10.0.0.1/v1").api_key == "key-of-OPENROUTER"
+
+
+@pytest.mark.parametrize("wire", ["openai", "anthropic", "gemini"])
+def test_a_script_is_written_by_each_provider_whose_key_is_there(
+    wire: WireName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = get_provider(wire)
+    with site(PAGE) as served, ModelServer([script_reply()], wire=wire) as model:
+        monkeypatch.setenv(provider.key_variables[0], "key-0123456789")
+        monkeypatch.setenv(provider.base_url_variable, model.base_url)
+        script = asyncio.run(
+            generate_script_from_url(served.url + "/bridges", allow_private_urls=True)
+        )
+    assert script.sections
+    assert model.refusals == []
+    assert "key-0123456789" in str(model.requests[0].headers)

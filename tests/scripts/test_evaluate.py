@@ -1,0 +1,360 @@
+"""The evaluation as its user has it: a program that plays a matrix in processes of its own."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply, action_reply, error_reply
+from scripts.evaluate import main
+from scripts.evaluation.plan import CHOICES
+from scripts.evaluation.run import taken
+from scripts.scripted_model import ScriptedModel
+from session.game_configuration import ConfigurationError
+from tests.support import FOREVER, PATIENCE, ROOT
+from tests.support.episodes import read_events
+from tests.support.program import MARK, Program
+
+pytestmark = pytest.mark.mcp
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+KEY = "sk-made-up-key-of-nobody"
+COMMANDS = ["north", "north", "examine me"]
+
+
+class Model:
+    """Plays ``COMMANDS``; can be told to fail, or to keep everybody waiting."""
+
+    def __init__(self) -> None:
+        self.failing = False
+        self.waits_from = sys.maxsize
+        """The number of the first request that waits."""
+        self.waiting = threading.Event()
+        self.answered = 0
+        self._script = ScriptedModel(COMMANDS, think_every=2)
+
+    def __call__(self, request: ModelRequest) -> Reply:
+        if self.failing:
+            return error_reply(500)
+        self.answered += 1
+        if self.answered < self.waits_from:
+            return self._script(request)
+        self.waiting.set()
+        return action_reply("look").after(FOREVER)
+
+    def wait_from(self, request: int) -> None:
+        self.waits_from = self.answered + request
+        self.waiting.clear()
+
+    def go_on(self) -> None:
+        self.waits_from = sys.maxsize
+
+
+class Evaluation:
+    """One evaluation of the bundled story, run as often as a test wants."""
+
+    def __init__(self, folder: Path, base_url: str) -> None:
+        self.program = Program(folder, str(ROOT / "scripts" / "evaluate.py"))
+        self.program.env["ZORKGPT_CLIENT_API_KEY"] = KEY
+        self.out = folder / "out"
+        self._always = ["--story", "bundled", "--base-url", base_url, "--model", "scripted"]
+        self._always += ["--out", "out", "--turns", "3", "--jobs", "2"]
+
+    def run(self, *flags: str) -> subprocess.CompletedProcess[str]:
+        return self.program.run(*self._always, *flags)
+
+    def start(self, *flags: str) -> subprocess.Popen[str]:
+        return self.program.start(*self._always, *flags)
+
+    @property
+    def results(self) -> dict[str, Any]:
+        return dict(json.loads((self.out / "results.json").read_text()))
+
+    def episodes(self) -> dict[str, list[dict[str, Any]]]:
+        """Folder below the evaluation's -> events."""
+        logs = self.out.glob("*/seed-*/episodes/*")
+        return {str(log.relative_to(self.out)): list(read_events(log)) for log in sorted(logs)}
+
+    def turns(self) -> dict[str, list[Any]]:
+        """Folder -> the numbers of the turns played."""
+        return {
+            name: [event["turn"] for event in events if event["event_type"] == "turn"]
+            for name, events in self.episodes().items()
+        }
+
+    def children(self) -> list[int]:
+        """The processes that play an episode."""
+        mark = f"{MARK}={self.program.mark}".encode()
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                ours = mark in (process / "environ").read_bytes().split(b"\0")
+                command = (process / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if ours and b"scripts.evaluation.episode" in command:
+                found.append(int(process.name))
+        return found
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model()
+
+
+@pytest.fixture
+def server(model: Model) -> Iterator[ModelServer]:
+    with ModelServer(model) as server:
+        yield server
+
+
+@pytest.fixture
+def evaluation(tmp_path: Path, server: ModelServer) -> Evaluation:
+    return Evaluation(tmp_path, server.base_url)
+
+
+def test_a_matrix_is_played_and_its_figures_are_written(
+    evaluation: Evaluation, server: ModelServer
+) -> None:
+    played = evaluation.run("--seeds", "1,2", "--without", "memories")
+    assert played.returncode == 0
+    assert sorted(evaluation.episodes()) == [
+        f"{variant}/seed-{seed}/episodes/episode-1"
+        for variant in ("whole", "without-memories")
+        for seed in (1, 2)
+    ]
+    results = evaluation.results
+    assert [figures["variant"] for figures in results["variants"]] == ["whole", "without-memories"]
+    for figures in results["variants"]:
+        assert figures["end_reasons"] == {"max_turns": 2}
+        assert figures["score"]["3"]["median"] == 2  # for the walk north, as the game has it
+        assert figures["rooms"]["median"] == 3
+    settings = results["settings"]
+    assert (settings["turns"], settings["seeds"], settings["tools"]) == (3, [1, 2], False)
+    assert settings["knowledge_carried_over"] is False
+    assert settings["model"] == "scripted"
+    for words in ("scripted at http://127.0.0.1", "not carried over", "(1, 2)", "tools were off"):
+        assert words in results["statement"]
+        assert words in " ".join(played.stdout.split())
+    assert "| without-memories | 3 | 2 | 2 | 2 | 2 |" in (evaluation.out / "results.md").read_text()
+    assert (evaluation.out / "scores.png").read_bytes().startswith(b"\x89PNG")
+    assert "without-memories" in (evaluation.out / "scores.svg").read_text()
+    assert evaluation.program.leftovers() == []
+    assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {KEY}"}
+    files = [path for path in evaluation.out.rglob("*") if path.is_file()]
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
+    assert KEY not in played.stdout + played.stderr
+
+
+def test_each_variant_plays_without_its_part(evaluation: Evaluation) -> None:
+    evaluation.program.serve_tools()
+    assert evaluation.run("--seeds", "7", "--mcp", "--without", "tools").returncode == 0
+    whole, without = evaluation.results["variants"]
+    assert (whole["tool_calls"]["median"], without["tool_calls"]["median"]) == (1, 0)
+    assert without["parts_off"] == ["tools"]
+    assert "tools were on offer" in evaluation.results["statement"]
+
+
+@pytest.mark.slow
+def test_what_was_played_stays_when_the_matrix_grows_and_nothing_else_may_change(
+    evaluation: Evaluation,
+) -> None:
+    assert evaluation.run("--seeds", "1").returncode == 0
+    first = evaluation.episodes()
+    assert evaluation.run("--seeds", "1,2").returncode == 0
+    assert len(evaluation.episodes()) == 2
+    assert first.items() <= evaluation.episodes().items()
+    refused = evaluation.run("--seeds", "2", "--turns", "9")
+    assert refused.returncode == 2
+    for words in ("seeds was [1, 2] and is [2]", "turns was 3 and is 9", "another --out"):
+        assert words in refused.stderr
+    evaluation.program.env["ZORKGPT_REFLECTION_INTERVAL_TURNS"] = "5"
+    refused = evaluation.run("--seeds", "1,2")
+    assert refused.returncode == 2
+    assert "reflection_interval_turns was 8 and is 5" in refused.stderr
+
+
+@pytest.mark.slow
+def test_episodes_that_hand_on_knowledge_are_played_one_after_the_other(
+    evaluation: Evaluation,
+) -> None:
+    assert evaluation.run("--seeds", "1", "--episodes", "2", "--carry-over").returncode == 0
+    logs = list(evaluation.episodes().values())
+    assert len(logs) == 2
+    for before, after in itertools.pairwise(logs):
+        assert before[-1]["time"] <= after[0]["time"]
+    assert "Knowledge was carried over" in evaluation.results["statement"]
+
+
+def test_a_model_that_fails_is_an_end_reason_and_can_be_made_good(
+    evaluation: Evaluation, model: Model
+) -> None:
+    model.failing = True
+    failed = evaluation.run("--seeds", "1,2")
+    assert failed.returncode == 1
+    assert evaluation.results["variants"][0]["end_reasons"] == {"llm_unavailable": 2}
+    assert "2 llm_unavailable" in (evaluation.out / "results.md").read_text()
+    model.failing = False
+    assert evaluation.run("--seeds", "1,2", "--turns", "3").returncode == 0
+    (whole,) = evaluation.results["variants"]
+    assert whole["finished"] == 2
+    assert set(map(tuple, evaluation.turns().values())) == {(1, 2, 3)}
+
+
+@linux_only
+@pytest.mark.slow
+def test_after_the_program_is_killed_no_episode_plays_on_and_all_can_go_on(
+    evaluation: Evaluation, model: Model
+) -> None:
+    model.wait_from(3)
+    process = evaluation.start("--seeds", "1,2")
+    assert model.waiting.wait(PATIENCE)
+    process.kill()
+    process.communicate()
+    assert evaluation.program.leftovers() == []
+    before = evaluation.turns()
+    assert 0 < sum(map(len, before.values())) < 6
+    model.go_on()
+    assert evaluation.run("--seeds", "1,2").returncode == 0
+    assert list(evaluation.turns().values()) == [[1, 2, 3]] * 2
+    kinds = Counter(
+        event["event_type"] for events in evaluation.episodes().values() for event in events
+    )
+    assert kinds["episode_start"] == 2
+    assert kinds["episode_resumed"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_ends_all_episodes_and_says_how_to_go_on(
+    evaluation: Evaluation, model: Model, number: signal.Signals
+) -> None:
+    model.wait_from(2)
+    process = evaluation.start("--seeds", "1,2,3")
+    assert model.waiting.wait(PATIENCE)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + number
+    assert evaluation.program.leftovers() == []
+    assert "scripts/evaluate.py --story bundled" in errors
+    assert "--seeds 1,2,3" in errors
+    assert "Traceback" not in errors
+
+
+@linux_only
+@pytest.mark.slow
+def test_an_episode_that_is_killed_spoils_no_other(evaluation: Evaluation, model: Model) -> None:
+    model.wait_from(2)
+    process = evaluation.start("--seeds", "1,2", "--jobs", "1")
+    assert model.waiting.wait(PATIENCE)
+    (child,) = evaluation.children()
+    model.go_on()
+    os.kill(child, signal.SIGKILL)
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    assert "whole, seed 1, episode 1: killed by SIGKILL" in errors
+    assert evaluation.results["variants"][0]["finished"] == 1
+    assert evaluation.run("--seeds", "1,2").returncode == 0
+    assert list(evaluation.turns().values()) == [[1, 2, 3]] * 2
+
+
+def test_an_episode_that_cannot_begin_says_why_and_keeps_the_traceback(
+    evaluation: Evaluation,
+) -> None:
+    evaluation.program.serve_tools(command="no-such-server")
+    failed = evaluation.run("--seeds", "1", "--mcp")
+    assert failed.returncode == 1
+    assert "no-such-server" in failed.stderr
+    kept = evaluation.out / "whole" / "seed-1" / "episode-1.err"
+    assert str(kept.relative_to(evaluation.program.folder)) in failed.stderr
+    assert "Traceback" in kept.read_text()
+
+
+def test_help_is_complete_and_the_documentation_knows_every_flag(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    said = capsys.readouterr().out
+    documentation = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    flags = set(re.findall(r"--[a-z-]+", said)) - {"--help"}
+    assert flags > {"--each", "--carry-over", "--without", "--jobs", "--out"}
+    assert {flag for flag in flags if flag not in documentation} == set()
+    assert "exit code" in said
+    for part in CHOICES:
+        assert part in said
+        assert f"`{part}`" in documentation
+
+
+def test_a_folder_that_cannot_be_made_is_said_in_a_line(evaluation: Evaluation) -> None:
+    evaluation.out.mkdir()
+    (evaluation.out / "whole").touch()
+    failed = evaluation.run("--seeds", "1")
+    assert failed.returncode == 1
+    assert "evaluate.py: error: " in failed.stderr
+    assert "What was played is kept" in failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "hint"),
+    [
+        (["--without", "wings"], "choose from"),
+        (["--seeds", "1,0"], "from 1 to 2147483647"),
+        (["--seeds", "one"], "such as 1,2,3"),
+        (["--episodes", "0"], "whole number of at least 1"),
+        (["--base-url", "localhost:1"], "http://"),
+        (["--name", "a/b"], "also a folder's"),
+    ],
+)
+def test_a_wrong_flag_ends_with_2_and_a_line_that_says_why(
+    flags: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(flags)
+    assert f"evaluate.py: error: argument {flags[0]}: " in (said := capsys.readouterr().err)
+    assert hint in said
+
+
+@pytest.mark.parametrize(
+    ("flags", "hint"),
+    [
+        (["--without", "tools"], "add --mcp"),
+        (["--story", "missing.z5"], "missing.z5"),
+        (["--mcp"], "mcp_config.json"),
+        (["--out", "/dev/null/out"], "another --out"),
+    ],
+)
+def test_what_cannot_be_evaluated_ends_with_2_before_anything_is_played(
+    evaluation: Evaluation, flags: list[str], hint: str
+) -> None:
+    refused = evaluation.run(*flags)
+    assert refused.returncode == 2
+    assert "evaluate.py: error:" in refused.stderr
+    assert hint in refused.stderr
+    assert not evaluation.out.exists()
+
+
+def test_two_evaluations_cannot_play_into_one_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scripts.evaluation.run._LOCK_WAIT", 0)
+    with (
+        taken(tmp_path),
+        pytest.raises(ConfigurationError, match="Another evaluation"),
+        taken(tmp_path),
+    ):
+        pass
+    with taken(tmp_path):
+        pass

@@ -1,0 +1,91 @@
+"""Logs that version 0.1.0 wrote are read, shown, stored and resumed as they were then.
+
+Beside each log, ``told.json`` holds what that version made of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from mcp_ghost.cli.screen import Screen
+from scripts.evaluation.figures import EpisodeFigures
+from scripts.scripted_model import ScriptedModel
+from session.record.event_log import EVENTS_FILE
+from storage.episode_knowledge import read_episode
+from tests.support import ROOT
+from tests.support.episodes import played
+from viewer.episode import Episode
+from viewer.show import show_episode
+
+LOGS = ROOT / "tests" / "data" / "episodes"
+EPISODES = sorted(folder.name for folder in LOGS.iterdir())
+TURNS = {"ended": 8, "tools": 3, "resumed": 4, "embedded": 3}
+
+
+def told(folder: Path) -> dict[str, Any]:
+    """What viewer, storage and evaluation make of a log, but for the map."""
+    episode = Episode(folder.name, folder)
+    episode.refresh()
+    page = episode.json()
+    page.pop("map")
+    account = read_episode(folder)
+    assert account is not None
+    return {
+        "page": page,
+        "turns": episode.turns(1, 99),
+        "account": {
+            "episode": dataclasses.asdict(account.episode),
+            "edits": account.edits.model_dump(mode="json"),
+            "reflections": [it.model_dump(mode="json") for it in account.reflections],
+            "passages": [it.model_dump(mode="json") for it in account.passages],
+        },
+        "figures": EpisodeFigures.read(folder).summary(),
+    }
+
+
+def copied(name: str, workdir: Path) -> Path:
+    folder = workdir / "episodes" / name
+    shutil.copytree(LOGS / name, folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", EPISODES)
+def test_an_earlier_log_tells_what_it_told(name: str) -> None:
+    expected = json.loads((LOGS / name / "told.json").read_text(encoding="utf-8"))
+    assert json.loads(json.dumps(told(LOGS / name))) == expected
+
+
+@pytest.mark.parametrize("name", EPISODES)
+def test_an_earlier_log_is_shown(name: str) -> None:
+    output = io.StringIO()
+    show_episode(Screen(Console(file=output, width=80), live=False), LOGS / name)
+    shown = output.getvalue()
+    assert all(f"Turn {turn} · " in shown for turn in range(1, TURNS[name] + 1))
+    assert "The Weatherworks (engine fernz, seed 7)" in shown
+    assert "of the log is damaged" not in shown
+    assert "cannot be shown" not in shown
+
+
+@pytest.mark.parametrize("name", [*EPISODES, "cut"])
+def test_an_earlier_log_is_resumed(name: str, tmp_path: Path) -> None:
+    turns = TURNS.get(name, 4)
+    folder = copied("ended" if name == "cut" else name, tmp_path / "game_files")
+    if name == "cut":  # as a crash in turn 5 leaves it, in the middle of the turn's line
+        log = (folder / EVENTS_FILE).read_bytes()
+        end = log.index(b'"event_type": "turn", "episode_id": "ended", "turn": 5')
+        (folder / EVENTS_FILE).write_bytes(log[: end + 100])
+    model = ScriptedModel(["inventory", "wait"])
+    episode = played(
+        tmp_path, model, episode=folder.name, resume=True, max_turns_per_episode=turns + 2
+    )
+    assert [record.turn for record in episode.turns] == list(range(1, turns + 3))
+    assert len(episode.given) == 2, "the earlier turns are not played again"
+    assert episode.end["turns"] == turns + 2

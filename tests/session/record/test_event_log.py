@@ -1,0 +1,120 @@
+"""The episode's record on the disk."""
+
+from __future__ import annotations
+
+import json
+import logging
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from session.events import event_context, log_event, log_line
+from session.record.event_log import (
+    EVENTS_FILE,
+    EpisodeDamagedError,
+    EpisodeLockedError,
+    EpisodeNotKeptError,
+    EventLog,
+    read,
+)
+from session.record.summary import LOG_FILE
+from session.record.text_log import EpisodeLog
+from tests.support.episodes import read_events
+
+KEY = "sk-very-secret"
+
+
+@pytest.fixture
+def logger() -> Iterator[logging.Logger]:
+    logger = logging.Logger("episode", logging.DEBUG)
+    yield logger
+    for handler in logger.handlers:
+        handler.close()
+
+
+def test_an_event_is_one_line_with_its_fields_and_its_context(
+    tmp_path: Path, logger: logging.Logger
+) -> None:
+    logger.addHandler(EventLog(tmp_path))
+    with event_context(episode_id="e", turn=3):
+        log_event(logger, logging.INFO, "Line\nbreak", "something", answer={"ü": 1})
+    (event,) = read_events(tmp_path)
+    assert event["event_type"] == "something"
+    assert (event["episode_id"], event["turn"], event["level"]) == ("e", 3, "INFO")
+    assert event["answer"] == {"ü": 1}
+    assert event["message"] == "Line\nbreak"
+
+
+def test_a_plain_record_is_for_reading_only(tmp_path: Path, logger: logging.Logger) -> None:
+    logger.addHandler(EventLog(tmp_path))
+    logger.addHandler(EpisodeLog(tmp_path))
+    with event_context(turn=15, iteration=1):
+        log_line(logger, logging.DEBUG, "Tool arguments: {}")
+    assert list(read_events(tmp_path)) == []
+    text = (tmp_path / LOG_FILE).read_text(encoding="utf-8")
+    assert text == "[DEBUG] Turn 15 Iteration 1: Tool arguments: {}\n"
+
+
+def test_no_key_reaches_a_file(tmp_path: Path, logger: logging.Logger) -> None:
+    logger.addHandler(EventLog(tmp_path, (KEY,)))
+    logger.addHandler(EpisodeLog(tmp_path, (KEY,)))
+    log_event(logger, logging.INFO, f"refused {KEY}", "oops", header={"authorization": KEY})
+    for name in (EVENTS_FILE, LOG_FILE):
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert KEY not in text
+        assert "[redacted]" in text
+
+
+def test_a_line_cut_by_a_crash_is_neither_read_nor_continued(
+    tmp_path: Path, logger: logging.Logger
+) -> None:
+    whole = json.dumps({"event_type": "a"}) + "\n"
+    (tmp_path / EVENTS_FILE).write_text(whole + '{"event_type": "b", "te', encoding="utf-8")
+    assert [event["event_type"] for event in read_events(tmp_path)] == ["a"]
+    logger.addHandler(EventLog(tmp_path))
+    log_event(logger, logging.INFO, "", "c")
+    assert [event["event_type"] for event in read_events(tmp_path)] == ["a", "c"]
+
+
+def test_a_line_that_did_not_fit_on_the_disk_leaves_nothing_behind(
+    tmp_path: Path, logger: logging.Logger
+) -> None:
+    logger.addHandler(EventLog(tmp_path))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    log_event(logger, logging.INFO, "", "a")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        log_event(logger, logging.INFO, "x" * 2000, "b")
+        with pytest.raises(EpisodeNotKeptError, match=f"--resume {tmp_path.name}"):
+            log_event(logger, logging.INFO, "x" * 2000, "turn")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    log_event(logger, logging.INFO, "", "c")
+    assert [event["event_type"] for event in read_events(tmp_path)] == ["a", "c"]
+
+
+@pytest.mark.parametrize("line", ["garbage", "[]", "{}", "[" * 100_000, '{"event_type": "x"'])
+def test_a_damaged_line_is_an_error_that_names_it(tmp_path: Path, line: str) -> None:
+    text = f'{{"event_type": "a"}}\n{line}\n{{"event_type": "b"}}\n'
+    (tmp_path / EVENTS_FILE).write_text(text, encoding="utf-8")
+    with pytest.raises(EpisodeDamagedError, match="Line 2 of"):
+        list(read(tmp_path))
+
+
+def test_two_writers_of_one_episode_are_refused(tmp_path: Path) -> None:
+    first = EventLog(tmp_path)
+    with pytest.raises(EpisodeLockedError, match="another process"):
+        EventLog(tmp_path)
+    first.close()
+    EventLog(tmp_path).close()
+
+
+def test_a_value_that_json_does_not_know_is_kept_as_text(
+    tmp_path: Path, logger: logging.Logger
+) -> None:
+    logger.addHandler(EventLog(tmp_path))
+    log_event(logger, logging.INFO, "", "odd", value={1, 2} and Path("x"), lone="\ud800")
+    (event,) = read_events(tmp_path)
+    assert event["value"] == "x"

@@ -1,0 +1,398 @@
+"""Every setting does something: the test that shows it is named here, for each field."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from llm_client import LLMClient
+from managers.mcp_manager import MCPManager, MCPServerStartupError
+from managers.memory_manager import MemoryManager
+from mcp_ghost.testing import ModelServer, Reply, content_reply, error_reply
+from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+from scripts.scripted_model import ScriptedModel
+from session.game_configuration import GameConfiguration
+from session.game_state import GameState
+from session.knowledge import CarriedOver
+from tests.game_interface.test_facts import profiled, tiny_world
+from tests.specification.test_faults import IMPOSSIBLE
+from tests.specification.test_specification_table import TESTS
+from tests.support.episodes import Played, all_text, configured, played, wanted
+from tests.support.games import BUNDLED_COMMANDS, ENGINES
+from tests.support.mind.memories import UID, carried
+from tests.support.records import observation
+from tests.support.servers import faulty, write_config
+
+if TYPE_CHECKING:
+    from mcp_ghost.testing import ModelRequest, Script
+
+pytestmark = pytest.mark.mcp
+
+ROLES = ("agent", "reflection", "critic")
+SAMPLING = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "max_tokens",
+    "seed",
+    "reasoning_effort",
+)
+FORMS = {"AgentResponse": "agent", "ReflectionAnswer": "reflection", "CriticAnswer": "critic"}
+_OF_ROLES = "test_each_role_asks_its_own_model_at_its_own_endpoint_with_its_own_sampling"
+_OF_PARTS = "test_a_part_that_is_off_is_neither_told_nor_kept"
+_OF_LIMITS = "test_an_episode_ends_at_the_limit_that_is_reached"
+SHOWN_BY = {
+    **{
+        f"{role}_{key}": _OF_ROLES
+        for role in ROLES
+        for key in ("model", "base_url", "extra_body", *SAMPLING)
+    },
+    **{
+        f"{part}_enabled": _OF_PARTS
+        for part in ("map", "memories", "objectives", "knowledge", "action_check", "storage")
+    },
+    "without": "test_a_part_that_is_off_is_neither_told_nor_kept",
+    "reflection_enabled": "test_without_reflection_nothing_is_asked_but_turns",
+    "critic_enabled": "test_the_critic_is_asked_only_when_it_is_on",
+    **dict.fromkeys(("max_cost_per_episode", "max_tokens_per_episode"), _OF_LIMITS),
+    **dict.fromkeys(("max_turns_stuck", "max_failed_turns", "max_turns_per_episode"), _OF_LIMITS),
+    "client_base_url": "test_a_password_in_the_base_url_reaches_the_server_but_no_file",
+    "client_api_key": "test_a_key_of_its_own_goes_to_any_endpoint",
+    "openrouter_api_key": "test_a_key_in_the_environment_chooses_its_provider",
+    **dict.fromkeys(
+        ("openai_api_key", "anthropic_api_key", "google_api_key", "gemini_api_key"),
+        "test_a_key_in_the_environment_chooses_its_provider",
+    ),
+    "provider": "test_each_wire_is_played_through",
+    "client_timeout_seconds": "test_a_slow_answer_is_given_up_and_asked_for_again",
+    "retry_max_attempts": "test_attempts_are_limited",
+    "retry_initial_delay": "test_waits_between_attempts_are_as_configured",
+    "retry_max_delay": "test_the_server_says_how_long_to_wait",
+    "breaker_failure_threshold": "test_the_breaker_counts_calls_and_then_spares_the_server",
+    "breaker_recovery_seconds": "test_after_the_recovery_time_one_success_closes_the_breaker",
+    "local_model_path": "test_a_wrong_model_file_ends_with_2_and_names_the_setting",
+    "local_threads": "test_the_embedded_model_gets_the_configured_threads",
+    "story": "test_the_configured_game_is_played",
+    "seed": "test_the_configured_game_is_played",
+    "engine": "test_the_configured_game_is_played",
+    "workdir": "test_the_configured_game_is_played",
+    "turn_delay_seconds": "test_turns_are_spaced_by_the_configured_delay",
+    "evaluation_group": "test_an_episode_tells_its_group",
+    "context_token_budget": "test_the_prompt_keeps_its_budget_and_loses_the_oldest_turns_first",
+    "context_history_turns": "test_the_story_so_far_always_holds_the_latest_turns",
+    "context_profile": "test_the_menu_of_the_compact_prompt_suits_openai_too",
+    "map_rooms_shown": "test_as_many_rooms_are_shown_as_configured_and_they_are_the_nearest",
+    "memories_token_budget": "test_the_budget_is_kept_to_the_character",
+    "memories_max_distance": "test_memories_are_told_up_to_the_configured_distance",
+    "objectives_stale_turns": "test_an_objective_without_progress_is_retired_after_so_many_turns",
+    "objectives_shown": "test_those_for_this_room_are_told_first_then_the_newest",
+    "knowledge_token_budget": "test_a_head_of_many_claims_keeps_its_budget_with_tested_ones_in_it",
+    "storage_carry_over": "test_an_episode_may_begin_without_what_others_learned",
+    "storage_database_url": "test_what_is_learned_goes_to_the_configured_database",
+    "reflection_interval_turns": "test_reflections_keep_the_configured_interval",
+    "action_check_mode": "test_fault_1_with_advice_only_the_command_is_given_and_the_remark_told",
+    "action_check_max_refusals": "test_fault_1_who_insists_looks_around_after_so_many_refusals",
+    "mcp_enabled": "test_without_mcp_there_is_no_manager_and_no_file_is_read",
+    "mcp_config_file": "test_a_missing_configuration_file_is_an_error_that_names_both_ways_out",
+    "mcp_max_tool_iterations": (
+        "test_at_the_limit_the_answer_is_forced_without_tools_and_with_the_schema"
+    ),
+    "mcp_tool_call_timeout_seconds": (
+        "test_a_timeout_ends_its_batch_with_every_id_answered_and_the_model_goes_on"
+    ),
+    "mcp_server_startup_timeout_seconds": "test_a_server_gets_the_configured_time_to_start",
+    "mcp_force_tool_support": "test_tool_support_can_be_forced",
+}
+
+
+def sources() -> dict[str, str]:
+    """Test -> the text of its file and of those below tests/ that the file imports."""
+    texts = {
+        ".".join(path.relative_to(TESTS).with_suffix("").parts): path.read_text(encoding="utf-8")
+        for path in TESTS.rglob("*.py")
+    }
+    texts["session.test_settings"] = re.sub(
+        r"^SHOWN_BY = .*?^}", "", texts["session.test_settings"], flags=re.M | re.S
+    )
+    found: dict[str, str] = {}
+    for text in texts.values():
+        helpers = re.findall(r"^from tests\.([\w.]+) import", text, re.MULTILINE)
+        whole = "\n".join([text, *(texts.get(name, "") for name in helpers)])
+        found |= dict.fromkeys(re.findall(r"^(?:async )?def (test_\w+)", text, re.MULTILINE), whole)
+    return found
+
+
+def spellings(field: str) -> set[str]:
+    """How a test may write a setting: a keyword, a variable, a flag, or a name put together."""
+    flag = f"--{field.replace('_', '-')}"
+    role, _, key = field.partition("_")
+    part = field.removesuffix("_enabled")
+    together = (
+        {f'"{key}"', f'}}_{key}"'} if role in ROLES else {f'"{part}"'} if part != field else set()
+    )
+    return {field, field.upper(), flag} | together
+
+
+def test_no_setting_is_without_a_test_and_no_test_without_a_setting() -> None:
+    assert SHOWN_BY.keys() == GameConfiguration.model_fields.keys()
+
+
+@pytest.mark.parametrize("field", GameConfiguration.model_fields)
+def test_the_test_of_each_setting_exists_and_sets_it(field: str) -> None:
+    text = sources()[SHOWN_BY[field]]
+    assert any(spelling in text for spelling in spellings(field))
+
+
+CLAIM = "Paths here lead uphill to a yard."
+OBJECTIVE = "Ring every bell"
+COMMANDS = ["read letter", "north", "north", "south", "look", IMPOSSIBLE, *["look"] * 20]
+
+
+def thoughtful(request: ModelRequest) -> Reply:
+    """Plays ``COMMANDS``, wants something, remembers, claims something, and lets all pass."""
+    form = wanted(request)
+    if form == "CriticAnswer":
+        return content_reply(json.dumps({"verdict": "accept", "reason": ""}))
+    spoken = ScriptedModel(COMMANDS)(request)
+    assert isinstance(spoken.body, dict)
+    said = json.loads(spoken.body["choices"][0]["message"]["content"])
+    if form == "ReflectionAnswer":
+        claim = {"turn": 2, "text": CLAIM, "quote": "", "tested": False}
+        return content_reply(json.dumps({**said, "claims": [claim]}))
+    if "Turn 1 of at most" in all_text([request]):
+        said["new_objective"] = OBJECTIVE
+    return content_reply(json.dumps(said))
+
+
+def test_each_role_asks_its_own_model_at_its_own_endpoint_with_its_own_sampling(
+    tmp_path: Path,
+) -> None:
+    settings: dict[str, Any] = {"critic_enabled": True, "reflection_enabled": True}
+    for number, role in enumerate(ROLES, 1):
+        tenths = (number / 10, number / 20, number + 40, number / 100, number + 500)
+        values = (*tenths, number, ("low", "medium", "high")[number - 1])
+        settings |= {f"{role}_{key}": it for key, it in zip(SAMPLING, values, strict=True)}
+        settings[f"{role}_model"] = f"model-of-{role}"
+        settings[f"{role}_extra_body"] = {"metadata": {"role": role}}
+    servers = {role: ModelServer(thoughtful) for role in ROLES}
+    with servers["agent"], servers["reflection"], servers["critic"]:
+        for role, server in servers.items():
+            settings[f"{role}_base_url"] = server.base_url
+        config = configured(tmp_path, "http://127.0.0.1:9/v1", max_turns_per_episode=5, **settings)
+        ZorkOrchestratorV2("roles", config).play_episode()
+    for role, server in servers.items():
+        assert {FORMS[str(wanted(request))] for request in server.requests} == {role}
+        for request in server.requests:
+            assert request.chat["model"] == f"model-of-{role}"
+            assert request.chat["metadata"] == {"role": role}
+            assert {key: request.chat[key] for key in SAMPLING} == {
+                key: settings[f"{role}_{key}"] for key in SAMPLING
+            }
+
+
+SIGNS: dict[str, Callable[[Played], bool]] = {
+    "map": lambda it: "## Ways out" in all_text(it.requests),
+    "memories": lambda it: "## Memories" in all_text(it.requests) and learned(it, "memories"),
+    "objectives": lambda it: f"- o1 {OBJECTIVE}" in all_text(it.requests),
+    "knowledge": lambda it: CLAIM in all_text(it.requests) and learned(it, "claims"),
+    "action_check": lambda it: IMPOSSIBLE not in it.given,
+    "storage": lambda it: (it.folder.parent.parent / "knowledge.db").exists(),
+}
+"""Part -> whether an episode shows that it is there."""
+
+
+def learned(episode: Played, what: str) -> bool:
+    return any(getattr(reflection, what) for reflection in episode.reflections)
+
+
+@pytest.mark.parametrize("off", [None, *SIGNS])
+def test_a_part_that_is_off_is_neither_told_nor_kept(tmp_path: Path, off: str | None) -> None:
+    settings: dict[str, Any] = {f"{off}_enabled": False} if off else {}
+    if off == "map":  # the other way to say it
+        settings = {"without": ("map",)}
+    episode = played(
+        tmp_path,
+        thoughtful,
+        max_turns_per_episode=8,
+        reflection_enabled=True,
+        reflection_interval_turns=4,
+        **settings,
+    )
+    assert {part: sign(episode) for part, sign in SIGNS.items()} == {
+        part: part != off for part in SIGNS
+    }
+    assert episode.start["parts_off"] == ([off] if off and off != "storage" else [])
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_without_reflection_nothing_is_asked_but_turns(tmp_path: Path, on: bool) -> None:
+    episode = played(tmp_path, thoughtful, max_turns_per_episode=5, reflection_enabled=on)
+    forms = [wanted(request) for request in episode.requests]
+    assert forms == ["AgentResponse"] * 5 + ["ReflectionAnswer"] * on
+    assert learned(episode, "memories") == on
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_the_critic_is_asked_only_when_it_is_on(tmp_path: Path, on: bool) -> None:
+    episode = played(tmp_path, thoughtful, max_turns_per_episode=2, critic_enabled=on)
+    forms = [wanted(request) for request in episode.requests]
+    assert forms == (["AgentResponse", *["CriticAnswer"] * on] * 2)
+
+
+def waiting(_request: ModelRequest) -> Reply:
+    usage = {"prompt_tokens": 70, "completion_tokens": 30, "cost": 0.5}
+    said = {"thinking": "Patience.", "action": "wait"}
+    return content_reply(json.dumps(said), usage=usage)
+
+
+def rambling(_request: ModelRequest) -> Reply:
+    return content_reply("Hm.")
+
+
+@pytest.mark.parametrize(
+    ("limit", "script", "reason", "turns"),
+    [
+        ({"max_cost_per_episode": 1.2}, waiting, "budget", 3),
+        ({"max_tokens_per_episode": 350}, waiting, "budget", 4),
+        ({"max_turns_stuck": 5}, waiting, "stalled", 5),
+        ({"max_failed_turns": 2}, rambling, "llm_unavailable", 0),
+        ({"max_turns_per_episode": 6}, waiting, "max_turns", 6),
+    ],
+    ids=lambda it: next(iter(it)) if isinstance(it, dict) else "",
+)
+def test_an_episode_ends_at_the_limit_that_is_reached(
+    tmp_path: Path, limit: dict[str, Any], script: Script, reason: str, turns: int
+) -> None:
+    episode = played(tmp_path, script, **{"max_turns_per_episode": 9, **limit})
+    assert (episode.end["reason"], episode.end["turns"]) == (reason, turns)
+    without = played(tmp_path, script, episode="other", max_turns_per_episode=turns + 1)
+    if "max_turns_per_episode" not in limit and script is not rambling:
+        assert without.end["turns"] == turns + 1
+
+
+@pytest.mark.parametrize("delay", [0.1, 0.0])
+def test_waits_between_attempts_are_as_configured(
+    delay: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    with ModelServer([error_reply(500), "ok"]) as server:
+        config = GameConfiguration(client_base_url=server.base_url, retry_initial_delay=delay)
+        client = LLMClient(config, logger=logging.getLogger("waits"))
+        client.chat_completions_create("m", [{"role": "user", "content": "?"}])
+        client.close()
+    (retry,) = [it for it in caplog.records if it.__dict__.get("event_type") == "llm_retry"]
+    assert delay <= retry.__dict__["delay_seconds"] <= 2 * delay
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads command lines in /proc")
+def test_the_embedded_model_gets_the_configured_threads() -> None:
+    client = LLMClient(GameConfiguration(local_threads=1, local_model_path=None))
+    try:
+        client.chat_completions_create("m", [{"role": "user", "content": "?"}], max_tokens=1)
+        me = Path(f"/proc/{os.getpid()}/task")
+        children = " ".join(path.read_text() for path in me.glob("*/children")).split()
+        commands = [Path(f"/proc/{child}/cmdline").read_bytes() for child in children]
+        assert any(b"--threads\x001" in command for command in commands)
+    finally:
+        client.close()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_configured_game_is_played(tmp_path: Path, engine: str) -> None:
+    profiled(tmp_path, tiny_world()).close()
+    story = str(next(tmp_path.glob("tiny.z*"))) if engine == "fernz" else "bundled"
+    episode = played(
+        tmp_path,
+        waiting,
+        max_turns_per_episode=1,
+        story=story,
+        seed=41,
+        engine=engine,
+        workdir=str(tmp_path / "here"),
+    )
+    assert {key: episode.start[key] for key in ("seed", "engine")} == {
+        "seed": 41,
+        "engine": engine,
+    }
+    assert episode.start["title"] == ("Tiny" if engine == "fernz" else "The Weatherworks")
+    assert episode.folder.parent == tmp_path / "here" / "episodes"
+
+
+def test_an_episode_tells_its_group(tmp_path: Path) -> None:
+    episode = played(tmp_path, waiting, max_turns_per_episode=1, evaluation_group="without map")
+    assert episode.start["group"] == "without map"
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_memories_are_told_up_to_the_configured_distance(most: int) -> None:
+    config = GameConfiguration(memories_max_distance=most)
+    memories = MemoryManager(config, UID, lambda start, end: abs(end - start))
+    known = tuple(carried(room, room, f"Room {room} has a bell.") for room in range(1, 7))
+    memories.begin(observation(1), CarriedOver(episodes=1, memories=known))
+    state = GameState("e")
+    state.begin("Welcome.", observation(1))
+    told = "\n".join(section.text() for section in memories.sections(state))
+    assert [room for room in range(1, 7) if room == 1 or f"(#{room})" in told] == [
+        *range(1, most + 2)
+    ]
+
+
+@pytest.mark.parametrize("takes", [True, False])
+def test_an_episode_may_begin_without_what_others_learned(tmp_path: Path, takes: bool) -> None:
+    played(tmp_path, thoughtful, max_turns_per_episode=5, reflection_enabled=True)
+    second = played(
+        tmp_path,
+        thoughtful,
+        episode="second",
+        max_turns_per_episode=1,
+        storage_carry_over=takes,
+    )
+    assert (CLAIM in all_text(second.requests)) == takes
+
+
+def test_what_is_learned_goes_to_the_configured_database(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    database = tmp_path / "shared" / "all.db"
+    url = f"sqlite:///{database}"
+    first = played(
+        tmp_path / "one",
+        thoughtful,
+        max_turns_per_episode=5,
+        reflection_enabled=True,
+        storage_database_url=url,
+    )
+    assert database.exists()
+    assert not (first.folder.parent.parent / "knowledge.db").exists()
+    second = played(tmp_path / "two", thoughtful, max_turns_per_episode=1, storage_database_url=url)
+    assert CLAIM in all_text(second.requests)
+
+
+@pytest.mark.parametrize("interval", [3, 4])
+def test_reflections_keep_the_configured_interval(tmp_path: Path, interval: int) -> None:
+    episode = played(
+        tmp_path,
+        ScriptedModel(BUNDLED_COMMANDS),
+        max_turns_per_episode=12,
+        reflection_enabled=True,
+        reflection_interval_turns=interval,
+    )
+    ends = [reflection.last_turn for reflection in episode.reflections]
+    assert ends == list(range(interval, 12, interval))
+
+
+async def test_a_server_gets_the_configured_time_to_start(tmp_path: Path) -> None:
+    path = write_config(tmp_path / "mcp.json", tools=faulty("mute"))
+    config = GameConfiguration(
+        mcp_enabled=True, mcp_config_file=str(path), mcp_server_startup_timeout_seconds=0.4
+    )
+    manager = MCPManager(config, logging.getLogger("zorkgpt.test_settings"))
+    with pytest.raises(MCPServerStartupError, match=r"within 0\.4 s"):
+        await manager.connect_session()

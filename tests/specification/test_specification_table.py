@@ -1,0 +1,85 @@
+"""The tables in tests/README.md are complete, and every test that they name exists."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.support import ROOT
+
+TESTS = ROOT / "tests"
+CRITERIA_PER_REQUIREMENT = (5, 6, 7, 7, 10, 10, 5, 6, 5, 5, 5, 5, 5, 5, 5)
+PROPERTIES = 48
+NUMBERED = {
+    "Properties": PROPERTIES,
+    "Faults that must not come back": 23,
+    "What the whole must do": 13,
+}
+FILES_OF_THE_SPECIFICATION = (
+    "test_mcp_manager.py",
+    "test_llm_client_tools.py",
+    "test_agent_tool_calling.py",
+    "test_orchestrator_mcp.py",
+    "test_mcp_properties.py",
+    "test_mcp_integration.py",
+)
+
+
+def rows(heading: str) -> dict[str, list[str]]:
+    """What each row of the table below ``heading`` is about -> its tests."""
+    text = (TESTS / "README.md").read_text(encoding="utf-8")
+    below = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    found = re.findall(r"^\| ([\d.]+) \|[^|]*\|(.*)\|$", below, re.MULTILINE)
+    assert len(found) == len(dict(found)), "a row is there twice"
+    return {number: re.findall(r"`(\w+)`", tests) for number, tests in found}
+
+
+def existing_tests() -> set[str]:
+    sources = [path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py")]
+    return {
+        name
+        for text in sources
+        for name in re.findall(r"^(?:async )?def (test_\w+)", text, re.MULTILINE)
+    }
+
+
+def test_every_criterion_has_its_row() -> None:
+    criteria = [
+        f"{requirement}.{number}"
+        for requirement, count in enumerate(CRITERIA_PER_REQUIREMENT, start=1)
+        for number in range(1, count + 1)
+    ]
+    assert len(criteria) == 91
+    assert list(rows("Acceptance criteria")) == criteria
+
+
+@pytest.mark.parametrize(("heading", "count"), NUMBERED.items())
+def test_every_number_has_its_row(heading: str, count: int) -> None:
+    assert list(rows(heading)) == [str(number) for number in range(1, count + 1)]
+
+
+@pytest.mark.parametrize("heading", ["Acceptance criteria", *NUMBERED])
+def test_every_test_in_the_tables_exists(heading: str) -> None:
+    named = rows(heading)
+    assert [row for row, tests in named.items() if not tests] == []
+    missing = {row: set(tests) - existing_tests() for row, tests in named.items()}
+    assert {row: tests for row, tests in missing.items() if tests} == {}
+
+
+def test_a_fault_in_the_name_of_a_test_is_one_that_its_row_names() -> None:
+    for name in existing_tests():
+        numbers = re.match(r"test_faults?_(\d+(?:_(?:\d+|and))*)_", name)
+        for number in re.findall(r"\d+", numbers[1] if numbers else ""):
+            assert name in rows("Faults that must not come back")[number]
+
+
+def test_every_property_is_tagged_in_a_test_file() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py"))
+    tagged = {int(number) for number in re.findall(r"^# Property (\d+): ", text, re.MULTILINE)}
+    assert tagged == set(range(1, PROPERTIES + 1))
+
+
+@pytest.mark.parametrize("name", FILES_OF_THE_SPECIFICATION)
+def test_the_files_that_the_specification_names_are_there(name: str) -> None:
+    assert list(TESTS.rglob(name))

@@ -1,0 +1,58 @@
+"""What the tests of the game layer share: engines, stories, and stories that may be missing."""
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from game_interface import Facts, Game, open_game
+from game_interface.engines.engine import EngineName
+from tests.support import DATA
+
+WALKTHROUGH = (DATA / "weatherworks_walkthrough.txt").read_text().split("\n")
+BUNDLED_COMMANDS = [line for line in WALKTHROUGH if line]
+
+needs_jericho = pytest.mark.skipif(not find_spec("jericho"), reason="jericho is not installed")
+ENGINES = [pytest.param("fernz"), pytest.param("jericho", marks=needs_jericho)]
+
+ZORK1 = os.environ.get("ZORK1_STORY", "")
+needs_zork1 = pytest.mark.skipif(not ZORK1, reason="ZORK1_STORY names no copy of Zork I")
+
+
+def started(story: str | Path = "bundled", *, engine: EngineName = "fernz", seed: int = 12) -> Game:
+    """A game at its first prompt."""
+    game = open_game(story, seed=seed, engine=engine)
+    game.start()
+    return game
+
+
+def written(folder: Path, image: bytes, name: str = "tiny.z3") -> Path:
+    """A story file of these bytes."""
+    path = folder / name
+    path.write_bytes(image)
+    return path
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What was seen after a command of the bundled story's solution."""
+
+    command: str
+    text: str
+    facts: Facts
+    is_over: bool
+    snapshot: bytes
+
+
+@cache
+def bundled_solution(engine: EngineName) -> tuple[Turn, ...]:
+    """The bundled story played to its end, once for all tests of a run."""
+    turns = []
+    with started(engine=engine) as game:
+        for command in BUNDLED_COMMANDS:
+            text = game.step(command)
+            turns.append(Turn(command, text, game.facts(), game.is_over, game.snapshot()))
+    return tuple(turns)

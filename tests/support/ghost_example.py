@@ -1,0 +1,53 @@
+"""The example of the package's README, and a model that plays along."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mcp_ghost.testing import ModelRequest, Reply, content_reply, tool_reply
+from tests.support import ROOT
+
+PACKAGE = ROOT / "mcp_ghost"
+README = PACKAGE / "README.md"
+NOTES = ["The milk is gone.", "The cat is hungry."]
+
+
+def files() -> dict[str, str]:
+    """The files that the README shows, by name: a block that follows its name and a colon."""
+    text = README.read_text(encoding="utf-8")
+    blocks = re.findall(r"`(\w+\.py)`[^`]*:\n\n```python\n(.*?)```", text, re.DOTALL)
+    return dict(blocks)
+
+
+def write_files(folder: Path) -> None:
+    """The README's files in ``folder``."""
+    for name, text in files().items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def model(request: ModelRequest) -> Reply:
+    """Takes the notes of the example, reads them and answers with what it read."""
+    done = [message["content"] for message in request.messages if message["role"] == "tool"]
+    if not done:
+        return tool_reply([("mcp_ghost.notes.add", {"text": note}) for note in NOTES])
+    if len(done) == len(NOTES):
+        return tool_reply([("mcp_ghost.notes.read_all", {})], "Let me look.")
+    return content_reply(f"Your notes: {done[-1]}")
+
+
+def assert_it_worked(folder: Path, output: str) -> None:
+    """The server kept the notes, and the program showed them as the README says."""
+    assert (folder / "notes.txt").read_text().splitlines() == NOTES
+    lines = output.splitlines()
+    assert lines[:4] == shown()[:4]
+    assert lines[4].startswith("Your notes: ")
+    assert all(note in lines[4] for note in NOTES)
+
+
+def shown() -> list[str]:
+    """What the README says that the example prints."""
+    text = README.read_text(encoding="utf-8")
+    block = re.search(r"\$ python example\.py\n(.*?)```", text, re.DOTALL)
+    assert block
+    return block[1].splitlines()

@@ -1,0 +1,72 @@
+"""A worker process for tests: the real one, with a generator whose doings are left in a file.
+
+The last part of a job's URL says how it goes: ``quick`` is done soon, ``slow`` takes one and a half
+leases, ``hang`` never ends on the first worker, ``deaf`` blocks the first worker as long as a file
+named like the doings' with ``.block`` exists, ``deadly`` kills its worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+from mcp_ghost.cli.interruption import Interruption
+from movie_generator.models import Narration, ScriptSection, VideoScript
+from movie_generator.queue.jobs import JobQueue
+from movie_generator.queue.worker import Progress, Worker
+
+
+class Generator:
+    """Appends ``begin``, ``end`` or ``stop``, the process and the URL to a file, a line each."""
+
+    def __init__(self, doings: Path, lease: float) -> None:
+        self._doings = doings
+        self._lease = lease
+
+    async def __call__(self, url: str, on_progress: Progress) -> VideoScript:
+        first = not self._doings.exists() or f" {url}\n" not in self._doings.read_text()
+        self._note("begin", url)
+        on_progress(0.5, "half of it")
+        try:
+            await self._work(url.rpartition("/")[2], first=first)
+        except asyncio.CancelledError:
+            self._note("stop", url)
+            raise
+        self._note("end", url)
+        return script(f"{url} by {os.getpid()}")
+
+    async def _work(self, kind: str, *, first: bool) -> None:
+        if kind == "slow":
+            await asyncio.sleep(1.5 * self._lease)
+        elif kind == "hang" and first:
+            await asyncio.Event().wait()
+        elif kind == "deaf" and first:
+            while self._doings.with_suffix(".block").exists():
+                time.sleep(0.01)  # noqa: ASYNC251 - that is what makes it deaf
+        elif kind == "deadly":
+            os.kill(os.getpid(), signal.SIGKILL)
+        else:
+            await asyncio.sleep(0.01)
+
+    def _note(self, what: str, url: str) -> None:
+        with self._doings.open("a") as file:  # one short write is never mixed with another
+            file.write(f"{what} {os.getpid()} {url}\n")
+
+
+def script(title: str) -> VideoScript:
+    narration = Narration(text="Hello.", reading="Hello.")
+    section = ScriptSection(title="Beginning", narrations=[narration])
+    return VideoScript(title=title, description="", sections=[section])
+
+
+def work(database_url: str, lease: float, doings: Path, concurrency: int) -> None:
+    """Work until no job is pending or processing."""
+    Interruption().install()
+    queue = JobQueue(database_url, lease=lease)
+    worker = Worker(queue, Generator(doings, lease), concurrency=concurrency, poll=0.05)
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(worker.run(drain=True))

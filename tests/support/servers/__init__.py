@@ -1,0 +1,71 @@
+"""Real MCP servers with faults, and what tests need to watch their processes."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from mcp_ghost.config import ServerConfig
+from mcp_ghost.results import ToolCallResult
+from mcp_ghost.servers.session import ServerSession
+from tests.support import PATIENCE
+
+FAULTY = Path(__file__).parent / "faulty.py"
+LISTING = Path(__file__).parent / "listing.py"
+
+
+def faulty(mode: str = "ok", **env: str) -> ServerConfig:
+    """The faulty server in ``mode``; upper-case variables of ``faulty.py`` as keywords."""
+    return ServerConfig(command=sys.executable, args=["-S", str(FAULTY), mode], env=env)
+
+
+def listing(folder: Path, name: str, tools: Sequence[str]) -> ServerConfig:
+    """A server of ``tools`` that answers with the name that was called."""
+    file = folder / f"{name}.json"
+    entries = [{"name": tool, "inputSchema": {"type": "object"}} for tool in tools]
+    file.write_text(json.dumps({"tools": entries, "page": 50}))
+    return ServerConfig(command=sys.executable, args=["-S", str(LISTING), str(file)])
+
+
+def write_config(path: Path, **servers: ServerConfig) -> Path:
+    """An mcp_config.json with ``servers``."""
+    entries = {name: server.model_dump(exclude_defaults=True) for name, server in servers.items()}
+    path.write_text(json.dumps({"mcpServers": entries}))
+    return path
+
+
+def seen(log: Path) -> list[dict[str, Any]]:
+    """What servers started with SERVER_LOG=log noted: starts, requests, end of input."""
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def pids(log: Path) -> list[int]:
+    """The processes of the servers that were started, in order."""
+    return [entry["pid"] for entry in seen(log) if entry["event"] == "start"]
+
+
+async def call_in(config: ServerConfig, tool: str, **arguments: object) -> ToolCallResult:
+    """A whole session for one call."""
+    async with ServerSession("s", config) as session:
+        return await session.call(tool, arguments)
+
+
+def is_running(pid: int) -> bool:
+    """Whether ``pid`` is a process; one that only waits for its parent's attention is not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
+
+
+def eventually(condition: Callable[[], bool], seconds: float = PATIENCE) -> bool:
+    """Whether ``condition`` becomes true in time; for effects in processes that are not ours."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True

@@ -1,0 +1,118 @@
+"""Programs that start warm: processes of their own, forked where their imports are at hand."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import platform
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.support import PATIENCE, ROOT
+
+POSSIBLE = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
+GHOST = ("mcp_ghost.ghost", "mcp_ghost.cli.program", "mcp_ghost.golden", "mcp", "httpcore")
+"""What a run of the engine needs."""
+GAME = (
+    "main",
+    "orchestration.zork_orchestrator_v2",
+    "mcp_ghost.servers.session",
+    "mcp",
+    "httpcore",
+    "fernz",
+    "game_interface.game",
+    "storage.store",
+    "storage.commands",
+    "rich.status",
+    "terminal.view",
+    "session.record.summary",
+    "scripts.evaluation.plan",
+    "mcp_ghost.ghost",
+    "mcp_ghost.cli.program",
+    "viewer.library",
+    "viewer.web.server",
+)
+"""What an episode needs, and what looks at it."""
+VIEWER = (*GAME, "viewer.drawing")
+"""The same with pictures."""
+TRACED = (*GAME, "langfuse")
+"""The same with traces."""
+SERVER = ("mcp.server", "uvicorn", "uvicorn.protocols.http.auto", "uvicorn.lifespan.on")
+"""What a tool server of the SDK needs."""
+MOVIE = ("movie_generator.cli.commands", "movie_generator.generate", "mcp", "httpcore", "psycopg")
+"""What a video script, and the queue, need."""
+
+
+class WarmPopen(subprocess.Popen[str]):
+    """``Popen`` of ``[sys.executable, SCRIPT | "-m", MODULE | "-c", CODE, ...]``, as text."""
+
+    def __init__(
+        self,
+        args: Sequence[str],
+        *,
+        warm: tuple[str, ...] = GAME,
+        start_new_session: bool = False,
+        **options: Any,  # noqa: ANN401  those of Popen
+    ) -> None:
+        self._warm = warm
+        self._session = start_new_session
+        super().__init__(args, start_new_session=start_new_session, text=True, **options)
+
+    def _execute_child(self, *given: Any) -> None:  # noqa: ANN401  Popen's own
+        args, _, preexec_fn, _, _, cwd, env, _, _, _, *pipes = given[:16]
+        if not POSSIBLE or preexec_fn is not None:
+            super()._execute_child(*given)  # type: ignore[misc]
+            return
+        request = {
+            "args": [str(each) for each in args[1:]],
+            "cwd": str(cwd or Path.cwd()),
+            "env": dict(os.environ if env is None else env),
+            "session": self._session,
+        }
+        theirs = (pipes[0], pipes[3], pipes[5])
+        files = [file if file != -1 else number for number, file in enumerate(theirs)]
+        nest = _nest(self._warm)
+        socket.send_fds(nest, [json.dumps(request).encode()], files)
+        self.pid = int(nest.recv(64))
+        self._child_created = True
+        self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
+
+
+def run(
+    args: Sequence[str],
+    warm: tuple[str, ...] = GAME,
+    patience: int = PATIENCE,
+    **options: Any,  # noqa: ANN401  those of Popen
+) -> subprocess.CompletedProcess[str]:
+    """Run to the end; output and errors are captured."""
+    pipe = subprocess.PIPE
+    with WarmPopen(args, warm=warm, stdout=pipe, stderr=pipe, **options) as process:
+        try:
+            output, errors = process.communicate(timeout=patience)
+        finally:
+            process.kill()
+    return subprocess.CompletedProcess(args, process.returncode, output, errors)
+
+
+@cache
+def _nest(modules: tuple[str, ...]) -> socket.socket:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    command = [sys.executable, "-m", "tests.support.processes.nest", str(theirs.fileno()), *modules]
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # numpy's threads could not be forked
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=env, pass_fds=[theirs.fileno()], start_new_session=True
+    )
+    theirs.close()
+
+    def end() -> None:
+        ours.close()
+        process.wait()
+
+    atexit.register(end)
+    return ours

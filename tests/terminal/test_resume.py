@@ -1,0 +1,71 @@
+"""``--resume`` finds the right episode, and says what to do where it cannot go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mcp_ghost.testing import ModelServer, action_reply
+from tests.support.program import Program
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    with ModelServer(lambda _request: action_reply("look")) as server:
+        yield server
+
+
+def test_resume_goes_on_where_the_episode_stopped(program: Program, model: ModelServer) -> None:
+    assert program.play(model).returncode == 0
+    folder = program.episodes()[0]
+    for turn, wanted in enumerate((folder.name, str(folder), "latest"), start=3):
+        before = len(model.requests)
+        flags = ("--max-turns", str(turn), "--base-url", model.base_url)
+        played = program.run("--resume", wanted, *flags)
+        assert played.returncode == 0
+        assert len(model.requests) == before + 1
+        assert f"continues after turn {turn - 1}" in played.stdout
+        assert f"Turn {turn} · " in played.stdout
+        assert f"Turn {turn - 1} · " not in played.stdout
+    assert program.episodes() == [folder]
+
+
+def test_a_damaged_log_ends_with_2_and_can_be_cut_by_hand_before_the_damage(
+    program: Program, model: ModelServer
+) -> None:
+    assert program.play(model, "--max-turns", "4").returncode == 0
+    log = program.episodes()[0] / "events.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    third = next(i for i, line in enumerate(lines) if b'"turn", ' in line and b'"turn": 3' in line)
+    flags = ("--resume", "latest", "--base-url", model.base_url, "--max-turns", "3")
+    for damage, said in (
+        (b"\xff\x00 garbage\n", f"Line {third + 1} of "),
+        (b'{"turn": 3}\n', f"Line {third + 1} of "),
+        (b'{"event_type": "turn", "turn": 3, "snapshot": ""}\n', f"Line {third + 1} of "),
+    ):
+        log.write_bytes(b"".join([*lines[:third], damage, *lines[third + 1 :]]))
+        refused = program.run(*flags)
+        assert refused.returncode == 2
+        assert said in refused.stderr
+        assert "delete" in refused.stderr
+    log.write_bytes(b"".join(lines[:third]))
+    resumed = program.run(*flags)
+    assert "continues after turn 2\n" in resumed.stdout
+    assert resumed.returncode == 0
+
+
+def test_latest_is_the_last_episode_that_began(program: Program, model: ModelServer) -> None:
+    assert program.play(model).returncode == 0
+    (episode,) = program.episodes()
+    wrong = program.run("--story", "missing.z5", "--base-url", model.base_url)
+    assert wrong.returncode == 2
+    resumed = program.run("--resume", "latest", "--base-url", model.base_url, "--max-turns", "3")
+    assert resumed.returncode == 0
+    assert f"episodes/{episode.name}/episode.log" in resumed.stdout

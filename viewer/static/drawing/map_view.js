@@ -1,0 +1,181 @@
+// The map: a graph of rooms and passages as far as they were known at the turn shown.
+
+import { ofEpisode } from "../address.js";
+import { bdi, clamp, colour, fill, h, icon } from "../dom.js";
+import { mapElements, spacing } from "./map_elements.js";
+import { harmless } from "../text.js";
+import cytoscape from "../vendor/cytoscape.esm.min.js";
+
+cytoscape.warnings(false); // it warns of lines between rooms that overlap; there is nothing to do about them
+
+const TRAIL = 8; // latest steps that are shown as the path
+const READABLE = 0.66; // zoom below which names are hard to read
+const CLOSE = 0.8; // zoom where the whole map has no room
+
+export class MapView {
+  #turn = 0;
+  #byHand = false;
+
+  constructor(episode) {
+    this.episode = episode;
+    this.canvas = h("div", { class: "canvas", role: "img" });
+    this.card = h("div", { class: "room-card", "aria-live": "polite", hidden: true });
+    this.list = h("ul", {});
+    this.node = h("section", { class: "map", "aria-label": "Map" }, this.canvas,
+      h("div", { class: "map-tools" },
+        tool("plus", "Zoom in", () => this.#zoom(1.3)), tool("minus", "Zoom out", () => this.#zoom(1 / 1.3)),
+        tool("here", "Centre the current room", () => this.#centre()), tool("fit", "Show the whole map", () => this.#fitAgain())),
+      this.card,
+      h("p", { class: "legend", "aria-hidden": "true" }, ["both", "single", "random", "path"].map((kind, i) =>
+        h("span", {}, h("i", { class: kind }), ["there and back", "one way so far", "at random", "latest steps"][i]))),
+      h("details", { class: "room-list" }, h("summary", {}, "Rooms as a list"), this.list));
+  }
+
+  /** Draw; the canvas must be in the page by now. */
+  start() {
+    this.graph = cytoscape({ container: this.canvas, style: style(), layout: { name: "preset" }, minZoom: 0.08, maxZoom: 2.5, boxSelectionEnabled: false, autoungrabify: true });
+    this.canvas.graph = this.graph; // for those who look into the page from outside
+    this.graph.on("tap", "node", (event) => this.#describe(Number(event.target.id())));
+    this.graph.on("tap", (event) => event.target === this.graph && this.#undescribe());
+    this.graph.on("dragpan scrollzoom pinchzoom", () => (this.#byHand = true));
+    this.sizes = new ResizeObserver(() => { this.graph.resize(); this.#frame(); });
+    this.sizes.observe(this.canvas);
+    this.themed = () => this.graph.style(style());
+    addEventListener("themechange", this.themed);
+    document.fonts.load("13px Literata").then(() => this.update(), () => {}) // names have another width in it;
+    this.update();
+  }
+
+  close() {
+    removeEventListener("themechange", this.themed);
+    this.sizes?.disconnect();
+    this.graph?.destroy();
+  }
+
+  /** Add rooms and passages that were found since. */
+  update() {
+    const { map } = this.episode.info;
+    const unit = spacing(map.rooms);
+    const elements = mapElements(map, unit);
+    const wanted = new Set(elements.map((it) => it.data.id));
+    this.graph.batch(() => {
+      this.graph.elements().filter((it) => !wanted.has(it.id())).remove();
+      for (const element of elements) {
+        const old = this.graph.getElementById(element.data.id);
+        if (old.empty()) this.graph.add(element);
+        else old.data(element.data), element.position && old.position(element.position);
+      }
+    });
+    this.show(this.#turn);
+  }
+
+  /** Show what was known after `turn`, where the player is, and the way there. */
+  show(turn) {
+    this.#turn = turn;
+    const here = this.episode.roomAt(turn);
+    const trail = this.#trail(turn);
+    this.graph.batch(() => {
+      for (const element of this.graph.elements()) element.toggleClass("later", element.data("first") > turn);
+      for (const node of this.graph.nodes()) node.toggleClass("here", node.id() === String(here));
+      for (const edge of this.graph.edges()) edge.toggleClass("trail", trail.has(`${edge.data("source")} ${edge.data("target")}`) || (edge.data("both") && trail.has(`${edge.data("target")} ${edge.data("source")}`)));
+    });
+    this.#describeWhole(here);
+    this.#frame();
+  }
+
+  #trail(turn) {
+    const rooms = this.episode.info.path.filter(([at]) => at <= turn).slice(-TRAIL - 1).map(([, room]) => room);
+    return new Set(rooms.slice(1).map((room, i) => `${rooms[i]} ${room}`));
+  }
+
+  /** Say in words what the picture shows. */
+  #describeWhole(here) {
+    const { map } = this.episode.info;
+    const rooms = map.rooms.filter((it) => it.first_turn <= this.#turn);
+    const passages = map.passages.filter((it) => it.first_turn <= this.#turn);
+    const name = harmless(this.episode.rooms.get(here)?.name ?? this.episode.observation(this.#turn)?.room.name ?? "unknown");
+    Object.assign(this.canvas.dataset, { room: here, rooms: rooms.length, passages: passages.length });
+    this.canvas.setAttribute("aria-label", `Map of ${rooms.length} rooms and ${passages.length} passages; current room: ${name}`);
+    if (this.listed === `${rooms.length} ${here}`) return;
+    this.listed = `${rooms.length} ${here}`;
+    fill(this.list, rooms.map((it) => h("li", {}, h("button", { type: "button", class: "more", "aria-current": it.id === here && "true", onclick: () => this.#describe(it.id) }, bdi(it.name)))));
+  }
+
+  /** Show a room's name, visits and passages. */
+  #describe(id) {
+    const room = this.episode.rooms.get(id);
+    if (!room) return;
+    const { path, map } = this.episode.info;
+    const visits = path.filter(([turn, at]) => at === id && turn <= this.#turn).map(([turn]) => turn);
+    const ways = map.passages.filter((it) => it.from === id && it.first_turn <= this.#turn);
+    const walls = map.blocked.filter((it) => it.room === id && it.turn <= this.#turn);
+    const link = (turn) => h("a", { href: ofEpisode(this.episode.id, turn) }, `turn ${turn}`);
+    fill(this.card, h("p", {}, h("b", {}, bdi(room.name)), visits.length > 0 && [` entered ${visits.length === 1 ? "once" : `${visits.length} times`}: first `, link(visits[0]), visits.length > 1 && [", last ", link(visits.at(-1))]]),
+      ways.length + walls.length > 0 && h("ul", {}, ways.map((it) => h("li", {}, h("b", {}, it.direction), " ", it.random ? "at random" : bdi(this.episode.rooms.get(it.to)?.name ?? ""))),
+        walls.map((it) => h("li", { class: "blocked" }, h("b", {}, it.direction), " ", bdi(it.answer)))),
+      tool("close", "Close", () => this.#undescribe()));
+    this.card.hidden = false;
+    this.graph.elements().unselect();
+    this.graph.getElementById(String(id)).select();
+  }
+
+  #undescribe() {
+    this.card.hidden = true;
+    this.graph.elements().unselect();
+  }
+
+  #zoom(factor) {
+    this.#byHand = true;
+    this.graph.zoom({ level: clamp(this.graph.zoom() * factor, 0.08, 2.5), renderedPosition: { x: this.canvas.clientWidth / 2, y: this.canvas.clientHeight / 2 } });
+  }
+
+  #centre() {
+    this.#byHand = true;
+    this.graph.zoom(1);
+    this.graph.center(this.graph.nodes(".here"));
+  }
+
+  #fitAgain() {
+    this.graph.fit(this.#known(), 28);
+    this.#byHand = true;
+  }
+
+  #known() {
+    return this.graph.nodes().not(".later");
+  }
+
+  /** The whole map where it can be read so, else the part around the player. */
+  #frame() {
+    if (this.#byHand || !this.canvas.clientWidth) return this.#keepInSight();
+    this.graph.fit(this.#known(), 28);
+    if (this.graph.zoom() > 1.1) this.graph.zoom(1.1), this.graph.center(this.#known());
+    if (this.graph.zoom() < READABLE) this.graph.zoom(CLOSE), this.graph.center(this.graph.nodes(".here"));
+  }
+
+  #keepInSight() {
+    const here = this.graph.nodes(".here");
+    if (here.empty() || !this.canvas.clientWidth) return;
+    const { x, y } = here.renderedPosition();
+    if (x < 0 || y < 0 || x > this.canvas.clientWidth || y > this.canvas.clientHeight) this.graph.center(here);
+  }
+}
+
+function tool(name, label, press) {
+  return h("button", { type: "button", class: "plain", "aria-label": label, title: label, onclick: press }, icon(name));
+}
+
+function style() {
+  const [ink, soft, line, sheet, accent, mark] = ["ink", "soft", "line", "sheet", "accent", "mark"].map(colour);
+  return [
+    { selector: "node", style: { shape: "round-rectangle", width: "data(width)", height: "data(height)", "background-color": sheet, "border-width": 1.2, "border-color": soft, label: "data(label)", color: ink, "font-family": "Literata, Georgia, serif", "font-size": 13, "text-valign": "center", "text-halign": "center", "text-wrap": "wrap", "text-max-width": "data(wrap)" } },
+    { selector: "edge", style: { width: 1.6, "line-color": soft, "curve-style": "bezier", "target-arrow-color": soft, "source-arrow-color": soft, "arrow-scale": 0.9, label: "data(label)", "font-size": 10.5, "font-family": "Literata, Georgia, serif", color: soft, "text-background-color": colour("paper"), "text-background-opacity": 1, "text-background-padding": 2 } },
+    { selector: "edge[!both]", style: { "target-arrow-shape": "triangle" } },
+    { selector: "edge[?one_way]", style: { "line-style": "dashed", "line-dash-pattern": [7, 4] } },
+    { selector: "edge[?random]", style: { "line-style": "dotted", "target-arrow-shape": "circle" } },
+    { selector: "edge.trail", style: { width: 3.2, "line-color": accent, "target-arrow-color": accent, "z-index": 2 } },
+    { selector: "node.here", style: { "background-color": mark, "border-color": accent, "border-width": 2.6 } },
+    { selector: "node:selected", style: { "border-color": ink, "border-width": 2.6 } },
+    { selector: ".later", style: { opacity: 0.13, label: "" } },
+    { selector: "core", style: { "active-bg-opacity": 0, "selection-box-opacity": 0, "outside-texture-bg-color": line } },
+  ];
+}

@@ -1,0 +1,95 @@
+// What is true after the turn shown: the game's facts and what the player knows and wants.
+
+import { ofEpisode } from "../address.js";
+import { heldAt } from "../data.js";
+import { bdi, fill, h, keepingFocus } from "../dom.js";
+
+export class Situation {
+  #open = new Map([["Achieved", false], ["Given up", false]]);
+
+  constructor(episode) {
+    this.episode = episode;
+    this.node = h("section", { class: "situation", "aria-label": "Situation", tabindex: "0" });
+  }
+
+  /** Show what was true after `turn`. */
+  show(turn) {
+    const seen = this.episode.observation(turn);
+    if (!seen) return fill(this.node, h("p", { class: "fine" }, `What was true after turn ${turn} is not known.`));
+    const { info } = this.episode;
+    const [open, achieved, left] = objectivesAt(info.objectives, turn);
+    const memories = info.memories.filter((it) => it.room.id === seen.room.id && heldAt(it, turn));
+    const claims = info.claims.filter((it) => heldAt(it, turn));
+    const scrolled = this.node.scrollTop;
+    keepingFocus(this.node, () => fill(this.node,
+      h("h2", { class: "room", "data-room": seen.room.id }, bdi(seen.room.name), seen.dark && h("span", { class: "tag" }, "dark")),
+      facts(seen, deathsUntil(info.marks, turn)),
+      words("In view", seen.visible), words("Carried", seen.inventory),
+      this.#exits(seen, turn),
+      this.#part("Objectives", open.map((it) => objective(it)), "None open."),
+      this.#part("Achieved", achieved.map((it) => objective(it, this.episode.id))),
+      this.#part("Given up", left.map((it) => objective(it, this.episode.id))),
+      this.#part("Remembered here", memories.map((it) => memory(it, this.episode.id)), "Nothing about this room."),
+      this.#part("Learned about the world", claims.map((it) => claim(it, this.episode.id)).reverse(), "Nothing yet.")));
+    this.node.scrollTop = scrolled;
+  }
+
+  #exits(seen, turn) {
+    const tried = this.episode.info.map.blocked.filter((it) => it.room === seen.room.id && it.turn <= turn);
+    const ways = seen.exits.filter((it) => it.kind !== "blocked").map((it) => h("li", {}, h("b", {}, it.direction), " ",
+      it.room?.name ? bdi(it.room.name) : it.note && bdi(it.note), it.kind === "door" && h("span", { class: "fine" }, " door")));
+    const walls = tried.map((it) => h("li", { class: "blocked" }, h("b", {}, it.direction), " ", bdi(it.answer)));
+    return this.#part("Ways out", [...ways, ...walls], "None seen.");
+  }
+
+  /** A list that can be folded; it stays as the reader left it. */
+  #part(name, items, none = null) {
+    if (!items.length && none === null) return null;
+    const details = h("details", { class: "part", open: this.#open.get(name) ?? true },
+      h("summary", { "data-focus": name }, name, items.length > 0 && h("span", { class: "tally" }, String(items.length))),
+      items.length ? h("ul", {}, items) : h("p", { class: "fine" }, none));
+    details.addEventListener("toggle", () => this.#open.set(name, details.open));
+    return details;
+  }
+}
+
+function facts(seen, deaths) {
+  const score = seen.max_score ? `${seen.score} / ${seen.max_score}` : seen.score;
+  const pairs = [["Score", score], ["Moves", seen.moves], ["Deaths", deaths]];
+  return h("dl", { class: "facts" }, pairs.map(([name, value]) => h("div", { "data-fact": name.toLowerCase() }, h("dt", {}, name), h("dd", {}, String(value)))));
+}
+
+function words(name, things) {
+  return h("div", { class: "words" }, h("h3", {}, name),
+    things.length ? h("ul", {}, things.map((it) => h("li", {}, bdi(it)))) : h("p", { class: "fine" }, "Nothing."));
+}
+
+const deathsUntil = (marks, turn) => marks.filter((it) => it.kind === "death" && it.turn <= turn).length;
+
+function objectivesAt(objectives, turn) {
+  const known = objectives.filter((it) => it.opened <= turn);
+  const isClosed = (it) => it.closed !== null && it.closed <= turn;
+  return [known.filter((it) => !isClosed(it)), known.filter((it) => isClosed(it) && it.status === "completed"),
+    known.filter((it) => isClosed(it) && it.status !== "completed")];
+}
+
+function objective(it, episode = null) {
+  const needs = it.needs?.length > 0 && !episode ? ` needs ${it.needs.join(", ")}` : "";
+  return h("li", {}, bdi(it.text), h("span", { class: "fine" }, it.room && [" at ", bdi(it.room.name)], needs,
+    episode && [" ", bdi(it.reason ?? ""), " ", turnLink(episode, it.closed)]));
+}
+
+function memory(it, episode) {
+  return h("li", { "data-category": it.category }, h("b", {}, bdi(it.title)), " ", bdi(it.text),
+    h("span", { class: "fine" }, ` ${it.persistence}`, it.status === "tentative" && ", tentative", " ", source(it, episode)));
+}
+
+function claim(it, episode) {
+  return h("li", {}, bdi(it.text), h("span", { class: "fine" }, ` ${it.basis} `, source(it, episode)));
+}
+
+function source(it, episode) {
+  return it.carried ? "from an earlier episode" : turnLink(episode, it.from);
+}
+
+const turnLink = (episode, turn) => h("a", { href: ofEpisode(episode, turn) }, `turn ${turn}`);

@@ -1,0 +1,198 @@
+// The transcript: only the chunks near what is read are in the page; the others keep their height.
+
+import { fill, h } from "../dom.js";
+import { openingArticle, reflectionsAt, turnArticle } from "./turn_view.js";
+
+const AHEAD = 1200; // pixels around what is visible
+const GUESS = 230; // pixels of a turn not measured yet
+const NEAR_END = 60; // pixels
+
+export class Transcript {
+  #blocks = [];
+  #last = { top: 0, size: "" };
+  #reveals = 0;
+  #shown = null;
+  #wanted = null; // the block that is or will be scrolled to
+
+  /** `on` has the functions back (the reader scrolled back), end (to the end), rewrapped. */
+  constructor(episode, on) {
+    this.episode = episode;
+    this.on = on;
+    this.node = h("div", { class: "transcript", role: "feed", tabindex: "0", "data-first": true, "aria-label": "Transcript", onscroll: () => this.#scrolled() });
+    this.watcher = new IntersectionObserver((entries) => this.#seen(entries), { root: this.node, rootMargin: `${AHEAD}px 0px` });
+    this.widths = new ResizeObserver(([{ contentRect }]) => this.#measured(contentRect.width));
+    this.widths.observe(this.node);
+    document.fonts.ready.then(() => this.#shown !== null && this.on.rewrapped());
+    this.grow();
+  }
+
+  close() {
+    this.watcher.disconnect();
+    this.widths.disconnect();
+  }
+
+  /** Make room for turns that were added, and show them where their chunk is in the page. */
+  grow() {
+    const count = this.episode.chunkOf(this.episode.last) + 1;
+    while (this.#blocks.length < count) this.#addBlock(this.#blocks.length);
+    const newest = this.#blocks.at(-1);
+    if (newest.shown) this.#fill(newest);
+    else this.#hold(newest);
+  }
+
+  /** Draw turns again whose reflections have come. */
+  refresh() {
+    for (const block of this.#blocks) if (block.shown) this.#fill(block);
+  }
+
+  /** Mark `turn` as the one shown and scroll to it: its top, or the end of the page. */
+  async reveal(turn, edge = "start") {
+    const ticket = ++this.#reveals;
+    const block = (this.#wanted = this.#blocks[this.episode.chunkOf(turn)]);
+    await this.#show(block).catch(() => this.#offerAgain(block));
+    if (ticket !== this.#reveals) return this.#leave();
+    this.#shown = turn;
+    this.#mark();
+    const row = block.rows.get(turn);
+    if (!row) return this.#scrollTo(block.node.offsetTop - this.node.offsetTop);
+    const head = row.offsetTop - this.node.offsetTop;
+    const end = this.node.scrollHeight - this.node.clientHeight;
+    const top = edge === "end" && row.offsetHeight < this.node.clientHeight ? end : head - 12;
+    this.#scrollTo(Math.min(top, end));
+    this.#leave();
+  }
+
+  /** Take out blocks that are far away by now; the watcher tells nothing of those passed in a leap. */
+  #leave() {
+    const { scrollTop, clientHeight } = this.node;
+    const far = ({ node }) => {
+      const top = node.offsetTop - this.node.offsetTop;
+      return top > scrollTop + clientHeight + AHEAD || top + node.offsetHeight < scrollTop - AHEAD;
+    };
+    for (const block of this.#blocks.filter((it) => it.shown && it !== this.#wanted && far(it))) this.#hide(block);
+  }
+
+  get #toEnd() {
+    return this.node.scrollHeight - this.node.clientHeight - this.node.scrollTop;
+  }
+
+  #scrollTo(top) {
+    this.node.scrollTop = top;
+    this.#last = this.#position();
+  }
+
+  #position() {
+    const { scrollTop, scrollHeight, clientHeight } = this.node;
+    return { top: scrollTop, size: `${scrollHeight} ${clientHeight}` };
+  }
+
+  /** Tell which way the reader scrolled; where the content changed, the browser may have. */
+  #scrolled() {
+    const before = this.#last;
+    this.#last = this.#position();
+    if (before.size !== this.#last.size) return;
+    const moved = this.#last.top - before.top;
+    if (moved < -4 && this.#toEnd > NEAR_END) this.on.back();
+    else if (moved > 4 && this.#toEnd < 4) this.on.end();
+  }
+
+  /** Lines that break elsewhere move everything; heights noted before are void. */
+  #measured(width) {
+    const before = this.width;
+    this.width = width;
+    if (before === undefined || before === width || !width) return;
+    for (const block of this.#blocks) block.height = undefined;
+    if (this.#shown !== null) this.on.rewrapped();
+  }
+
+  #addBlock(number) {
+    const block = { number, node: h("div", { class: "block", "data-block": number }), rows: new Map(), shown: false };
+    this.#blocks.push(block);
+    this.node.append(block.node);
+    this.#hold(block);
+    this.watcher.observe(block.node);
+  }
+
+  /** Keep the room of a block that is not in the page. */
+  #hold(block) {
+    const first = block.number * this.episode.chunk;
+    const turns = Math.max(1, Math.min(this.episode.last - first, this.episode.chunk));
+    block.node.style.minHeight = `${block.height ?? turns * GUESS}px`;
+  }
+
+  #seen(entries) {
+    for (const { target, isIntersecting } of entries) {
+      const block = this.#blocks[Number(target.dataset.block)];
+      if (isIntersecting) this.#show(block).then(() => this.#leave(), () => this.#offerAgain(block));
+      else if (block.shown) this.#hide(block);
+    }
+  }
+
+  async #show(block) {
+    if (block.shown && this.episode.has(block.number)) return;
+    this.node.setAttribute("aria-busy", "true");
+    try {
+      await this.episode.load(block.number);
+    } finally {
+      this.node.removeAttribute("aria-busy");
+    }
+    if (block.shown) return;
+    block.shown = true;
+    this.#keepPlace(block, () => {
+      block.node.style.minHeight = "";
+      this.#fill(block);
+    });
+  }
+
+  #hide(block) {
+    this.#keepPlace(block, () => {
+      block.height = block.node.offsetHeight;
+      block.shown = false;
+      block.rows.clear();
+      fill(block.node);
+      this.#hold(block);
+    });
+  }
+
+  #offerAgain(block) {
+    fill(block.node, h("p", { class: "notice" }, "These turns could not be loaded. ",
+      h("button", { type: "button", onclick: () => this.#show(block).catch(() => {}) }, "Try again")));
+  }
+
+  /** Change a block's height without moving what is read beneath it. */
+  #keepPlace(block, change) {
+    const { offsetTop, offsetHeight } = block.node;
+    const above = offsetTop - this.node.offsetTop + offsetHeight <= this.node.scrollTop + 80;
+    change();
+    const grown = block.node.offsetHeight - offsetHeight;
+    if (above && grown) this.#scrollTo(this.node.scrollTop + grown);
+  }
+
+  /** Bring a block's rows up to date; those that say what they said stay as they are. */
+  #fill(block) {
+    if (!block.rows.size) fill(block.node);
+    if (block.number === 0 && !block.rows.has(0)) this.#add(block, 0, openingArticle(this.episode));
+    for (const turn of this.episode.turnsIn(block.number)) {
+      const old = block.rows.get(turn.turn);
+      const news = String(reflectionsAt(this.episode, turn.turn).length);
+      if (old?.dataset.news === news) continue;
+      const fresh = turnArticle(this.episode, turn);
+      fresh.dataset.news = news;
+      if (old) old.replaceWith(fresh);
+      this.#add(block, turn.turn, fresh, !old);
+    }
+    this.#mark();
+  }
+
+  #add(block, turn, article, append = true) {
+    block.rows.set(turn, article);
+    if (append) block.node.append(article);
+  }
+
+  #mark() {
+    for (const old of this.node.querySelectorAll("[aria-current]")) {
+      if (Number(old.dataset.turn) !== this.#shown) old.removeAttribute("aria-current");
+    }
+    this.node.querySelector(`[data-turn="${this.#shown}"]`)?.setAttribute("aria-current", "true");
+  }
+}

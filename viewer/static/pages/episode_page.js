@@ -1,0 +1,245 @@
+// One episode, live or as a replay: transcript, situation, map and score, all at the same turn.
+
+import { ofEpisode } from "../address.js";
+import { Controls } from "../episode/controls.js";
+import { Episode, MODE } from "../data.js";
+import { announce, bdi, clamp, fill, h } from "../dom.js";
+import * as format from "../format.js";
+import { Live } from "../live.js";
+import { ScoreChart } from "../drawing/score_chart.js";
+import { Situation } from "../episode/situation.js";
+import { Transcript } from "../episode/transcript.js";
+
+const PANELS = [["story", "Story"], ["situation", "Situation"], ["map", "Map"]];
+
+export class EpisodePage {
+  #shown = 0;
+  #following = false;
+  #news = 0;
+  #playing = 0;
+
+  constructor(address, { main, heading, say, again }) {
+    Object.assign(this, { id: address.id, asked: address.turn, main, heading, say, again });
+  }
+
+  async open() {
+    this.episode = await Episode.open(this.id);
+    if (this.closed) return;
+    this.#settleOn(this.episode.id);
+    const { title, story } = this.episode.summary;
+    document.title = `${title || story} · ZorkGPT`;
+    this.#build();
+    this.#listen();
+    this.#following = this.asked === null && this.#isOpen;
+    await this.go(this.asked ?? this.episode.last, { keepsAddress: this.asked === null });
+    this.#drawMap().catch(() => this.charts.prepend(h("p", { class: "notice" }, "The map could not be loaded: reload the page.")));
+  }
+
+  /** The address may have asked for the latest episode; from now on it names this one. */
+  #settleOn(id) {
+    if (id === this.id) return;
+    this.id = id;
+    history.replaceState(null, "", ofEpisode(id, this.asked));
+  }
+
+  /** The story is there to be read before the map's large library is. */
+  async #drawMap() {
+    const { MapView } = await import("../drawing/map_view.js");
+    if (this.closed) return;
+    this.map = new MapView(this.episode);
+    this.charts.prepend(this.map.node);
+    this.map.start();
+    this.map.show(this.#shown);
+  }
+
+  close() {
+    this.closed = true;
+    clearTimeout(this.#playing);
+    this.live?.close();
+    this.transcript?.close();
+    this.map?.close();
+    this.chart?.close();
+    delete this.main.dataset.view;
+  }
+
+  /** Another turn of the same episode needs no new page. */
+  accept(address) {
+    if (address.page !== "episode" || address.id !== this.id || !this.episode) return false;
+    this.#stop();
+    if (address.turn === null) this.follow();
+    else this.go(address.turn, { keepsAddress: true });
+    return true;
+  }
+
+  key(event) {
+    const inControl = event.target.closest("button, summary, a, input");
+    const acts = {
+      ArrowLeft: () => this.step(-1), ArrowRight: () => this.step(1),
+      Home: () => this.go(0), End: () => this.follow(), f: () => this.follow(), " ": () => this.play(),
+    };
+    const own = event.target === this.controls?.slider && event.key !== " " && event.key !== "f";
+    if (!acts[event.key] || own || (event.key === " " && inControl && inControl !== this.controls.slider)) return false;
+    acts[event.key]();
+    return true;
+  }
+
+  /** Show what was true after `turn`. */
+  async go(turn, { keepsAddress = false, edge = "start" } = {}) {
+    turn = clamp(turn, 0, this.episode.last);
+    this.#shown = turn;
+    if (turn < this.episode.last) this.#following = false;
+    if (turn === this.episode.last) this.#countNews(-this.#news);
+    if (!keepsAddress) history.replaceState(null, "", ofEpisode(this.id, turn));
+    this.#showControls();
+    this.map?.show(turn);
+    this.chart.show(turn);
+    await Promise.all([this.transcript.reveal(turn, edge), this.episode.turn(turn).catch(() => {})]); // the transcript says so
+    if (this.#shown === turn) this.situation.show(turn);
+  }
+
+  step(by) {
+    this.#stop();
+    return this.go(this.#shown + by);
+  }
+
+  /** Go to the newest turn and stay with it. */
+  follow() {
+    this.#stop();
+    this.#following = this.#isOpen;
+    history.replaceState(null, "", ofEpisode(this.id));
+    return this.go(this.episode.last, { keepsAddress: true, edge: "end" });
+  }
+
+  /** Begin to play, or pause. */
+  play() {
+    if (this.#playing) return this.#stop();
+    if (this.#shown >= this.episode.last) this.go(0);
+    this.#playing = setTimeout(() => this.#playOn(), this.controls.pause);
+    this.#showControls();
+  }
+
+  async #playOn() {
+    await this.go(this.#shown + 1);
+    if (!this.#playing) return;
+    if (this.#shown >= this.episode.last) this.#stop();
+    else this.#playing = setTimeout(() => this.#playOn(), this.controls.pause);
+  }
+
+  #stop() {
+    clearTimeout(this.#playing);
+    this.#playing = 0;
+    this.#showControls();
+  }
+
+  /** Whether more turns may come. */
+  get #isOpen() {
+    return MODE === "live" && !this.episode.summary.end_reason;
+  }
+
+  #build() {
+    this.transcript = new Transcript(this.episode, { back: () => this.#readBack(), end: () => this.#readOn(), rewrapped: () => this.transcript.reveal(this.#shown, this.#following ? "end" : "start") });
+    this.situation = new Situation(this.episode);
+    this.chart = new ScoreChart(this.episode, (turn) => this.#jump(turn));
+    this.controls = new Controls({ go: (turn) => this.#jump(turn), step: (by) => this.step(by), play: () => this.play(), follow: () => this.follow() });
+    this.#showHeading();
+    this.main.dataset.view = "story";
+    this.tabs = PANELS.map(([name, label]) => h("button", { type: "button", "aria-pressed": String(name === "story"), onclick: () => this.#choose(name) }, label));
+    this.charts = h("div", { class: "charts" }, this.chart.node);
+    fill(this.main, h("div", { class: "episode" },
+      h("nav", { class: "tabs", "aria-label": "Parts of the page" }, this.tabs),
+      h("section", { class: "story", "aria-label": "Story" }, this.transcript.node, this.controls.news),
+      this.situation.node,
+      this.charts,
+      this.controls.node));
+    this.chart.start();
+  }
+
+  /** On a narrow screen, show one part at a time. */
+  #choose(name) {
+    this.main.dataset.view = name;
+    this.tabs.forEach((tab, i) => tab.setAttribute("aria-pressed", String(PANELS[i][0] === name)));
+  }
+
+  #showHeading() {
+    const { title, story, model, seed, cost } = this.episode.summary;
+    const aside = [bdi(model), seed !== null && ` · seed ${seed}`, cost > 0 && ` · ${format.money(cost)}`];
+    fill(this.heading, h("h1", {}, bdi(title || story)), h("p", { class: "fine" }, aside));
+  }
+
+  #showControls() {
+    this.controls.show({ shown: this.#shown, last: this.episode.last, playing: Boolean(this.#playing) });
+  }
+
+  #jump(turn) {
+    this.#stop();
+    return this.go(turn);
+  }
+
+  #readBack() {
+    this.#following = false;
+  }
+
+  /** The reader came back to the end by hand. */
+  #readOn() {
+    if (this.#isOpen && !this.#following && this.#shown !== this.episode.last && this.#news) this.follow();
+    else if (this.#isOpen && this.#shown === this.episode.last) this.#following = true;
+  }
+
+  #countNews(by) {
+    this.#news += by;
+    this.controls.showNews(this.#news);
+  }
+
+  #listen() {
+    if (!this.#isOpen) return this.#sayState();
+    this.live = new Live(this.episode, {
+      turn: (turn) => this.#onTurn(turn),
+      account: (info) => this.#onAccount(info),
+      end: () => this.#onEnd(),
+      reset: () => this.again(), // the log was replaced by another
+      state: (state) => this.#sayState(state),
+    });
+  }
+
+  #sayState(state = null) {
+    const names = { connecting: "Connecting", live: "Live", reconnecting: "Reconnecting", disconnected: "Disconnected" };
+    const { summary } = this.episode;
+    this.connection = state;
+    if (state && (state !== "live" || summary.running)) return this.say(names[state], state);
+    const ended = summary.end_reason ? `Ended: ${format.ending(summary)}` : format.ending(summary);
+    this.say(MODE === "static" ? `Replay · ${ended}` : ended, "ended");
+  }
+
+  #onTurn(turn) {
+    if (!this.episode.add(turn)) return;
+    this.transcript.grow();
+    this.#showHeading();
+    this.map?.update();
+    this.chart.update();
+    if (this.#following) {
+      announce(`Turn ${turn.turn}: ${turn.command}. ${turn.after.room.name}, score ${turn.after.score}.`);
+      this.go(turn.turn, { keepsAddress: true, edge: "end" });
+    } else {
+      this.#countNews(1);
+      this.#showControls();
+    }
+  }
+
+  #onAccount(info) {
+    this.episode.take(info);
+    this.#sayState(this.connection);
+    this.transcript.refresh();
+    this.map?.update();
+    this.chart.update();
+    this.map?.show(this.#shown);
+    this.situation.show(this.#shown);
+    if (this.#following) this.go(this.#shown, { keepsAddress: true, edge: "end" });
+  }
+
+  /** The account that came before tells all; the server may be gone together with the game. */
+  #onEnd() {
+    this.#following = false;
+    this.#sayState(null);
+    announce(`The episode has ended: ${format.ending(this.episode.summary)}.`);
+  }
+}

@@ -1,0 +1,178 @@
+// All episodes: a table to sort, filter and compare, and a sum for each evaluation.
+
+import { ofComparison, ofEpisode } from "../address.js";
+import { MODE, readIndex } from "../data.js";
+import { bdi, fill, h, keepingFocus } from "../dom.js";
+import * as format from "../format.js";
+import { sparkline } from "../drawing/sparkline.js";
+
+const REFRESH = 2000; // milliseconds, while an episode runs or none has begun
+const REFRESH_IDLE = 5000; // milliseconds, otherwise: another may begin
+const COLUMNS = [
+  { name: "Episode", key: (it) => it.started ?? "", cell: episodeCell },
+  { name: "Story", key: (it) => it.title || it.story, cell: (it) => bdi(it.title || it.story) },
+  { name: "Model", key: (it) => it.model, cell: (it) => bdi(it.model, { class: "model" }) },
+  { name: "Seed", key: (it) => it.seed ?? 0, cell: (it) => String(it.seed ?? "–"), number: true },
+  { name: "Turns", key: (it) => it.turns, cell: (it) => format.whole(it.turns), number: true },
+  { name: "Score", key: (it) => it.score, cell: format.score, number: true },
+  { name: "Line", cell: (it, most) => sparkline(it.scores, it.turns, most) },
+  { name: "End", key: format.ending, cell: endCell },
+  { name: "Tools", key: (it) => it.tool_calls, cell: (it) => format.whole(it.tool_calls), number: true },
+  { name: "Tokens", key: format.tokens, cell: (it) => format.short(format.tokens(it)), number: true },
+  { name: "Cost", key: (it) => it.cost, cell: (it) => format.money(it.cost), number: true },
+];
+
+function episodeCell(it) {
+  return [h("a", { href: ofEpisode(it.id), class: "episode-link", "data-focus": `open ${it.id}` }, bdi(it.id)),
+    h("span", { class: "fine" }, format.moment(it.started), it.group && [" · ", bdi(it.group)]),
+    it.parts_off?.length > 0 && h("span", { class: "fine" }, `without ${it.parts_off.join(", ")}`)];
+}
+
+function endCell(it) {
+  const kind = it.running ? "live" : it.end_reason ?? "interrupted";
+  return h("span", { class: "end", "data-kind": kind }, format.ending(it));
+}
+
+export class IndexPage {
+  #sort = { column: COLUMNS[0], down: true };
+  #chosen = new Set();
+
+  constructor(_address, { main, heading }) {
+    this.main = main;
+    this.heading = heading;
+  }
+
+  async open() {
+    this.index = await readIndex();
+    if (this.closed) return;
+    document.title = "Episodes · ZorkGPT";
+    fill(this.heading, h("span", { class: "folder" }, bdi(this.index.workdir_name ?? "")));
+    if (this.index.episodes.length) this.#build();
+    else this.#showEmpty();
+    this.#refreshLater();
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.closed = true;
+  }
+
+  key(event) {
+    if (event.key !== "/" || !this.filter) return false;
+    this.filter.focus();
+    return true;
+  }
+
+  #refreshLater() {
+    if (MODE !== "live" || this.closed) return;
+    const waiting = !this.index.episodes.length || this.index.episodes.some((it) => it.running);
+    this.timer = setTimeout(() => this.#refresh(), waiting ? REFRESH : REFRESH_IDLE);
+  }
+
+  async #refresh() {
+    const first = !this.index.episodes.length;
+    const index = document.hidden ? null : await readIndex().catch(() => null);
+    if (this.closed) return;
+    if (index && JSON.stringify(index) !== JSON.stringify(this.index)) {
+      this.index = index;
+      if (first && index.episodes.length) this.#build();
+      else if (index.episodes.length) this.#fillTable();
+    }
+    this.#refreshLater();
+  }
+
+  #showEmpty() {
+    fill(this.main, h("section", { class: "empty" },
+      h("h1", {}, "Nothing has been played here yet"),
+      h("p", {}, "An episode appears as soon as it begins. To play the bundled story with the model you have and watch it:"),
+      h("pre", {}, "uv run python main.py --story bundled --watch")));
+  }
+
+  #build() {
+    this.filter = h("input", { type: "search", id: "filter", "data-first": true, autocomplete: "off", placeholder: "story, model, end, seed …", oninput: () => this.#fillTable() });
+    this.compare = h("button", { type: "button", disabled: true, onclick: () => (location.hash = ofComparison([...this.#chosen])) }, "Compare two");
+    this.count = h("p", { class: "fine count", role: "status" });
+    this.body = h("tbody", { role: "rowgroup" });
+    this.groups = h("section", { class: "groups", "aria-labelledby": "groups-title" });
+    fill(this.main, h("div", { class: "index" },
+      h("div", { class: "index-head" }, h("h1", {}, "Episodes"),
+        h("div", { class: "tools" }, h("label", { for: "filter" }, "Filter"), this.filter, this.compare)),
+      this.count,
+      h("table", { class: "episodes", role: "table", "aria-label": "Episodes" },
+        h("thead", { role: "rowgroup" }, this.#header()), this.body),
+      this.groups));
+    this.#fillTable();
+  }
+
+  #header() {
+    this.heads = COLUMNS.map((column) => {
+      const head = h("th", { role: "columnheader", scope: "col", class: column.number && "number" });
+      head.append(column.key ? h("button", { type: "button", onclick: () => this.#sortBy(column) }, column.name) : column.name);
+      return head;
+    });
+    return h("tr", { role: "row" }, h("th", { role: "columnheader", scope: "col" }, h("span", { class: "unseen" }, "Compare")), this.heads);
+  }
+
+  #sortBy(column) {
+    const again = this.#sort.column === column;
+    this.#sort = { column, down: again ? !this.#sort.down : Boolean(column.number) };
+    this.#fillTable();
+  }
+
+  #shown() {
+    const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const { column, down } = this.#sort;
+    return this.index.episodes
+      .filter((it) => words.every((word) => described(it).includes(word)))
+      .sort((a, b) => (down ? -1 : 1) * compare(column.key(a), column.key(b)));
+  }
+
+  #fillTable() {
+    const shown = this.#shown();
+    this.heads.forEach((head, i) => {
+      const sorted = COLUMNS[i] === this.#sort.column;
+      if (COLUMNS[i].key) head.setAttribute("aria-sort", sorted ? (this.#sort.down ? "descending" : "ascending") : "none");
+    });
+    this.most = Math.max(1, ...shown.map((each) => each.best_score)); // lines are to be compared by eye
+    keepingFocus(this.body, () => fill(this.body, shown.map((it) => this.#row(it))));
+    const all = this.index.episodes.length;
+    this.count.textContent = shown.length === all ? format.plural(all, "episode") : `${shown.length} of ${format.plural(all, "episode")}`;
+    this.#fillGroups();
+  }
+
+  #row(it) {
+    const box = h("input", { type: "checkbox", "data-choose": it.id, "data-focus": `choose ${it.id}`, "aria-label": `Compare ${it.id}`, onchange: (event) => this.#choose(it.id, event.target.checked) });
+    box.checked = this.#chosen.has(it.id);
+    return h("tr", { role: "row" }, h("td", { role: "cell", class: "choose" }, box),
+      COLUMNS.map((column) => h("td", { role: "cell", "data-label": column.name, class: column.number && "number" }, column.cell(it, this.most))));
+  }
+
+  #choose(id, chosen) {
+    this.#chosen.delete(id);
+    if (chosen) this.#chosen.add(id);
+    if (this.#chosen.size > 2) this.#chosen.delete(this.#chosen.values().next().value);
+    this.compare.disabled = this.#chosen.size !== 2;
+    for (const box of this.body.querySelectorAll("[data-choose]")) box.checked = this.#chosen.has(box.dataset.choose);
+  }
+
+  #fillGroups() {
+    const groups = this.index.groups ?? [];
+    fill(this.groups, groups.length > 0 && [h("h2", { id: "groups-title" }, "Evaluations"),
+      h("table", { class: "sums", role: "table", "aria-labelledby": "groups-title" },
+        h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, ["Evaluation", "Episodes", "Median score", "Quartiles", "Best", "Turns", "Tokens", "Cost"].map((name, i) => h("th", { role: "columnheader", scope: "col", class: i && "number" }, name)))),
+        h("tbody", { role: "rowgroup" }, groups.map(groupRow)))]);
+  }
+}
+
+function groupRow(group) {
+  const { median, q1, q3, best } = group.score;
+  const cells = [["Episodes", group.episodes], ["Median score", format.tenths(median)], ["Quartiles", `${format.tenths(q1)} – ${format.tenths(q3)}`], ["Best", best],
+    ["Turns", format.whole(group.turns)], ["Tokens", format.short(group.tokens)], ["Cost", format.money(group.cost)]];
+  return h("tr", { role: "row" }, h("th", { role: "rowheader", scope: "row" }, bdi(group.name)),
+    cells.map(([label, text]) => h("td", { role: "cell", class: "number", "data-label": label }, text)));
+}
+
+const described = (it) =>
+  [it.id, it.story, it.title, it.model, it.engine, it.group, format.ending(it), `seed ${it.seed}`, ...(it.parts_off ?? []).map((part) => `without ${part}`)].join(" ").toLowerCase();
+
+const compare = (a, b) => (typeof a === "number" ? a - b : String(a).localeCompare(String(b)));

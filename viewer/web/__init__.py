@@ -1,0 +1,1 @@
+"""The page: served live, or written as a static site."""

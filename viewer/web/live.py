@@ -1,0 +1,168 @@
+"""Turns as they are written: one watcher for each episode being watched, however many people watch.
+
+A client is not a queue: it is woken and reads on from its last turn, so a slow one costs nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from viewer.turns import TURNS_PER_CHUNK, encoded
+
+if TYPE_CHECKING:
+    from viewer.episode import Episode
+
+_LOOK_SECONDS = 0.05
+_LOOKS_PER_CHECK = 20
+"""Looks at the log between two looks for the process that writes it."""
+_EPISODE_SECONDS = 1.0
+"""Between two ``episode`` events at least."""
+_HEARTBEAT_SECONDS = 10.0
+
+
+class LogWatcher:
+    """Follows one log and wakes those who wait for news."""
+
+    def __init__(self, episode: Episode) -> None:
+        self.episode = episode
+        self.watchers = 0
+        self.running = episode.is_running()
+        self.news = asyncio.Event()
+        """Set at the next news."""
+        self._task = asyncio.create_task(self._look())
+
+    def stop(self) -> None:
+        """Look no more, and wake everybody."""
+        self._task.cancel()
+        self.wake()
+
+    def wake(self) -> None:
+        """Tell those who wait now; who comes later waits for the next news."""
+        news, self.news = self.news, asyncio.Event()
+        news.set()
+
+    async def _look(self) -> None:
+        for looks in itertools.count():
+            if self.episode.has_news():
+                with suppress(OSError):  # gone for the moment; there may be another one soon
+                    await asyncio.to_thread(self.episode.refresh)
+                self.wake()
+            if looks % _LOOKS_PER_CHECK == 0 and self.running != self.episode.is_running():
+                self.running = not self.running
+                self.wake()
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+class LogWatchers:
+    """The watchers of a server."""
+
+    def __init__(self) -> None:
+        self.closing = False
+        self._all: dict[Episode, LogWatcher] = {}
+
+    @contextmanager
+    def watch(self, episode: Episode) -> Iterator[LogWatcher]:
+        """A watcher that exists as long as anybody watches."""
+        watcher = self._all.get(episode)
+        if watcher is None:
+            watcher = self._all[episode] = LogWatcher(episode)
+        watcher.watchers += 1
+        try:
+            yield watcher
+        finally:
+            watcher.watchers -= 1
+            if not watcher.watchers:
+                del self._all[episode]
+                watcher.stop()
+
+    def close(self) -> None:
+        """Let every stream send what is new and end."""
+        self.closing = True
+        for watcher in self._all.values():
+            watcher.wake()
+
+    @property
+    def looking(self) -> int:
+        """Look-outs at work."""
+        return len(self._all)
+
+    @property
+    def watched(self) -> int:
+        """Streams that are open."""
+        return sum(watcher.watchers for watcher in self._all.values())
+
+
+class Stream:
+    """What one client is told, as server-sent events."""
+
+    def __init__(self, episode: Episode, log_watchers: LogWatchers, after: int | None) -> None:
+        """``after`` is the last turn that the client has; None for the present one."""
+        self._episode = episode
+        self._watchers = log_watchers
+        self._turn = episode.turn_count if after is None else after
+        self._generation = episode.generation
+        self._told: tuple[int, ...] | None = None
+        """The state of the latest ``episode`` event; what came between page and stream is sent."""
+        self._told_at = 0.0
+        self._ended = False
+
+    async def events(self) -> AsyncGenerator[bytes, None]:
+        """The events, until the client or the server goes."""
+        yield b"retry: 1000\n\n"
+        with self._watchers.watch(self._episode) as watcher:
+            while True:
+                news, closing = watcher.news, self._watchers.closing
+                if closing:
+                    with suppress(OSError):
+                        await asyncio.to_thread(self._episode.refresh)
+                async for event in self._new_events(watcher):
+                    yield event
+                if closing:
+                    return
+                if not await _woken(news, self._patience(watcher)):
+                    yield b": still here\n\n"
+
+    async def _new_events(self, watcher: LogWatcher) -> AsyncIterator[bytes]:
+        episode = self._episode
+        if episode.generation != self._generation:
+            self._generation, self._turn, self._ended = episode.generation, 0, False
+            yield _event("reset", {}, 0)
+        while self._turn < episode.turn_count:
+            last = min(self._turn + TURNS_PER_CHUNK, episode.turn_count)
+            for turn in await asyncio.to_thread(episode.turns, self._turn + 1, last):
+                yield _event("turn", turn, turn["turn"])
+            self._turn = last
+        ends = episode.end_reason is not None and not self._ended
+        if self._is_due(watcher) or (ends and self._state(watcher) != self._told):
+            self._told, self._told_at = self._state(watcher), time.monotonic()
+            yield _event("episode", await asyncio.to_thread(episode.changing_json), self._turn)
+        if ends:
+            yield _event("end", {"reason": episode.end_reason}, self._turn)
+        self._ended = episode.end_reason is not None
+
+    def _state(self, watcher: LogWatcher) -> tuple[int, ...]:
+        return *self._episode.news, watcher.running
+
+    def _is_due(self, watcher: LogWatcher) -> bool:
+        waited = time.monotonic() - self._told_at >= _EPISODE_SECONDS
+        return waited and self._state(watcher) != self._told
+
+    def _patience(self, watcher: LogWatcher) -> float:
+        """Seconds to wait for news."""
+        return _EPISODE_SECONDS if self._state(watcher) != self._told else _HEARTBEAT_SECONDS
+
+
+async def _woken(news: asyncio.Event, seconds: float) -> bool:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(news.wait(), seconds)
+        return True
+    return False
+
+
+def _event(name: str, value: object, turn: int) -> bytes:
+    return b"event: %s\nid: %d\ndata: %s\n\n" % (name.encode(), turn, encoded(value))

@@ -1,0 +1,198 @@
+"""The viewer's web server: reads event logs, answers on loopback, writes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import mimetypes
+import secrets
+import socket
+from collections.abc import Callable
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from viewer.web.live import LogWatchers, Stream
+from viewer.web.site import STATIC, episode_data, index_data, page
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from viewer.episode import Episode
+    from viewer.library import Library
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-cache",
+}
+_WILDCARD = frozenset({"0.0.0.0", "::"})  # noqa: S104  compared with, not bound to
+_READING = ("GET", "HEAD")
+_SHUTDOWN_SECONDS = 1
+"""For clients that do not even read that the server ends."""
+
+# What the system says of them differs, and browsers take scripts of one type only.
+mimetypes.add_type("text/javascript", ".js")
+mimetypes.add_type("font/woff2", ".woff2")
+
+
+class Guard:
+    """Allows only reading, and only under a host name of ours (against DNS rebinding)."""
+
+    def __init__(self, app: ASGIApp, host: str) -> None:
+        self._app = app
+        self._host = host
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the request, or have it answered; either way with our headers."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        app = self._refusal(scope) or self._app
+        await app(scope, receive, send_with_headers)
+
+    def _refusal(self, scope: Scope) -> ASGIApp | None:
+        if scope["type"] != "http":
+            return PlainTextResponse("Only HTTP is spoken here.", 400)
+        if not is_own_name(Headers(scope=scope).get("host", ""), self._host):
+            return PlainTextResponse("This host name is not served here.", 403)
+        if scope["method"] not in _READING:
+            allowed = {"allow": ", ".join(_READING)}
+            return PlainTextResponse("This server is read-only.", 405, allowed)
+        return None
+
+
+def is_own_name(host_header: str, bound_to: str) -> bool:
+    """Whether a request under that host name can come from a page of ours."""
+    try:
+        name = urlsplit(f"//{host_header}").hostname or ""
+    except ValueError:
+        return False
+    with suppress(ValueError):
+        # A page elsewhere can make its own name mean this machine, but not a number.
+        return ipaddress.ip_address(name).is_loopback or bound_to in {*_WILDCARD, name}
+    names = {"localhost", bound_to.lower()}
+    return name in (names | {socket.gethostname().lower()} if bound_to in _WILDCARD else names)
+
+
+class Viewer:
+    """The web application for one work folder."""
+
+    def __init__(self, library: Library, host: str = "127.0.0.1") -> None:
+        self.library = library
+        self.log_watchers = LogWatchers()
+        self._mark = secrets.token_hex(4)
+        """Part of every ETag: another version of the program may answer otherwise."""
+        routes = [
+            Route("/", self._page),
+            Route("/index.html", self._page),
+            Route("/data/episodes.json", self._index),
+            Route("/data/{episode}/stream", self._stream),
+            Route("/data/{episode}/{path:path}", self._data),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ]
+        self.app: ASGIApp = Guard(Starlette(routes=routes), host)
+
+    def _page(self, _request: Request) -> Response:
+        return Response(page("live"), media_type="text/html")
+
+    def _index(self, request: Request) -> Response:
+        data = index_data(self.library)
+        tag = hashlib.blake2b(data, digest_size=8).hexdigest()
+        return _unless_known(request, tag, lambda: data)
+
+    def _data(self, request: Request) -> Response:
+        episode = self._episode(request)
+        tag = f"{self._mark}-{'-'.join(map(str, episode.state()))}"
+        return _unless_known(
+            request, tag, lambda: episode_data(episode, request.path_params["path"])
+        )
+
+    async def _stream(self, request: Request) -> Response:
+        episode = await run_in_threadpool(self._episode, request)
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream")
+        return _EventStream(Stream(episode, self.log_watchers, _after(request)))
+
+    def _episode(self, request: Request) -> Episode:
+        episode = self.library.get(request.path_params["episode"])
+        if episode is None:
+            raise HTTPException(404, "There is no such episode.")
+        return episode
+
+
+class _EventStream(StreamingResponse):
+    """Sends a stream, and closes it with the connection."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._events = stream.events()
+        super().__init__(self._events, media_type="text/event-stream")
+
+    async def stream_response(self, send: Send) -> None:
+        """Until the client or the server goes."""
+        async with aclosing(self._events):
+            await super().stream_response(send)
+
+
+def _unless_known(request: Request, tag: str, body: Callable[[], bytes | None]) -> Response:
+    headers = {"etag": f'"{tag}"'}
+    if headers["etag"] in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    data = body()
+    if data is None:
+        raise HTTPException(404, "There is nothing at this address.")
+    return Response(data, media_type="application/json", headers=headers)
+
+
+def _after(request: Request) -> int | None:
+    """The last turn that the client has."""
+    for text in (request.headers.get("last-event-id"), request.query_params.get("after")):
+        if text and text.isascii() and text.isdecimal() and len(text) < 10:
+            return int(text)
+    return None
+
+
+class Server(uvicorn.Server):
+    """A server that ends at once: open streams are told to end, not waited for."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        self._watchers = viewer.log_watchers
+        config = uvicorn.Config(
+            viewer.app,
+            http="h11",
+            ws="none",
+            loop="asyncio",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        )
+        super().__init__(config)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams, then everything else."""
+        self._watchers.close()
+        await super().shutdown(sockets)

@@ -1,0 +1,85 @@
+"""Where the viewer is served: a port that is free, its address, and a browser to open it."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Sequence
+from contextlib import suppress
+
+from session.game_configuration import ConfigurationError
+from viewer.flags import DEFAULT_PORT
+
+_PORTS_TRIED = 50
+
+
+def listening(
+    host: str, port: int | None, advice: str = "choose another --port, or leave out --host"
+) -> socket.socket:
+    """A socket that listens at ``port``, or at the first free one from the usual on when None.
+
+    Args:
+        host: A name or a number of this machine.
+        port: The one wanted.
+        advice: What to do when the address cannot be used.
+
+    Raises:
+        ConfigurationError: The address does not exist here, or is taken.
+    """
+    wanted = range(DEFAULT_PORT, DEFAULT_PORT + _PORTS_TRIED) if port is None else (port,)
+    try:
+        family, *_, place = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+        return _first_free(family, str(place[0]), wanted)
+    except OSError as error:
+        where = host if port is None else f"{host}, port {port}"
+        raise ConfigurationError(
+            f"Cannot serve at {where} ({error.strerror}): {advice}."
+        ) from error
+
+
+def _first_free(family: socket.AddressFamily, host: str, ports: Sequence[int]) -> socket.socket:
+    for port in ports[:-1]:
+        try:
+            return _bound(family, host, port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+    return _bound(family, host, ports[-1])
+
+
+def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
+    listener = socket.socket(family)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(128)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def address_of(listener: socket.socket, host: str) -> str:
+    """What to type into a browser."""
+    name = host
+    with suppress(ValueError):
+        number = ipaddress.ip_address(host)
+        name = (
+            "127.0.0.1" if number.is_unspecified else f"[{host}]" if number.version == 6 else host
+        )
+    return f"http://{name}:{listener.getsockname()[1]}/"
+
+
+def open_page(address: str) -> bool:
+    """Open ``address`` in a browser without waiting for it; False without a display."""
+    # Without a screen, a browser in text mode would take the terminal over.
+    named = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
+    if sys.platform not in ("darwin", "win32") and not any(map(os.environ.get, named)):
+        return False
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    return True

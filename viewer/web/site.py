@@ -1,0 +1,63 @@
+"""Everything that can be fetched, by path: the same whether served or exported."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from viewer.turns import SHOWN_CHARACTERS, encoded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Literal
+
+    from viewer.episode import Episode
+    from viewer.library import Library
+
+HERE = Path(__file__).parents[1]
+STATIC = HERE / "static"
+_CHUNK = re.compile(r"turns/(\d{1,9})\.json", re.ASCII)
+_TOOL = re.compile(r"tools/(\d{1,9})-(\d{1,6})\.json", re.ASCII)
+
+
+@cache
+def page(mode: Literal["live", "static"]) -> bytes:
+    """The one page."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    from session.version import version
+
+    loader = FileSystemLoader(HERE / "templates")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    return environment.get_template("index.html").render(mode=mode, version=version()).encode()
+
+
+def index_data(library: Library, episodes: Iterable[Episode] | None = None) -> bytes:
+    """``data/episodes.json``, of the given episodes or all."""
+    return encoded(library.index(episodes))
+
+
+def episode_data(episode: Episode, path: str) -> bytes | None:
+    """What stands at ``path`` below ``data/<id>/``; None where there is nothing."""
+    if path == "episode.json":
+        return encoded(episode.json())
+    if found := _CHUNK.fullmatch(path):
+        turns = episode.chunk(int(found[1]))
+        return encoded(turns) if turns else None
+    if found := _TOOL.fullmatch(path):
+        result = episode.tool_result(int(found[1]), int(found[2]))
+        return None if result is None else encoded({"result": result})
+    return None
+
+
+def episode_paths(episode: Episode) -> Iterator[str]:
+    """Every path below ``data/<id>/`` that the page may ask for."""
+    yield "episode.json"
+    for number in episode.chunks():
+        yield f"turns/{number}.json"
+        for turn in episode.chunk(number):
+            for at, tool in enumerate(turn["tools"]):
+                if tool["length"] > SHOWN_CHARACTERS:
+                    yield f"tools/{turn['turn']}-{at}.json"

@@ -1,0 +1,92 @@
+"""The page beside a game: served from a thread of the game's process, and gone with the episode.
+
+Whatever goes wrong here is a notice. The game never waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from session.game_configuration import ConfigurationError
+from viewer.web.serving import address_of, listening, open_page
+
+if TYPE_CHECKING:
+    import socket
+
+    from viewer.web.server import Server
+
+_HOST = "127.0.0.1"
+_END_SECONDS = 2.0
+
+
+@contextmanager
+def watching(
+    workdir: str | Path,
+    port: int | None = None,
+    open_browser: bool = True,
+    *,
+    episode: str = "",
+    notice: Callable[[str], None] = lambda _: None,
+) -> Iterator[str]:
+    """Serve the episodes of ``workdir`` meanwhile; yields the address, empty where there is none.
+
+    Args:
+        workdir: The work folder.
+        port: Where to serve; None for the first free port from the usual one on.
+        open_browser: Open the page, where there is a screen.
+        episode: The episode to show first.
+        notice: Told what went wrong, from any thread.
+    """
+    try:
+        listener = listening(_HOST, port, "give --watch another port, or none at all")
+    except ConfigurationError as error:
+        notice(f"The page cannot be watched: {error}")
+        yield ""
+        return
+    address = address_of(listener, _HOST) + (f"#/{episode}" if episode else "")
+    thread = _ServerThread(Path(workdir), listener, notice)
+    thread.start()
+    try:
+        if open_browser and not open_page(address):
+            notice("There is no display to open a browser on.")
+        yield address
+    finally:
+        thread.end()
+
+
+class _ServerThread(threading.Thread):
+    def __init__(
+        self, workdir: Path, listener: socket.socket, notice: Callable[[str], None]
+    ) -> None:
+        super().__init__(name="viewer", daemon=True)
+        self._workdir = workdir
+        self._listener = listener
+        self._notice = notice
+        self._server: Server | None = None
+        self._ending = False
+
+    def run(self) -> None:
+        """Serve until the end."""
+        try:
+            # Imported here so that the game does not wait for a web server; early visitors do.
+            from viewer.library import Library
+            from viewer.web.server import Server, Viewer
+
+            with self._listener:
+                self._server = Server(Viewer(Library(self._workdir)))
+                if not self._ending:
+                    asyncio.run(self._server.serve([self._listener]))
+        except Exception as error:  # noqa: BLE001  the edge of a thread; the game goes on
+            self._notice(f"The page is no longer served: {type(error).__name__}: {error}")
+
+    def end(self) -> None:
+        """Stop serving, without waiting long for open connections."""
+        self._ending = True
+        if self._server is not None:
+            self._server.should_exit = True
+        self.join(_END_SECONDS)
