@@ -24,7 +24,7 @@ from game_interface import open_game
 from game_interface.errors import GameError
 from llm_client import LLMClient
 from local_model.errors import LocalModelError
-from mcp_ghost.cli.arguments import Parser, http_url, whole_number
+from mcp_ghost.cli.arguments import Parser, add_flags, http_url, whole_number
 from mcp_ghost.cli.program import DONE, FAILED, Errors, program
 from mcp_ghost.errors import LLMError, MCPConfigError
 from mcp_ghost.files import write_whole
@@ -47,6 +47,25 @@ exit code: 0 every episode was played to its end; 1 some were not (run again to 
   2 wrong use or configuration; 130 interrupted by Ctrl-C (143 by SIGTERM, 129 by a closed terminal)
 
 Settings that have no flag here come from the environment (ZORKGPT_*), .env and pyproject.toml.
+"""
+_PLAYED = """\
+--story NAME|PATH  zork1, bundled, or a story file
+--seeds N,N,...    seeds of the game's dice (default 1,2,3,4,5)
+--episodes N       of each seed (default 1)
+--turns N          of an episode (default 100)
+--carry-over       pass on what is learned from episode to episode of one variant and seed
+"""
+_PLAYER = f"""\
+--model NAME       the model's name at the endpoint
+--base-url URL     an OpenAI-compatible endpoint
+--mcp              offer MCP tools
+--without PART     also play without this part, may be repeated: {", ".join(CHOICES)}
+--each             also play without each part, and without all of them
+"""
+_HOW = """\
+--jobs J           episodes at a time (default: one per core, here %(default)s)
+--name NAME        of the evaluation; episodes carry it in their log
+--out DIR          where everything goes (default: game_files/evaluations/NAME)
 """
 _MAX_SEED = 2**31 - 1
 _FILE_WIDTH = 120
@@ -182,62 +201,27 @@ def _report(plan: Plan, jobs: int) -> int:
 
 def _parser() -> Parser:
     parser = Parser(prog="evaluate.py", description=(__doc__ or "").splitlines()[0], epilog=_EPILOG)
-    _add_matrix_flags(parser.add_argument_group("what is played"))
-    _add_player_flags(parser.add_argument_group("who plays"))
-    run = parser.add_argument_group("how")
-    run.add_argument(
-        "--jobs",
-        type=whole_number(),
-        default=cores(),
-        metavar="J",
-        help="episodes at a time (default: one per core, here %(default)s)",
+    count = {"type": whole_number(), "default": 1}
+    add_flags(
+        parser.add_argument_group("what is played"),
+        _PLAYED,
+        seeds={"type": _seeds, "default": (1, 2, 3, 4, 5)},
+        episodes=count,
+        turns={**count, "default": 100},
     )
-    run.add_argument("--name", type=_name, help="of the evaluation; episodes carry it in their log")
-    run.add_argument(
-        "--out", metavar="DIR", help="where everything goes (default: game_files/evaluations/NAME)"
+    add_flags(
+        parser.add_argument_group("who plays"),
+        _PLAYER,
+        base_url={"type": http_url},
+        without={"action": "append", "choices": CHOICES, "default": []},
+    )
+    add_flags(
+        parser.add_argument_group("how"),
+        _HOW,
+        jobs={"type": whole_number(), "default": cores()},
+        name={"type": _name},
     )
     return parser
-
-
-def _add_matrix_flags(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--story", metavar="NAME|PATH", help="zork1, bundled, or a story file")
-    group.add_argument(
-        "--seeds",
-        type=_seeds,
-        default=(1, 2, 3, 4, 5),
-        metavar="N,N,...",
-        help="seeds of the game's dice (default 1,2,3,4,5)",
-    )
-    group.add_argument(
-        "--episodes", type=whole_number(), default=1, metavar="N", help="of each seed (default 1)"
-    )
-    group.add_argument(
-        "--turns", type=whole_number(), default=100, metavar="N", help="of an episode (default 100)"
-    )
-    group.add_argument(
-        "--carry-over",
-        action="store_true",
-        help="pass on what is learned from episode to episode of one variant and seed",
-    )
-
-
-def _add_player_flags(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--model", metavar="NAME", help="the model's name at the endpoint")
-    group.add_argument(
-        "--base-url", type=http_url, metavar="URL", help="an OpenAI-compatible endpoint"
-    )
-    group.add_argument("--mcp", action="store_true", help="offer MCP tools")
-    group.add_argument(
-        "--without",
-        action="append",
-        choices=CHOICES,
-        default=[],
-        metavar="PART",
-        help=f"also play without this part, may be repeated: {', '.join(CHOICES)}",
-    )
-    group.add_argument(
-        "--each", action="store_true", help="also play without each part, and without all of them"
-    )
 
 
 def _seeds(text: str) -> tuple[int, ...]:

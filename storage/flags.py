@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from mcp_ghost.cli.arguments import Commands, Parser
+from mcp_ghost.cli.arguments import Commands, Parser, add_flags
 
 PROGRAM = "python -m storage"
 
@@ -24,6 +24,14 @@ examples:
   uv run python -m storage export           # writes game_files/knowledge/STORY.md, to be edited
   uv run python -m storage import
   uv run python -m storage forget --story zork1 --yes
+"""
+_WHERE = """\
+--config FILE    settings to read instead of ./pyproject.toml, in the same form
+--workdir DIR    folder of the logs, instead of the configured one
+"""
+_WHAT = """\
+--episode ID     an episode's name or uid
+--story NAME     a story's name, or the start of its SHA-256
 """
 
 
@@ -45,35 +53,22 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _command(commands, "rebuild", "bring the database up to date with all event logs")
     show = _command(commands, "show", "print what is known")
-    show.add_argument("--json", action="store_true", help="everything, as JSON")
+    add_flags(show, "--json  everything, as JSON")
     _add_story(show)
     _add_story(_command(commands, "export", "write what is known as Markdown, for reading"))
     _add_story(_command(commands, "import", "read back what people changed in the Markdown"))
     forget = _command(commands, "forget", "remove what was learned")
-    what = forget.add_mutually_exclusive_group(required=True)
-    what.add_argument("--episode", metavar="ID", help="an episode's name or uid")
-    what.add_argument("--story", metavar="NAME", help="a story's name, or the start of its SHA-256")
-    forget.add_argument("--yes", action="store_true", help="really do it")
+    add_flags(forget.add_mutually_exclusive_group(required=True), _WHAT)
+    add_flags(forget, "--yes  really do it")
     return parser.parse_args(arguments, Flags())
 
 
 def _add_story(command: Parser) -> None:
-    command.add_argument(
-        "story",
-        nargs="?",
-        metavar="STORY",
-        help="only this story: its name, or the start of its SHA-256",
-    )
+    meaning = "only this story: its name, or the start of its SHA-256"
+    command.add_argument("story", nargs="?", metavar="STORY", help=meaning)
 
 
 def _command(commands: Commands, name: str, purpose: str) -> Parser:
     command = commands.add_parser(name, help=purpose, description=f"{purpose.capitalize()}.")
-    command.add_argument(
-        "--config",
-        metavar="FILE",
-        help="settings to read instead of ./pyproject.toml, in the same form",
-    )
-    command.add_argument(
-        "--workdir", metavar="DIR", help="folder of the logs, instead of the configured one"
-    )
+    add_flags(command, _WHERE)
     return command

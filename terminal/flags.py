@@ -6,7 +6,14 @@ import argparse
 import shlex
 from collections.abc import Iterable, Sequence
 
-from mcp_ghost.cli.arguments import Parser, http_url, port_number, seed_number, whole_number
+from mcp_ghost.cli.arguments import (
+    Parser,
+    add_flags,
+    http_url,
+    port_number,
+    seed_number,
+    whole_number,
+)
 from mcp_ghost.text import address
 
 _DESCRIPTION = """\
@@ -25,6 +32,33 @@ examples:
   uv run python main.py --max-turns 20
   uv run python main.py --story bundled --base-url http://localhost:11434/v1 --model qwen3:8b
   uv run python main.py --resume latest
+"""
+_LENGTH = """\
+--max-turns N       end an episode at turn N (default 500); turns before a --resume count too
+"""
+_WHICH = """\
+--episodes N        play N episodes, one after the other
+--continuous        play episodes until Ctrl-C
+--resume EPISODE    continue an episode: its name, its folder, or 'latest'
+--replay EPISODE    play an episode again with its recorded replies, offline, and compare each turn
+"""
+_GAME = """\
+--story NAME|PATH   zork1 (default; downloaded once), bundled, or a story file (.z3 .z4 .z5 .z8)
+--seed N            seed of the game's dice, to play it the same again
+"""
+_MIND = """\
+--model NAME        the model's name at the endpoint
+--base-url URL      the model's endpoint (default: by the key that is set, else the small model)
+--mcp               offer the tools of the server in mcp_config.json, or none
+--without PART      play without a part of the mind; may be repeated: {parts}
+"""
+_PAGE = """\
+--watch PORT        show the episode live on a page of this machine, and open it
+--no-open           with --watch: do not open a browser
+"""
+_OTHERS = """\
+--config FILE       settings to read instead of ./pyproject.toml, in the same form
+--version           print the version and stop
 """
 _STORAGE = "storage"
 """Left out like a part of the mind, but belongs to no episode."""
@@ -108,86 +142,20 @@ def parse_flags(arguments: Sequence[str] | None, parts: Iterable[str]) -> Flags:
 
 def _parser(parts: Sequence[str]) -> Parser:
     parser = Parser(prog="main.py", description=_DESCRIPTION, epilog=_EPILOG)
-    _add_episode_flags(parser.add_argument_group("episodes"))
-    _add_model_flags(parser.add_argument_group("model, tools and mind"), parts)
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        help="settings to read instead of ./pyproject.toml, in the same form",
+    episodes = parser.add_argument_group("episodes")
+    add_flags(episodes, _LENGTH, max_turns={"type": whole_number()})
+    which = episodes.add_mutually_exclusive_group()
+    add_flags(which, _WHICH, episodes={"type": whole_number()})
+    add_flags(episodes, _GAME, seed={"type": seed_number})
+    add_flags(
+        parser.add_argument_group("model, tools and mind"),
+        _MIND.format(parts=", ".join(parts)),
+        base_url={"type": http_url},
+        mcp={"action": argparse.BooleanOptionalAction, "default": None},
+        without={"action": "append", "choices": parts, "default": []},
     )
-    _add_page_flags(parser.add_argument_group("page"))
-    parser.add_argument("--version", action="store_true", help="print the version and stop")
+    page = parser.add_argument_group("page")
+    watch = {"type": port_number, "nargs": "?", "const": 0}
+    add_flags(page, _PAGE, watch=watch, no_open={"dest": "open", "action": "store_false"})
+    add_flags(parser, _OTHERS)
     return parser
-
-
-def _add_episode_flags(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--max-turns",
-        type=whole_number(),
-        metavar="N",
-        help="end an episode at turn N (default 500); turns before a --resume count too",
-    )
-    which = group.add_mutually_exclusive_group()
-    which.add_argument(
-        "--episodes", type=whole_number(), metavar="N", help="play N episodes, one after the other"
-    )
-    which.add_argument("--continuous", action="store_true", help="play episodes until Ctrl-C")
-    which.add_argument(
-        "--resume",
-        metavar="EPISODE",
-        help="continue an episode: its name, its folder, or 'latest'",
-    )
-    which.add_argument(
-        "--replay",
-        metavar="EPISODE",
-        help="play an episode again with its recorded replies, offline, and compare each turn",
-    )
-    group.add_argument(
-        "--story",
-        metavar="NAME|PATH",
-        help="zork1 (default; downloaded once), bundled, or a story file (.z3 .z4 .z5 .z8)",
-    )
-    group.add_argument(
-        "--seed",
-        type=seed_number,
-        metavar="N",
-        help="seed of the game's dice, to play it the same again",
-    )
-
-
-def _add_model_flags(group: argparse._ArgumentGroup, parts: Sequence[str]) -> None:
-    group.add_argument("--model", metavar="NAME", help="the model's name at the endpoint")
-    group.add_argument(
-        "--base-url",
-        type=http_url,
-        metavar="URL",
-        help="the model's endpoint (default: by the key that is set, else the small model)",
-    )
-    group.add_argument(
-        "--mcp",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="offer the tools of the server in mcp_config.json, or none",
-    )
-    group.add_argument(
-        "--without",
-        action="append",
-        choices=parts,
-        default=[],
-        metavar="PART",
-        help=f"play without a part of the mind; may be repeated: {', '.join(parts)}",
-    )
-
-
-def _add_page_flags(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--watch",
-        nargs="?",
-        const=0,
-        type=port_number,
-        metavar="PORT",
-        help="show the episode live on a page of this machine, and open it",
-    )
-    group.add_argument(
-        "--no-open", dest="open", action="store_false", help="with --watch: do not open a browser"
-    )

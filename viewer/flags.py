@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from mcp_ghost.cli.arguments import Commands, Parser, port_number
+from mcp_ghost.cli.arguments import Commands, Parser, add_flags, port_number
 
 PROGRAM = "python -m viewer"
 DEFAULT_PORT = 8723
@@ -26,6 +26,19 @@ examples:
   uv run python -m viewer show latest --turns 10-20
   uv run python -m viewer map latest -o map.svg
   uv run python -m viewer plot latest another-episode -o scores.png
+"""
+_WHERE = """\
+--workdir DIR   the work folder, or an evaluation's folder (default: as configured)
+--config FILE   settings to read instead of ./pyproject.toml, in the same form
+"""
+_SERVER = f"""\
+--port N        port to serve at (default {DEFAULT_PORT}, or the next one that is free)
+--host HOST     address to serve at (default 127.0.0.1: this machine only)
+--open          open the page in a browser, or do not (default)
+"""
+_SHOWN = """\
+--turns A-B     these turns only
+--plain         no colours
 """
 
 
@@ -49,66 +62,34 @@ class Flags(argparse.Namespace):
 
 def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     """Read the command line; a wrong one ends the program with code 2 and a line that says why."""
-    where = _where_flags()
+    # May stand before a command and after it.
+    where = Parser(add_help=False, argument_default=argparse.SUPPRESS)
+    add_flags(where, _WHERE, workdir={"type": Path})
     parser = Parser(prog=PROGRAM, description=_DESCRIPTION, epilog=_EPILOG, parents=[where])
-    _add_server_flags(parser)
+    add_flags(
+        parser,
+        _SERVER,
+        port={"type": port_number},
+        host={"default": "127.0.0.1"},
+        open={"action": argparse.BooleanOptionalAction, "default": False},
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for add in (_add_export, _add_show, _add_map, _add_plot):
         add(commands, where)
     return parser.parse_args(arguments, Flags())
 
 
-def _where_flags() -> Parser:
-    """Flags that may stand before a command and after it."""
-    where = Parser(add_help=False, argument_default=argparse.SUPPRESS)
-    where.add_argument(
-        "--workdir",
-        type=Path,
-        metavar="DIR",
-        help="the work folder, or an evaluation's folder (default: as configured)",
-    )
-    where.add_argument(
-        "--config",
-        metavar="FILE",
-        help="settings to read instead of ./pyproject.toml, in the same form",
-    )
-    return where
-
-
-def _add_server_flags(parser: Parser) -> None:
-    parser.add_argument(
-        "--port",
-        type=port_number,
-        metavar="N",
-        help=f"port to serve at (default {DEFAULT_PORT}, or the next one that is free)",
-    )
-    parser.add_argument(
-        "--host",
-        default="127.0.0.1",
-        help="address to serve at (default 127.0.0.1: this machine only)",
-    )
-    parser.add_argument(
-        "--open",
-        action=argparse.BooleanOptionalAction,
-        default=False,
-        help="open the page in a browser, or do not (default)",
-    )
-
-
 def _add_export(commands: Commands, where: Parser) -> None:
     command = _added(commands, where, "export", "write a site that any web host can serve")
     command.add_argument("folder", type=Path, metavar="DIR", help="where to write it")
     command.add_argument("episodes", nargs="*", metavar="EPISODE", help="which (default: all)")
-    command.add_argument(
-        "--force", action="store_true", help="write into a folder that is not empty"
-    )
+    add_flags(command, "--force  write into a folder that is not empty")
 
 
 def _add_show(commands: Commands, where: Parser) -> None:
     command = _added(commands, where, "show", "print an episode for reading")
     command.add_argument("episode", metavar="EPISODE")
-    command.add_argument("--turns", type=_turns, metavar="A-B", help="these turns only")
-    command.add_argument("--plain", action="store_true", help="no colours")
+    add_flags(command, _SHOWN, turns={"type": _turns})
 
 
 def _add_map(commands: Commands, where: Parser) -> None:
@@ -133,14 +114,8 @@ def _add_output(command: Parser, endings: Sequence[str], what: str) -> None:
             raise argparse.ArgumentTypeError(f"'{text}' does not end with {', '.join(endings)}")
         return Path(text)
 
-    command.add_argument(
-        "-o",
-        "--output",
-        type=output,
-        required=True,
-        metavar="FILE",
-        help=f"{what} ({', '.join(endings)})",
-    )
+    described = f"-o --output FILE  {what} ({', '.join(endings)})"
+    add_flags(command, described, output={"type": output, "required": True})
 
 
 def _turns(text: str) -> tuple[int, int | None]:

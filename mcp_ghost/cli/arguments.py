@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn, TypeAlias
 
 from mcp_ghost.text import did_you_mean
@@ -34,6 +35,20 @@ class Parser(argparse.ArgumentParser):
             if isinstance(action.choices, dict):
                 for command in action.choices.values():
                     yield from command.known_flags()
+
+
+def add_flags(where: argparse._ActionsContainer, described: str, **more: Mapping[str, Any]) -> None:
+    """Add the flags that ``described`` lists, each on a line such as ``-o --output FILE  where``.
+
+    One that names no value is a switch. ``more`` gives, by flag, what else ``add_argument`` takes.
+    """
+    for line in described.splitlines():
+        spelling, meaning = re.split(r"\s{2,}", line, maxsplit=1)
+        words = spelling.split()
+        names = [word for word in words if word.startswith("-")]
+        takes = {"metavar": words[-1]} if words != names else {"action": "store_true"}
+        options = {**takes, **more.get(names[-1].strip("-").replace("-", "_"), {})}
+        where.add_argument(*names, help=meaning, **options)
 
 
 def whole_number(least: int = 1, most: int | None = None) -> Callable[[str], int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from mcp_ghost.cli.arguments import Commands, Parser, seconds, whole_number
+from mcp_ghost.cli.arguments import Commands, Parser, add_flags, seconds, whole_number
 
 PROGRAM = "python -m mcp_ghost"
 
@@ -25,6 +25,30 @@ examples:
   python -m mcp_ghost inspect tests/goldens/openai/database_report.json
 """
 DEFAULT_SYSTEM_PROMPT = "Do what the user asks. Use the tools where they help."
+_WHAT_TO_DO = """\
+--config FILE       {"mcpServers": {...}}, JSON or JSONC
+--provider NAME     openai, anthropic or gemini
+--prompt TEXT       what to do; - reads standard input
+--system TEXT       the system prompt
+"""
+_MODEL = """\
+--model NAME        default: the provider's
+--base-url URL      any server that speaks its format
+"""
+_LIMITS = """\
+--timeout S         seconds for one tool call (default 30)
+--llm-timeout S     seconds for one answer of the model (default 120)
+--deadline S        seconds for the whole run
+--max-iterations N  replies with tool calls (default 10)
+--reply-tokens N    at most this many tokens in one reply
+--allow PATTERN     only these tools: names or patterns such as 'files.*' or '*.delete_*'
+--deny PATTERN      not these tools: names or patterns such as 'files.*' or '*.delete_*'
+"""
+_OUTPUT = """\
+--json              print the whole result as JSON
+--quiet             show no progress
+--record FILE       write the run to FILE as a golden, to inspect and replay
+"""
 
 
 class Flags(argparse.Namespace):
@@ -67,67 +91,28 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
 
 def _add_run(commands: Commands) -> None:
     run = commands.add_parser("run", help="run one operation")
-    required = run.add_argument_group("what to do")
-    required.add_argument(
-        "--config", required=True, metavar="FILE", help='{"mcpServers": {...}}, JSON or JSONC'
+    required, time, count = {"required": True}, {"type": seconds}, {"type": whole_number()}
+    patterns = {"nargs": "+", "action": "extend"}
+    add_flags(
+        run.add_argument_group("what to do"),
+        _WHAT_TO_DO,
+        config=required,
+        provider=required,
+        prompt=required,
+        system={"default": DEFAULT_SYSTEM_PROMPT},
     )
-    required.add_argument(
-        "--provider", required=True, metavar="NAME", help="openai, anthropic or gemini"
+    add_flags(run.add_argument_group("model"), _MODEL)
+    add_flags(
+        run.add_argument_group("limits"),
+        _LIMITS,
+        **dict.fromkeys(("timeout", "llm_timeout", "deadline"), time),
+        **dict.fromkeys(("max_iterations", "reply_tokens"), count),
+        **dict.fromkeys(("allow", "deny"), patterns),
     )
-    required.add_argument(
-        "--prompt", required=True, metavar="TEXT", help="what to do; - reads standard input"
-    )
-    required.add_argument(
-        "--system", default=DEFAULT_SYSTEM_PROMPT, metavar="TEXT", help="the system prompt"
-    )
-    _add_model(run.add_argument_group("model"))
-    _add_limits(run.add_argument_group("limits"))
-    _add_output(run.add_argument_group("output"))
-
-
-def _add_model(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--model", metavar="NAME", help="default: the provider's")
-    group.add_argument("--base-url", metavar="URL", help="any server that speaks its format")
-
-
-def _add_limits(group: argparse._ArgumentGroup) -> None:
-    for flag, meaning in (
-        ("--timeout", "for one tool call (default 30)"),
-        ("--llm-timeout", "for one answer of the model (default 120)"),
-        ("--deadline", "for the whole run"),
-    ):
-        group.add_argument(flag, type=seconds, metavar="S", help=f"seconds {meaning}")
-    group.add_argument(
-        "--max-iterations",
-        type=whole_number(),
-        metavar="N",
-        help="replies with tool calls (default 10)",
-    )
-    group.add_argument(
-        "--reply-tokens",
-        type=whole_number(),
-        metavar="N",
-        help="at most this many tokens in one reply",
-    )
-    for flag, meaning in (("--allow", "only these tools"), ("--deny", "not these tools")):
-        group.add_argument(
-            flag,
-            nargs="+",
-            action="extend",
-            metavar="PATTERN",
-            help=f"{meaning}: names or patterns such as 'files.*' or '*.delete_*'",
-        )
-
-
-def _add_output(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--json", action="store_true", help="print the whole result as JSON")
-    group.add_argument("--quiet", action="store_true", help="show no progress")
-    group.add_argument(
-        "--record", metavar="FILE", help="write the run to FILE as a golden, to inspect and replay"
-    )
+    add_flags(run.add_argument_group("output"), _OUTPUT)
 
 
 def _add_inspect(commands: Commands) -> None:
     inspect = commands.add_parser("inspect", help="show a recorded run step by step")
     inspect.add_argument("file", metavar="FILE", help="a golden, or what 'run --json' printed")
-    inspect.add_argument("--json", action="store_true", help="print the facts as JSON")
+    add_flags(inspect, "--json  print the facts as JSON")

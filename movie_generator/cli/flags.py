@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from mcp_ghost.cli.arguments import Commands, Parser, seconds, whole_number
+from mcp_ghost.cli.arguments import Commands, Parser, add_flags, seconds, whole_number
 
 PROGRAM = "python -m movie_generator"
 
@@ -31,6 +31,18 @@ examples:
   uv run python -m movie_generator worker --drain
   uv run python -m movie_generator jobs
   uv run python -m movie_generator result 1 -o one.yaml
+"""
+_SCRIPT = """\
+--config FILE          instead of CONFIG_PATH
+--mcp-config FILE      instead of MCP_CONFIG_PATH
+"""
+_WORKER = """\
+--drain                end when no job is pending or processing
+--concurrency N        jobs at a time (1)
+--job-timeout SECONDS  a job that takes longer fails (3600)
+"""
+_OUTPUT = """\
+-o --output FILE       save it as YAML, or as JSON if FILE ends in .json; default: print YAML
 """
 _STATES = ("pending", "processing", "completed", "failed", "cancelled")
 _job_id = whole_number(1, 2**31 - 1)
@@ -68,9 +80,8 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
 def _add_script(commands: Commands) -> None:
     script = _command(commands, "script", "write the script of one page now")
     script.add_argument("url", metavar="URL")
-    _add_output(script)
-    script.add_argument("--config", metavar="FILE", help="instead of CONFIG_PATH")
-    script.add_argument("--mcp-config", metavar="FILE", help="instead of MCP_CONFIG_PATH")
+    add_flags(script, _OUTPUT)
+    add_flags(script, _SCRIPT)
 
 
 def _add_queue(commands: Commands) -> None:
@@ -84,39 +95,21 @@ def _add_queue(commands: Commands) -> None:
 
 def _add_worker(commands: Commands) -> None:
     worker = _command(commands, "worker", "work on the jobs of the queue")
-    worker.add_argument(
-        "--drain", action="store_true", help="end when no job is pending or processing"
-    )
-    worker.add_argument(
-        "--concurrency",
-        type=whole_number(1, 1000),
-        default=1,
-        metavar="N",
-        help="jobs at a time (1)",
-    )
-    worker.add_argument(
-        "--job-timeout",
-        type=seconds,
-        default=3600.0,
-        metavar="SECONDS",
-        help="a job that takes longer fails (3600)",
+    add_flags(
+        worker,
+        _WORKER,
+        concurrency={"type": whole_number(1, 1000), "default": 1},
+        job_timeout={"type": seconds, "default": 3600.0},
     )
 
 
 def _add_jobs(commands: Commands) -> None:
     jobs = _command(commands, "jobs", "list the jobs")
-    jobs.add_argument(
-        "--json", action="store_true", help="print everything, results included, as JSON"
-    )
+    add_flags(jobs, "--json  print everything, results included, as JSON")
     jobs.add_argument("--status", choices=_STATES, help="only jobs in this state")
     result = _command(commands, "result", "show or save the script of a completed job")
     result.add_argument("id", type=_job_id, metavar="ID")
-    _add_output(result)
-
-
-def _add_output(command: Parser) -> None:
-    meaning = "save it as YAML, or as JSON if FILE ends in .json; default: print YAML"
-    command.add_argument("-o", "--output", metavar="FILE", help=meaning)
+    add_flags(result, _OUTPUT)
 
 
 def _command(commands: Commands, name: str, purpose: str) -> Parser:

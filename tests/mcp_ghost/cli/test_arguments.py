@@ -6,7 +6,14 @@ import argparse
 
 import pytest
 
-from mcp_ghost.cli.arguments import Parser, http_url, port_number, seconds, whole_number
+from mcp_ghost.cli.arguments import (
+    Parser,
+    add_flags,
+    http_url,
+    port_number,
+    seconds,
+    whole_number,
+)
 
 
 @pytest.fixture
@@ -59,3 +66,16 @@ def test_types_of_flags_say_what_they_want(read: object, text: str, why: str) ->
     assert callable(read)
     with pytest.raises(argparse.ArgumentTypeError, match=why):
         read(text)
+
+
+def test_flags_are_described_as_the_help_shows_them() -> None:
+    parser = Parser(prog="tool")
+    described = (
+        "-o --output FILE  where to write it\n--max-turns N     how many\n--plain   no colours"
+    )
+    add_flags(parser, described, max_turns={"type": whole_number(), "default": 7})
+
+    assert vars(parser.parse_args([])) == {"output": None, "max_turns": 7, "plain": False}
+    given = vars(parser.parse_args(["-o", "a.svg", "--max-turns", "3", "--plain"]))
+    assert given == {"output": "a.svg", "max_turns": 3, "plain": True}
+    assert "where to write it" in parser.format_help()
