@@ -26,34 +26,31 @@ _TRIES_BEFORE_REFUSAL = 3
 _WEIGHTS: dict[VerdictKind, int] = {"accept": 0, "advise": 1, "refuse": 2}
 _PARTS = re.compile(r"[.,;]|\b(?:then|and)\b")
 _PLAIN_WORD = re.compile(r"[a-z]+")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # After these, or after such a preposition, parsers take words that are in no dictionary.
 _FREE_TEXT_PREPOSITIONS = frozenset({"about", "for", "to", "up"})
-_FREE_TEXT_VERBS = frozenset(
-    re.findall(
-        "[a-z]+",
-        """adjust answer ask call carve chant consult dial engrave enter guess inscribe key name
-        oops print read recite reply research say scratch scrawl scream search set shout sign sing
-        speak spell talk tell think tune type whisper wish write yell""",
-    )
+_FREE_TEXT_VERBS = _words(
+    """adjust answer ask call carve chant consult dial engrave enter guess inscribe key name
+    oops print read recite reply research say scratch scrawl scream search set shout sign sing
+    speak spell talk tell think tune type whisper wish write yell"""
 )
 # None that needs a tool: before it says what is missing, a parser may take up a tool by itself.
-_HANDLING_VERBS = frozenset(
-    re.findall(
-        "[a-z]+",
-        """carry catch clean close discard don drink drop eat empty examine feed feel get give grab
-        hold insert inspect kick lift lower move offer open pick place play pour press pull push put
-        raise remove ring rub shake show shut smell squeeze take throw toss touch turn unwrap wave
-        wear wind x""",
-    )
+_HANDLING_VERBS = _words(
+    """carry catch clean close discard don drink drop eat empty examine feed feel get give grab
+    hold insert inspect kick lift lower move offer open pick place play pour press pull push put
+    raise remove ring rub shake show shut smell squeeze take throw toss touch turn unwrap wave
+    wear wind x"""
 )
 _NOT_JUST_ONE = frozenset({"all", "both", "but", "each", "every", "everything", "except", "of"})
-_PREPOSITIONS = frozenset(
-    re.findall(
-        "[a-z]+",
-        """across against around at away behind below beneath between by down for from in inside
-        into off on onto out outside over through to toward towards under underneath up upon using
-        with within without""",
-    )
+_PREPOSITIONS = _words(
+    """across against around at away behind below beneath between by down for from in inside
+    into off on onto out outside over through to toward towards under underneath up upon using
+    with within without"""
 )
 
 
@@ -72,13 +69,8 @@ ACCEPTED = Verdict(kind="accept")
 class Check(Protocol):
     """Whoever judges commands."""
 
-    def check(
-        self, command: str, facts: Facts, hash_before: str, room_id: int, situation: str = ""
-    ) -> Verdict:
-        """The verdict on ``command``, in the world with that hash and the room with that id.
-
-        ``situation`` is what the model that proposed it was told.
-        """
+    def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
+        """The verdict on ``command``; ``situation`` is what the model that proposed it was told."""
 
 
 class Attempts(Protocol):
@@ -102,18 +94,14 @@ class ActionCheck:
         self._vocabulary = vocabulary
         self._attempts = attempts
 
-    def check(
-        self, command: str, facts: Facts, hash_before: str, room_id: int, situation: str = ""
-    ) -> Verdict:
+    def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
         """The first refusal of a rule, else the first advice."""
-        return _weighed(self._verdicts(command.lower(), facts, hash_before, room_id))
+        return _weighed(self._verdicts(command.lower(), facts))
 
-    def _verdicts(
-        self, command: str, facts: Facts, hash_before: str, room_id: int
-    ) -> Iterator[Verdict]:
+    def _verdicts(self, command: str, facts: Facts) -> Iterator[Verdict]:
         yield self.of_unknown_words(command)
         yield self.of_absent_things(command, facts)
-        yield self.of_repetition(command, hash_before, room_id)
+        yield self.of_repetition(command, facts)
         yield of_blocked_ways(command, facts)
 
     def of_unknown_words(self, command: str) -> Verdict:
@@ -140,11 +128,11 @@ class ActionCheck:
                 return Verdict(kind="refuse", reason=reason)
         return ACCEPTED
 
-    def of_repetition(self, command: str, hash_before: str, room_id: int) -> Verdict:
+    def of_repetition(self, command: str, facts: Facts) -> Verdict:
         """Against what did nothing when the world was as it is."""
         if self._attempts is None or HARMLESS & {*command.split()[:1]}:
             return ACCEPTED
-        times, answer = self._attempts.vain_tries(command, hash_before, room_id)
+        times, answer = self._attempts.vain_tries(command, facts.world_hash, facts.room_id)
         if not times:
             return ACCEPTED
         kind: VerdictKind = "refuse" if times >= _TRIES_BEFORE_REFUSAL else "advise"
@@ -167,13 +155,9 @@ class Checks:
     def __init__(self, checks: Sequence[Check]) -> None:
         self._checks = tuple(checks)
 
-    def check(
-        self, command: str, facts: Facts, hash_before: str, room_id: int, situation: str = ""
-    ) -> Verdict:
+    def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
         """The first refusal, else the first advice; its usage is that of all who were asked."""
-        return _weighed(
-            check.check(command, facts, hash_before, room_id, situation) for check in self._checks
-        )
+        return _weighed(check.check(command, facts, situation) for check in self._checks)
 
 
 def _weighed(verdicts: Iterable[Verdict]) -> Verdict:

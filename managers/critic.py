@@ -46,9 +46,7 @@ class Critic:
         self._client = client
         self._logger = logger or logging.getLogger("zorkgpt.critic")
 
-    def check(
-        self, command: str, facts: Facts, hash_before: str, room_id: int, situation: str = ""
-    ) -> Verdict:
+    def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
         """The model's verdict on ``command`` in that ``situation``."""
         try:
             response = self._ask(command, situation)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mcp_ghost.messages import Usage
@@ -13,7 +14,7 @@ from zork_agent import Decision
 
 if TYPE_CHECKING:
     from game_interface import Facts, Game, Thing
-    from managers.action_check import Check, Verdict
+    from managers.action_check import Check
     from managers.candidate_commands import CandidateCommands
     from managers.context_manager import ContextManager
     from session.game_state import GameState
@@ -24,26 +25,17 @@ _NAMELESS = "Unnamed place"
 """Where the game is somewhere without a name, or does not say where."""
 
 
+@dataclass(frozen=True)
 class TurnPlayer:
     """Plays one turn with the parts of an episode."""
 
-    def __init__(
-        self,
-        game: Game,
-        agent: ZorkAgent,
-        context: ContextManager,
-        candidates: CandidateCommands | None = None,
-        check: Check | None = None,
-        *,
-        refuses: bool = True,
-    ) -> None:
-        """Without ``refuses`` the model is only told, later, what ``check`` objected to."""
-        self._game = game
-        self._agent = agent
-        self._context = context
-        self._candidates = candidates
-        self._check = check
-        self._refuses = refuses
+    game: Game
+    agent: ZorkAgent
+    context: ContextManager
+    candidates: CandidateCommands | None
+    check: Check
+    refuses: bool
+    """Otherwise the model is only told, later, what ``check`` objected to."""
 
     def play(self, state: GameState) -> TurnRecord | FailedTurn:
         """One turn, from what is known to the record of the outcome.
@@ -51,11 +43,10 @@ class TurnPlayer:
         Without a usable answer the game is given nothing: any command would be a move.
         """
         started = time.perf_counter()
-        seen = _observed(state)
-        facts = self._game.facts()
-        menu = self._candidates.menu(facts) if self._candidates else []
-        text = self._context.build(state, menu)
-        judge = _Judge(self._check, facts, seen, text, refuses=self._refuses)
+        place, facts = _place_of(state), self.game.facts()
+        menu = self.candidates.menu(facts) if self.candidates else []
+        text = self.context.build(state, menu)
+        judge = _Judge(self.check, facts, text, self.refuses)
         decision = self._decide(state, text, menu, judge)
         if decision.failure:
             return FailedTurn(
@@ -66,19 +57,19 @@ class TurnPlayer:
                 usage=decision.usage + judge.usage,
                 seconds=_since(started),
             )
-        response = self._game.step(decision.action)
-        return self._record(state, seen.room, decision, judge, response, started)
+        response = self.game.step(decision.action)
+        return self._record(state, place, decision, judge, response, started)
 
     def _decide(self, state: GameState, text: str, menu: list[str], judge: _Judge) -> Decision:
-        self._agent.turn = state.turn_count
-        self._agent.last_decision = None
-        answer = self._agent.get_action_with_reasoning(
+        self.agent.turn = state.turn_count
+        self.agent.last_decision = None
+        answer = self.agent.get_action_with_reasoning(
             game_state_text=text,
             relevant_memories=None,
             candidates=menu,
-            objection=judge.objection if self._check else None,
+            objection=judge.objection,
         )
-        return self._agent.last_decision or Decision(
+        return self.agent.last_decision or Decision(
             action=str(answer["action"]), reasoning=str(answer["reasoning"])
         )
 
@@ -91,7 +82,7 @@ class TurnPlayer:
         response: str,
         started: float,
     ) -> TurnRecord:
-        facts = self._game.facts()
+        facts = self.game.facts()
         return TurnRecord(
             turn=state.turn_count + 1,
             place=place,
@@ -101,53 +92,40 @@ class TurnPlayer:
             new_objective=decision.new_objective,
             nav_target=decision.nav_target,
             refused=decision.refused,
-            advice=judge.advice_on(decision.action),
+            advice=judge.advice.get(decision.action),
             response=response,
             scored=facts.score - state.score,
             after=observation_of(facts),
-            died=self._game.died_in_last_step,
+            died=self.game.died_in_last_step,
             won=facts.won,
-            over=self._game.is_over,
+            over=self.game.is_over,
             tools=decision.tools,
             usage=decision.usage + judge.usage,
             seconds=_since(started),
-            snapshot=snapshot_of(self._game),
+            snapshot=snapshot_of(self.game),
         )
 
 
+@dataclass
 class _Judge:
     """The objections to the proposals of one turn."""
 
-    def __init__(
-        self, check: Check | None, facts: Facts, seen: Observation, situation: str, *, refuses: bool
-    ) -> None:
-        self._check = check
-        self._facts = facts
-        self._seen = seen
-        self._situation = situation
-        self._refuses = refuses
-        self._advice: dict[str, str] = {}
-        self.usage = Usage()
+    check: Check
+    facts: Facts
+    situation: str
+    refuses: bool
+    usage: Usage = field(default_factory=Usage)
+    advice: dict[str, str] = field(default_factory=dict)
 
     def objection(self, command: str) -> str | None:
         """Why the game must not be given ``command``; None when it may."""
-        if self._check is None:
-            return None
-        verdict = self._verdict(self._check, command)
+        verdict = self.check.check(command, self.facts, self.situation)
         self.usage += verdict.usage
-        if verdict.kind == "refuse" and self._refuses:
+        if verdict.kind == "refuse" and self.refuses:
             return verdict.reason
         if verdict.kind != "accept":
-            self._advice[command] = verdict.reason
+            self.advice[command] = verdict.reason
         return None
-
-    def advice_on(self, command: str) -> str | None:
-        """What was said against a command that was not refused."""
-        return self._advice.get(command)
-
-    def _verdict(self, check: Check, command: str) -> Verdict:
-        seen = self._seen
-        return check.check(command, self._facts, seen.world_hash, seen.room.id, self._situation)
 
 
 def observation_of(facts: Facts) -> Observation:
@@ -193,7 +171,7 @@ def _named(thing: Thing) -> str:
     return one_line(thing_text(thing.name, thing.holder))
 
 
-def _observed(state: GameState) -> Observation:
+def _place_of(state: GameState) -> Place:
     if state.observation is None:
         raise RuntimeError("The game has not been started.")
-    return state.observation
+    return state.observation.room

@@ -252,7 +252,7 @@ class ZorkOrchestratorV2:
             context,
             self._candidates,
             self.mind.check(game.vocabulary),
-            refuses=self.config.action_check_mode == "refuse",
+            self.config.action_check_mode == "refuse",
         )
         return self._player
 
