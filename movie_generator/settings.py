@@ -34,7 +34,7 @@ class Limits(_Settings):
     page_bytes: int = Field(default=10_000_000, ge=1_000)
     """Bytes of a page that are read without an agent."""
     page_timeout: float = Field(default=30.0, gt=0)
-    """Seconds for a page without an agent, and for each call of a tool."""
+    """Seconds for a page without an agent, parsed, and for each call of a tool."""
     startup_timeout: float = Field(default=60.0, gt=0)
     """Seconds for the MCP servers to start."""
     model_timeout: float = Field(default=300.0, gt=0)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import httpx
+from anyio.to_thread import run_sync
 
 from mcp_ghost.text import address, one_line
 from movie_generator.errors import PageError
@@ -47,12 +48,12 @@ async def fetch_page(url: str, limits: Limits, *, allow_private: bool = False) -
         ):
             _check(response)
             body, whole = await _body(response, limits.page_bytes)
+            page = await run_sync(_page, response, body, abandon_on_cancel=True)
     except (TimeoutError, httpx.TimeoutException) as error:
         seconds = f"{limits.page_timeout:g} s"
-        raise PageError(f"{address(url)} did not answer within {seconds}.") from error
+        raise PageError(f"{address(url)} was not read within {seconds}.") from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise PageError(f"{address(url)} cannot be read: {one_line(error)}") from error
-    page = await asyncio.to_thread(_page, response, body)
     if not page.text:
         raise PageError(
             f"{address(url)} holds no text. A page that needs JavaScript can be read by an agent "

@@ -103,7 +103,10 @@ def page_from_html(html: bytes | str, url: str, encoding: str | None = None) -> 
     """Read a page; ``encoding`` is what the server said, and may be wrong or missing."""
     from bs4 import BeautifulSoup
 
-    soup = BeautifulSoup(html, "html.parser", from_encoding=encoding)
+    if isinstance(html, str):  # of a tool, with half a character perhaps
+        html, encoding = html.encode("utf-8", "replace"), "utf-8"
+    # Of the parsers lxml's is linear: a few hundred "<!--" hold no other page up.
+    soup = BeautifulSoup(html, "lxml", from_encoding=encoding)
     base = _absolute(_attribute(soup.find("base"), "href"), url) or url
     title = _meta(soup, "og:title") or line(_text(soup.find("title"))) or _text(soup.find("h1"))
     description = _meta(soup, "description") or _meta(soup, "og:description")
@@ -122,7 +125,7 @@ def _content(soup: BeautifulSoup) -> Tag:
         found = soup.find_all(name)
         if len(found) == 1 and found[0].get_text(strip=True):
             return found[0]
-    return soup.body or soup
+    return soup  # with what stands behind </body>, which browsers show too
 
 
 def _markdown(content: Tag) -> str:

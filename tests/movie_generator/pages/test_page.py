@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 
 from movie_generator.errors import PageError
+from movie_generator.pages import fetch
 from movie_generator.pages.fetch import fetch_page
 from movie_generator.pages.page import Image, Page, heading, markdown_images, page_from_html
 from movie_generator.pages.urls import UrlRefusedError
@@ -75,6 +77,36 @@ def test_hostile_markdown_is_searched_in_linear_time() -> None:
     assert heading("# " + "#" * 20_000 + "x").endswith("#")
     assert growth(lambda size: list(markdown_images("![" * size)), 2_000) < 9
     assert growth(lambda size: heading("# " + "#" * size + "x"), 2_000) < 9
+
+
+@pytest.mark.parametrize("hostile", ["<!--", '<a a="', "<a ", "<p>", "<div>x", "&#", "<nav>"])
+def test_hostile_html_is_read_in_linear_time(hostile: str) -> None:
+    def read(size: int) -> Page:
+        return page_from_html(hostile * (size // len(hostile)), "https://example.com/")
+
+    assert growth(read, 4_000) < 9
+
+
+def test_reading_ends_with_the_pages_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    given_up = threading.Event()
+    monkeypatch.setattr(fetch, "page_from_html", lambda *_: given_up.wait(60))
+    with pytest.raises(PageError, match=r"was not read within 0\.5 s"):
+        fetched({"/": ("text/html", b"<p>Words.")}, page_timeout=0.5)
+    assert not given_up.is_set()
+    given_up.set()
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("\ud800<p>half a character", "?\n\nhalf a character"),
+        (b"<!doctype html><body><p>one</body></html><p>behind", "one\n\nbehind"),
+        (b"<p>&hellip;&#8364;&bogus; &amp;lt;", "\u2026\u20ac&bogus; &lt;"),
+        (b'<!DOCTYPE html [<!ENTITY x SYSTEM "/etc/hostname">]><p>&x;', "]>\n\n&x;"),
+    ],
+)
+def test_what_no_page_should_hold_is_read_as_far_as_it_goes(html: str | bytes, text: str) -> None:
+    assert page_from_html(html, "https://example.com/").text == text
 
 
 def test_the_text_is_the_page_without_what_surrounds_it() -> None:
