@@ -101,8 +101,8 @@ def load_story(path: Path, *, name: str | None = None) -> Story:
         title=profile.title or path.stem,
         path=path,
         sha256=image.sha256,
-        release=image.release,
-        serial=image.serial,
+        release=image.header.release,
+        serial=image.header.serial or "",
         max_score=profile.max_score,
         profiled=profile is not NO_PROFILE,
     )

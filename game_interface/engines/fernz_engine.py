@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from fernz import ExecutionError, FernzEnv, GameState, Memory, MemoryAccessError, Story, _machine
+from fernz import ExecutionError, FernzEnv, GameState, Memory, MemoryAccessError, _machine
 
 from game_interface.engines.engine import EngineName, VmState, without_prompt
-from game_interface.errors import EngineError, InvalidCommandError, SnapshotError, StoryFormatError
+from game_interface.errors import EngineError, InvalidCommandError, SnapshotError
 
 if TYPE_CHECKING:
     from fernz._instruction import Instruction
@@ -42,7 +42,7 @@ def _decoding_once(
     return decode_once
 
 
-# The only private name that is used here; the version of fernz is pinned exactly.
+# The only private name that is changed here; the version of fernz is pinned exactly.
 _machine.decode = _decoding_once(_machine.decode)  # type: ignore[attr-defined, assignment] # private
 
 
@@ -53,10 +53,7 @@ class FernzEngine:
 
     def __init__(self, image: "StoryImage", seed: int) -> None:
         """Load a story; positive seeds give the same random numbers as Frotz."""
-        try:
-            self._story = Story(image.data)
-        except ValueError as error:
-            raise StoryFormatError(f"fernz cannot read this story: {error}") from error
+        self._story = image.story
         self._env = FernzEnv(self._story, seed=seed)
         self._in_main_window = True
 

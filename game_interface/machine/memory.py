@@ -10,59 +10,40 @@ from collections.abc import Iterator
 from functools import cached_property
 from hashlib import sha256
 
+from fernz import ExecutionError, Memory, MemoryAccessError, Story
+from fernz._text import Text  # the version of fernz is pinned exactly
+
 from game_interface.errors import StoryFormatError
-from game_interface.machine.zscii import TextDecoder
 
 SUPPORTED_VERSIONS = (3, 4, 5, 8)
-_PACKED_SCALE = {3: 2, 4: 4, 5: 4, 8: 8}  # also the unit of the file length (1.2.3, 11.1.6)
-_HEADER_SIZE = 64
-
-
-def trimmed(data: bytes) -> bytes:
-    """The story without the padding that distribution media add after its declared end.
-
-    Raises: StoryFormatError when the bytes are not a story of a supported version.
-    """
-    if data.startswith(b"FORM"):
-        raise StoryFormatError("this is a Blorb archive; extract the story file (.z5) from it")
-    if len(data) < _HEADER_SIZE or data[0] not in SUPPORTED_VERSIONS:
-        raise StoryFormatError("not a Z-machine story of version 3, 4, 5 or 8")
-    declared = int.from_bytes(data[0x1A:0x1C], "big") * _PACKED_SCALE[data[0]]
-    if declared > len(data):
-        raise StoryFormatError(f"the story is cut off: {len(data)} of {declared} bytes are there")
-    return data[: declared or len(data)]
+_NO_STORY = "not a Z-machine story of version 3, 4, 5 or 8"
 
 
 class StoryImage:
     """A story as it was loaded: bytes that never change, and what can be read from them once."""
 
     def __init__(self, data: bytes) -> None:
-        """Take a story's bytes, padded or not.
+        """Take a story's bytes, with or without the padding that distribution media add.
 
         Raises: StoryFormatError when the bytes are not a story of a supported version.
         """
-        self.data = trimmed(data)
-        self.version = self.data[0]
-        self.release = self.word(0x02)
-        self.serial = self.data[0x12:0x18].decode("ascii", errors="replace")
-        self.dynamic_size = self.word(0x0E)
-        self.globals_table = self.word(0x0C)
-        self.packed_scale = _PACKED_SCALE[self.version]
+        try:
+            self.story = Story(data)
+        except ValueError as error:
+            raise StoryFormatError(f"{_NO_STORY}: {error}") from error
+        self.header = self.story.header
+        self.version = self.header.version
+        if self.version not in SUPPORTED_VERSIONS:
+            raise StoryFormatError(_NO_STORY)
+        self.data = self.story.data[: self.story.size]
+        self.dynamic_size = self.header.static_memory
         early = self.version <= 3
         self.attribute_bytes = 4 if early else 6
         self.entry_size = 9 if early else 14
-        self.default_properties = 31 if early else 63
-        self.object_table = self.word(0x0A) + 2 * self.default_properties
-        self._check()
+        self.object_table = self.header.object_table + 2 * (31 if early else 63)
+        self._decoder = Text(Memory(self.story))
         self._names: dict[int, str] = {}
         self._texts: dict[int, str] = {}
-        self._decoder = TextDecoder(self.data)
-
-    def _check(self) -> None:
-        tables = (self.object_table + self.entry_size, self.globals_table + 480)
-        size = len(self.data)
-        if not _HEADER_SIZE <= self.dynamic_size <= size or max(tables) > size:
-            raise StoryFormatError("the story's header points outside the file: it is damaged")
 
     def word(self, address: int) -> int:
         """The two bytes at `address` as a number."""
@@ -76,7 +57,7 @@ class StoryImage:
     @property
     def shows_time(self) -> bool:
         """Whether the status line shows a clock, so globals 1 and 2 are not a score (8.2.3)."""
-        return self.version == 3 and bool(self.data[1] & 2)
+        return self.version == 3 and bool(self.header.flags1 & 2)
 
     @cached_property
     def object_count(self) -> int:
@@ -102,14 +83,21 @@ class StoryImage:
         """The short name of an object, whole, or "" when it has none."""
         if number not in self._names:
             address = self.property_list(number)
-            self._names[number] = self._decoder.text(address + 1) if self.data[address] else ""
+            self._names[number] = self._text(address + 1, self.data[address])
         return self._names[number]
 
     def packed_text(self, packed: int) -> str:
         """The text at a packed address (1.2.3), decoded once."""
         if packed not in self._texts:
-            self._texts[packed] = self._decoder.text(packed * self.packed_scale)
+            self._texts[packed] = self._text(self.header.unpack_string_address(packed))
         return self._texts[packed]
+
+    def _text(self, address: int, words: int | None = None) -> str:
+        """The text at a byte address, at most so many words of it; "" where there is none."""
+        try:
+            return self._decoder.decode(address, words=words)
+        except (ExecutionError, MemoryAccessError):  # the story is damaged there
+            return ""
 
     @cached_property
     def dictionary(self) -> frozenset[str]:
@@ -119,14 +107,14 @@ class StoryImage:
     @property
     def word_length(self) -> int:
         """The letters of a word that the game's parser looks at (13.3, 13.4)."""
-        return 6 if self.version <= 3 else 9
+        return self._decoder.key_chars
 
     @cached_property
     def dictionary_entries(self) -> dict[int, str]:
         """Address -> word."""
         first, length, count = self._dictionary_table
         entries = range(first, first + length * count, length)
-        return {at: self._decoder.text(at, limit=self._word_bytes) for at in entries}
+        return {at: self._text(at, self._word_bytes // 2) for at in entries}
 
     def word_flags(self, address: int) -> int:
         """The first byte that the compiler added to the word at `address`; 0 without any."""
@@ -136,7 +124,7 @@ class StoryImage:
     @property
     def _dictionary_table(self) -> tuple[int, int, int]:
         """The address of the first entry, the length of one, and their number (13.2)."""
-        start = self.word(0x08)
+        start = self.header.dictionary
         start += 1 + self.data[start]  # the word separators
         return start + 3, self.data[start], self.word(start + 1)
 
@@ -147,7 +135,7 @@ class StoryImage:
     @property
     def has_own_alphabet(self) -> bool:
         """Whether the story has its own alphabet, which may cut words differently."""
-        return self.version >= 5 and bool(self.word(0x34))
+        return bool(self.header.alphabet_table)
 
 
 class MachineMemory:
@@ -165,7 +153,7 @@ class MachineMemory:
 
     def global_value(self, number: int) -> int:
         """A global variable, numbered from 0, without sign."""
-        return self._word(self.image.globals_table + 2 * number)
+        return self._word(self.image.header.globals_table + 2 * number)
 
     def signed_global(self, number: int) -> int:
         """A global variable, numbered from 0, with sign."""

@@ -7,7 +7,7 @@ import pytest
 
 from game_interface import Game
 from game_interface.errors import GameOverError
-from game_interface.machine.memory import trimmed
+from game_interface.machine.memory import StoryImage
 from tests.support.games import ENGINES, ZORK1, needs_jericho, needs_zork1, started
 
 pytestmark = needs_zork1
@@ -140,7 +140,7 @@ def _walkthrough(folder: Path) -> list[str]:
     """jericho's own solution; it gives it for release 88 with its customary padding only."""
     from jericho import FrotzEnv
 
-    image = trimmed(Path(ZORK1).read_bytes())
+    image = StoryImage(Path(ZORK1).read_bytes()).data
     if image[2:4] != b"\0\x58":
         pytest.skip("jericho knows the solution of release 88 only")
     path = folder / "zork1.z5"
