@@ -1,0 +1,180 @@
+"""The loop by itself: what it asks, what the model is told of its calls, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcp_ghost.errors import MCPServerDiedError
+from mcp_ghost.loop import Batch, LoopEnd, LoopObserver, in_order, run_loop
+from mcp_ghost.messages import tool_message
+from mcp_ghost.results import ToolCallResult
+from tests.support.fakes import answer, batch, calls
+
+if TYPE_CHECKING:
+    from mcp_ghost.messages import LLMResponse, Message, ToolCall
+
+
+class Conversation:
+    """A model that gives ``replies`` in order, and calls that all end with ``end``."""
+
+    def __init__(self, *replies: LLMResponse, end: LoopEnd | None = None) -> None:
+        self.asked: list[tuple[int, int]] = []
+        """The number of messages and the iteration of each request."""
+        self.answered: list[int] = []
+        self._replies = replies
+        self._end = end
+
+    async def ask(self, messages: list[Message], iteration: int) -> LLMResponse:
+        self.asked.append((len(messages), iteration))
+        return self._replies[len(self.asked) - 1]
+
+    async def answer_calls(self, response: LLMResponse, iteration: int) -> Batch:
+        self.answered.append(iteration)
+        return Batch([tool_message(call.id, "") for call in response.tool_calls or ()], self._end)
+
+
+@pytest.mark.parametrize(
+    ("replies", "batch_end", "end"),
+    [
+        ([batch(2), batch(1), answer("north")], None, LoopEnd.ANSWER),
+        ([batch(2), batch(1), answer(" \n")], None, LoopEnd.EMPTY_REPLY),
+        ([batch(2), batch(1), answer(None)], None, LoopEnd.EMPTY_REPLY),
+        ([batch(2), batch(1), batch(1)], None, LoopEnd.LIMIT),
+        ([batch(2), answer("north")], LoopEnd.TOOLS_LOST, LoopEnd.TOOLS_LOST),
+    ],
+)
+async def test_the_result_is_the_last_reply_with_why_and_when_it_was_the_last(
+    replies: list[LLMResponse], batch_end: LoopEnd | None, end: LoopEnd
+) -> None:
+    model = Conversation(*replies, end=batch_end)
+    messages: list[Message] = [{"role": "user", "content": "?"}]
+    observer = Recorder()
+    result = await run_loop(
+        messages,
+        ask=model.ask,
+        answer_calls=model.answer_calls,
+        max_iterations=3,
+        observer=observer,
+    )
+    rounds = 1 if batch_end else 3
+    assert (result.response, result.end, result.iterations) == (replies[rounds - 1], end, rounds)
+    assert model.asked == [(1, 1), (4, 2), (6, 3)][:rounds]
+    assert observer.heard == [("iteration", each) for _, each in model.asked]
+    assert [each["role"] for each in messages[:4]] == ["user", "assistant", "tool", "tool"]
+    assert model.answered == [each for _, each in model.asked if replies[each - 1].tool_calls]
+
+
+class Recorder(LoopObserver):
+    """Notes what it is told; calls by the tool that they name, seconds in whole minutes."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[object, ...]] = []
+
+    def iteration_started(self, iteration: int) -> None:
+        self.heard.append(("iteration", iteration))
+
+    def tool_called(self, call: ToolCall, arguments: dict[str, Any]) -> None:
+        self.heard.append(("called", call.function.name, arguments))
+
+    def tool_finished(self, call: ToolCall, result: ToolCallResult, seconds: float) -> None:
+        self.heard.append(("finished", call.function.name, result.content, seconds // 60))
+
+    def tool_failed(self, call: ToolCall, error: str, seconds: float) -> None:
+        self.heard.append(("failed", call.function.name, error, seconds // 60))
+
+    def tool_timed_out(self, call: ToolCall, seconds: float) -> None:
+        self.heard.append(("timed out", call.function.name, seconds // 60))
+
+    def tools_skipped(self, calls: Sequence[ToolCall], reason: str) -> None:
+        self.heard.append(("skipped", [call.function.name for call in calls], reason))
+
+
+async def echo(name: str, arguments: dict[str, Any]) -> ToolCallResult:
+    return ToolCallResult({name: arguments})
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome", "reason", "end"),
+    [
+        (TimeoutError(), ("timed out", "s.last", 3), "timed out", None),
+        (
+            MCPServerDiedError("It is gone."),
+            ("failed", "s.last", "It is gone.", 3),
+            "lost the server",
+            LoopEnd.TOOLS_LOST,
+        ),
+    ],
+)
+async def test_model_and_observer_are_told_of_every_call_of_a_batch(
+    error: Exception,
+    outcome: tuple[object, ...],
+    reason: str,
+    end: LoopEnd | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    minutes, clock = 0, time.perf_counter
+    monkeypatch.setattr(time, "perf_counter", lambda: clock() + 60 * minutes)
+
+    async def call_tool(name: str, arguments: dict[str, Any]) -> ToolCallResult:
+        nonlocal minutes
+        minutes += 1 if name == "s.good" else 2 if name == "s.bad" else 3
+        if name == "s.good":
+            return await echo(name, arguments)
+        raise ZeroDivisionError if name == "s.bad" else error
+
+    names = ("s.good", "s.bad", "s.last", "s.good", "s.left")
+    reply = calls(*((name, '{"n": 1}') for name in names))
+    observer = Recorder()
+    told = await in_order(call_tool, observer)(reply, 1)
+    skipped = f"Skipped: the call of s.last before it {reason}"
+    assert told.end is end
+    assert [each["tool_call_id"] for each in told.answers] == [
+        call.id for call in reply.tool_calls or ()
+    ]
+    assert ["is_error" in each for each in told.answers] == [False, True, True, True, True]
+    good, bad, last, *left = [json.loads(each["content"]) for each in told.answers]
+    assert good == {"content": {"s.good": {"n": 1}}}
+    assert bad["error"] == "Tool call failed: ZeroDivisionError"  # it has no words of its own
+    assert re.match(
+        r"Tool call failed: It is gone\.|Tool call timed out after 1[89]\ds", last["error"]
+    )
+    assert [each["error"] for each in left] == [skipped, skipped]
+    assert observer.heard == [
+        ("called", "s.good", {"n": 1}),
+        ("finished", "s.good", {"s.good": {"n": 1}}, 1),
+        ("called", "s.bad", {"n": 1}),
+        ("failed", "s.bad", "ZeroDivisionError", 2),
+        ("called", "s.last", {"n": 1}),
+        outcome,
+        ("skipped", ["s.good", "s.left"], skipped),
+    ]
+
+
+async def test_what_a_tool_says_reaches_the_model_in_its_own_letters() -> None:
+    told = await in_order(echo, LoopObserver())(calls(("s.a", '{"text": "für 猫"}')), 1)
+    assert told.answers[0]["content"] == '{"content": {"s.a": {"text": "für 猫"}}}'
+
+
+@pytest.mark.parametrize("text", ["", " \n", "{}"])
+async def test_a_call_without_arguments_has_none(text: str) -> None:
+    told = await in_order(echo, LoopObserver())(calls(("s.a", text)), 1)
+    assert json.loads(told.answers[0]["content"]) == {"content": {"s.a": {}}}
+
+
+@pytest.mark.parametrize(("text", "kind"), [("[1]", "list"), ('"x"', "str"), ("null", "NoneType")])
+async def test_the_model_is_told_what_it_gave_in_place_of_an_object(text: str, kind: str) -> None:
+    told = await in_order(echo, LoopObserver())(calls(("s.a", text)), 1)
+    assert f"must be a JSON object, not {kind}" in told.answers[0]["content"]
+
+
+async def test_a_model_whose_reply_was_cut_off_is_told_what_to_do() -> None:
+    reply = replace(calls(("s.a", "{}")), finish_reason="length")
+    told = await in_order(echo, LoopObserver())(reply, 1)
+    assert "cut off at its length limit; write less" in told.answers[0]["content"]
