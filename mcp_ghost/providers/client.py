@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -140,18 +140,21 @@ class ProviderClient:
             api_key=self._endpoint.api_key,
             options={**self._defaults, **options},
         )
-        call = _Call(request, headers or {})
+        call = Exchange(request, self.provider_name, self._endpoint.where)
         try:
             with self._breaker.call() if self._breaker else nullcontext():
-                call.reply = await self._accepted(call)
+                call.reply = await self._accepted(call, headers or {})
         except BaseException as error:  # told of, whatever ended it, and raised again
             call.error = str(error) or type(error).__name__
             if isinstance(error, LLMError):
-                error.usage = call.spent
+                error.usage = call.wasted
             raise
         finally:
-            self._tell(call)
-        return _with_all(call.reply, call.spent)
+            if self._on_exchange is not None:
+                call.request = replace(request, api_key=None)
+                call.seconds = time.perf_counter() - call.started
+                self._on_exchange(call)
+        return _with_all(call.reply, call.wasted)
 
     async def create_completion(
         self,
@@ -196,14 +199,11 @@ class ProviderClient:
             return nullcontext(self._kept)
         return aclosing(Transport(self._endpoint, self._given_transport))
 
-    async def _accepted(self, call: _Call) -> LLMResponse:
+    async def _accepted(self, call: Exchange, headers: Mapping[str, str]) -> LLMResponse:
         """The reply to what the model accepts: fields that it refuses are left out from then on."""
         wire, model = self._provider.encode(call.request), call.request.model
-        wire = replace(
-            wire,
-            payload=call.request.extended(wire.payload),
-            headers={**wire.headers, **call.headers},
-        )
+        payload = call.request.extended(wire.payload)
+        wire = replace(wire, payload=payload, headers={**wire.headers, **headers})
         async with self._transport() as transport:
             while True:
                 left_out = self._refused.get(model, frozenset())
@@ -218,7 +218,9 @@ class ProviderClient:
                     self._refused[model] = left_out | refused
                     self._log_refused(sorted(refused), error, model)
 
-    async def _retried(self, transport: Transport, wire: WireRequest, call: _Call) -> LLMResponse:
+    async def _retried(
+        self, transport: Transport, wire: WireRequest, call: Exchange
+    ) -> LLMResponse:
         failures: list[LLMError] = []
         while True:
             started = time.perf_counter()
@@ -226,11 +228,11 @@ class ProviderClient:
                 return await self._send(transport, wire, call.request)
             except LLMError as error:
                 seconds = time.perf_counter() - started
-                call.tries.append(FailedTry(str(error), seconds, error.usage))
+                call.tries += (FailedTry(str(error), seconds, error.usage),)
                 failures.append(error)
                 delay = self._delay(failures)
                 if delay is None and isinstance(error, _EmptyReplyError):
-                    call.tries.pop()
+                    call.tries = call.tries[:-1]
                     return error.response
                 if delay is None:
                     raise
@@ -262,22 +264,6 @@ class ProviderClient:
             raise _EmptyReplyError(response)
         return response
 
-    def _tell(self, call: _Call) -> None:
-        if self._on_exchange is None:
-            return
-        self._on_exchange(
-            Exchange(
-                request=replace(call.request, api_key=None),
-                provider=self.provider_name,
-                where=self._endpoint.where,
-                reply=call.reply,
-                error=call.error,
-                tries=tuple(call.tries),
-                seconds=time.perf_counter() - call.started,
-                left_out=call.left_out,
-            )
-        )
-
     def _log_retry(self, model: str, attempt: int, delay: float, error: LLMError) -> None:
         self._log.warning(
             f"Attempt {attempt} failed, next in {delay:.1f} s: {error}",
@@ -301,23 +287,6 @@ class ProviderClient:
                 "error": str(error),
             },
         )
-
-
-@dataclass
-class _Call:
-    """One call on its way, however often it is tried."""
-
-    request: LLMRequest
-    headers: Mapping[str, str]
-    tries: list[FailedTry] = field(default_factory=list)
-    left_out: tuple[str, ...] = ()
-    reply: LLMResponse | None = None
-    error: str | None = None
-    started: float = field(default_factory=time.perf_counter)
-
-    @property
-    def spent(self) -> Usage:
-        return sum((failed.usage for failed in self.tries), Usage())
 
 
 class _EmptyReplyError(LLMReplyError):

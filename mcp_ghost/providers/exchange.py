@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
@@ -23,7 +24,7 @@ class FailedTry:
     """What it used nevertheless; an empty reply is paid for."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass
 class Exchange:
     """One request and what came of it, in neutral form: no key, no headers, our tool names."""
 
@@ -31,22 +32,27 @@ class Exchange:
     provider: str
     where: str
     """The address, without secrets."""
-    reply: LLMResponse | None
+    reply: LLMResponse | None = None
     """As it came; what failed tries took is in ``tries``."""
-    error: str | None
+    error: str | None = None
     """Why there is no reply."""
-    tries: tuple[FailedTry, ...]
+    tries: tuple[FailedTry, ...] = ()
     """Those before the reply; without a reply, all of them."""
-    seconds: float
-    """Of the whole call, waits between tries included."""
     left_out: tuple[str, ...] = ()
     """Optional fields that the model refuses, so that it was asked without them."""
+    started: float = field(default_factory=time.perf_counter)
+    seconds: float = 0.0
+    """Of the whole call, waits between tries included."""
+
+    @property
+    def wasted(self) -> Usage:
+        """What the failed tries took."""
+        return sum((failed.usage for failed in self.tries), Usage())
 
     @property
     def usage(self) -> Usage:
         """What all replies took together."""
-        replied = self.reply.spent if self.reply else Usage()
-        return sum((failed.usage for failed in self.tries), replied)
+        return self.wasted + (self.reply.spent if self.reply else Usage())
 
 
 OnExchange: TypeAlias = Callable[[Exchange], None]
