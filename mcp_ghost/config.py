@@ -18,6 +18,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from mcp_ghost.errors import MCPConfigError, MCPConfigNotFoundError
+from mcp_ghost.results import each_text
 
 _VARIABLE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 _KEYS_OF_OTHER_CLIENTS = frozenset(
@@ -184,10 +185,4 @@ def _substitute(value: object, environ: Mapping[str, str], server: str) -> objec
             )
         return environ[match[1]]
 
-    if isinstance(value, str):
-        return _VARIABLE.sub(variable, value)
-    if isinstance(value, list):
-        return [_substitute(item, environ, server) for item in value]
-    if isinstance(value, dict):
-        return {key: _substitute(item, environ, server) for key, item in value.items()}
-    return value
+    return each_text(value, lambda text: _VARIABLE.sub(variable, text))

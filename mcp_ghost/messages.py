@@ -10,7 +10,7 @@ others. ``cache_control`` on a message asks for prompt caching up to and includi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Any, TypeAlias
 
 Message: TypeAlias = dict[str, Any]
@@ -107,14 +107,7 @@ def assistant_message(response: LLMResponse) -> Message:
     """The reply as the history entry that answers to its calls can follow."""
     message: Message = {"role": "assistant", "content": response.content or response.text}
     if response.tool_calls:
-        message["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": call.type,
-                "function": {"name": call.function.name, "arguments": call.function.arguments},
-            }
-            for call in response.tool_calls
-        ]
+        message["tool_calls"] = [asdict(call) for call in response.tool_calls]
     if response.provider_state is not None:
         message["provider_state"] = response.provider_state
     return message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeGuard
 
@@ -95,6 +95,17 @@ def jsonable(value: object, depth: int = 0) -> JSON:
     if callable(dump := getattr(value, "model_dump", None)):
         return jsonable(dump(mode="json", by_alias=True, exclude_none=True), depth + 1)
     return jsonable(str(value))
+
+
+def each_text(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401  any JSON
+    """A copy of ``value`` with every text in it changed, the keys included."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [each_text(item, change) for item in value]
+    if isinstance(value, Mapping):
+        return {change(key): each_text(item, change) for key, item in value.items()}
+    return value
 
 
 def _error(

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mcp_ghost.redact import SENSITIVE_NAMES, redact, secrets_in
+from mcp_ghost.results import each_text
 
 MASK = "***"
 _SHORTEST_SECRET = 6
@@ -85,13 +86,10 @@ class Scrubber:
 
     def show(self, value: Any) -> Any:  # noqa: ANN401  any JSON
         """A copy of ``value`` with the paths of this machine."""
-        if isinstance(value, str):
-            return re.sub(r"\{path:(\w+)\}", lambda it: self._paths.get(it[1], it[0]), value)
-        if isinstance(value, list):
-            return [self.show(item) for item in value]
-        if isinstance(value, Mapping):
-            return {key: self.show(item) for key, item in value.items()}
-        return value
+        return each_text(
+            value,
+            lambda text: re.sub(r"\{path:(\w+)\}", lambda it: self._paths.get(it[1], it[0]), text),
+        )
 
     def servers(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """``{"mcpServers": ...}`` without the values of variables and headers."""

@@ -4,30 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
-from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema
-from mcp_ghost.providers.common import (
-    OPENING,
-    LLMRequest,
-    WireRequest,
-    breakpoints,
-    calls_of,
-    count,
-    error_text,
-    head_and_rest,
-    minimal_tools,
-    object_of,
-    object_schema,
-    parts_of,
-    result_text,
-    schema_in,
-    state_of,
-    text_of,
-    usage_of,
-)
+from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
+from mcp_ghost.providers import common
 
 if TYPE_CHECKING:
     from mcp_ghost.names import ToolNames
@@ -74,20 +56,24 @@ class Anthropic:
     base_url_variable = "ANTHROPIC_BASE_URL"
     default_model = "claude-sonnet-4-6"
 
-    def encode(self, request: LLMRequest) -> WireRequest:
+    def encode(self, request: common.LLMRequest) -> common.WireRequest:
         """See :class:`mcp_ghost.providers.common.Provider`."""
         messages, names, tools = request.messages, request.names, request.tools
         options = request.given
-        head, rest = head_and_rest(messages)
-        marked = breakpoints(messages, _MAX_BREAKPOINTS, ("system", "user", "tool"))
+        head, rest = common.head_and_rest(messages)
+        marked = common.breakpoints(messages, _MAX_BREAKPOINTS, ("system", "user", "tool"))
         system = [b for i, message in enumerate(head) for b in _content(message, i in marked)]
-        turns = _turns(rest, names, {index - len(head) for index in marked})
+        turns = common.alternating(
+            _turns(rest, names, {index - len(head) for index in marked}),
+            "content",
+            {"type": "text", "text": common.OPENING},
+        )
         limit = _SHORT_MAX_TOKENS if _SHORT_ANSWERS.search(request.model) else DEFAULT_MAX_TOKENS
         payload: JSONObject = {"model": request.model, "max_tokens": limit, "messages": turns}
         payload |= {"system": system} if system else {}
-        if tools or any(calls_of(messages)):
+        if tools or any(common.calls_of(messages)):
             # A history that calls tools needs definitions even where none is on offer.
-            offered = tools or request.known_tools or minimal_tools(messages)
+            offered = tools or request.known_tools or common.minimal_tools(messages)
             payload["tools"] = [_tool(tool, names) for tool in offered]
             choice = _tool_choice(request.tool_choice if tools else "none", names)
             if options.get("parallel_tool_calls") is False and choice["type"] != "none":
@@ -98,7 +84,7 @@ class Anthropic:
         headers |= {"x-api-key": request.api_key} if request.api_key else {}
         # Addresses with and without the version are both in use.
         path = "/messages" if request.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
-        return WireRequest(path, payload, headers)
+        return common.WireRequest(path, payload, headers)
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
         """See :class:`mcp_ghost.providers.common.Provider`."""
@@ -126,27 +112,21 @@ class Anthropic:
 # --- encoding
 
 
-def _turns(messages: Sequence[Message], names: ToolNames, marked: set[int]) -> list[JSONObject]:
-    """User and assistant in alternation, the user first; several of one kind are one turn."""
-    turns: list[JSONObject] = [{"role": "user", "content": []}]
+def _turns(
+    messages: Sequence[Message], names: ToolNames, marked: set[int]
+) -> Iterator[tuple[str, list[JSONObject]]]:
     for index, message in enumerate(messages):
         if message["role"] == "assistant":
-            role, blocks = "assistant", _assistant(message, names)
+            yield "assistant", _assistant(message, names)
         elif message["role"] == "tool":
-            role, blocks = "user", [_result(message, index in marked)]
+            yield "user", [_result(message, index in marked)]
         else:
-            role, blocks = "user", _content(message, index in marked)
-        if blocks and turns[-1]["role"] == role:
-            turns[-1]["content"] += blocks
-        elif blocks:
-            turns.append({"role": role, "content": blocks})
-    turns[0]["content"] = turns[0]["content"] or [{"type": "text", "text": OPENING}]
-    return turns
+            yield "user", _content(message, index in marked)
 
 
 def _content(message: Message, marked: bool) -> list[JSONObject]:
     """The blocks of a system or user message; blank text is refused, so it is left out."""
-    blocks = [_block(part) for part in parts_of(message.get("content"))]
+    blocks = [_block(part) for part in common.parts_of(message.get("content"))]
     if marked:
         blocks[-1]["cache_control"] = message["cache_control"]
     return blocks
@@ -165,10 +145,10 @@ def _block(part: JSONObject) -> JSONObject:
 
 def _assistant(message: Message, names: ToolNames) -> list[JSONObject]:
     """Text, then calls; in the order of the reply where it must come back as it was."""
-    text = text_of(message.get("content")).rstrip()
+    text = common.text_of(message.get("content")).rstrip()
     said: list[JSONObject] = [{"type": "text", "text": text}] if text else []
     calls = {_id(call["id"]): _use(call, names) for call in message.get("tool_calls") or ()}
-    state = state_of(message, Anthropic.name)
+    state = common.state_of(message, Anthropic.name)
     if not state:
         return [*said, *calls.values()]
     placed = {block["id"] for block in state if block["type"] == "tool_use"}
@@ -182,16 +162,16 @@ def _assistant(message: Message, names: ToolNames) -> list[JSONObject]:
 def _use(call: JSONObject, names: ToolNames) -> JSONObject:
     function = call["function"]
     named = {"id": _id(call["id"]), "name": names.encode(function["name"])}
-    return {"type": "tool_use", **named, "input": object_of(function.get("arguments"))}
+    return {"type": "tool_use", **named, "input": common.object_of(function.get("arguments"))}
 
 
 def _result(message: Message, marked: bool) -> JSONObject:
     block: JSONObject = {"type": "tool_result", "tool_use_id": _id(message["tool_call_id"])}
     content = message.get("content")
     if isinstance(content, list):
-        block["content"] = [_block(part) for part in parts_of(content)]
+        block["content"] = [_block(part) for part in common.parts_of(content)]
     elif content:
-        block["content"] = result_text(message)
+        block["content"] = common.result_text(message)
     if message.get("is_error"):
         block["is_error"] = True
     if marked:
@@ -215,7 +195,7 @@ def _tool(tool: ToolSchema, names: ToolNames) -> JSONObject:
     encoded: JSONObject = {"name": names.encode(function["name"])}
     if description := function.get("description"):
         encoded["description"] = description
-    return {**encoded, "input_schema": object_schema(function.get("parameters"))}
+    return {**encoded, "input_schema": common.object_schema(function.get("parameters"))}
 
 
 def _options(options: Mapping[str, object]) -> JSONObject:
@@ -230,7 +210,7 @@ def _options(options: Mapping[str, object]) -> JSONObject:
         kept |= {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
     if stop := kept.pop("stop", None):
         kept["stop_sequences"] = [stop] if isinstance(stop, str) else stop
-    if schema := schema_in(kept.pop("response_format", None)):
+    if schema := common.schema_in(kept.pop("response_format", None)):
         form = {"format": {"type": "json_schema", "schema": schema}}
         kept["output_config"] = {**kept.get("output_config", {}), **form}
     return kept
@@ -242,7 +222,7 @@ def _options(options: Mapping[str, object]) -> JSONObject:
 def _blocks(body: Mapping[str, Any]) -> list[JSONObject]:
     error = body.get("error")
     if isinstance(error, dict):
-        said, status = error_text(body), _STATUS.get(str(error.get("type")))
+        said, status = common.error_text(body), _STATUS.get(str(error.get("type")))
         raise LLMStatusError(said, status) if status else LLMReplyError(said)
     content = body.get("content")
     if not isinstance(content, list):
@@ -252,8 +232,7 @@ def _blocks(body: Mapping[str, Any]) -> list[JSONObject]:
 
 def _call(block: JSONObject, names: ToolNames) -> ToolCall:
     arguments = json.dumps(block.get("input") or {}, ensure_ascii=False)
-    name = names.decode(str(block.get("name") or ""))
-    return ToolCall(str(block.get("id")), "function", FunctionCall(name, arguments))
+    return common.tool_call(block.get("id"), block.get("name"), arguments, names)
 
 
 def _state(blocks: Iterable[JSONObject]) -> JSONObject | None:
@@ -270,7 +249,7 @@ def _state(blocks: Iterable[JSONObject]) -> JSONObject | None:
 def _usage(usage: object) -> dict[str, int] | None:
     if not isinstance(usage, dict):
         return None
-    cached = count(usage.get("cache_read_input_tokens"))
-    written = count(usage.get("cache_creation_input_tokens"))
-    prompt = count(usage.get("input_tokens")) + cached + written
-    return usage_of(prompt, usage.get("output_tokens"), None, cached)
+    cached = common.count(usage.get("cache_read_input_tokens"))
+    written = common.count(usage.get("cache_creation_input_tokens"))
+    prompt = common.count(usage.get("input_tokens")) + cached + written
+    return common.usage_of(prompt, usage.get("output_tokens"), None, cached)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import json
 import math
+import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mcp_ghost.messages import FunctionCall, ToolCall
 from mcp_ghost.names import ToolNames
 
 if TYPE_CHECKING:
@@ -208,6 +210,36 @@ def head_and_rest(messages: Sequence[Message]) -> tuple[Sequence[Message], Seque
     return messages[:length], messages[length:]
 
 
+def alternating(
+    turns: Iterable[tuple[str, list[JSONObject]]], key: str, opening: JSONObject
+) -> list[JSONObject]:
+    """(role, parts) as user and model in alternation, the user first; one role's are one turn."""
+    merged: list[JSONObject] = [{"role": "user", key: []}]
+    for role, parts in turns:
+        if parts and merged[-1]["role"] == role:
+            merged[-1][key] += parts
+        elif parts:
+            merged.append({"role": role, key: parts})
+    merged[0][key] = merged[0][key] or [opening]
+    return merged
+
+
+def tool_call(
+    call_id: object, name: object, arguments: object, names: ToolNames, taken: Collection[str] = ()
+) -> ToolCall:
+    """One call of a reply; ``arguments`` is their JSON text, or what it would say.
+
+    It gets an id of our own where the given one is missing or ``taken``.
+    """
+    known = str(call_id or "")
+    if not known or known in taken:
+        known = f"call_{uuid.uuid4().hex[:24]}"
+    if not isinstance(arguments, str):
+        arguments = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
+    called = FunctionCall(names.decode(str(name or "")), arguments if arguments.strip() else "{}")
+    return ToolCall(known, "function", called)
+
+
 def state_of(message: Message, provider: str) -> list[JSONObject]:
     """What ``provider`` attached to ``message``; what others attached is not its business."""
     state = message.get("provider_state")
@@ -229,7 +261,7 @@ def usage_of(prompt: object, completion: object, total: object, cached: object) 
     return {
         "prompt_tokens": count(prompt),
         "completion_tokens": count(completion),
-        "total_tokens": count(total) or count(prompt) + count(completion),
+        "total_tokens": count(total) or count(prompt, completion),
         "cached_tokens": count(cached),
     }
 
@@ -246,6 +278,7 @@ def error_text(body: object) -> str:
     return f"{said}: {raw}" if raw else said
 
 
-def count(value: object) -> int:
-    """A number of tokens, or 0 for anything else."""
-    return int(value) if isinstance(value, (int, float)) and math.isfinite(value) else 0
+def count(*values: object) -> int:
+    """A number of tokens, which may come in parts; anything else counts as 0."""
+    numbers = (value for value in values if isinstance(value, (int, float)))
+    return sum(int(number) for number in numbers if math.isfinite(number))

@@ -4,31 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
-from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema
-from mcp_ghost.providers.common import (
-    OPENING,
-    LLMRequest,
-    WireRequest,
-    calls_of,
-    count,
-    error_text,
-    head_and_rest,
-    minimal_tools,
-    object_of,
-    parsed_object,
-    parts_of,
-    result_text,
-    schema_in,
-    state_of,
-    text_of,
-    usage_of,
-)
+from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
+from mcp_ghost.providers import common
 from mcp_ghost.providers.gemini_schema import gemini_parameters
 
 if TYPE_CHECKING:
@@ -81,18 +63,20 @@ class Gemini:
     base_url_variable = "GOOGLE_GEMINI_BASE_URL"
     default_model = "gemini-3.5-flash"
 
-    def encode(self, request: LLMRequest) -> WireRequest:
+    def encode(self, request: common.LLMRequest) -> common.WireRequest:
         """See :class:`mcp_ghost.providers.common.Provider`."""
         messages, model, names = request.messages, request.model, request.names
         tools, tool_choice, given = request.tools, request.tool_choice, request.given
-        head, rest = head_and_rest(messages)
+        head, rest = common.head_and_rest(messages)
         signed = _WANTS_SIGNATURES.search(model) is not None
-        payload: JSONObject = {"contents": _contents(rest, names, signed=signed)}
+        turns = _turns(rest, names, signed=signed)
+        contents = common.alternating(turns, "parts", {"text": common.OPENING})
+        payload: JSONObject = {"contents": contents}
         if system := [part for message in head for part in _parts(message)]:
             payload["systemInstruction"] = {"parts": system}
         constrained = "response_format" in given
-        if not tools and not constrained and any(calls_of(messages)):
-            tools, tool_choice = request.known_tools or minimal_tools(messages), "none"
+        if not tools and not constrained and any(common.calls_of(messages)):
+            tools, tool_choice = request.known_tools or common.minimal_tools(messages), "none"
         if tools:
             payload["tools"] = [{"functionDeclarations": [_tool(tool, names) for tool in tools]}]
             payload |= _tool_config(tool_choice, names)
@@ -101,7 +85,7 @@ class Gemini:
         name = model if "/" in model else f"models/{model}"
         version = "" if re.search(r"/v\d\w*$", request.base_url.rstrip("/")) else "/v1beta"
         headers = {"x-goog-api-key": request.api_key} if request.api_key else {}
-        return WireRequest(f"{version}/{quote(name)}:generateContent", payload, headers)
+        return common.WireRequest(f"{version}/{quote(name)}:generateContent", payload, headers)
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
         """See :class:`mcp_ghost.providers.common.Provider`."""
@@ -131,29 +115,23 @@ class Gemini:
 # --- encoding
 
 
-def _contents(messages: Sequence[Message], names: ToolNames, *, signed: bool) -> list[JSONObject]:
-    """User and model in alternation, the user first; several of one kind are one content."""
-    contents: list[JSONObject] = [{"role": "user", "parts": []}]
+def _turns(
+    messages: Sequence[Message], names: ToolNames, *, signed: bool
+) -> Iterator[tuple[str, list[JSONObject]]]:
     called: dict[str, JSONObject] = {}
     for message in messages:
         if message["role"] == "assistant":
             calls = _call_parts(message, names, signed=signed)
             called |= calls
-            role, parts = "model", _model_parts(message, calls)
+            yield "model", _model_parts(message, calls)
         elif message["role"] == "tool":
-            role, parts = "user", [_response(message, called, names)]
+            yield "user", [_response(message, called, names)]
         else:
-            role, parts = "user", _parts(message)
-        if parts and contents[-1]["role"] == role:
-            contents[-1]["parts"] += parts
-        elif parts:
-            contents.append({"role": role, "parts": parts})
-    contents[0]["parts"] = contents[0]["parts"] or [{"text": OPENING}]
-    return contents
+            yield "user", _parts(message)
 
 
 def _parts(message: Message) -> list[JSONObject]:
-    return [_part(part) for part in parts_of(message.get("content"))]
+    return [_part(part) for part in common.parts_of(message.get("content"))]
 
 
 def _part(part: JSONObject) -> JSONObject:
@@ -167,7 +145,8 @@ def _part(part: JSONObject) -> JSONObject:
 
 def _call_parts(message: Message, names: ToolNames, *, signed: bool) -> dict[str, JSONObject]:
     """The calls of ``message`` by our id, with Gemini's own id and signature where it gave them."""
-    state = {entry["call"]: entry for entry in state_of(message, Gemini.name) if "call" in entry}
+    entries = common.state_of(message, Gemini.name)
+    state = {entry["call"]: entry for entry in entries if "call" in entry}
     parts = {
         call["id"]: _call_part(call["function"], state.get(call["id"], {}), names)
         for call in message.get("tool_calls") or ()
@@ -180,7 +159,7 @@ def _call_parts(message: Message, names: ToolNames, *, signed: bool) -> dict[str
 
 def _call_part(function: JSONObject, state: JSONObject, names: ToolNames) -> JSONObject:
     call: JSONObject = {"name": names.encode(function["name"])}
-    call["args"] = object_of(function.get("arguments"))
+    call["args"] = common.object_of(function.get("arguments"))
     call |= {"id": state["id"]} if "id" in state else {}
     return {"functionCall": call, **_signature(state)}
 
@@ -191,8 +170,8 @@ def _signature(part: JSONObject) -> JSONObject:
 
 def _model_parts(message: Message, calls: dict[str, JSONObject]) -> list[JSONObject]:
     """Text, then calls; in the order of the reply where it is known."""
-    text = text_of(message.get("content"))
-    state = state_of(message, Gemini.name)
+    text = common.text_of(message.get("content"))
+    state = common.state_of(message, Gemini.name)
     placed = {entry["call"] for entry in state if "call" in entry}
     texts = [entry["text"] for entry in state if "text" in entry and not entry.get("thought")]
     if state and placed == set(calls) and "".join(texts) == text:
@@ -203,8 +182,8 @@ def _model_parts(message: Message, calls: dict[str, JSONObject]) -> list[JSONObj
 def _response(message: Message, called: Mapping[str, JSONObject], names: ToolNames) -> JSONObject:
     """A tool's result, which Gemini ties to its call by name, and by id where it gave one."""
     call = called.get(message["tool_call_id"], {}).get("functionCall", {})
-    text = result_text(message)
-    result = parsed_object(text) or text
+    text = common.result_text(message)
+    result = common.parsed_object(text) or text
     response: JSONObject = {
         "name": call.get("name") or names.encode(str(message.get("name") or "tool"))
     }
@@ -244,7 +223,7 @@ def _generation_config(options: Mapping[str, Any], *, signed: bool) -> JSONObjec
             )
         elif key == "response_format":
             config["responseMimeType"] = "application/json"
-            if schema := schema_in(value):
+            if schema := common.schema_in(value):
                 config["responseJsonSchema"] = schema
         elif key not in _TOP_LEVEL and key not in _NOT_HERE and key != "generationConfig":
             config[_GENERATION.get(key, key)] = value
@@ -257,7 +236,7 @@ def _generation_config(options: Mapping[str, Any], *, signed: bool) -> JSONObjec
 def _candidate(body: Mapping[str, Any]) -> JSONObject:
     error = body.get("error")
     if isinstance(error, dict):
-        said, code = error_text(body), error.get("code")
+        said, code = common.error_text(body), error.get("code")
         raise LLMStatusError(said, code) if isinstance(code, int) else LLMReplyError(said)
     feedback = body.get("promptFeedback")
     if isinstance(feedback, dict) and feedback.get("blockReason"):
@@ -289,10 +268,8 @@ def _unusable(reason: str, message: object) -> LLMReplyError:
 
 
 def _call(call: JSONObject, names: ToolNames) -> ToolCall:
-    call_id = str(call.get("id") or f"call_{uuid.uuid4().hex[:24]}")
     arguments = json.dumps(call.get("args") or {}, ensure_ascii=False)
-    name = names.decode(str(call.get("name") or ""))
-    return ToolCall(call_id, "function", FunctionCall(name, arguments))
+    return common.tool_call(call.get("id"), call.get("name"), arguments, names)
 
 
 def _state(parts: Iterable[JSONObject], calls: Iterable[ToolCall]) -> JSONObject | None:
@@ -315,7 +292,7 @@ def _usage(usage: object) -> dict[str, int] | None:
     """Thoughts are paid for as output."""
     if not isinstance(usage, dict):
         return None
-    prompt = count(usage.get("promptTokenCount")) + count(usage.get("toolUsePromptTokenCount"))
-    completion = count(usage.get("candidatesTokenCount")) + count(usage.get("thoughtsTokenCount"))
+    prompt = common.count(usage.get("promptTokenCount"), usage.get("toolUsePromptTokenCount"))
+    completion = common.count(usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount"))
     cached = usage.get("cachedContentTokenCount")
-    return usage_of(prompt, completion, usage.get("totalTokenCount"), cached)
+    return common.usage_of(prompt, completion, usage.get("totalTokenCount"), cached)

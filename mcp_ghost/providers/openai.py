@@ -1,7 +1,7 @@
 """OpenAI's chat completions: neutral messages into a payload, a reply body into an LLMResponse.
 
 Pure functions. The format is shared by OpenAI, OpenRouter, llama.cpp, vLLM, Ollama and many
-others, which differ in what they refuse; a :class:`Dialect` says how.
+others, which differ in what they refuse; a ``Dialect`` says how.
 """
 
 from __future__ import annotations
@@ -9,30 +9,12 @@ from __future__ import annotations
 import json
 import math
 import re
-import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
-from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema
-from mcp_ghost.providers.common import (
-    LLMRequest,
-    WireRequest,
-    breakpoints,
-    calls_of,
-    count,
-    error_text,
-    minimal_tools,
-    object_of,
-    object_schema,
-    parsed_object,
-    parts_of,
-    result_text,
-    state_of,
-    text_of,
-    usage_of,
-)
+from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
+from mcp_ghost.providers import common
 from mcp_ghost.providers.thinking import split_thinking
 
 if TYPE_CHECKING:
@@ -40,27 +22,10 @@ if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """What one family of servers wants or refuses beyond the common core."""
-
-    cache_breakpoints: int = 0
-    """How many parts of a prompt may ask to be cached."""
-    tools_with_history: bool = False
-    """Whether a history with tool calls needs tool definitions beside it."""
-    routes: bool = False
-    """Whether it hands the request on to one of several providers (OpenRouter)."""
-    official: bool = False
-    """Whether it is OpenAI itself, which refuses every parameter that it does not know."""
-
-
-GENERIC = Dialect()
-OPENAI = Dialect(official=True)
-OPENROUTER = Dialect(
-    cache_breakpoints=4,
-    tools_with_history=True,
-    routes=True,
-)
+Dialect: TypeAlias = Literal["generic", "openai", "openrouter"]
+"""generic: what all take; openai: OpenAI itself, which refuses every parameter that it does not
+know; openrouter: hands the request on to one of several providers, wants tool definitions beside a
+history with tool calls, and takes cache markers in parts."""
 
 _HOST = re.compile(r"https?://(?:[^/@]*@)?([^/:?#]+)", re.IGNORECASE)
 # OpenAI's reasoning models; they refuse sampling parameters and `stop`.
@@ -72,74 +37,17 @@ _ONE_SAMPLER_MODEL = re.compile(r"claude", re.IGNORECASE)
 # Thinking that its provider wants back with the calls: DeepSeek and Kimi, OpenRouter.
 _ECHOED = ("reasoning_content", "reasoning_details")
 _MAX_DESCRIPTION = 1024
+_MAX_BREAKPOINTS = 4
+_DOMAINS: dict[str, Dialect] = {"openrouter.ai": "openrouter", "api.openai.com": "openai"}
 
 
 def dialect_of(base_url: str) -> Dialect:
     """The dialect spoken at ``base_url``."""
     host = _HOST.match(base_url)
-    for domain, dialect in (("openrouter.ai", OPENROUTER), ("api.openai.com", OPENAI)):
+    for domain, dialect in _DOMAINS.items():
         if host and f".{host[1].lower()}".endswith(f".{domain}"):
             return dialect
-    return GENERIC
-
-
-def encode(request: LLMRequest, dialect: Dialect = GENERIC) -> JSONObject:
-    """The payload of ``request``; options that ``dialect`` refuses are left out."""
-    messages, model, names = request.messages, request.model, request.names
-    options = request.given
-    response_format = options.pop("response_format", None)
-    reasoning = _REASONING_MODEL.search(model) is not None
-    payload: JSONObject = {
-        "model": model,
-        "messages": _messages(messages, names, dialect, reasoning),
-    }
-    if request.tools:
-        payload["tools"] = [_tool(tool, names, dialect, model) for tool in request.tools]
-        if request.tool_choice is not None:
-            payload["tool_choice"] = _tool_choice(request.tool_choice, names)
-    elif dialect.tools_with_history and any(calls_of(messages)):
-        defined = request.known_tools or minimal_tools(messages)
-        payload["tools"] = [_tool(tool, names, dialect, model) for tool in defined]
-        payload["tool_choice"] = "none"
-    if response_format is not None:
-        payload["response_format"] = response_format
-    if _ONE_SAMPLER_MODEL.search(model) and "temperature" in options:
-        options.pop("top_p", None)
-    payload |= _options(options, dialect, reasoning, constrained=response_format is not None)
-    return payload
-
-
-def decode(body: Mapping[str, Any], names: ToolNames, *, model: str = "") -> LLMResponse:
-    """The reply in ``body``; ``model`` is the one asked for, used where the body names none.
-
-    Raises:
-        LLMStatusError: an error that came with HTTP status 200; the text is the server's own.
-        LLMReplyError: no choice to read, or an error without a status.
-    """
-    choice = _choice(body)
-    message = choice.get("message")
-    message = message if isinstance(message, dict) else {}
-    said, thinking = split_thinking(text_of(message.get("content")))
-    said = said if said.strip() else text_of(message.get("refusal"))
-    thinking = "\n".join(
-        filter(None, [_thinking_fields(message), _thinking_parts(message.get("content")), thinking])
-    )
-    calls = _tool_calls(message.get("tool_calls"), names)
-    usage = body.get("usage")
-    usage = usage if isinstance(usage, dict) else None
-    cost = usage.get("cost") if usage else None
-    finish_reason = choice.get("finish_reason")
-    return LLMResponse(
-        content=None if calls else said or None,
-        model=str(body.get("model") or model),
-        usage=_usage(usage) if usage else None,
-        tool_calls=calls or None,
-        finish_reason=str(finish_reason) if finish_reason else None,
-        text=(said or None) if calls else None,
-        reasoning=thinking or None,
-        cost=float(cost) if isinstance(cost, (int, float)) and math.isfinite(cost) else None,
-        provider_state=_state(message, calls),
-    )
+    return "generic"
 
 
 class OpenAI:
@@ -151,15 +59,54 @@ class OpenAI:
     base_url_variable = "OPENAI_BASE_URL"
     default_model = "gpt-4.1"
 
-    def encode(self, request: LLMRequest) -> WireRequest:
+    def encode(self, request: common.LLMRequest) -> common.WireRequest:
         """See :class:`mcp_ghost.providers.common.Provider`."""
+        messages, model, names = request.messages, request.model, request.names
+        dialect, options = dialect_of(request.base_url), request.given
+        response_format = options.pop("response_format", None)
+        reasoning = _REASONING_MODEL.search(model) is not None
+        encoded = _messages(messages, names, dialect, reasoning)
+        payload: JSONObject = {"model": model, "messages": encoded}
+        if request.tools:
+            payload["tools"] = [_tool(tool, names, dialect, model) for tool in request.tools]
+            if request.tool_choice is not None:
+                payload["tool_choice"] = _tool_choice(request.tool_choice, names)
+        elif dialect == "openrouter" and any(common.calls_of(messages)):
+            defined = request.known_tools or common.minimal_tools(messages)
+            payload["tools"] = [_tool(tool, names, dialect, model) for tool in defined]
+            payload["tool_choice"] = "none"
+        if response_format is not None:
+            payload["response_format"] = response_format
+        if _ONE_SAMPLER_MODEL.search(model) and "temperature" in options:
+            options.pop("top_p", None)
+        payload |= _options(options, dialect, reasoning, constrained=response_format is not None)
         headers = {"Authorization": f"Bearer {request.api_key}"} if request.api_key else {}
-        payload = encode(request, dialect_of(request.base_url))
-        return WireRequest("/chat/completions", payload, headers)
+        return common.WireRequest("/chat/completions", payload, headers)
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
         """See :class:`mcp_ghost.providers.common.Provider`."""
-        return decode(body, names, model=model)
+        choice = _choice(body)
+        message = choice.get("message")
+        message = message if isinstance(message, dict) else {}
+        said, thinking = split_thinking(common.text_of(message.get("content")))
+        said = said if said.strip() else common.text_of(message.get("refusal"))
+        thoughts = _thinking_fields(message), _thinking_parts(message.get("content")), thinking
+        calls = _tool_calls(message.get("tool_calls"), names)
+        usage = body.get("usage")
+        usage = usage if isinstance(usage, dict) else None
+        cost = usage.get("cost") if usage else None
+        finish_reason = choice.get("finish_reason")
+        return LLMResponse(
+            content=None if calls else said or None,
+            model=str(body.get("model") or model),
+            usage=_usage(usage) if usage else None,
+            tool_calls=calls or None,
+            finish_reason=str(finish_reason) if finish_reason else None,
+            text=(said or None) if calls else None,
+            reasoning="\n".join(filter(None, thoughts)) or None,
+            cost=float(cost) if isinstance(cost, (int, float)) and math.isfinite(cost) else None,
+            provider_state=_state(message, calls),
+        )
 
 
 class OpenRouter(OpenAI):
@@ -178,17 +125,18 @@ class OpenRouter(OpenAI):
 def _messages(
     messages: Sequence[Message], names: ToolNames, dialect: Dialect, reasoning: bool
 ) -> list[JSONObject]:
-    marked = breakpoints(messages, dialect.cache_breakpoints)
+    marked = common.breakpoints(messages, _MAX_BREAKPOINTS if dialect == "openrouter" else 0)
     encoded: list[JSONObject] = []
     for index, message in enumerate(messages):
         if message["role"] == "assistant":
             encoded.append(_assistant(message, names))
         elif message["role"] == "tool":
-            answer = {"tool_call_id": message["tool_call_id"], "content": result_text(message)}
-            encoded.append({"role": "tool", **answer})
+            content = common.result_text(message)
+            answered = message["tool_call_id"]
+            encoded.append({"role": "tool", "tool_call_id": answered, "content": content})
         else:
             entry = {"role": message["role"], "content": _content(message, index in marked)}
-            if dialect.official and reasoning and entry["role"] == "system":
+            if dialect == "openai" and reasoning and entry["role"] == "system":
                 entry["role"] = "developer"
             if entry["role"] == "user" and encoded and encoded[-1]["role"] == "user":
                 # Several chat templates refuse two in a row.
@@ -201,7 +149,7 @@ def _joined(one: str | list[JSONObject], other: str | list[JSONObject]) -> str |
     """The contents of two messages as that of one."""
     if isinstance(one, str) and isinstance(other, str):
         return "\n\n".join(text for text in (one, other) if text.strip())
-    return [*parts_of(one), *parts_of(other)]
+    return [*common.parts_of(one), *common.parts_of(other)]
 
 
 def _content(message: Message, marked: bool) -> str | list[JSONObject]:
@@ -218,11 +166,11 @@ def _content(message: Message, marked: bool) -> str | list[JSONObject]:
 
 
 def _assistant(message: Message, names: ToolNames) -> JSONObject:
-    content = text_of(message.get("content"))
+    content = common.text_of(message.get("content"))
     calls = message.get("tool_calls")
     if not calls:
         return {"role": "assistant", "content": content}
-    state = next(iter(state_of(message, "openai")), {})
+    state = next(iter(common.state_of(message, "openai")), {})
     encoded = [
         {
             "id": call["id"],
@@ -246,19 +194,19 @@ def _assistant(message: Message, names: ToolNames) -> JSONObject:
 
 def _valid_arguments(arguments: object) -> str:
     """The model's own text; many servers parse it again and fail on what is not an object."""
-    if isinstance(arguments, str) and parsed_object(arguments) is not None:
+    if isinstance(arguments, str) and common.parsed_object(arguments) is not None:
         return arguments
-    return json.dumps(object_of(arguments), ensure_ascii=False)
+    return json.dumps(common.object_of(arguments), ensure_ascii=False)
 
 
 def _tool(tool: ToolSchema, names: ToolNames, dialect: Dialect, model: str) -> JSONObject:
     function = tool["function"]
     encoded: JSONObject = {"name": names.encode(function["name"])}
     if description := function.get("description"):
-        if dialect.official or (dialect.routes and model.startswith("openai/")):
+        if dialect == "openai" or (dialect == "openrouter" and model.startswith("openai/")):
             description = _shortened(description)
         encoded["description"] = description
-    encoded["parameters"] = object_schema(function.get("parameters"))
+    encoded["parameters"] = common.object_schema(function.get("parameters"))
     if function.get("strict") is not None:
         encoded["strict"] = function["strict"]
     return {"type": "function", "function": encoded}
@@ -280,15 +228,15 @@ def _options(
     options: Mapping[str, object], dialect: Dialect, reasoning: bool, *, constrained: bool
 ) -> JSONObject:
     refused: frozenset[str] = frozenset()
-    if reasoning and (dialect.official or dialect.routes):
+    if reasoning and dialect != "generic":
         refused |= _SAMPLING
-    if dialect.official or (dialect.routes and constrained):
+    if dialect == "openai" or (dialect == "openrouter" and constrained):
         # With `require_parameters`, OpenRouter finds no provider for what few of them know.
         refused |= _EXTRA_SAMPLING
     kept = {key: value for key, value in options.items() if key not in refused}
-    if dialect.official and reasoning and "max_tokens" in kept:
+    if dialect == "openai" and reasoning and "max_tokens" in kept:
         kept["max_completion_tokens"] = kept.pop("max_tokens")
-    if dialect.routes:
+    if dialect == "openrouter":
         if effort := kept.pop("reasoning_effort", None):
             kept["reasoning"] = {"effort": effort}
         kept["usage"] = {"include": True}
@@ -315,7 +263,7 @@ def _choice(body: Mapping[str, Any]) -> JSONObject:
 
 
 def _reported(error: object) -> LLMStatusError | LLMReplyError:
-    said = error_text({"error": error})
+    said = common.error_text({"error": error})
     code = str(error.get("code")) if isinstance(error, dict) else ""
     if code.isdecimal() and 400 <= int(code) <= 599:
         return LLMStatusError(said, int(code))
@@ -330,7 +278,7 @@ def _thinking_fields(message: JSONObject) -> str:
 def _thinking_parts(content: object) -> str:
     """Mistral's way: parts of type "thinking" that hold text parts."""
     parts = content if isinstance(content, list) else []
-    return "".join(text_of(part.get("thinking")) for part in parts if isinstance(part, dict))
+    return "".join(common.text_of(part.get("thinking")) for part in parts if isinstance(part, dict))
 
 
 def _tool_calls(raw: object, names: ToolNames) -> list[ToolCall]:
@@ -339,12 +287,8 @@ def _tool_calls(raw: object, names: ToolNames) -> list[ToolCall]:
         entry = item if isinstance(item, dict) else {}
         function = entry.get("function")
         function = function if isinstance(function, dict) else {}
-        call_id = str(entry.get("id") or "")
-        if not call_id or any(call.id == call_id for call in calls):
-            call_id = f"call_{uuid.uuid4().hex[:24]}"
-        name = names.decode(str(function.get("name") or ""))
-        arguments = _arguments(function.get("arguments"))
-        calls.append(ToolCall(call_id, "function", FunctionCall(name, arguments)))
+        said = entry.get("id"), function.get("name"), function.get("arguments")
+        calls.append(common.tool_call(*said, names, taken=[call.id for call in calls]))
     return calls
 
 
@@ -361,18 +305,12 @@ def _state(message: JSONObject, calls: Sequence[ToolCall]) -> JSONObject | None:
     return {"openai": [{"message": fields, "calls": signed}]} if fields or signed else None
 
 
-def _arguments(raw: object) -> str:
-    if isinstance(raw, str):
-        return raw if raw.strip() else "{}"
-    return "{}" if raw is None else json.dumps(raw, ensure_ascii=False)
-
-
 def _usage(usage: Mapping[str, Any]) -> dict[str, int]:
     details = usage.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
-    return usage_of(
+    return common.usage_of(
         usage.get("prompt_tokens"),
         usage.get("completion_tokens"),
         usage.get("total_tokens"),
-        count(cached) or usage.get("prompt_cache_hit_tokens"),
+        common.count(cached) or usage.get("prompt_cache_hit_tokens"),
     )

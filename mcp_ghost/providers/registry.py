@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from mcp_ghost.errors import LLMError
 from mcp_ghost.providers.anthropic import Anthropic
 from mcp_ghost.providers.gemini import Gemini
-from mcp_ghost.providers.openai import OPENROUTER, OpenAI, OpenRouter, dialect_of
+from mcp_ghost.providers.openai import OpenAI, OpenRouter, dialect_of
 
 if TYPE_CHECKING:
     from mcp_ghost.providers.common import Provider
@@ -44,7 +44,7 @@ def register_provider(provider: Provider) -> None:
 def provider_at(base_url: str, default: Provider) -> Provider:
     """The provider whose own address ``base_url`` is; elsewhere ``default``."""
     parts = urlsplit(base_url)
-    if dialect_of(base_url) is OPENROUTER:
+    if dialect_of(base_url) == "openrouter":
         return OpenRouter()
     for provider in _BUILT_IN:
         if parts.hostname == urlsplit(provider.base_url).hostname:

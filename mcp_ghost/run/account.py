@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from mcp_ghost.messages import Usage
-from mcp_ghost.results import JSON, jsonable
+from mcp_ghost.results import JSON, each_text, jsonable
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse, Message
@@ -139,7 +139,10 @@ class Account:
         """``value`` as plain JSON without the secret."""
         plain = jsonable(value)
         secret = self.secret or ""
-        return _without(plain, secret) if len(secret) >= _SHORTEST_SECRET else plain
+        if len(secret) < _SHORTEST_SECRET:
+            return plain
+        cleaned: JSON = each_text(plain, lambda text: text.replace(secret, "***"))
+        return cleaned
 
     def clean_text(self, text: str) -> str:
         """``text`` without the secret."""
@@ -216,13 +219,3 @@ def history(messages: Iterable[Message], account: Account) -> list[dict[str, Any
         }
         for message in messages
     ]
-
-
-def _without(value: JSON, secret: str) -> JSON:
-    if isinstance(value, str):
-        return value.replace(secret, "***")
-    if isinstance(value, list):
-        return [_without(item, secret) for item in value]
-    if isinstance(value, dict):
-        return {key.replace(secret, "***"): _without(item, secret) for key, item in value.items()}
-    return value

@@ -17,7 +17,7 @@ Anything: TypeAlias = Any
 
 def reply(message: dict[str, Anything], **body: Anything) -> LLMResponse:
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    return openai.decode({"choices": [choice], **body}, ToolNames([]), model="asked-for")
+    return openai.OpenAI().decode({"choices": [choice], **body}, ToolNames([]), model="asked-for")
 
 
 def call(name: str, arguments: Anything = "{}", call_id: str = "c1") -> dict[str, Anything]:
@@ -31,7 +31,9 @@ def call(name: str, arguments: Anything = "{}", call_id: str = "c1") -> dict[str
 def sent_back(response: LLMResponse) -> dict[str, Anything]:
     """``response`` as part of the history of the next request."""
     messages = [assistant_message(response)]
-    message: dict[str, Anything] = openai.encode(request_for(messages))["messages"][0]
+    message: dict[str, Anything] = (
+        openai.OpenAI().encode(request_for(messages)).payload["messages"][0]
+    )
     return message
 
 
@@ -72,7 +74,7 @@ def test_calls_win_over_text_which_is_kept_beside_them() -> None:
 def test_the_wire_name_is_decoded() -> None:
     names = ToolNames(["thoughtbox.think"])
     body = {"choices": [{"message": {"tool_calls": [call("thoughtbox_think"), call("made_up")]}}]}
-    calls = openai.decode(body, names).tool_calls or []
+    calls = openai.OpenAI().decode(body, names, model="?").tool_calls or []
     assert [each.function.name for each in calls] == ["thoughtbox.think", "made_up"]
 
 
@@ -163,7 +165,7 @@ def test_a_refusal_is_the_answer() -> None:
 @pytest.mark.parametrize("body", [{}, {"choices": []}, {"choices": None}, {"choices": ["x"]}])
 def test_a_body_without_a_choice_is_an_error(body: dict[str, Anything]) -> None:
     with pytest.raises(LLMReplyError, match="without any choice"):
-        openai.decode(body, ToolNames([]))
+        openai.OpenAI().decode(body, ToolNames([]), model="?")
 
 
 @pytest.mark.parametrize(
@@ -175,13 +177,13 @@ def test_a_body_without_a_choice_is_an_error(body: dict[str, Anything]) -> None:
 )
 def test_an_error_inside_a_success_is_an_error_with_its_status(body: dict[str, Anything]) -> None:
     with pytest.raises(LLMStatusError, match="Overloaded") as caught:
-        openai.decode(body, ToolNames([]))
+        openai.OpenAI().decode(body, ToolNames([]), model="?")
     assert caught.value.status == 529
 
 
 def test_an_error_without_a_status_is_an_unusable_reply() -> None:
     with pytest.raises(LLMReplyError, match="model exploded"):
-        openai.decode({"error": "model exploded"}, ToolNames([]))
+        openai.OpenAI().decode({"error": "model exploded"}, ToolNames([]), model="?")
 
 
 json_st = st.recursive(
@@ -212,7 +214,7 @@ def test_every_call_is_read_and_can_be_sent_back(
 ) -> None:
     names = ToolNames(["s.t", "x.y"])
     body = {"choices": [{"message": {"content": content, "tool_calls": raw}}]}
-    response = openai.decode(body, names)
+    response = openai.OpenAI().decode(body, names, model="?")
     calls = response.tool_calls or []
     assert len(calls) == len(raw)
     for read, sent in zip(calls, raw, strict=True):
@@ -227,7 +229,7 @@ def test_every_call_is_read_and_can_be_sent_back(
             )
     answers = [tool_message(each.id, "done") for each in calls]
     messages = [{"role": "user", "content": "?"}, assistant_message(response), *answers]
-    sent = openai.encode(request_for(messages))
+    sent = openai.OpenAI().encode(request_for(messages)).payload
     assert refusal(sent) is None
 
 
