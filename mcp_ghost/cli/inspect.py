@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mcp_ghost.cli.screen import Screen, standard_screen
 from mcp_ghost.errors import GoldenError
+from mcp_ghost.golden import Golden, load_golden
+from mcp_ghost.golden.comparison import golden_notices
+from mcp_ghost.results import JSONObject, cap
 from mcp_ghost.text import counted, duration, one_line, tokens
-
-if TYPE_CHECKING:
-    from mcp_ghost.cli.screen import Screen
-    from mcp_ghost.results import JSONObject
 
 _LONGEST = 2000
 """Characters shown of one message."""
@@ -25,8 +25,6 @@ def inspect_golden(path: str | Path) -> None:
     Raises:
         GoldenError: The file is neither.
     """
-    from mcp_ghost.cli.screen import standard_screen
-
     facts = facts_of(read_recording(path))
     screen = standard_screen(lambda: None)  # it falls silent by itself when nobody reads
     _show_head(screen, facts)
@@ -43,8 +41,6 @@ def inspect_golden(path: str | Path) -> None:
 
 def read_recording(path: str | Path) -> JSONObject:
     """The golden in the file ``path``; a bare result of ``mcp_ghost()`` becomes one."""
-    from mcp_ghost.golden import Golden, load_golden
-
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -56,8 +52,6 @@ def read_recording(path: str | Path) -> JSONObject:
 
 def facts_of(golden: Mapping[str, Any]) -> JSONObject:
     """What ``inspect`` shows, as plain JSON values."""
-    from mcp_ghost.golden.comparison import golden_notices
-
     output, given = golden["golden_output"], golden.get("input") or {}
     chain = output.get("tool_chain") or []
     try:
@@ -206,6 +200,4 @@ def _usage(usage: Mapping[str, int]) -> str:
 
 
 def _shortened(text: str) -> str:
-    from mcp_ghost.results import cap
-
     return cap(text, _LONGEST)

@@ -122,6 +122,7 @@ def _calls(expected: list[Any], now: list[Any], golden: Golden) -> Iterator[str]
 
 def _call(before: Mapping[str, Any], after: Mapping[str, Any], golden: Golden) -> Iterator[str]:
     volatile = any(fnmatchcase(before["tool_name"], it) for it in golden.get("volatile") or ())
+    is_compared = before["success"] and after["success"] and not volatile
     if before.get("retry_attempt") != after.get("retry_attempt"):
         yield _changed("retry_attempt", before.get("retry_attempt"), after.get("retry_attempt"))
     if before["success"] != after["success"]:
@@ -132,13 +133,8 @@ def _call(before: Mapping[str, Any], after: Mapping[str, Any], golden: Golden) -
         )
     if not same(before["arguments"], after["arguments"]):
         yield _changed("arguments", before["arguments"], after["arguments"])
-    elif before["success"] and after["success"] and not volatile:
-        yield from _result(before["result"], after["result"])
-
-
-def _result(before: object, after: object) -> Iterator[str]:
-    if not same(before, after):
-        yield _changed("result", before, after)
+    elif is_compared and not same(before["result"], after["result"]):
+        yield _changed("result", before["result"], after["result"])
 
 
 def _errors(expected: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

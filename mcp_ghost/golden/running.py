@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.config import load_servers
 from mcp_ghost.errors import GoldenError, LLMError
+from mcp_ghost.ghost import mcp_ghost
 from mcp_ghost.golden.file import RecordedFrom, as_golden, save_golden
 from mcp_ghost.golden.scrub import Scrubber, places, usable_at_replay
 from mcp_ghost.golden.transport import RecordingTransport, ReplayTransport
+from mcp_ghost.names import ToolNames
+from mcp_ghost.providers.client import base_url_of, get_llm_client
+from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.transport import Endpoint
 
 if TYPE_CHECKING:
@@ -52,9 +56,6 @@ async def record_golden(
         GoldenError: The file cannot be written.
         Whatever ``mcp_ghost`` raises; nothing is written then.
     """
-    from mcp_ghost.ghost import mcp_ghost  # the whole engine
-    from mcp_ghost.providers.client import get_llm_client
-
     inspect.signature(mcp_ghost).bind(**arguments)  # a TypeError that names what is wrong
     path = Path(path)
     scrubber = Scrubber((), places(path))
@@ -100,8 +101,6 @@ async def replay_golden(
         GoldenError: There is nothing to replay.
         GoldenExhaustedError: The run asked the model more often than was recorded.
     """
-    from mcp_ghost.ghost import mcp_ghost
-
     golden = as_golden(golden)
     replies = ReplayTransport(golden)
     arguments = Scrubber((), places(golden.path)).show(golden.get("input") or {})
@@ -125,9 +124,6 @@ def _entries(server_config: Mapping[str, Any] | str | Path) -> dict[str, Any]:
 
 def _base_url(arguments: Mapping[str, Any]) -> str:
     """Stated explicitly, so that a replay does not depend on the environment it runs in."""
-    from mcp_ghost.providers.client import base_url_of
-    from mcp_ghost.providers.registry import get_provider
-
     return base_url_of(get_provider(arguments["provider"]), arguments.get("base_url"))
 
 
@@ -138,9 +134,6 @@ def _address(endpoint: Endpoint) -> str:
 
 def _token_usage(provider: str, exchange: Mapping[str, Any]) -> dict[str, int] | None:
     """What the reply says it used, in our terms."""
-    from mcp_ghost.names import ToolNames
-    from mcp_ghost.providers.registry import get_provider
-
     body = exchange.get("response")
     if not isinstance(body, Mapping) or exchange.get("status") != 200:
         return None

@@ -19,19 +19,13 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from mcp_ghost import network
 from mcp_ghost.errors import (
     LLMConnectionError,
     LLMError,
     LLMReplyError,
     LLMStatusError,
     LLMUnreachableError,
-)
-from mcp_ghost.network import (
-    basic_authorization,
-    is_loopback,
-    is_web_address,
-    proxy_of,
-    tls_context,
 )
 from mcp_ghost.providers.common import error_text
 from mcp_ghost.redact import redact
@@ -71,7 +65,7 @@ class Endpoint:
     """Seconds for a whole answer."""
 
     def __post_init__(self) -> None:
-        if not is_web_address(self.base_url):
+        if not network.is_web_address(self.base_url):
             raise LLMError(
                 f"'{self.redact(self.base_url)}' is not a usable base URL; "
                 "one looks like http://127.0.0.1:8080/v1."
@@ -88,7 +82,7 @@ class Endpoint:
     @property
     def is_loopback(self) -> bool:
         """Whether the server runs on this machine."""
-        return is_loopback(self.base_url)
+        return network.is_loopback(self.base_url)
 
     def redact(self, text: str) -> str:
         """``text`` without this endpoint's key or anything that looks like one."""
@@ -125,7 +119,7 @@ class Transport:
     ) -> None:
         self._endpoint = endpoint
         self._http = transport or network_transport(endpoint)
-        self._authorization = basic_authorization(endpoint.base_url)
+        self._authorization = network.basic_authorization(endpoint.base_url)
         seconds = endpoint.timeout
         timeouts = dict.fromkeys(("read", "write", "pool"), seconds)
         self._timeouts = {**timeouts, "connect": min(_CONNECT_SECONDS, seconds)}
@@ -178,7 +172,7 @@ def network_transport(endpoint: Endpoint) -> httpx.AsyncBaseTransport:
     """The way to ``endpoint``: through the proxy of the environment, if there is one for it."""
     secure = urlsplit(endpoint.base_url).scheme == "https"
     return httpx.AsyncHTTPTransport(
-        verify=tls_context() if secure else False, proxy=proxy_of(endpoint.base_url)
+        verify=network.tls_context() if secure else False, proxy=network.proxy_of(endpoint.base_url)
     )
 
 

@@ -8,7 +8,7 @@ call loses its result.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import Message
@@ -31,26 +31,16 @@ _SUMMARY = (
 )
 
 
-class HistoryView(Protocol):
-    """A view of a conversation."""
-
-    def view(self, messages: Sequence[Message]) -> list[Message]:
-        """The messages to send in place of ``messages``."""
-
-    def shrink(self, messages: Sequence[Message]) -> bool:
-        """Show less of ``messages``, which were too long; returns whether that is possible."""
-
-
 class LatestExchange:
     """Only the system prompt, the request and the latest exchange."""
 
     def view(self, messages: Sequence[Message]) -> list[Message]:
-        """See :class:`HistoryView`."""
+        """The messages to send in place of ``messages``."""
         head, exchanges = _parts(messages)
         return [*head, *(exchanges[-1] if exchanges else [])]
 
     def shrink(self, _messages: Sequence[Message]) -> bool:
-        """See :class:`HistoryView`."""
+        """Less than that cannot be shown."""
         return False
 
 
@@ -72,7 +62,7 @@ class Compaction:
         self._summarised = 0
 
     def view(self, messages: Sequence[Message]) -> list[Message]:
-        """See :class:`HistoryView`."""
+        """The messages to send in place of ``messages``."""
         head, exchanges = _parts(messages)
         before = _size(self._shown(head, exchanges))
         if before > self._limit and self._compact(head, exchanges):
@@ -82,7 +72,7 @@ class Compaction:
         return self._shown(head, exchanges)
 
     def shrink(self, messages: Sequence[Message]) -> bool:
-        """See :class:`HistoryView`."""
+        """Show less of ``messages``, which were too long; returns whether that is possible."""
         head, exchanges = _parts(messages)
         before = _size(self._shown(head, exchanges))
         self._limit = round(before * _ROOMY)

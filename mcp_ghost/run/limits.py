@@ -19,10 +19,6 @@ class RunStoppedError(Exception):
     """Raised within a run that must end now; the message says why. Users get a result."""
 
 
-class DeadlineError(RunStoppedError):
-    """Raised when the time for the run is up."""
-
-
 class Deadline:
     """``seconds`` from now on for the run of this event loop; None means no limit."""
 
@@ -35,7 +31,7 @@ class Deadline:
         """Cut off what the block waits for.
 
         Raises:
-            DeadlineError: The time is up, or was before the block began.
+            RunStoppedError: The time is up, or was before the block began.
         """
         if self.left <= 0:
             raise self._error()
@@ -55,8 +51,8 @@ class Deadline:
             return float("inf")
         return self._at - asyncio.get_running_loop().time()
 
-    def _error(self) -> DeadlineError:
-        return DeadlineError(f"the deadline of {self._seconds:g} s for the whole run has passed")
+    def _error(self) -> RunStoppedError:
+        return RunStoppedError(f"the deadline of {self._seconds:g} s for the whole run has passed")
 
 
 @dataclass

@@ -17,7 +17,7 @@ from mcp_ghost.messages import assistant_message, tool_message, was_cut_off
 from mcp_ghost.run import prompts, synthesis
 from mcp_ghost.run.account import Account, GhostResult, history
 from mcp_ghost.run.calls import Calls
-from mcp_ghost.run.context import Compaction, HistoryView, LatestExchange
+from mcp_ghost.run.context import Compaction, LatestExchange
 from mcp_ghost.run.events import Events
 from mcp_ghost.run.limits import Budget, Deadline, RunStoppedError
 from mcp_ghost.run.recovery import breaking, looping, recording, retrying
@@ -58,9 +58,11 @@ class Operation:
         self._messages: list[Message] = []
         self._known_tools: list[ToolSchema] = []
         self._compactions: list[dict[str, Any]] = []
-        self._memory: HistoryView = LatestExchange()
-        if settings.conversation_memory:
-            self._memory = Compaction(settings.context_limit, self._compactions.append)
+        self._memory = (
+            Compaction(settings.context_limit, self._compactions.append)
+            if settings.conversation_memory
+            else LatestExchange()
+        )
         self._budget = Budget(settings.max_tokens, settings.max_cost)
         self._toolbox = Toolbox(
             servers,
