@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mcp_ghost.cli.screen import Screen, standard_screen
 from mcp_ghost.errors import GoldenError
-from mcp_ghost.golden import Golden, load_golden
+from mcp_ghost.golden import load_golden
 from mcp_ghost.golden.comparison import golden_notices
 from mcp_ghost.results import JSONObject, cap
 from mcp_ghost.text import counted, duration, one_line, tokens
@@ -25,7 +24,7 @@ def inspect_golden(path: str | Path) -> None:
     Raises:
         GoldenError: The file is neither.
     """
-    facts = facts_of(read_recording(path))
+    facts = facts_of(load_golden(path))
     screen = standard_screen(lambda: None)  # it falls silent by itself when nobody reads
     _show_head(screen, facts)
     screen.heading("Conversation", counted(len(facts["conversation"]), "step"))
@@ -37,17 +36,6 @@ def inspect_golden(path: str | Path) -> None:
         screen.heading("Outdated")
         for notice in facts["notices"]:
             screen.text(notice, "yellow", mark="!")
-
-
-def read_recording(path: str | Path) -> JSONObject:
-    """The golden in the file ``path``; a bare result of ``mcp_ghost()`` becomes one."""
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        content = None  # load_golden says what is wrong
-    if isinstance(content, dict) and "tool_chain" in content:
-        return Golden({"golden_output": content}, Path(path))
-    return load_golden(path)
 
 
 def facts_of(golden: Mapping[str, Any]) -> JSONObject:

@@ -68,10 +68,11 @@ async def _operation(flags: Flags, prompt: str, view: RunView | None) -> dict[st
 
 
 def _inspect(flags: Flags, _: Interruption) -> int:
-    from mcp_ghost.cli.inspect import facts_of, inspect_golden, read_recording
+    from mcp_ghost.cli.inspect import facts_of, inspect_golden
+    from mcp_ghost.golden import load_golden
 
     if flags.json:
-        _write(json.dumps(facts_of(read_recording(flags.file)), indent=2))
+        _write(json.dumps(facts_of(load_golden(flags.file)), indent=2))
     else:
         inspect_golden(flags.file)
     return DONE

@@ -32,7 +32,7 @@ class Golden(dict[str, Any]):
 
 
 def load_golden(path: str | Path) -> Golden:
-    """Read a golden as it was written, with ``{path:...}`` in it.
+    """Read a golden as it was written, with ``{path:...}`` in it; a bare result becomes one.
 
     Raises:
         GoldenError: There is none at ``path``.
@@ -44,6 +44,8 @@ def load_golden(path: str | Path) -> Golden:
         raise GoldenError(f"No golden at {path}. Record it with record_golden().") from error
     except (OSError, ValueError) as error:
         raise GoldenError(f"The golden {path} cannot be read: {error}") from error
+    if isinstance(content, dict) and "tool_chain" in content:
+        content = {"golden_output": content}
     if not isinstance(content, dict) or not isinstance(content.get("golden_output"), dict):
         raise GoldenError(f"{path} is not a golden: it has no 'golden_output'.")
     return Golden(content, path)

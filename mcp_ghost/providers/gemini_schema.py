@@ -49,10 +49,8 @@ class _Converter:
     def convert(self, schema: object, open_: frozenset[str] = frozenset()) -> JSONObject:
         if not isinstance(schema, dict):  # true and false are schemas, too
             return self._any_of(_ANYTHING, {})
-        if "$ref" in schema:
-            return self._reference(schema, open_)
-        if schema.get("allOf"):
-            return self._all_of(schema, open_)
+        if "$ref" in schema or schema.get("allOf"):
+            return self._joined(schema, open_)
         if alternatives := schema.get("anyOf") or schema.get("oneOf"):
             return self._alternatives(schema, alternatives, open_)
         types = [str(each).upper() for each in _types(schema)]
@@ -63,16 +61,23 @@ class _Converter:
         converted = self._typed(types[0], schema, open_)
         return {**converted, "nullable": True} if nullable else converted
 
-    def _reference(self, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
-        """The definition in the reference's place; one that leads back into itself is cut."""
-        name = str(schema["$ref"])
-        target = self._target(name)
-        rest = {key: value for key, value in schema.items() if key != "$ref"}
-        self._left -= 1
-        if not isinstance(target, dict) or name in open_ or self._left < 0:
-            kind = target.get("type", "object") if isinstance(target, dict) else "object"
-            return self.convert({"type": kind, **_described(target), **_described(rest)})
-        return self.convert(_merged([target, rest]), open_ | {name})
+    def _joined(self, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
+        """What ``schema`` refers to, all its pieces and its own words in one."""
+        own = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
+        reference = [{"$ref": schema["$ref"]}] if "$ref" in schema else []
+        pieces: list[JSONObject] = []
+        for piece in [*reference, *schema.get("allOf", ())]:
+            found, name = piece, piece.get("$ref") if isinstance(piece, dict) else None
+            if isinstance(name, str):
+                found = self._target(name)
+                self._left -= 1
+                if not isinstance(found, dict) or name in open_ or self._left < 0:
+                    # It leads nowhere, or back into itself.
+                    kind = found.get("type", "object") if isinstance(found, dict) else "object"
+                    found = {"type": kind, **_described(found)}
+                open_ |= {name}
+            pieces += [found] if isinstance(found, dict) else []
+        return self.convert(_merged([*pieces, own]), open_)
 
     def _target(self, reference: str) -> object:
         """What a JSON pointer within the root leads to."""
@@ -81,18 +86,6 @@ class _Converter:
             key = step.replace("~1", "/").replace("~0", "~")
             found = found.get(key) if isinstance(found, dict) else None
         return found
-
-    def _all_of(self, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
-        """All pieces in one; those that lead back into what is being read add nothing new."""
-        pieces = [{key: value for key, value in schema.items() if key != "allOf"}]
-        for piece in schema["allOf"]:
-            name = piece.get("$ref") if isinstance(piece, dict) else None
-            if name is not None:
-                self._left -= 1
-                piece = None if name in open_ or self._left < 0 else self._target(str(name))
-                open_ |= {name}
-            pieces += [piece] if isinstance(piece, dict) else []
-        return self.convert(_merged(pieces), open_)
 
     def _alternatives(self, schema: JSONObject, given: object, open_: frozenset[str]) -> JSONObject:
         outer = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}

@@ -284,6 +284,9 @@ def test_a_bare_result_is_enough_to_compare_with() -> None:
     golden = save_golden("bare/other.json", result)
     assert golden["test_name"] == "other"
     assert compare_golden(result, "bare/other.json") == []
+    Path("printed.json").write_text(json.dumps(result), encoding="utf-8")
+    assert load_golden("printed.json")["golden_output"] == result
+    assert compare_golden(result, "printed.json", max_age_days=None) == []
 
 
 def test_a_file_that_cannot_be_replaced_stays_and_leaves_nothing_behind() -> None:
