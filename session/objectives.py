@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from mcp_ghost.text import counted, one_line
-from session.game_state import thing_name
-from session.knowledge import Goal, Objective, ObjectiveStatus
+from session.game_state import Observation, Place, TurnRecord, thing_name
+from session.knowledge import Goal, Objective, ObjectiveStatus, Reflection
 from session.similarity import name_words, near_duplicates, same_thing
-
-if TYPE_CHECKING:
-    from session.game_state import Observation, Place, TurnRecord
-    from session.knowledge import Reflection
 
 STALE_TURNS = 80
 """The default; also of episodes whose log does not name it."""
@@ -50,10 +45,6 @@ class Objectives:
     def open(self) -> tuple[Objective, ...]:
         """What is still to be achieved."""
         return tuple(self._objectives[each] for each in self._open)
-
-    def closed(self) -> tuple[Objective, ...]:
-        """What was achieved or given up."""
-        return tuple(each for each in self._objectives.values() if each.id not in self._open)
 
     def get(self, objective_id: str) -> Objective:
         """The one with that id."""

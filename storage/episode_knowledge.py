@@ -77,7 +77,7 @@ def read_episode(folder: Path) -> EpisodeKnowledge | None:
             seed=fold.start.seed,
             turns=fold.turns,
             score=fold.score if fold.turns else None,
-            end_reason=str(fold.end.reason) if fold.end else None,
+            end_reason=fold.end_reason,
         )
     reflections = {reflection.number: reflection for reflection in fold.reflections}
     return EpisodeKnowledge(episode, fold.known.edits, tuple(reflections.values()), ways.passages())

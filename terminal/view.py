@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from session.record.display import EpisodeDisplay
 from session.record.event_log import entry_of
-from session.record.schema import EpisodeResumed, LoggedEvent
+from session.record.schema import Entry, LoggedEvent
 
 if TYPE_CHECKING:
     from mcp_ghost.cli.screen import Screen
-    from session.record.schema import Entry
     from session.record.summary import StorySoFar
 
 _THINKS = "Turn {turn}: the model thinks …"
@@ -59,8 +58,6 @@ class TerminalView(logging.Handler):
         super().close()
 
     def _show(self, entry: Entry) -> None:
-        if isinstance(entry.event, EpisodeResumed):
-            self._so_far.take_earlier_runs()
         self._so_far.take(entry)
         if not isinstance(entry.event, LoggedEvent):
             self._screen.idle()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from session.game_state import TurnRecord
 from session.record.event_log import EVENTS_FILE
-from session.record.index import LogIndex, LogReplacedError, Span, is_being_written
+from session.record.index import Line, LogIndex, LogReplacedError, Span, is_being_written
 from viewer.episode_view import EpisodeView
 from viewer.turns import TURNS_PER_CHUNK, turn_json
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mcp_ghost.results import JSONObject
-    from session.record.index import Line
 
 
 class Episode:
@@ -69,17 +68,17 @@ class Episode:
     @property
     def began(self) -> bool:
         """Whether there is anything to see."""
-        return self._view.fold.start is not None
+        return self._view.start is not None
 
     @property
     def started(self) -> str:
         """When, as ISO 8601."""
-        return self._view.fold.started
+        return self._view.started
 
     @property
     def turn_count(self) -> int:
         """The number of the latest turn."""
-        return self._view.fold.turns
+        return self._view.turns
 
     @property
     def end_reason(self) -> str | None:
@@ -104,7 +103,7 @@ class Episode:
         running = self.is_running()
         with self._lock:
             summary = self._view.summary()
-        start = self._view.fold.start
+        start = self._view.start
         group = (start and start.group) or self.group
         return {"id": self.id, "group": group, "running": running, **summary}
 

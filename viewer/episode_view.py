@@ -10,34 +10,31 @@ from mcp_ghost.text import one_line
 from session.game_state import FailedTurn, TurnRecord
 from session.knowledge import Reflection
 from session.record.fold import EpisodeFold
-from session.record.schema import EpisodeStart, KnowledgeLoaded, LoggedEvent
-from viewer.learned_view import LearnedView
+from session.record.schema import Entry, EpisodeStart, KnowledgeLoaded, LoggedEvent
+from viewer.learned_view import LearnedView, reflection_json
 from viewer.map_view import MapView
 from viewer.turns import observation_json
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
-    from session.record.schema import Entry
 
 _MARK_CHARACTERS = 200
+_OF_START = ("uid", "story", "title", "model", "seed", "engine")
+_OF_FOLD = ("started", "turns", "score", "max_score", "end_reason", "deaths", "tool_calls")
+"""What a row of the index says, as it is."""
 
 
-class EpisodeView:
+class EpisodeView(EpisodeFold):
     """Reads entries in the order of the log."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.version = 0
         """Counts the changes of what is known besides the turns themselves."""
-        self.fold = EpisodeFold()
         self.map = MapView()
         self._learned = LearnedView()
         self._marks: list[JSONObject] = []
         self._items: set[str] = set()
-
-    @property
-    def end_reason(self) -> str | None:
-        """Why it ended; None when it did not, or goes on."""
-        return str(self.fold.end.reason) if self.fold.end else None
 
     def take(self, entry: Entry) -> None:
         """Add what one line says."""
@@ -49,38 +46,30 @@ class EpisodeView:
             self.map.apply(event)
             if "objectives" not in self._parts_off():
                 self._learned.apply(event)
-        self.fold.take(entry)
+        super().take(entry)
         if isinstance(event, EpisodeStart | KnowledgeLoaded):
             self._begin()
         elif isinstance(event, Reflection):
             self._learn(event)
         elif isinstance(event, FailedTurn):
             text = f"Turn {event.turn} was not played: {event.failure}"
-            self._mark(self.fold.turns, "failure", text)
+            self._mark(self.turns, "failure", text)
         self.version += not isinstance(event, TurnRecord)
 
     def take_damage(self, line: int) -> None:
         """Note that a line cannot be read."""
-        self._mark(self.fold.turns, "damaged", f"Line {line} of the log is damaged")
+        self._mark(self.turns, "damaged", f"Line {line} of the log is damaged")
         self.version += 1
 
     def summary(self) -> JSONObject:
         """The episode in a row of the index, but for what its place and its process tell."""
-        fold, start = self.fold, self.fold.start
-        names = ("uid", "story", "title", "model", "seed", "engine")
         return {
-            **{name: getattr(start, name, None) for name in names},
-            "started": fold.started,
-            "turns": fold.turns,
-            "score": fold.score,
-            "max_score": fold.max_score,
-            "best_score": max((score for _, score in fold.scores), default=0),
-            "end_reason": self.end_reason,
-            "deaths": fold.deaths,
-            "rooms": len(fold.rooms),
-            "tool_calls": fold.tool_calls,
-            **asdict(fold.usage),
-            "reflections": len(fold.reflections),
+            **{name: getattr(self.start, name, None) for name in _OF_START},
+            **{name: getattr(self, name) for name in _OF_FOLD},
+            "best_score": max((score for _, score in self.scores), default=0),
+            "rooms": len(self.rooms),
+            **asdict(self.usage),
+            "reflections": len(self.reflections),
             "parts_off": self._parts_off(),
             "scores": self._score_line(),
         }
@@ -94,14 +83,14 @@ class EpisodeView:
             "objectives": self._learned.objectives_json(),
             "memories": self._learned.memories_json(),
             "claims": self._learned.claims_json(),
-            "reflections": self._learned.reflections_json(),
+            "reflections": [reflection_json(it) for it in self.reflections],
             "map": self.map.json(),
             "path": self.map.path,
         }
 
     def opening(self) -> JSONObject:
         """The game's first text and facts."""
-        start = self.fold.start
+        start = self.start
         first = observation_json(start.observation) if start else None
         return {"opening": start.opening if start else "", "first": first}
 
@@ -112,27 +101,20 @@ class EpisodeView:
 
     def _begin(self) -> None:
         """Begin what is folded, whichever of the start and what was carried over came first."""
-        if (start := self.fold.start) is not None:
-            self._learned.begin(start, self.fold.known.carried)
-            self.map.begin(start.observation, self.fold.known.carried)
+        if (start := self.start) is not None:
+            self._learned.begin(start, self.known.carried)
+            self.map.begin(start.observation, self.known.carried)
             self._items.update(start.observation.inventory)
 
     def _learn(self, reflection: Reflection) -> None:
         self._learned.learn(reflection)
-        learned = [
-            f"{len(values)} {name}"
-            for name, values in (
-                ("memories", reflection.memories),
-                ("objectives", reflection.objectives),
-                ("claims", reflection.claims),
-            )
-            if values
-        ]
+        counts = {it: len(getattr(reflection, it)) for it in ("memories", "objectives", "claims")}
+        learned = [f"{count} {name}" for name, count in counts.items() if count]
         self._mark(reflection.last_turn, "reflection", ", ".join(learned) or "nothing new")
 
     def _mark_turn(self, record: TurnRecord) -> None:
         turn, after = record.turn, record.after
-        if after.room.id not in self.fold.rooms:
+        if after.room.id not in self.rooms:
             self._mark(turn, "room", after.room.name)
         for item in after.inventory:
             if item not in self._items:
@@ -152,9 +134,9 @@ class EpisodeView:
 
     def _score_line(self) -> list[tuple[int, int]]:
         """The beginning, every change, and the latest turn."""
-        scores = self.fold.scores
+        scores = self.scores
         changes = [later for earlier, later in itertools.pairwise(scores) if later[1] != earlier[1]]
         return list(dict.fromkeys([*scores[:1], *changes, *scores[-1:]]))
 
     def _parts_off(self) -> list[str]:
-        return list(self.fold.start.parts_off) if self.fold.start else []
+        return list(self.start.parts_off) if self.start else []

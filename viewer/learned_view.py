@@ -34,7 +34,6 @@ class LearnedView:
     """Folds what was carried over, turn records and reflections, in the order of the log."""
 
     def __init__(self) -> None:
-        self.reflections: list[Reflection] = []
         self.version = 0
         """Counts the changes by turn records."""
         self._objectives: Objectives | None = None
@@ -59,7 +58,6 @@ class LearnedView:
 
     def learn(self, reflection: Reflection) -> None:
         """Add what a reflection yielded."""
-        self.reflections.append(reflection)
         turn = reflection.last_turn
         if self._objectives is not None:
             self._objectives.learn(reflection)
@@ -88,12 +86,9 @@ class LearnedView:
         """Every claim there ever was."""
         return [held.json() for held in self._claims.values()]
 
-    def reflections_json(self) -> list[JSONObject]:
-        """The reflections, with the ids of what they touched."""
-        return [_reflection_json(reflection) for reflection in self.reflections]
 
-
-def _reflection_json(reflection: Reflection) -> JSONObject:
+def reflection_json(reflection: Reflection) -> JSONObject:
+    """A reflection, with the ids of what it touched."""
     kept = {"number", "triggers", "dropped", "failure", "usage", "seconds"}
     return {
         "turn": reflection.last_turn,

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from mcp_ghost.results import jsonable
+from mcp_ghost.results import JSONObject, jsonable
 
 if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
     from session.game_state import Observation, TurnRecord
 
 TURNS_PER_CHUNK = 50
@@ -25,13 +24,10 @@ def turn_json(record: TurnRecord, time: str) -> JSONObject:
     """A turn, with long results of tools cut."""
     tools = [
         {
-            "name": tool.name,
-            "arguments": tool.arguments,
+            **tool.model_dump(mode="json"),
             "result": tool.result[:SHOWN_CHARACTERS],
             "cut": len(tool.result) > SHOWN_CHARACTERS,
             "length": len(tool.result),
-            "is_error": tool.is_error,
-            "duration_ms": tool.duration_ms,
         }
         for tool in record.tools
     ]

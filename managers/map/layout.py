@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache
 from math import gcd
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from managers.map.ways import direction_of, movement_of
-
-if TYPE_CHECKING:
-    from managers.map.ways import Way
+from managers.map.ways import Way, direction_of, movement_of
 
 Spot: TypeAlias = tuple[int, int]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from managers.map.ways import in_order
+from managers.map.ways import Way, in_order
 
 if TYPE_CHECKING:
-    from managers.map.ways import Way
     from session.game_state import ExitSeen
 
 _QUOTE_CHARACTERS = 70

@@ -9,10 +9,9 @@ from managers.map.routes import Routes
 from managers.map.target import matching
 from managers.map.text import by_compass
 from managers.map.ways import Way, Ways
-from session.game_state import Place
+from session.game_state import ExitSeen, Observation, Place, TurnRecord
 
 if TYPE_CHECKING:
-    from session.game_state import ExitSeen, Observation, TurnRecord
     from session.knowledge import CarriedOver, Passage
 
 
@@ -51,20 +50,6 @@ class WorldMap:
         """Direction -> exit, as the game's memory last showed them."""
         return self._exits.get(room_id, {})
 
-    def led(self, room_id: int) -> dict[str, Place]:
-        """Command -> room to which it led last, walked in this episode or earlier ones."""
-        known = self.ways.of(room_id).values()
-        return {
-            way.command: self.place(way.to)
-            for way in known
-            if way.to is not None and not way.is_blocked
-        }
-
-    def blocked(self, room_id: int) -> dict[str, str]:
-        """Direction -> the game's answer, where the latest try did not lead anywhere."""
-        known = self.ways.of(room_id).values()
-        return {way.command: way.answer or "" for way in known if way.is_blocked}
-
     def is_one_way(self, way: Way) -> bool:
         """Whether it was walked, and no way straight back ever was."""
         if way.to is None or way.to == way.room_id:
@@ -80,13 +65,6 @@ class WorldMap:
         if from_id == to_id:
             return 0
         return self.routes.distances(from_id).get(to_id)
-
-    def route(self, from_id: int, to_id: int) -> tuple[tuple[str, Place], ...] | None:
-        """Each step's command and the room that it leads to; None when no way is known."""
-        ways = self.routes.route(from_id, to_id)
-        if ways is None:
-            return None
-        return tuple((way.command, self.place(way.to)) for way in ways)
 
     def find_room(self, text: str) -> tuple[Place, ...]:
         """The known rooms meant by a name, an id (``#23`` or ``23``) or both, the nearest first."""

@@ -29,7 +29,7 @@ def _play(job: dict[str, object]) -> int:
 
     from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
     from session.game_configuration import GameConfiguration
-    from session.record.redaction import without_secrets
+    from session.record.event_log import without_secrets
 
     load_dotenv(".env")  # tracing and tool servers read the environment, not our settings
     config = GameConfiguration.model_validate(job["settings"])

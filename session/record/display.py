@@ -9,18 +9,17 @@ from mcp_ghost.text import counted, dollars, duration, one_line, tokens
 from session.game_state import FailedTurn, TurnRecord
 from session.knowledge import Reflection
 from session.record.schema import (
+    Entry,
     EpisodeEnd,
     EpisodeResumed,
     EpisodeStart,
     KnowledgeLoaded,
     LoggedEvent,
 )
-from session.record.summary import show_header, show_summary
+from session.record.summary import StorySoFar, show_header, show_summary
 
 if TYPE_CHECKING:
     from mcp_ghost.cli.screen import Screen
-    from session.record.schema import Entry
-    from session.record.summary import StorySoFar
 
 Fields: TypeAlias = Mapping[str, Any]
 _THINKING, _ARGUMENTS = 300, 120

@@ -10,7 +10,7 @@ import fcntl
 import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -74,18 +74,16 @@ class EventLog(logging.Handler):
         if event["event_type"] != "model_call":
             self._write(self._line(event))
             return
-        role, text = str(event["role"]), self._redacted(request_text(event["request"]))
+        role, text = (
+            str(event["role"]),
+            without_secrets(request_text(event["request"]), self._secrets),
+        )
         self._write(self._line({**event, "request": self._requests.delta(role, text)}))
         self._requests.keep(role, text)
 
     def _line(self, event: dict[str, Any]) -> bytes:
-        line = self._redacted(json.dumps(event, ensure_ascii=False, default=str))
+        line = without_secrets(json.dumps(event, ensure_ascii=False, default=str), self._secrets)
         return (line + "\n").encode("utf-8", errors="backslashreplace")
-
-    def _redacted(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "[redacted]")
-        return text
 
     def _write(self, data: bytes) -> None:
         begin = os.lseek(self._file, 0, os.SEEK_CUR)
@@ -115,6 +113,13 @@ class EventLog(logging.Handler):
             os.close(self._file)
             self._file = -1
         super().close()
+
+
+def without_secrets(text: str, secrets: Iterable[str]) -> str:
+    """``text`` without any of the configured keys, as everything has it that keeps an episode."""
+    for secret in filter(None, secrets):
+        text = text.replace(secret, "[redacted]")
+    return text
 
 
 def entry_of(record: logging.LogRecord) -> Entry | None:

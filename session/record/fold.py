@@ -60,6 +60,11 @@ class EpisodeFold:
         return self.now.max_score if self.now else None
 
     @property
+    def end_reason(self) -> str | None:
+        """Why it ended; None when it did not, or goes on."""
+        return str(self.end.reason) if self.end else None
+
+    @property
     def score_line(self) -> str:
         """Such as ``10/350``."""
         return f"{self.score}/{self.max_score}" if self.max_score else str(self.score)

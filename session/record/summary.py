@@ -12,11 +12,11 @@ from mcp_ghost.text import address, counted, dollars, duration, tokens
 from session.game_state import EndReason
 from session.record.event_log import read
 from session.record.fold import EpisodeFold
+from session.record.schema import Entry, EpisodeEnd, EpisodeResumed
 from shared_utils import EMBEDDED_BASE_URL
 
 if TYPE_CHECKING:
     from mcp_ghost.cli.screen import Screen
-    from session.record.schema import Entry, EpisodeEnd
 
 LOG_FILE = "episode.log"
 
@@ -52,16 +52,13 @@ class StorySoFar(EpisodeFold):
         return self.now.room.name if self.now else ""
 
     def take(self, entry: Entry) -> None:
-        """Add what one line says."""
+        """Add what one line says, after what the log has of earlier runs of the program."""
+        began, resumed = self._began, isinstance(entry.event, EpisodeResumed)
+        if began is not None and resumed and self.start is None:
+            for earlier in read(self.folder):
+                super().take(earlier)
         super().take(entry)
-        played = self._began is None
-        self.seconds = self.turn_seconds if played else time.monotonic() - (self._began or 0.0)
-
-    def take_earlier_runs(self) -> None:
-        """Add what the log has, if the episode began in another run of the program."""
-        if self.start is None:
-            for entry in read(self.folder):
-                super().take(entry)
+        self.seconds = self.turn_seconds if began is None else time.monotonic() - began
 
 
 def show_header(screen: Screen, so_far: StorySoFar) -> None:

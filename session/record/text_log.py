@@ -17,9 +17,8 @@ from mcp_ghost.cli.screen import Screen
 from session.events import event_fields
 from session.game_state import FailedTurn
 from session.record.display import EpisodeDisplay
-from session.record.event_log import entry_of
-from session.record.redaction import without_secrets
-from session.record.schema import EpisodeResumed, LoggedEvent
+from session.record.event_log import entry_of, without_secrets
+from session.record.schema import LoggedEvent
 from session.record.summary import LOG_FILE, StorySoFar
 
 
@@ -57,8 +56,6 @@ class EpisodeLog(logging.FileHandler):
         entry = entry_of(record)
         if entry is None:
             return ""
-        if isinstance(entry.event, EpisodeResumed):
-            self._so_far.take_earlier_runs()
         self._so_far.take(entry)
         if isinstance(entry.event, LoggedEvent | FailedTurn) and not _begins_turn(record):
             return ""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from session.knowledge import Claim, ClaimChange, Edits, Evidence
-from session.record.redaction import without_secrets
+from session.record.event_log import without_secrets
 from storage.files.markdown import (
     EDITOR,
     INTRO,

@@ -14,6 +14,7 @@ from managers.map_manager import MapManager
 from session.game_configuration import GameConfiguration
 from session.game_state import ExitSeen, GameState, Observation, Place, TurnRecord
 from session.knowledge import CarriedOver, Passage
+from tests.support.mind.maps import blocked, led, route
 from tests.support.records import observation, record
 
 CONFIG = GameConfiguration()
@@ -89,8 +90,8 @@ def test_movements_by_other_words_are_read_too(command: str, movement: str | Non
 
 def test_only_the_way_that_was_walked_is_known() -> None:
     game_map = learned(record(1, "n", 1, 2))
-    assert game_map.world.led(1) == {"north": place(2)}
-    assert game_map.world.led(2) == {}
+    assert led(game_map.world, 1) == {"north": place(2)}
+    assert led(game_map.world, 2) == {}
     assert game_map.world.rooms == {1: "Room 1", 2: "Room 2"}
     assert (game_map.world.distance(1, 2), game_map.world.distance(2, 1)) == (1, None)
 
@@ -98,19 +99,19 @@ def test_only_the_way_that_was_walked_is_known() -> None:
 def test_a_refused_direction_is_kept_with_the_games_words_until_it_opens() -> None:
     refused = record(1, "east", 1, 1, response="The door\nis locked.")
     game_map = learned(refused, record(2, "e", 1, 1, response="Locked."))
-    assert game_map.world.blocked(1) == {"east": "Locked."}
+    assert blocked(game_map.world, 1) == {"east": "Locked."}
     (tried,) = game_map.world.ways.all()
     assert (tried.attempts, tried.first_turn, tried.turn) == (2, 1, 2)
     game_map.apply(record(3, "e", 1, 3))
-    assert (game_map.world.blocked(1), game_map.world.led(1)) == ({}, {"east": place(3)})
+    assert (blocked(game_map.world, 1), led(game_map.world, 1)) == ({}, {"east": place(3)})
 
 
 def test_a_way_that_closes_is_blocked_and_no_route_uses_it_but_it_is_remembered() -> None:
     game_map = learned(*walked(("east", 2), ("west", 1)))
-    assert game_map.world.route(1, 2) == (("east", place(2)),)
+    assert route(game_map.world, 1, 2) == (("east", place(2)),)
     game_map.apply(record(3, "east", 1, 1, response="It fell shut."))
-    assert (game_map.world.route(1, 2), game_map.world.distance(1, 2)) == (None, None)
-    assert game_map.world.led(1) == {}
+    assert (route(game_map.world, 1, 2), game_map.world.distance(1, 2)) == (None, None)
+    assert led(game_map.world, 1) == {}
     assert told(game_map, observation(1))["Ways out"] == (
         'Tried in vain: east ("It fell shut."; led to Room 2 #2 before)'
     )
@@ -129,33 +130,33 @@ def test_a_failed_action_is_not_a_blocked_exit_and_neither_death_nor_the_end_is_
 
 def test_a_walk_back_to_the_same_room_is_a_way_and_no_refusal() -> None:
     game_map = learned(record(1, "west", 1, 1, response="Room 1\nTrees everywhere."))
-    assert (game_map.world.led(1), game_map.world.blocked(1)) == ({"west": place(1)}, {})
+    assert (led(game_map.world, 1), blocked(game_map.world, 1)) == ({"west": place(1)}, {})
     assert "west here again" in told(game_map, observation(1))["Ways out"]
 
 
 def test_ways_by_other_words_than_directions_are_walked_again() -> None:
     game_map = learned(*walked(("enter the hut", 2), ("exit", 1), ("climb tree", 3)))
-    assert game_map.world.route(2, 3) == (("exit", place(1)), ("climb tree", place(3)))
+    assert route(game_map.world, 2, 3) == (("exit", place(1)), ("climb tree", place(3)))
 
 
 def test_again_is_the_command_that_it_stands_for() -> None:
     game_map = learned(*walked(("n", 2), ("g", 3)))
-    assert game_map.world.led(2) == {"north": place(3)}
+    assert led(game_map.world, 2) == {"north": place(3)}
 
 
 def test_what_carried_the_player_counts_for_routes_only_when_it_did_so_twice() -> None:
     game_map = learned(*walked(("wait", 2), ("north", 1)))
-    assert game_map.world.led(1) == {"wait": place(2)}
-    assert game_map.world.route(1, 2) is None
+    assert led(game_map.world, 1) == {"wait": place(2)}
+    assert route(game_map.world, 1, 2) is None
     assert "wait to Room 2 #2 (happened once)" in told(game_map, observation(1))["Ways out"]
     game_map.apply(record(3, "Wait", 1, 2))
-    assert game_map.world.route(1, 2) == (("wait", place(2)),)
+    assert route(game_map.world, 1, 2) == (("wait", place(2)),)
 
 
 def test_a_direction_that_the_games_memory_leads_elsewhere_did_not_move_the_player() -> None:
     first = observation(1, exits=(way("north", 5), way("east")))
     drifted = learned(record(1, "north", 1, 2), first=first)
-    assert drifted.world.route(1, 2) is None
+    assert route(drifted.world, 1, 2) is None
     assert drifted.world.passages() == ()
     conditional = learned(record(1, "east", 1, 2), first=first)
     assert conditional.world.distance(1, 2) == 1
@@ -163,7 +164,7 @@ def test_a_direction_that_the_games_memory_leads_elsewhere_did_not_move_the_play
 
 def test_directions_of_the_game_itself_are_directions() -> None:
     game_map = learned(record(1, "Land", 1, 2), first=observation(1, exits=(way("land", 2),)))
-    assert game_map.world.route(1, 2) == (("land", place(2)),)
+    assert route(game_map.world, 1, 2) == (("land", place(2)),)
 
 
 def test_random_ways_keep_every_destination_and_no_route_uses_them() -> None:
@@ -278,7 +279,7 @@ def test_earlier_episodes_are_told_as_such_until_this_one_knows_better() -> None
     assert game_map.world.distance(1, 3) == 2
     assert game_map.world.passages() == ()
     game_map.apply(record(1, "north", 1, 9))
-    assert game_map.world.led(1) == {"north": place(9)}
+    assert led(game_map.world, 1) == {"north": place(9)}
     assert game_map.world.passages() == (Passage(room=place(1), direction="north", to=place(9)),)
 
 
@@ -344,11 +345,11 @@ def test_whatever_is_walked_the_map_knows_no_way_that_was_not(
         assert passage.to is None or (passage.room.id, passage.to.id) in moved
     for from_id in game_map.world.rooms:
         for to_id in game_map.world.rooms:
-            route = game_map.world.route(from_id, to_id)
+            steps_there = route(game_map.world, from_id, to_id)
             assert game_map.world.distance(from_id, to_id) == (
-                None if route is None else len(route)
+                None if steps_there is None else len(steps_there)
             )
-            stops = [from_id, *(room.id for _, room in route or ())]
+            stops = [from_id, *(room.id for _, room in steps_there or ())]
             assert set(pairwise(stops)) <= moved
 
 

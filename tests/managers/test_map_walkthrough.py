@@ -19,6 +19,7 @@ from orchestration.turn import observation_of
 from scripts.scripted_model import read_commands
 from session.game_state import Place, TurnRecord
 from tests.support.games import BUNDLED_COMMANDS, ZORK1, started
+from tests.support.mind.maps import blocked, route
 
 if TYPE_CHECKING:
     from game_interface import Game
@@ -141,7 +142,7 @@ def test_blocked_directions_are_kept_with_the_games_own_words(story: str) -> Non
                     refusals[vain.place.id, way_out.direction] = " ".join(vain.response.split())
     assert len(refusals) >= 8
     for (room_id, direction), answer in refusals.items():
-        assert tried.blocked(room_id)[direction] == answer[:200]
+        assert blocked(tried, room_id)[direction] == answer[:200]
 
 
 @pytest.mark.parametrize("story", STORIES)
@@ -153,11 +154,11 @@ def test_routes_on_the_map_are_made_of_ways_that_were_walked(story: str) -> None
         if turn.place.id != turn.after.room.id
     }
     first, last = played.turns[0].place.id, played.turns[-1].place.id
-    route = played.map.route(first, last)
-    assert route
-    stops = [first, *(room.id for _, room in route)]
+    found = route(played.map, first, last)
+    assert found
+    stops = [first, *(room.id for _, room in found)]
     assert set(pairwise(stops)) <= walked
-    assert played.map.distance(first, last) == len(route)
+    assert played.map.distance(first, last) == len(found)
 
 
 @pytest.mark.parametrize("story", STORIES)

@@ -16,6 +16,7 @@ from tests.support.mind.objectives import (
     RECORDS,
     UID,
     begun,
+    closed,
     declared,
     ended,
     learnt,
@@ -139,7 +140,7 @@ def test_an_objective_is_completed_by_the_games_facts(
     objectives.apply(record(6, "wait", 2, 2, observation(2, visible=["lamp"], inventory=["sack"])))
     assert len(objectives.known.open()) == 1
     objectives.apply(record(7, "go", 2, after.room.id, after))
-    (objective,) = objectives.known.closed()
+    (objective,) = closed(objectives)
     assert (objective.status, objective.reason, objective.closed) == ("completed", reason, 7)
     assert objectives.known.open() == ()
 
@@ -219,7 +220,7 @@ def test_looking_back_ends_objectives_with_a_turn_and_a_reason() -> None:
     )
     assert texts(objectives.known.open()) == ["Cross the river", "Tame the dog"]
     objectives.learn(reflection)
-    assert [(each.status, each.reason, each.closed) for each in objectives.known.closed()] == [
+    assert [(each.status, each.reason, each.closed) for each in closed(objectives)] == [
         ("completed", "The raft arrived.", 3),
         ("retired", "retired", 4),
     ]
@@ -241,7 +242,7 @@ def test_the_games_facts_are_above_the_word_that_something_is_achieved() -> None
         "ended objective o1: the game's facts do not show that it is achieved",
     )
     objectives.learn(reconciled(objectives, ends=(ended("o1", completed=False),)))
-    assert [each.status for each in objectives.known.closed()] == ["retired"]
+    assert [each.status for each in closed(objectives)] == ["retired"]
 
 
 def test_an_objective_without_progress_is_retired_after_so_many_turns() -> None:
@@ -253,7 +254,7 @@ def test_an_objective_without_progress_is_retired_after_so_many_turns() -> None:
         reconciled(objectives)
     assert len(objectives.known.open()) == 1
     objectives.apply(record(11, "wait", 1, 1))
-    (objective,) = objectives.known.closed()
+    (objective,) = closed(objectives)
     assert (objective.status, objective.closed) == ("retired", 11)
     assert objective.reason == "no progress in 10 turns"
 
@@ -285,7 +286,7 @@ def test_points_a_new_room_or_a_needed_thing_are_progress(event: TurnRecord, unt
     objectives.apply(event)
     for turn in range(6, 30):
         objectives.apply(record(turn, "wait", 1, 1, observation(1, score=event.after.score)))
-    assert [each.closed for each in objectives.known.closed()] == [until]
+    assert [each.closed for each in closed(objectives)] == [until]
 
 
 def test_what_was_seen_gained_or_carried_before_is_not_progress() -> None:
@@ -303,7 +304,7 @@ def test_beyond_thirty_the_stalest_that_looking_back_found_makes_room() -> None:
     objectives = begun(declared(1, "Tame the dog"))
     learnt(objectives, *(proposal(f"Follow clue {number}") for number in range(29)))
     objectives.apply(declared(6, "Cross the river"))
-    (oldest,) = objectives.known.closed()
+    (oldest,) = closed(objectives)
     assert (oldest.text, oldest.reason) == ("Follow clue 0", "made room for newer ones")
     reflection = learnt(objectives, proposal("Ring the bell"))
     assert [change.id for change in reflection.objective_changes] == [f"{UID}-o3"]
@@ -318,7 +319,7 @@ def test_what_looking_back_finds_never_makes_the_agents_own_give_way() -> None:
     reflection = learnt(objectives, proposal("Cross the river"))
     assert reflection.dropped == ("objective 'Cross the river': there are 30 open ones",)
     objectives.apply(declared(31, "Cross the river"))
-    assert texts(objectives.known.closed()) == ["Do B1"]
+    assert texts(closed(objectives)) == ["Do B1"]
     assert len(objectives.known.open()) == 30
 
 
@@ -358,7 +359,7 @@ def test_whatever_happens_every_objective_stays_known_and_a_replay_gives_the_sam
             again.apply(declared(turn, step or "", after=after))
         assert known <= {each.id for each in objectives.known.all()}
         assert len(objectives.known.open()) <= 30
-        assert all(each.reason and each.closed is not None for each in objectives.known.closed())
+        assert all(each.reason and each.closed is not None for each in closed(objectives))
         pairs = [
             (a, b) for a in objectives.known.open() for b in objectives.known.open() if a.id < b.id
         ]

@@ -63,38 +63,29 @@ class LogWatchers:
 
     def __init__(self) -> None:
         self.closing = False
-        self._all: dict[Episode, LogWatcher] = {}
+        self.all: dict[Episode, LogWatcher] = {}
+        """Those at work."""
 
     @contextmanager
     def watch(self, episode: Episode) -> Iterator[LogWatcher]:
         """A watcher that exists as long as anybody watches."""
-        watcher = self._all.get(episode)
+        watcher = self.all.get(episode)
         if watcher is None:
-            watcher = self._all[episode] = LogWatcher(episode)
+            watcher = self.all[episode] = LogWatcher(episode)
         watcher.watchers += 1
         try:
             yield watcher
         finally:
             watcher.watchers -= 1
             if not watcher.watchers:
-                del self._all[episode]
+                del self.all[episode]
                 watcher.stop()
 
     def close(self) -> None:
         """Let every stream send what is new and end."""
         self.closing = True
-        for watcher in self._all.values():
+        for watcher in self.all.values():
             watcher.wake()
-
-    @property
-    def looking(self) -> int:
-        """Look-outs at work."""
-        return len(self._all)
-
-    @property
-    def watched(self) -> int:
-        """Streams that are open."""
-        return sum(watcher.watchers for watcher in self._all.values())
 
 
 class Stream:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from viewer.turns import SHOWN_CHARACTERS, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Literal
 
     from viewer.episode import Episode
     from viewer.library import Library

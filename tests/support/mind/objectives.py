@@ -64,6 +64,10 @@ def texts(objectives: tuple[Objective, ...]) -> list[str]:
     return [objective.text for objective in objectives]
 
 
+def closed(objectives: ObjectiveManager) -> tuple[Objective, ...]:
+    return tuple(each for each in objectives.known.all() if each.status != "open")
+
+
 def told(objectives: ObjectiveManager, room: int = 1) -> tuple[str, ...]:
     state = GameState("episode")
     state.begin("Welcome.", observation(room))

@@ -179,11 +179,10 @@ def test_many_watch_with_one_look_out_that_goes_with_the_last_of_them(workdir: P
                 streams = [stack.enter_context(streamed(client, after=4)) for _ in range(50)]
                 for told in streams:
                     told.until("episode")
-                assert (log_watchers.watched, log_watchers.looking) == (50, 1)
+                assert [watcher.watchers for watcher in log_watchers.all.values()] == [50]
                 append(folder, line)
                 assert [told.until("turn")[0] for told in streams] == [5] * 50
-            assert eventually(lambda: log_watchers.watched == 0)
-            assert log_watchers.looking == 0
+            assert eventually(lambda: not log_watchers.all)
 
 
 def test_a_server_that_ends_tells_the_rest_and_waits_for_nobody(workdir: Path) -> None:
