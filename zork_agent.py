@@ -14,7 +14,7 @@ from managers.tools.events import ToolEvents
 from managers.tools.session import ToolSession
 from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.loop import LoopEnd, LoopObserver, in_order, run_loop
-from mcp_ghost.messages import Usage, assistant_message
+from mcp_ghost.messages import LLMResponse, Message, Usage, assistant_message
 from prompts import load_prompt
 from session.events import event_context, log_event
 from session.game_state import RefusedCommand, ToolUse
@@ -24,7 +24,6 @@ from shared_utils import run_in_daemon_thread
 if TYPE_CHECKING:
     from llm_client import LLMClient
     from managers.mcp_manager import MCPManager
-    from mcp_ghost.messages import LLMResponse, Message
     from session.game_configuration import GameConfiguration
 
 __all__ = ["AgentResponse", "Decision", "ZorkAgent"]
@@ -142,13 +141,9 @@ class ZorkAgent:
                 decision = await _Deliberation(self, candidates, objection).decide(text)
                 span.update(metadata=decision.summary)
             if not decision.failure:
-                log_event(
-                    self.logger,
-                    logging.INFO,
-                    f"Agent action: {decision.action}",
-                    "agent_action",
-                    action=decision.action,
-                )
+                action = decision.action
+                message = f"Agent action: {action}"
+                log_event(self.logger, logging.INFO, message, "agent_action", action=action)
         self.last_decision = decision
         return {
             "action": decision.action,
@@ -260,14 +255,9 @@ class _Deliberation:
         )
 
     async def _force_final(self, messages: list[Message], why: str) -> Decision:
-        log_event(
-            self._logger,
-            logging.WARNING,
-            f"Forcing final action after {why}",
-            "mcp_no_content",
-            iterations=self._events.iteration,
-            reason=why,
-        )
+        message = f"Forcing final action after {why}"
+        fields = {"iterations": self._events.iteration, "reason": why}
+        log_event(self._logger, logging.WARNING, message, "mcp_no_content", **fields)
         messages.append(_cached("user", FORCE_FINAL))
         return await self._ask_for_decision(messages)
 
@@ -347,37 +337,26 @@ class _Deliberation:
         self._refused.append(
             RefusedCommand(command=decision.action, thinking=decision.reasoning, reason=reason)
         )
-        log_event(
-            self._logger,
-            logging.INFO,
-            f"Refused: {decision.action} ({reason})",
-            "action_refused",
-            action=decision.action,
-            reason=reason,
-        )
+        message = f"Refused: {decision.action} ({reason})"
+        fields = {"action": decision.action, "reason": reason}
+        log_event(self._logger, logging.INFO, message, "action_refused", **fields)
 
     def _log_empty_reply(self, response: LLMResponse) -> None:
-        log_event(
-            self._logger,
-            logging.WARNING,
-            f"LLM returned no content and no tool_calls, finish_reason={response.finish_reason}",
-            "mcp_unexpected_state",
-            finish_reason=response.finish_reason,
-            iteration=self._events.iteration,
-        )
+        reason, iteration = response.finish_reason, self._events.iteration
+        message = f"LLM returned no content and no tool_calls, finish_reason={reason}"
+        fields = {"finish_reason": reason, "iteration": iteration}
+        log_event(self._logger, logging.WARNING, message, "mcp_unexpected_state", **fields)
 
     def _log_session(self, decision: Decision) -> None:
         iterations, calls = decision.iterations, len(decision.tools)
-        log_event(
-            self._logger,
-            logging.INFO,
-            f"MCP session complete ({iterations} iterations, {calls} tool calls)",
-            "mcp_session_complete",
-            iterations=iterations,
-            tool_calls_count=calls,
-            tools_used=sorted({tool.name for tool in decision.tools}),
-            final_action=decision.action,
-        )
+        message = f"MCP session complete ({iterations} iterations, {calls} tool calls)"
+        fields = {
+            "iterations": iterations,
+            "tool_calls_count": calls,
+            "tools_used": sorted({tool.name for tool in decision.tools}),
+            "final_action": decision.action,
+        }
+        log_event(self._logger, logging.INFO, message, "mcp_session_complete", **fields)
 
 
 def _default_client(config: GameConfiguration, logger: logging.Logger) -> LLMClient:

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from managers.manager import CHARACTERS_PER_TOKEN, Section
+from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
 from managers.map.text import shortened
 
 if TYPE_CHECKING:
-    from managers.manager import Manager
     from session.game_configuration import GameConfiguration
     from session.game_state import ExitSeen, GameState, Observation, TurnRecord
 

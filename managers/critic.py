@@ -76,12 +76,7 @@ class Critic:
         )
 
     def _give_way(self, problem: str, usage: Usage, said: str = "") -> Verdict:
-        log_event(
-            self._logger,
-            logging.WARNING,
-            f"{problem} The command is accepted.",
-            "critic_failed",
-            error=problem,
-            raw_response=said[:_RECORDED_CHARACTERS],
-        )
+        message = f"{problem} The command is accepted."
+        fields = {"error": problem, "raw_response": said[:_RECORDED_CHARACTERS]}
+        log_event(self._logger, logging.WARNING, message, "critic_failed", **fields)
         return Verdict(kind="accept", usage=usage)

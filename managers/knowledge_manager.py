@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
 from mcp_ghost.text import one_line
-from session.knowledge import Claim, ClaimChange, folded_claims
+from session.knowledge import CarriedOver, Claim, ClaimChange, Evidence, Reflection, folded_claims
 from session.similarity import content_words, near_duplicates
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from managers.reflection.evidence import EvidenceFinder
     from session.game_configuration import GameConfiguration
     from session.game_state import GameState, Observation, TurnRecord
-    from session.knowledge import CarriedOver, Evidence, Reflection
 
 _TEXT_CHARACTERS = 300
 _COMPACT_CHARACTERS = 120

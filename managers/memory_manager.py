@@ -206,11 +206,9 @@ class _Review:
             return self._finder.drop(about, "there is no such memory in force")
         if revision.turn not in self._finder.records:
             return self._finder.drop(about, f"turn {revision.turn} was not looked back at")
+        reason = one_line(revision.reason, _TEXT_CHARACTERS) or "shown to be wrong"
         self.changes[memory.id] = MemoryChange(
-            id=memory.id,
-            status="invalidated",
-            reason=one_line(revision.reason, _TEXT_CHARACTERS) or "shown to be wrong",
-            turn=revision.turn,
+            id=memory.id, status="invalidated", reason=reason, turn=revision.turn
         )
         return None
 

@@ -22,7 +22,7 @@ from managers.reflection.prompt import PendingTurn, full_message
 from mcp_ghost.errors import LLMError
 from prompts import load_prompt
 from session.events import log_event
-from session.knowledge import Reflection
+from session.knowledge import CarriedOver, Reflection
 from shared_utils import create_json_schema
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse, Usage
     from session.game_configuration import GameConfiguration
     from session.game_state import Observation, TurnRecord
-    from session.knowledge import CarriedOver
 
 _MOST_PENDING = 60
 """Turns that a reflection can look back at; older ones drop out."""
@@ -237,12 +236,7 @@ class ReflectionManager(Manager):
         failure = f"The answer cannot be read: {problem}."
         if response.finish_reason == "length":
             failure += " It was cut off: raise reflection_max_tokens."
-        log_event(
-            self._logger,
-            logging.WARNING,
-            failure,
-            "reflection_parse_error",
-            error=problem,
-            raw_response=(response.content or "")[:_RECORDED_CHARACTERS],
-        )
+        raw = (response.content or "")[:_RECORDED_CHARACTERS]
+        fields = {"error": problem, "raw_response": raw}
+        log_event(self._logger, logging.WARNING, failure, "reflection_parse_error", **fields)
         return failure

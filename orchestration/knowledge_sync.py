@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from session.events import log_event
-from session.knowledge import CarriedOver, Edits
+from session.knowledge import CarriedOver, Edits, Reflection
+from session.record.schema import KnowledgeLoaded
 
 if TYPE_CHECKING:
     from game_interface.story import StoryInfo
     from session.game_configuration import GameConfiguration
-    from session.knowledge import Reflection
     from storage.store import Store
 
 _Result = TypeVar("_Result")
@@ -36,11 +36,12 @@ class KnowledgeSync:
         self._store: Store | None = None
         self._is_in_use = config.storage_enabled
 
-    def carried_over(self, story: StoryInfo) -> tuple[CarriedOver, Edits]:
+    def carried_over(self, story: StoryInfo) -> KnowledgeLoaded:
         """What a new episode of ``story`` begins with, and what people edited since the last."""
+        nothing = KnowledgeLoaded(carried=CarriedOver(), edits=Edits())
         if not self._config.storage_carry_over:
-            return CarriedOver(), Edits()
-        return self._attempt(lambda store: self._read(store, story)) or (CarriedOver(), Edits())
+            return nothing
+        return self._attempt(lambda store: self._read(store, story)) or nothing
 
     def catch_up(self) -> None:
         """Bring what is stored of this episode up to date with its log."""
@@ -61,7 +62,7 @@ class KnowledgeSync:
         if store:
             store.close()
 
-    def _read(self, store: Store, story: StoryInfo) -> tuple[CarriedOver, Edits]:
+    def _read(self, store: Store, story: StoryInfo) -> KnowledgeLoaded:
         from storage.errors import StorageError
         from storage.files.knowledge_files import KnowledgeFiles
 
@@ -70,7 +71,7 @@ class KnowledgeSync:
             edits = KnowledgeFiles(self._config, store).read_edits(story.name, story.sha256)
         except StorageError as error:  # which may only be the file's fault
             self._warn(f"Edited knowledge was not read: {error}", error)
-        return store.carried_over(story.sha256, edits), edits
+        return KnowledgeLoaded(carried=store.carried_over(story.sha256, edits), edits=edits)
 
     def _write(self, store: Store, story: StoryInfo) -> None:
         from storage.files.knowledge_files import KnowledgeFiles

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from llm_client import LLMClient
 from mcp_ghost.errors import LLMError, MCPError, MCPServerDiedError
-from mcp_ghost.messages import Usage
+from mcp_ghost.messages import LLMResponse, Message, ToolSchema, Usage
 from mcp_ghost.providers.common import LLMRequest
 from mcp_ghost.results import ToolCallResult
 from session.events import current_turn
@@ -18,7 +18,6 @@ from session.record.model_calls import fields_of_request
 from session.record.request_deltas import request_text
 
 if TYPE_CHECKING:
-    from mcp_ghost.messages import LLMResponse, Message, ToolSchema
     from mcp_ghost.providers.client import ProviderClient
     from session.game_state import FailedTurn, TurnRecord
     from session.knowledge import Reflection
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 _EXCERPT = 80
 """Characters shown around a difference."""
 _FAILED = "Tool call failed: "
+_FIELDS = ("model", "tools", "known_tools", "tool_choice")
+"""Of a request; the rest are options."""
 
 
 class DivergenceError(Exception):
@@ -112,23 +113,12 @@ class _RecordedModel:
         self,
         messages: Sequence[Message],
         *,
-        model: str,
-        tools: Sequence[ToolSchema] | None = None,
-        known_tools: Sequence[ToolSchema] | None = None,
-        tool_choice: str | dict[str, Any] | None = None,
-        headers: object = None,
-        **options: object,
+        headers: object,
+        **asked: Any,  # noqa: ANN401  what the engine's client takes
     ) -> LLMResponse:
         """The recorded reply to the same request."""
-        request = LLMRequest(
-            messages=messages,
-            model=model,
-            tools=tools,
-            known_tools=known_tools,
-            tool_choice=tool_choice,
-            options=options,
-        )
-        call = self._recording.answer(request)
+        fields = {name: asked.pop(name) for name in _FIELDS}
+        call = self._recording.answer(LLMRequest(messages=messages, **fields, options=asked))
         if call.reply is None:
             error = LLMError(call.error or "")
             error.usage = sum((it.usage for it in call.tries), Usage())

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import ValidationError
 
-from orchestration.knowledge_sync import KnowledgeSync
 from orchestration.recorded import (
     DivergenceError,
     RecordedClient,
@@ -42,7 +41,6 @@ from session.version import code_digest
 if TYPE_CHECKING:
     from llm_client import LLMClient
     from managers.mcp_manager import MCPManager
-    from session.knowledge import CarriedOver
 
 _NOT_COMPARED = {"seconds", "usage", "snapshot", "tools", "incurable"}
 """Of a step: what depends on the clock, and what the requests after it hold anyway."""
@@ -169,13 +167,15 @@ class _Replay(ZorkOrchestratorV2):
 
     def _wire(self) -> None:
         self.uid = self._began.uid
-        self.logger.handlers.insert(0, _Comparison(self._run, self._began))
+        comparison = _Comparison(self._run, self._began)
+        self._handlers.append(comparison)
+        self.logger.handlers.insert(0, comparison)
         super()._wire()
-        keeper = _RecordedKnowledge(self.config, self.logger, self.folder, self.uid)
-        keeper.known = self._known
-        self._keeper = keeper
 
     is_traced = False
+
+    def _known_of(self, game: object) -> KnowledgeLoaded:
+        return self._known
 
     def _connect(self, base_url: str | None = None, api_key: str | None = None) -> LLMClient:
         return RecordedClient(self._run, self.config, base_url, api_key, self.logger)
@@ -184,21 +184,6 @@ class _Replay(ZorkOrchestratorV2):
         if not self.config.mcp_enabled:
             return None
         return cast("MCPManager", RecordedTools(self._run, self._began.mcp or ""))
-
-    def close(self) -> None:
-        """Give everything back."""
-        super().close()
-        for handler in list(self.logger.handlers):
-            self.logger.removeHandler(handler)
-
-
-class _RecordedKnowledge(KnowledgeSync):
-    """Returns what the episode began with, and stores nothing."""
-
-    known = KnowledgeLoaded(edits=Edits())
-
-    def carried_over(self, story: object) -> tuple[CarriedOver, Edits]:
-        return self.known.carried, self.known.edits
 
 
 class _Comparison(logging.Handler):

@@ -19,7 +19,7 @@ from prompts import prompt_digests
 from session.events import event_context, log_event
 from session.game_configuration import GameConfiguration
 from session.game_state import EndReason, FailedTurn, GameState, Observation, TurnRecord
-from session.knowledge import CarriedOver, Reflection
+from session.knowledge import Reflection
 from session.record.folder import episode_folder, open_logs
 from session.record.model_calls import logs_calls
 from session.record.resume import SavedEpisode
@@ -213,13 +213,8 @@ class ZorkOrchestratorV2:
             if isinstance(error, MCPError):
                 raise
             raise MCPError(f"MCP initialization failed: {error}") from error
-        log_event(
-            self.logger,
-            logging.INFO,
-            "MCP Manager initialized",
-            "mcp_manager_init",
-            server=manager.server_name,
-        )
+        done, name = "MCP Manager initialized", manager.server_name
+        log_event(self.logger, logging.INFO, done, "mcp_manager_init", server=name)
         return manager
 
     def _start(self) -> TurnPlayer:
@@ -241,7 +236,13 @@ class ZorkOrchestratorV2:
             else:
                 first = observation_of(game.facts())
                 state.begin(opening, first)
-                self.mind.begin(first, self._carried_over(game))
+                known = self._known_of(game)  # logged first, so that the log is whole
+                found = (f"{len(it)} {name}" for name, it in known.carried if name != "episodes")
+                message = (
+                    f"Known from {known.carried.episodes} earlier episodes: {', '.join(found)}"
+                )
+                write(self.logger, message, known)
+                self.mind.begin(first, known.carried)
                 self._log_start(game, first)
                 self._keeper.catch_up()
         context = ContextManager(self.config, self.mind.managers)
@@ -256,16 +257,9 @@ class ZorkOrchestratorV2:
         )
         return self._player
 
-    def _carried_over(self, game: Game) -> CarriedOver:
-        """What earlier episodes learned; logged first, so that the log is whole."""
-        carried, edits = self._keeper.carried_over(game.story)
-        write(
-            self.logger,
-            f"Known from {carried.episodes} earlier episodes: {len(carried.memories)} memories, "
-            f"{len(carried.claims)} claims, {len(carried.passages)} passages",
-            KnowledgeLoaded(carried=carried, edits=edits),
-        )
-        return carried
+    def _known_of(self, game: Game) -> KnowledgeLoaded:
+        """What earlier episodes learned."""
+        return self._keeper.carried_over(game.story)
 
     def _log_start(self, game: Game, first: Observation) -> None:
         story = game.story
@@ -385,11 +379,8 @@ class ZorkOrchestratorV2:
                 tool_calls=state.tool_calls,
                 usage=state.usage,
             )
-            write(
-                self.logger,
-                f"Episode ends: {reason}, score {end.score} after {end.turns} turns",
-                end,
-            )
+            message = f"Episode ends: {reason}, score {end.score} after {end.turns} turns"
+            write(self.logger, message, end)
             if self.game is not None:
                 self._keeper.finish(self.game.story)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_ghost.text import counted, plain
-from session.knowledge import Edits
+from session.knowledge import Claim, Edits, Memory
 from session.record.event_log import EVENTS_FILE
 from storage.database import sqlite_path
-from storage.episode_knowledge import read_imports
+from storage.episode_knowledge import Episode, read_imports
 from storage.errors import LogRefusedError, StorageError
 from storage.files.imports import log_import
 from storage.files.knowledge_files import KnowledgeFiles
@@ -23,8 +23,6 @@ from storage.store import Store
 
 if TYPE_CHECKING:
     from session.game_configuration import GameConfiguration
-    from session.knowledge import Claim, Memory
-    from storage.episode_knowledge import Episode
     from storage.flags import Flags
 
 
@@ -194,8 +192,8 @@ class Commands:
         }
 
     def _learned(self, known: Known) -> tuple[tuple[Claim, ...], tuple[Memory, ...]]:
-        memories = self._store.memories(known.sha256, lasting=True)
-        return self._store.claims(known.sha256), latest_memories(memories)
+        memories = latest_memories(self._store.memories(known.sha256))
+        return self._store.claims(known.sha256), memories
 
     def _lines(self, known: Known) -> Iterator[str]:
         claims, memories = self._learned(known)

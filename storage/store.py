@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select, update
@@ -22,12 +22,11 @@ from session.knowledge import (
     Memory,
     MemoryChange,
     Passage,
-    Persistence,
     Reflection,
     folded_claims,
     folded_memories,
 )
-from session.record.redaction import without_secrets
+from session.record.event_log import without_secrets
 from storage.database import KnowledgeDatabase
 from storage.episode_knowledge import Episode, EpisodeKnowledge, read_episode, read_uid
 from storage.errors import LogRefusedError, StorageError
@@ -113,10 +112,11 @@ class Store:
     def carried_over(self, story_sha256: str, edits: Edits | None = None) -> CarriedOver:
         """What an episode of that story begins with, after ``edits`` that are not stored yet."""
         with self._database.reading() as connection:
-            memories = _memories(connection, story_sha256, lasting=True)
+            memories = _memories(connection, story_sha256)
             passages = _values(connection, PASSAGES, Passage, story_sha256)
             claims = _claims(connection, story_sha256)
-            episodes = sum(it.turns > 0 for it in _episodes(connection, story_sha256))
+            own = (it for it in _episodes(connection) if it.story_sha256 == story_sha256)
+            episodes = sum(it.turns > 0 for it in own)
         if edits:
             claims = folded_claims((*claims, *edits.claims), edits.changes)
         return CarriedOver(
@@ -131,15 +131,15 @@ class Store:
         with self._database.reading() as connection:
             return _claims(connection, story_sha256)
 
-    def memories(self, story_sha256: str, *, lasting: bool = False) -> tuple[Memory, ...]:
-        """Every memory of that story, or the latest of those meant to outlast their episode."""
+    def memories(self, story_sha256: str) -> tuple[Memory, ...]:
+        """The latest memories of that story that were meant to outlast their episode."""
         with self._database.reading() as connection:
-            return _memories(connection, story_sha256, lasting=lasting)
+            return _memories(connection, story_sha256)
 
-    def episodes(self, story_sha256: str | None = None) -> tuple[Episode, ...]:
+    def episodes(self) -> tuple[Episode, ...]:
         """Who learned, the first one first; people who edited are among them."""
         with self._database.reading() as connection:
-            return _episodes(connection, story_sha256)
+            return _episodes(connection)
 
     def forget(self, uids: Iterable[str]) -> None:
         """Remove episodes and all that they learned."""
@@ -188,13 +188,9 @@ def _by_table(value: BaseModel, tables: Mapping[str, Table]) -> dict[Table, Sequ
     return {table: getattr(value, field) for field, table in tables.items()}
 
 
-def _memories(
-    connection: Connection, story_sha256: str, *, lasting: bool = False
-) -> tuple[Memory, ...]:
-    kinds = ("core", "permanent") if lasting else get_args(Persistence)
-    chosen = MEMORIES.c.persistence.in_(kinds)
-    latest = MOST_CONSIDERED if lasting else None
-    memories = _values(connection, MEMORIES, Memory, story_sha256, chosen, latest=latest)
+def _memories(connection: Connection, story_sha256: str) -> tuple[Memory, ...]:
+    lasting = MEMORIES.c.persistence.in_(("core", "permanent"))
+    memories = _values(connection, MEMORIES, Memory, story_sha256, lasting, latest=MOST_CONSIDERED)
     changes = _values(connection, MEMORY_CHANGES, MemoryChange, story_sha256)
     return folded_memories(memories, changes)
 
@@ -225,8 +221,6 @@ def _values(
     return [kind.model_validate_json(body) for body in rows.scalars()][::-1]
 
 
-def _episodes(connection: Connection, story_sha256: str | None) -> tuple[Episode, ...]:
-    query = select(EPISODES).order_by(*_IN_ORDER)
-    if story_sha256 is not None:
-        query = query.where(EPISODES.c.story_sha256 == story_sha256)
-    return tuple(Episode(**row) for row in connection.execute(query).mappings())
+def _episodes(connection: Connection) -> tuple[Episode, ...]:
+    rows = connection.execute(select(EPISODES).order_by(*_IN_ORDER))
+    return tuple(Episode(**row) for row in rows.mappings())

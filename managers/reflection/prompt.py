@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from managers.manager import CHARACTERS_PER_TOKEN
+from managers.manager import CHARACTERS_PER_TOKEN, Section
 from mcp_ghost.text import one_line
 
 if TYPE_CHECKING:
-    from managers.manager import Section
     from session.game_state import TurnRecord
 
 TOKEN_BUDGET = 3000

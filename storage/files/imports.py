@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from session.record.event_log import EpisodeLockedError, EpisodeNotKeptError, EventLog
 from session.record.schema import KnowledgeLoaded, write
 from session.uids import new_uid
-from storage.episode_knowledge import read_imports
+from storage.episode_knowledge import EpisodeKnowledge, read_imports
 from storage.errors import StorageError
 from storage.files.markdown import EDITOR
 
 if TYPE_CHECKING:
     from session.knowledge import Edits
-    from storage.episode_knowledge import EpisodeKnowledge
 
 
 def log_import(

@@ -66,7 +66,7 @@ class KnowledgeFiles:
             claims = self._store.claims(story_sha256)
             if edits_of(document, claims) != Edits():
                 return False
-            memories = latest_memories(self._store.memories(story_sha256, lasting=True))
+            memories = latest_memories(self._store.memories(story_sha256))
             if before or claims or memories:
                 text = rendered(story, story_sha256, claims, memories, document.notes)
                 # Not when it was changed meanwhile.

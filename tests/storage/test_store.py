@@ -174,7 +174,7 @@ def test_a_log_from_before_there_were_uids_is_taken_in(tmp_path: Path) -> None:
     log.write_text(log.read_text().replace('"uid": "aaaaaa", ', ""))
     with Store(configuration(tmp_path)) as store:
         store.take_in_log(episode.folder)
-        (stored,) = store.episodes(STORY)
+        (stored,) = store.episodes()
     assert len(stored.uid) == 6
     assert (stored.turns, stored.score, stored.end_reason) == (1, 1, None)
 
