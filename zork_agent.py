@@ -17,6 +17,7 @@ from mcp_ghost.loop import LoopEnd, LoopObserver, in_order, run_loop
 from mcp_ghost.messages import LLMResponse, Message, Usage, assistant_message
 from prompts import load_prompt
 from session.events import event_context, log_event
+from session.game_configuration import GameConfiguration
 from session.game_state import RefusedCommand, ToolUse
 from session.tracing import Span, observed
 from shared_utils import run_in_daemon_thread
@@ -24,7 +25,6 @@ from shared_utils import run_in_daemon_thread
 if TYPE_CHECKING:
     from llm_client import LLMClient
     from managers.mcp_manager import MCPManager
-    from session.game_configuration import GameConfiguration
 
 __all__ = ["AgentResponse", "Decision", "ZorkAgent"]
 

@@ -5,20 +5,16 @@ have, a thing that is not here, an attempt that failed in exactly this world bef
 never run to find out: that would tell the model about something it has not tried.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile, takewhile
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
+from game_interface import Facts, Vocabulary
 from managers.map.harmless import HARMLESS
 from managers.map.ways import direction_of
 from mcp_ghost.messages import Usage
 from session.game_state import Value
-
-if TYPE_CHECKING:
-    from game_interface import Facts, Vocabulary
 
 VerdictKind: TypeAlias = Literal["accept", "advise", "refuse"]
 

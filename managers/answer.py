@@ -1,7 +1,5 @@
 """The model's answer: the form that is asked for, and the command read out of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

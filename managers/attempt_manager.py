@@ -1,20 +1,16 @@
 """Attempts: what was tried where, what came of it, and whether the world was like this before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from managers.manager import Manager, Section
 from managers.map.harmless import HARMLESS
 from managers.map.text import shortened
 from managers.map.ways import direction_of
-
-if TYPE_CHECKING:
-    from session.game_configuration import GameConfiguration
-    from session.game_state import GameState, Observation, TurnRecord
-    from session.knowledge import CarriedOver
+from session.game_configuration import GameConfiguration
+from session.game_state import GameState, Observation, TurnRecord
+from session.knowledge import CarriedOver
 
 _ANSWER_CHARACTERS = 120
 _COMMANDS_KEPT = 60

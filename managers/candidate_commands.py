@@ -1,15 +1,10 @@
 """A short menu of commands for models too small to find words, from the game's own facts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from game_interface import Facts
 from mcp_ghost.text import one_line
-
-if TYPE_CHECKING:
-    from game_interface import Facts
-    from session.game_state import TurnRecord
+from session.game_state import TurnRecord
 
 MENU_LENGTH = 8
 

@@ -1,18 +1,13 @@
 """What the model is told each turn: sections within a token budget, what changes least first."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
 from managers.map.text import shortened
-
-if TYPE_CHECKING:
-    from session.game_configuration import GameConfiguration
-    from session.game_state import ExitSeen, GameState, Observation, TurnRecord
+from session.game_configuration import GameConfiguration
+from session.game_state import ExitSeen, GameState, Observation, TurnRecord
 
 _RESPONSE_CHARACTERS = 400
 _THINKING_CHARACTERS = 160

@@ -4,25 +4,20 @@ Its failures do no harm: a critic that cannot be asked or understood accepts, an
 log.
 """
 
-from __future__ import annotations
-
 import logging
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
+from game_interface import Facts
+from llm_client import LLMClient
 from managers.action_check import Verdict, VerdictKind
 from mcp_ghost.errors import LLMError
+from mcp_ghost.messages import LLMResponse, Usage
 from mcp_ghost.text import one_line
 from prompts import load_prompt
 from session.events import log_event
+from session.game_configuration import GameConfiguration
 from shared_utils import create_json_schema, extract_json
-
-if TYPE_CHECKING:
-    from game_interface import Facts
-    from llm_client import LLMClient
-    from mcp_ghost.messages import LLMResponse, Usage
-    from session.game_configuration import GameConfiguration
 
 _RECORDED_CHARACTERS = 2000
 _REASON_CHARACTERS = 300

@@ -1,20 +1,15 @@
 """Claims about how the game's world works: kept with the game's words, confirmed and retired."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
+from managers.reflection.answer import ClaimProposal, ClaimRevision, ReflectionAnswer
+from managers.reflection.evidence import EvidenceFinder
 from mcp_ghost.text import one_line
+from session.game_configuration import GameConfiguration
+from session.game_state import GameState, Observation, TurnRecord
 from session.knowledge import CarriedOver, Claim, ClaimChange, Evidence, Reflection, folded_claims
 from session.similarity import content_words, near_duplicates
-
-if TYPE_CHECKING:
-    from managers.reflection.answer import ClaimProposal, ClaimRevision, ReflectionAnswer
-    from managers.reflection.evidence import EvidenceFinder
-    from session.game_configuration import GameConfiguration
-    from session.game_state import GameState, Observation, TurnRecord
 
 _TEXT_CHARACTERS = 300
 _COMPACT_CHARACTERS = 120

@@ -1,16 +1,12 @@
 """What managers have in common: they learn from records and report what they know in sections."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from managers.reflection.answer import ReflectionAnswer
-    from managers.reflection.evidence import EvidenceFinder
-    from session.game_state import GameState, Observation, TurnRecord
-    from session.knowledge import CarriedOver, Reflection
+from managers.reflection.answer import ReflectionAnswer
+from managers.reflection.evidence import EvidenceFinder
+from session.game_state import GameState, Observation, TurnRecord
+from session.knowledge import CarriedOver, Reflection
 
 CHARACTERS_PER_TOKEN = 4
 """Roughly, for budgets."""

@@ -1,21 +1,16 @@
 """The map as the model is told it: what lies around, the ways out, and the requested route."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from managers.manager import Manager, Section
 from managers.map.target import Target, is_nowhere
 from managers.map.text import by_compass, commands, label, remarked, shortened, steps
+from managers.map.ways import Way
 from managers.map.world_map import WorldMap
-
-if TYPE_CHECKING:
-    from managers.map.ways import Way
-    from session.game_configuration import GameConfiguration
-    from session.game_state import ExitSeen, GameState, Observation, TurnRecord
-    from session.knowledge import CarriedOver
+from session.game_configuration import GameConfiguration
+from session.game_state import ExitSeen, GameState, Observation, TurnRecord
+from session.knowledge import CarriedOver
 
 _COMPACT_DIRECTIONS = 12
 

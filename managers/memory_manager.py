@@ -1,22 +1,23 @@
 """Memories: what is worth knowing in a room, kept where the action was taken, by the room's id."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
 from managers.map.harmless import SENSING
+from managers.reflection.answer import MemoryProposal, MemoryRevision, ReflectionAnswer
+from managers.reflection.evidence import EvidenceFinder
 from mcp_ghost.text import counted, one_line
-from session.knowledge import Memory, MemoryChange, folded_memories
+from session.game_configuration import GameConfiguration
+from session.game_state import GameState, Observation, TurnRecord
+from session.knowledge import (
+    CarriedOver,
+    Memory,
+    MemoryChange,
+    Persistence,
+    Reflection,
+    folded_memories,
+)
 from session.similarity import near_duplicates, says_more
-
-if TYPE_CHECKING:
-    from managers.reflection.answer import MemoryProposal, MemoryRevision, ReflectionAnswer
-    from managers.reflection.evidence import EvidenceFinder
-    from session.game_configuration import GameConfiguration
-    from session.game_state import GameState, Observation, TurnRecord
-    from session.knowledge import CarriedOver, Persistence, Reflection
 
 _TITLE_CHARACTERS = 60
 _TEXT_CHARACTERS = 300

@@ -1,22 +1,23 @@
 """Objectives: what is to be achieved over several turns, until facts show it or time runs out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from managers.manager import Manager, Section
+from managers.reflection.answer import ObjectiveProposal, ObjectiveRevision, ReflectionAnswer
+from managers.reflection.evidence import EvidenceFinder
 from mcp_ghost.text import one_line
-from session.knowledge import Goal, Objective, ObjectiveChange, ObjectiveStatus
+from session.game_configuration import GameConfiguration
+from session.game_state import GameState, Observation, Place, TurnRecord
+from session.knowledge import (
+    CarriedOver,
+    Goal,
+    Objective,
+    ObjectiveChange,
+    ObjectiveStatus,
+    Reflection,
+)
 from session.objectives import MOST_OPEN, TEXT_CHARACTERS, Objectives
 from session.similarity import name_words, near_duplicates
-
-if TYPE_CHECKING:
-    from managers.reflection.answer import ObjectiveProposal, ObjectiveRevision, ReflectionAnswer
-    from managers.reflection.evidence import EvidenceFinder
-    from session.game_configuration import GameConfiguration
-    from session.game_state import GameState, Observation, Place, TurnRecord
-    from session.knowledge import CarriedOver, Reflection
 
 _NEED_CHARACTERS = 60
 _MOST_NEEDS = 5

@@ -1,13 +1,11 @@
 """Looking back: when a reflection is due, what it is asked, and what is made of its answer."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from llm_client import LLMClient
 from managers.manager import Manager
 from managers.map.harmless import HARMLESS
 from managers.reflection.answer import ReflectionAnswer, read_reflection
@@ -20,16 +18,13 @@ from managers.reflection.compact import (
 from managers.reflection.evidence import EvidenceFinder
 from managers.reflection.prompt import PendingTurn, full_message
 from mcp_ghost.errors import LLMError
+from mcp_ghost.messages import LLMResponse, Usage
 from prompts import load_prompt
 from session.events import log_event
+from session.game_configuration import GameConfiguration
+from session.game_state import Observation, TurnRecord
 from session.knowledge import CarriedOver, Reflection
 from shared_utils import create_json_schema
-
-if TYPE_CHECKING:
-    from llm_client import LLMClient
-    from mcp_ghost.messages import LLMResponse, Usage
-    from session.game_configuration import GameConfiguration
-    from session.game_state import Observation, TurnRecord
 
 _MOST_PENDING = 60
 """Turns that a reflection can look back at; older ones drop out."""

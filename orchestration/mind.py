@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 from llm_client import LLMClient
 from managers.action_check import ActionCheck, Check, Checks
 from managers.attempt_manager import AttemptManager
+from managers.manager import Manager
 from managers.reflection_manager import ReflectionManager
 from orchestration.parts import PARTS
 from session.configuration_file import ConfigurationError, near
+from session.game_configuration import GameConfiguration
+from session.game_state import Observation, TurnRecord
 from session.knowledge import CarriedOver, Reflection
 
 if TYPE_CHECKING:
     from game_interface import Vocabulary
-    from managers.manager import Manager
-    from session.game_configuration import GameConfiguration
-    from session.game_state import Observation, TurnRecord
 
 
 class Mind:

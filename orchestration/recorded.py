@@ -14,14 +14,14 @@ from mcp_ghost.messages import LLMResponse, Message, ToolSchema, Usage
 from mcp_ghost.providers.common import LLMRequest
 from mcp_ghost.results import ToolCallResult
 from session.events import current_turn
+from session.game_state import FailedTurn, TurnRecord
+from session.knowledge import Reflection
 from session.record.model_calls import fields_of_request
 from session.record.request_deltas import request_text
+from session.record.schema import EpisodeEnd, EpisodeResumed, EpisodeStart, ModelCall
 
 if TYPE_CHECKING:
     from mcp_ghost.providers.client import ProviderClient
-    from session.game_state import FailedTurn, TurnRecord
-    from session.knowledge import Reflection
-    from session.record.schema import EpisodeEnd, EpisodeResumed, EpisodeStart, ModelCall
 
 _EXCERPT = 80
 """Characters shown around a difference."""

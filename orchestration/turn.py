@@ -7,18 +7,24 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from managers.action_check import Check
+from managers.candidate_commands import CandidateCommands
+from managers.context_manager import ContextManager
 from mcp_ghost.messages import Usage
 from mcp_ghost.text import one_line
-from session.game_state import ExitSeen, FailedTurn, Observation, Place, TurnRecord, thing_text
-from zork_agent import Decision
+from session.game_state import (
+    ExitSeen,
+    FailedTurn,
+    GameState,
+    Observation,
+    Place,
+    TurnRecord,
+    thing_text,
+)
+from zork_agent import Decision, ZorkAgent
 
 if TYPE_CHECKING:
     from game_interface import Facts, Game, Thing
-    from managers.action_check import Check
-    from managers.candidate_commands import CandidateCommands
-    from managers.context_manager import ContextManager
-    from session.game_state import GameState
-    from zork_agent import ZorkAgent
 
 
 _NAMELESS = "Unnamed place"

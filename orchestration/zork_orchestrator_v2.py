@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from llm_client import LLMClient
 from managers.candidate_commands import CandidateCommands
@@ -113,7 +113,7 @@ class ZorkOrchestratorV2:
             mcp_manager=self.mcp_manager,
         )
 
-    def __enter__(self) -> ZorkOrchestratorV2:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_exc: object) -> None:

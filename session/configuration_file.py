@@ -1,7 +1,5 @@
 """The sections of ``[tool.zorkgpt]`` in a TOML file, with every key checked."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path

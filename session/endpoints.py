@@ -1,7 +1,5 @@
 """Where models are asked: the providers that a key at hand chooses, and how a role asks its own."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 

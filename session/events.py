@@ -1,7 +1,5 @@
 """Events: log records with an ``event_type`` and fields, stamped with their episode and turn."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager

@@ -1,11 +1,9 @@
 """The configuration: flag > environment > .env > pyproject.toml > default, checked on entry."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from dotenv import dotenv_values
 from pydantic import (
@@ -17,6 +15,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     DotEnvSettingsSource,
@@ -39,9 +38,6 @@ from session.endpoints import (
 )
 from session.objectives import STALE_TURNS
 from shared_utils import EMBEDDED_BASE_URL, EMBEDDED_MODEL_NAME
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
 __all__ = ["ConfigurationError", "EngineChoice", "GameConfiguration", "RoleSettings"]
 

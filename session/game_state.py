@@ -1,7 +1,5 @@
 """What is known about an episode: immutable turn records, and the state that follows from them."""
 
-from __future__ import annotations
-
 from collections import deque
 from enum import StrEnum
 

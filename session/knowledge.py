@@ -4,8 +4,6 @@ Every value is immutable. A change is a separate value beside the thing it chang
 log of an episode shows what was known at each turn, and folding it gives what is known now.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 

@@ -1,7 +1,5 @@
 """Objectives as a fold: set, brought nearer, achieved or given up, by turns and reflections."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -6,8 +6,6 @@ so does what is denied, a condition, or the order of steps. Told apart wrongly, 
 twice, which costs a line; taken for the same wrongly, it would be lost.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Names of episodes that are unique across machines, for the ids of what is learned in them."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 

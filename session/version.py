@@ -1,7 +1,5 @@
 """Which code plays: the installed version of the project, and a hash of its sources."""
 
-from __future__ import annotations
-
 import hashlib
 from functools import cache
 from importlib.metadata import PackageNotFoundError

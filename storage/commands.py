@@ -1,15 +1,14 @@
 """What the command line does: rebuild, show, export, import, forget."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from mcp_ghost.text import counted, plain
+from session.game_configuration import GameConfiguration
 from session.knowledge import Claim, Edits, Memory
 from session.record.event_log import EVENTS_FILE
 from storage.database import sqlite_path
@@ -18,12 +17,9 @@ from storage.errors import LogRefusedError, StorageError
 from storage.files.imports import log_import
 from storage.files.knowledge_files import KnowledgeFiles
 from storage.files.markdown import EDITOR, SECTIONS, normal, section_of
+from storage.flags import Flags
 from storage.selection import latest_memories
 from storage.store import Store
-
-if TYPE_CHECKING:
-    from session.game_configuration import GameConfiguration
-    from storage.flags import Flags
 
 
 class WrongUseError(ValueError):
@@ -55,7 +51,7 @@ class Commands:
         self._store = Store(config)
         self._files = KnowledgeFiles(config, self._store)
 
-    def __enter__(self) -> Commands:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_exc: object) -> None:

@@ -4,27 +4,21 @@ Writers of one episode take turns, and on SQLite all writers do: a transaction t
 never refused a lock later.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
 from tenacity import Retrying, retry_if_exception_message, stop_after_delay, wait_fixed
 
 from mcp_ghost.redact import redact
+from session.game_configuration import GameConfiguration
 from storage.errors import StorageError
 from storage.tables import METADATA
-
-if TYPE_CHECKING:
-    from sqlalchemy.pool import ConnectionPoolEntry
-
-    from session.game_configuration import GameConfiguration
 
 SQLITE_FILE = "knowledge.db"
 _BUSY_SECONDS = 20.0

@@ -1,7 +1,5 @@
 """What the log of an episode says, in the form in which it is stored."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What the command line may say. Only the standard library, so that ``--help`` is immediate."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 

@@ -1,15 +1,10 @@
 """What earlier episodes pass on: the best of what is known, each thing once, and not too much."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from session.knowledge import Claim, Memory, Passage
 from session.similarity import near_duplicates
-
-if TYPE_CHECKING:
-    from session.knowledge import Claim, Memory, Passage
 
 MOST_MEMORIES = 400
 MOST_CONSIDERED = 10 * MOST_MEMORIES

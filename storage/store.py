@@ -4,16 +4,15 @@ Every row belongs to the one episode that wrote it, and no episode touches anoth
 known now is a fold of all of them, episode after episode in the order in which they began.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import Self, TypeVar
 
 from pydantic import BaseModel
 from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select, update
 
+from session.game_configuration import GameConfiguration
 from session.knowledge import (
     CarriedOver,
     Claim,
@@ -42,9 +41,6 @@ from storage.tables import (
     PASSAGES,
 )
 
-if TYPE_CHECKING:
-    from session.game_configuration import GameConfiguration
-
 _Value = TypeVar("_Value", bound=BaseModel)
 _IN_ORDER = EPISODES.c.started, EPISODES.c.uid
 
@@ -60,7 +56,7 @@ class Store:
         self._secrets = config.secrets
         self._database = KnowledgeDatabase(config)
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_exc: object) -> None:

@@ -4,8 +4,6 @@ What was learned is kept as the JSON of ``session.knowledge``, beside the few co
 for, so that a new field there needs no new table here.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, String, Table, Text

@@ -1,7 +1,5 @@
 """Which episode ``--resume`` means."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

@@ -1,17 +1,12 @@
 """The live view of an episode: a logging handler that draws the episode's events."""
 
-from __future__ import annotations
-
 import logging
-from typing import TYPE_CHECKING
 
+from mcp_ghost.cli.screen import Screen
 from session.record.display import EpisodeDisplay
 from session.record.event_log import entry_of
 from session.record.schema import Entry, LoggedEvent
-
-if TYPE_CHECKING:
-    from mcp_ghost.cli.screen import Screen
-    from session.record.summary import StorySoFar
+from session.record.summary import StorySoFar
 
 _THINKS = "Turn {turn}: the model thinks …"
 _WAITED_FOR = {

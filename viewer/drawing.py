@@ -3,13 +3,13 @@
 Importing it raises ConfigurationError where matplotlib, an extra, is not installed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
+
+from mcp_ghost.results import JSONObject
 from mcp_ghost.text import one_line
 from session.game_configuration import ConfigurationError
 
@@ -22,10 +22,6 @@ except ModuleNotFoundError as error:
         "Drawing needs matplotlib, which is not installed. Get it with: uv sync --extra plot"
     ) from error
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from mcp_ghost.results import JSONObject
 
 # Of Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

@@ -1,21 +1,15 @@
 """An episode to look at: its log's index and the fold of it, for any number of threads."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING
 
+from mcp_ghost.results import JSONObject
 from session.game_state import TurnRecord
 from session.record.event_log import EVENTS_FILE
 from session.record.index import Line, LogIndex, LogReplacedError, Span, is_being_written
 from viewer.episode_view import EpisodeView
 from viewer.turns import TURNS_PER_CHUNK, turn_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mcp_ghost.results import JSONObject
 
 
 class Episode:

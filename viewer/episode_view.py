@@ -1,11 +1,9 @@
 """What the page needs to know about an episode as a whole: a fold of its events."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
+from mcp_ghost.results import JSONObject
 from mcp_ghost.text import one_line
 from session.game_state import FailedTurn, TurnRecord
 from session.knowledge import Reflection
@@ -14,9 +12,6 @@ from session.record.schema import Entry, EpisodeStart, KnowledgeLoaded, LoggedEv
 from viewer.learned_view import LearnedView, reflection_json
 from viewer.map_view import MapView
 from viewer.turns import observation_json
-
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
 
 _MARK_CHARACTERS = 200
 _OF_START = ("uid", "story", "title", "model", "seed", "engine")

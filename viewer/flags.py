@@ -1,7 +1,5 @@
 """The flags of ``python -m viewer``. Standard library only, so that ``--help`` does not wait."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Sequence

@@ -1,17 +1,13 @@
 """What was learned, and when: memories, claims, objectives and reflections with their turns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
+from mcp_ghost.results import JSONObject
+from session.game_state import TurnRecord
 from session.knowledge import CarriedOver, Claim, Memory, Reflection, folded_claims, folded_memories
 from session.objectives import STALE_TURNS, Objectives
-
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
-    from session.game_state import TurnRecord
-    from session.record.schema import EpisodeStart
+from session.record.schema import EpisodeStart
 
 Value = TypeVar("Value", Memory, Claim)
 

@@ -1,7 +1,5 @@
 """The episodes below a folder, at any depth, by ids that are safe in addresses and file names."""
 
-from __future__ import annotations
-
 import os
 import re
 import statistics
@@ -9,16 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
 
+from mcp_ghost.results import JSONObject
 from mcp_ghost.text import did_you_mean
 from session.game_configuration import ConfigurationError
 from session.record.event_log import EVENTS_FILE
 from viewer.episode import Episode
 from viewer.turns import TURNS_PER_CHUNK
-
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
 
 LATEST = "latest"
 _HOW_TO_NAME = "Give an episode's name, the path of its folder, or 'latest'."

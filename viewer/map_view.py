@@ -1,17 +1,11 @@
 """The map as the page draws it: what is known of the world, with turns, positions and the path."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from managers.map.layout import layout
 from managers.map.ways import direction_of
 from managers.map.world_map import WorldMap
-
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
-    from session.game_state import Observation, TurnRecord
-    from session.knowledge import CarriedOver
+from mcp_ghost.results import JSONObject
+from session.game_state import Observation, TurnRecord
+from session.knowledge import CarriedOver
 
 
 class MapView:

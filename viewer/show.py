@@ -1,20 +1,14 @@
 """An episode printed for reading, from its log."""
 
-from __future__ import annotations
-
 import shlex
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from mcp_ghost.cli.screen import Screen
 from session.record.display import EpisodeDisplay
 from session.record.event_log import EVENTS_FILE
 from session.record.index import LogIndex
 from session.record.schema import Entry, EpisodeEnd, EpisodeStart
 from session.record.summary import StorySoFar, show_header
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mcp_ghost.cli.screen import Screen
 
 
 def show_episode(screen: Screen, folder: Path, first: int = 0, last: int | None = None) -> None:

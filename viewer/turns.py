@@ -1,14 +1,9 @@
 """A turn as the page gets it: what was logged, without the engine's snapshot."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 from mcp_ghost.results import JSONObject, jsonable
-
-if TYPE_CHECKING:
-    from session.game_state import Observation, TurnRecord
+from session.game_state import Observation, TurnRecord
 
 TURNS_PER_CHUNK = 50
 SHOWN_CHARACTERS = 4000

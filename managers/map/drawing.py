@@ -1,12 +1,8 @@
 """The map as a Mermaid flowchart, safe whatever rooms are called."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from managers.map.ways import Way
+from managers.map.ways import Way
 
 _SAFE = frozenset(" -',")
 _ANSWER_CHARACTERS = 60

@@ -1,7 +1,5 @@
 """Words that by themselves change nothing in the world, in the English that games share."""
 
-from __future__ import annotations
-
 from managers.map.ways import AGAIN
 
 LOOKING = frozenset(["i", "inv", "inventory", "l", "look", "score", "wait", "z"])

@@ -1,7 +1,5 @@
 """Positions for the rooms of a map that are true to the compass and never change again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import cache
 from math import gcd

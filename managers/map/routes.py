@@ -1,13 +1,9 @@
 """Routes between rooms, over ways that were walked and should lead there again."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from managers.map.ways import Way, Ways
+from managers.map.ways import Way, Ways
 
 
 class Routes:

@@ -1,18 +1,14 @@
 """The room that the model wants to reach, found by its words, and the route to it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Self
 
+from managers.map.routes import Routes
 from managers.map.text import commands, label, shortened, steps
-
-if TYPE_CHECKING:
-    from managers.map.routes import Routes
-    from managers.map.ways import Way
-    from session.game_state import Place
+from managers.map.ways import Way
+from session.game_state import Place
 
 # No story has rooms beyond five digits, and int() refuses numbers of thousands of digits.
 _ID = re.compile(r"#\s*(\d{1,9})\s*$|^\s*(\d{1,9})\s*$")
@@ -34,7 +30,7 @@ class Target:
         """The room to go to."""
         return self.rooms[0].id if self.rooms else None
 
-    def seen_from(self, here: int, routes: Routes) -> Target:
+    def seen_from(self, here: int, routes: Routes) -> Self:
         """The same, with the route from another room."""
         if self.room_id is None:
             return self

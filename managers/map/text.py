@@ -1,14 +1,9 @@
 """How rooms, ways and routes are put into words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from managers.map.ways import Way, in_order
-
-if TYPE_CHECKING:
-    from session.game_state import ExitSeen
+from session.game_state import ExitSeen
 
 _QUOTE_CHARACTERS = 70
 

@@ -1,16 +1,11 @@
 """Ways out of rooms: what came of every command that moved the player, or was meant to."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from session.game_state import ExitSeen, Place, TurnRecord
 from session.knowledge import Passage
-
-if TYPE_CHECKING:
-    from session.game_state import ExitSeen, Place, TurnRecord
 
 DIRECTIONS = {
     "n": "north",

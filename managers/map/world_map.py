@@ -1,18 +1,12 @@
 """The map as a fold over turn records: rooms by id, and the ways between them that were walked."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from managers.map.drawing import mermaid
 from managers.map.routes import Routes
 from managers.map.target import matching
 from managers.map.text import by_compass
 from managers.map.ways import Way, Ways
 from session.game_state import ExitSeen, Observation, Place, TurnRecord
-
-if TYPE_CHECKING:
-    from session.knowledge import CarriedOver, Passage
+from session.knowledge import CarriedOver, Passage
 
 
 class WorldMap:

@@ -1,7 +1,5 @@
 """The form in which a model answers when it looks back at its latest turns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import get_args
 

@@ -4,18 +4,14 @@ Measured with the embedded model: asked to write a memory, it makes up outcomes;
 of all turns, it takes the last. So it picks among turns that the facts show to matter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from managers.reflection.answer import MemoryProposal, ReflectionAnswer
+from managers.reflection.prompt import PendingTurn
 from mcp_ghost.text import one_line
+from session.knowledge import MemoryCategory
 from shared_utils import extract_json
-
-if TYPE_CHECKING:
-    from managers.reflection.prompt import PendingTurn
-    from session.knowledge import MemoryCategory
 
 _MOST_TURNS = 5
 _SHOWN_CHARACTERS = 160

@@ -1,16 +1,12 @@
 """The turns that a reflection looks back at, against which all that it says is checked."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Self
 
+from session.game_state import TurnRecord
 from session.knowledge import Evidence
-
-if TYPE_CHECKING:
-    from session.game_state import TurnRecord
 
 _QUOTE_CHARACTERS = 200
 _WORD = re.compile(r"\w+")
@@ -26,7 +22,7 @@ class EvidenceFinder:
     """What was proposed and not taken, with the reason; whoever checks adds to it."""
 
     @classmethod
-    def of(cls, episode: str, records: Sequence[TurnRecord]) -> EvidenceFinder:
+    def of(cls, episode: str, records: Sequence[TurnRecord]) -> Self:
         """The finder that ``records`` give."""
         return cls(episode, {record.turn: record for record in records})
 

@@ -1,16 +1,11 @@
 """What a reflection is told: the turns since the last one and what is known, within a budget."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from managers.manager import CHARACTERS_PER_TOKEN, Section
 from mcp_ghost.text import one_line
-
-if TYPE_CHECKING:
-    from session.game_state import TurnRecord
+from session.game_state import TurnRecord
 
 TOKEN_BUDGET = 3000
 """Of the whole message, roughly."""

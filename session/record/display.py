@@ -1,10 +1,9 @@
 """An episode for reading, drawn event by event: on a terminal, in its text log, by the viewer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from mcp_ghost.cli.screen import Screen
 from mcp_ghost.text import counted, dollars, duration, one_line, tokens
 from session.game_state import FailedTurn, TurnRecord
 from session.knowledge import Reflection
@@ -17,9 +16,6 @@ from session.record.schema import (
     LoggedEvent,
 )
 from session.record.summary import StorySoFar, show_header, show_summary
-
-if TYPE_CHECKING:
-    from mcp_ghost.cli.screen import Screen
 
 Fields: TypeAlias = Mapping[str, Any]
 _THINKING, _ARGUMENTS = 300, 120

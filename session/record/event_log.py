@@ -4,8 +4,6 @@ A finished turn is one line that is on the disk before the next turn begins, eng
 included. So a crash at any instant costs at most the turn that was not finished yet.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import logging

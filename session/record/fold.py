@@ -1,7 +1,5 @@
 """What the events of an episode add up to: for resuming, storing, showing and comparing it."""
 
-from __future__ import annotations
-
 from mcp_ghost.messages import Usage
 from session.game_state import EndReason, FailedTurn, Observation, TurnRecord
 from session.knowledge import Edits, Reflection

@@ -1,19 +1,14 @@
 """The folder of an episode, and the logs in it."""
 
-from __future__ import annotations
-
 import logging
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from session.configuration_file import ConfigurationError
+from session.game_configuration import GameConfiguration
 from session.record.event_log import EVENTS_FILE, EventLog
 from session.record.text_log import EpisodeLog
-
-if TYPE_CHECKING:
-    from session.game_configuration import GameConfiguration
 
 
 def episode_folder(config: GameConfiguration, episode_id: str | None, *, resume: bool) -> Path:

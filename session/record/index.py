@@ -3,8 +3,6 @@
 Nothing is written, and nothing is locked for longer than it takes to see whether anybody plays.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator

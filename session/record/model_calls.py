@@ -1,17 +1,12 @@
 """Calls of models, as the client reports them, in the form in which they are logged."""
 
-from __future__ import annotations
-
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
+from mcp_ghost.providers.common import LLMRequest
+from mcp_ghost.providers.exchange import Exchange
 from session.record.schema import ModelCall, write
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mcp_ghost.providers.common import LLMRequest
-    from mcp_ghost.providers.exchange import Exchange
 
 
 def logs_calls(logger: logging.Logger) -> Callable[[Exchange], None]:

@@ -5,8 +5,6 @@ So a request is logged in lines: runs of the same role's request before it, sing
 request, and what is new. The hash of the whole proves that reading gives back what was sent.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,20 +1,15 @@
 """An episode as its event log has it: enough to continue where it stopped."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from session.game_configuration import ConfigurationError, EngineChoice
 from session.game_state import FailedTurn, TurnRecord
 from session.knowledge import Reflection
 from session.record.event_log import EVENTS_FILE, read
 from session.record.fold import EpisodeFold
-
-if TYPE_CHECKING:
-    from session.record.schema import EpisodeStart
+from session.record.schema import EpisodeStart
 
 
 class SavedEpisode:

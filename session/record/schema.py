@@ -1,12 +1,10 @@
 """The events of an episode, typed: what is written is one of these, and is read as one again."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -16,10 +14,8 @@ from mcp_ghost.results import jsonable
 from session.events import log_event
 from session.game_state import EndReason, FailedTurn, Observation, TurnRecord, Value
 from session.knowledge import CarriedOver, Edits, Reflection
+from session.record.request_deltas import RequestDeltas
 from session.uids import uid_of
-
-if TYPE_CHECKING:
-    from session.record.request_deltas import RequestDeltas
 
 
 class _Named(Value):
@@ -75,7 +71,7 @@ class KnowledgeLoaded(_Named):
     edits: Edits = Edits()
 
     @model_validator(mode="after")
-    def _says_something(self) -> KnowledgeLoaded:
+    def _says_something(self) -> Self:
         if not {"carried", "edits"} & self.model_fields_set:
             raise ValueError("There is neither carried nor edits.")
         return self

@@ -1,12 +1,10 @@
 """The first and the last block of an episode, and the sum of several."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from mcp_ghost.cli.screen import Screen
 from mcp_ghost.messages import Usage
 from mcp_ghost.text import address, counted, dollars, duration, tokens
 from session.game_state import EndReason
@@ -14,9 +12,6 @@ from session.record.event_log import read
 from session.record.fold import EpisodeFold
 from session.record.schema import Entry, EpisodeEnd, EpisodeResumed
 from shared_utils import EMBEDDED_BASE_URL
-
-if TYPE_CHECKING:
-    from mcp_ghost.cli.screen import Screen
 
 LOG_FILE = "episode.log"
 

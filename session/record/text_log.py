@@ -3,8 +3,6 @@
 Tool calls and problems are lines such as ``[INFO] Turn 15 Iteration 1: Agent calling tool ...``.
 """
 
-from __future__ import annotations
-
 import io
 import logging
 import sys

@@ -3,8 +3,6 @@
 A line that cannot be understood is never an error: it is kept among the notes.
 """
 
-from __future__ import annotations
-
 import codecs
 import hashlib
 import json

@@ -1,20 +1,15 @@
 """What people wrote between episodes, in its own log, so that a rebuild finds it again."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from session.knowledge import Edits
 from session.record.event_log import EpisodeLockedError, EpisodeNotKeptError, EventLog
 from session.record.schema import KnowledgeLoaded, write
 from session.uids import new_uid
 from storage.episode_knowledge import EpisodeKnowledge, read_imports
 from storage.errors import StorageError
 from storage.files.markdown import EDITOR
-
-if TYPE_CHECKING:
-    from session.knowledge import Edits
 
 
 def log_import(

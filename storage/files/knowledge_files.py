@@ -1,23 +1,18 @@
 """The Markdown of each story, below ``knowledge`` in the working directory."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mcp_ghost.files import write_whole
+from session.game_configuration import GameConfiguration
 from session.knowledge import Edits
 from storage.errors import StorageError
 from storage.files.edits import Document, edits_of, read_document
 from storage.files.markdown import rendered
 from storage.selection import latest_memories
-
-if TYPE_CHECKING:
-    from session.game_configuration import GameConfiguration
-    from storage.store import Store
+from storage.store import Store
 
 FOLDER = "knowledge"
 

@@ -4,19 +4,15 @@ What games and models said is data: it cannot end a line, begin a heading or hid
 last line says what was exported, which tells a deleted line from a claim learned since then.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from mcp_ghost.text import harmless
-
-if TYPE_CHECKING:
-    from session.knowledge import Claim, Evidence, Memory
+from session.knowledge import Claim, Evidence, Memory
 
 EDITOR = "editor"
 """The episode of what people wrote."""

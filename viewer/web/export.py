@@ -1,18 +1,13 @@
 """A static site of episodes: the page and the same data, as files for any web host."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from session.game_configuration import ConfigurationError
+from viewer.episode import Episode
+from viewer.library import Library
 from viewer.web.site import STATIC, episode_data, episode_paths, index_data, page
-
-if TYPE_CHECKING:
-    from viewer.episode import Episode
-    from viewer.library import Library
 
 _OURS = b'name="zorkgpt-mode"'
 """What tells our page from others."""

@@ -3,19 +3,14 @@
 A client is not a queue: it is woken and reads on from its last turn, so a slow one costs nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
+from viewer.episode import Episode
 from viewer.turns import TURNS_PER_CHUNK, encoded
-
-if TYPE_CHECKING:
-    from viewer.episode import Episode
 
 _LOOK_SECONDS = 0.05
 _LOOKS_PER_CHECK = 20

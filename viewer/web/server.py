@@ -1,7 +1,5 @@
 """The viewer's web server: reads event logs, answers on loopback, writes nothing."""
 
-from __future__ import annotations
-
 import hashlib
 import ipaddress
 import mimetypes
@@ -9,7 +7,6 @@ import secrets
 import socket
 from collections.abc import Callable
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -17,19 +14,16 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from viewer.episode import Episode
+from viewer.library import Library
 from viewer.web.live import LogWatchers, Stream
 from viewer.web.site import STATIC, episode_data, index_data, page
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from viewer.episode import Episode
-    from viewer.library import Library
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "

@@ -1,7 +1,5 @@
 """Where the viewer is served: a port that is free, its address, and a browser to open it."""
 
-from __future__ import annotations
-
 import errno
 import ipaddress
 import os

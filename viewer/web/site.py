@@ -1,19 +1,14 @@
 """Everything that can be fetched, by path: the same whether served or exported."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from viewer.episode import Episode
+from viewer.library import Library
 from viewer.turns import SHOWN_CHARACTERS, encoded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from viewer.episode import Episode
-    from viewer.library import Library
 
 HERE = Path(__file__).parents[1]
 STATIC = HERE / "static"
