@@ -29,7 +29,7 @@ _NO_TEXT = [
     "form",
     "button",
     "dialog",
-    "head",
+    "title",  # not the whole head: without a <body>, lxml puts <main> into it
 ]
 # Bounded: a page of nothing but "![" would take hours otherwise.
 _MARKDOWN_IMAGE = re.compile(r"!\[([^\]\n]{0,1000})\]\(\s*<?([^\s)>]+)")

@@ -126,6 +126,8 @@ def test_a_page_with_little_markup_is_read_too() -> None:
         .images[0]
         .url.startswith("https://other.example/x/y.png")
     )
+    whole = page_from_html("<title>Title</title><main><p>Words.</main>", "https://example.com/")
+    assert (whole.title, whole.text) == ("Title", "Words.")
     deep = page_from_html("<div>" * 3000 + "deep down" + "</div>" * 3000, "https://example.com/")
     assert "deep down" in deep.text
 
