@@ -48,36 +48,29 @@ class _Converter:
 
     def convert(self, schema: object, open_: frozenset[str] = frozenset()) -> JSONObject:
         if not isinstance(schema, dict):  # true and false are schemas, too
-            return self._any_of(_ANYTHING, {})
-        if "$ref" in schema or schema.get("allOf"):
-            return self._joined(schema, open_)
+            schema = {}
+        if "$ref" in schema:
+            return self._reference(schema, open_)
+        if schema.get("allOf"):
+            return self._all_of(schema, open_)
         if alternatives := schema.get("anyOf") or schema.get("oneOf"):
             return self._alternatives(schema, alternatives, open_)
         types = [str(each).upper() for each in _types(schema)]
         nullable = "NULL" in types or schema.get("nullable") is True
-        types = [each for each in types if each != "NULL"]
-        if len(types) != 1:
-            return self._any_of(types or _ANYTHING, schema, open_, nullable=nullable)
-        converted = self._typed(types[0], schema, open_)
-        return {**converted, "nullable": True} if nullable else converted
+        wanted = [each for each in types if each != "NULL"] or _ANYTHING
+        converted = [self._typed(each, schema, open_) for each in wanted]
+        return _one_or_any(converted, nullable=nullable)
 
-    def _joined(self, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
-        """What ``schema`` refers to, all its pieces and its own words in one."""
-        own = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
-        reference = [{"$ref": schema["$ref"]}] if "$ref" in schema else []
-        pieces: list[JSONObject] = []
-        for piece in [*reference, *schema.get("allOf", ())]:
-            found, name = piece, piece.get("$ref") if isinstance(piece, dict) else None
-            if isinstance(name, str):
-                found = self._target(name)
-                self._left -= 1
-                if not isinstance(found, dict) or name in open_ or self._left < 0:
-                    # It leads nowhere, or back into itself.
-                    kind = found.get("type", "object") if isinstance(found, dict) else "object"
-                    found = {"type": kind, **_described(found)}
-                open_ |= {name}
-            pieces += [found] if isinstance(found, dict) else []
-        return self.convert(_merged([*pieces, own]), open_)
+    def _reference(self, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
+        """The definition in the reference's place; one that leads back into itself is cut."""
+        name = str(schema["$ref"])
+        target = self._target(name)
+        rest = {key: value for key, value in schema.items() if key != "$ref"}
+        self._left -= 1
+        if not isinstance(target, dict) or name in open_ or self._left < 0:
+            kind = target.get("type", "object") if isinstance(target, dict) else "object"
+            return self.convert({"type": kind, **_described(target), **_described(rest)})
+        return self.convert(_merged([target, rest]), open_ | {name})
 
     def _target(self, reference: str) -> object:
         """What a JSON pointer within the root leads to."""
@@ -87,17 +80,27 @@ class _Converter:
             found = found.get(key) if isinstance(found, dict) else None
         return found
 
+    def _all_of(self, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
+        """All pieces in one; those that lead back into what is being read add nothing new."""
+        pieces = [{key: value for key, value in schema.items() if key != "allOf"}]
+        for piece in schema["allOf"]:
+            name = piece.get("$ref") if isinstance(piece, dict) else None
+            if name is not None:
+                self._left -= 1
+                piece = None if name in open_ or self._left < 0 else self._target(str(name))
+                open_ |= {name}
+            pieces += [piece] if isinstance(piece, dict) else []
+        return self.convert(_merged(pieces), open_)
+
     def _alternatives(self, schema: JSONObject, given: object, open_: frozenset[str]) -> JSONObject:
         outer = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
         listed = given if isinstance(given, list) else []
         others = [each for each in listed if each != {"type": "null"}]
-        described = _described(outer)
         # Beside anyOf nothing else may stand, so what applies to all goes into each.
-        shared: JSONObject = {
-            key: outer[key] for key in ("type", "properties", "required") if key in outer
-        }
+        shared = _described(outer)
+        shared |= {key: outer[key] for key in ("type", "properties", "required") if key in outer}
         converted = [
-            self.convert(_merged([described, shared, each]), open_)
+            self.convert(_merged([shared, each]), open_)
             for each in others
             if isinstance(each, dict)
         ]
@@ -105,16 +108,6 @@ class _Converter:
         if not converted:
             return self.convert(outer, open_)
         return _one_or_any(converted, nullable=nullable)
-
-    def _any_of(
-        self,
-        types: Iterable[str],
-        schema: JSONObject,
-        open_: frozenset[str] = frozenset(),
-        *,
-        nullable: bool = False,
-    ) -> JSONObject:
-        return _one_or_any([self._typed(each, schema, open_) for each in types], nullable=nullable)
 
     def _typed(self, kind: str, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
         converted: JSONObject = {"type": kind, **_described(schema)}

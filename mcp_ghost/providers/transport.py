@@ -88,10 +88,6 @@ class Endpoint:
         """``text`` without this endpoint's key or anything that looks like one."""
         return redact(text, [self.api_key] if self.api_key else [])
 
-    def quote(self, text: str) -> str:
-        """As much of the server's words as a message can take, redacted."""
-        return self.redact(text)[:_EXCERPT]
-
     def status_error(
         self, status: int, said: str, *, model: object = "", retry_after: float | None = None
     ) -> LLMStatusError:
@@ -101,7 +97,7 @@ class Endpoint:
         if status in (401, 403) and not self.api_key:
             advice = "No key was sent: set {key}."
         advice = advice.format(key=self.key_variable, model=model)
-        said = self.quote(said).strip().rstrip(".") or "no reason given"
+        said = self.redact(said)[:_EXCERPT].strip().rstrip(".") or "no reason given"
         return LLMStatusError(
             f"{self.where} answered with status {status}: {said}. {advice}", status, retry_after
         )

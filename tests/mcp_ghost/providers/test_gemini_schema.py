@@ -68,6 +68,8 @@ def test_no_parameters_are_none(empty: object) -> None:
         ({"type": "object", "additionalProperties": True}, {"type": "OBJECT"}),
         ({}, ANY),
         (True, ANY),
+        ({"$ref": {"not": "a text"}}, {"type": "OBJECT"}),
+        ({"allOf": [{"$ref": 3}, {"type": "string"}]}, {"type": "STRING"}),
         (
             {"allOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]}]},
             {"type": "OBJECT", "properties": {"a": {"type": "STRING"}}, "required": ["a"]},
