@@ -81,7 +81,7 @@ class EventLog(logging.Handler):
 
     def _line(self, event: dict[str, Any]) -> bytes:
         line = without_secrets(json.dumps(event, ensure_ascii=False, default=str), self._secrets)
-        return (line + "\n").encode("utf-8", errors="backslashreplace")
+        return (line + "\n").encode(errors="backslashreplace")
 
     def _write(self, data: bytes) -> None:
         begin = os.lseek(self._file, 0, os.SEEK_CUR)

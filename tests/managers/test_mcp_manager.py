@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from langfuse import Langfuse
@@ -287,7 +288,7 @@ def test_connecting_twice_in_a_turn_is_one_connection(tmp_path: Path) -> None:
 def exporter() -> Iterator[tuple[Langfuse, InMemorySpanExporter]]:
     memory = InMemorySpanExporter()
     langfuse = Langfuse(
-        public_key="pk-lf-manager",
+        public_key=f"pk-lf-manager-{uuid4()}",  # one of its own also in a second run
         secret_key="sk-lf-manager",
         base_url="http://127.0.0.1:9",
         span_exporter=memory,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import resource
 from collections.abc import Iterator
+from datetime import datetime, timedelta
+from logging.handlers import BufferingHandler
 from pathlib import Path
 
 import pytest
@@ -17,8 +20,10 @@ from session.record.event_log import (
     EpisodeLockedError,
     EpisodeNotKeptError,
     EventLog,
+    entry_of,
     read,
 )
+from session.record.schema import ModelCall, write
 from session.record.summary import LOG_FILE
 from session.record.text_log import EpisodeLog
 from tests.support.episodes import read_events
@@ -37,10 +42,15 @@ def logger() -> Iterator[logging.Logger]:
 def test_an_event_is_one_line_with_its_fields_and_its_context(
     tmp_path: Path, logger: logging.Logger
 ) -> None:
+    logger.addHandler(memory := BufferingHandler(capacity=9))
     logger.addHandler(EventLog(tmp_path))
     with event_context(episode_id="e", turn=3):
         log_event(logger, logging.INFO, "Line\nbreak", "something", answer={"ü": 1})
+        log_line(logger, logging.INFO, "for people")
     (event,) = read_events(tmp_path)
+    assert datetime.fromisoformat(event["time"]).utcoffset() == timedelta(0)
+    assert '{"ü": 1}' in (tmp_path / EVENTS_FILE).read_text(encoding="utf-8")
+    assert [entry_of(record) for record in memory.buffer] == [*read(tmp_path), None]
     assert event["event_type"] == "something"
     assert (event["episode_id"], event["turn"], event["level"]) == ("e", 3, "INFO")
     assert event["answer"] == {"ü": 1}
@@ -64,7 +74,7 @@ def test_no_key_reaches_a_file(tmp_path: Path, logger: logging.Logger) -> None:
     for name in (EVENTS_FILE, LOG_FILE):
         text = (tmp_path / name).read_text(encoding="utf-8")
         assert KEY not in text
-        assert "[redacted]" in text
+        assert "refused [redacted]" in text
 
 
 def test_a_line_cut_by_a_crash_is_neither_read_nor_continued(
@@ -99,8 +109,9 @@ def test_a_line_that_did_not_fit_on_the_disk_leaves_nothing_behind(
 def test_a_damaged_line_is_an_error_that_names_it(tmp_path: Path, line: str) -> None:
     text = f'{{"event_type": "a"}}\n{line}\n{{"event_type": "b"}}\n'
     (tmp_path / EVENTS_FILE).write_text(text, encoding="utf-8")
-    with pytest.raises(EpisodeDamagedError, match="Line 2 of"):
+    with pytest.raises(EpisodeDamagedError, match="Line 2 of") as error:
         list(read(tmp_path))
+    assert str(error.value).endswith("the turn before it, delete that line and all after it.")
 
 
 def test_two_writers_of_one_episode_are_refused(tmp_path: Path) -> None:
@@ -118,3 +129,62 @@ def test_a_value_that_json_does_not_know_is_kept_as_text(
     log_event(logger, logging.INFO, "", "odd", value={1, 2} and Path("x"), lone="\ud800")
     (event,) = read_events(tmp_path)
     assert event["value"] == "x"
+
+
+def test_only_steps_of_the_episode_wait_for_the_disk(
+    tmp_path: Path, logger: logging.Logger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size))
+    logger.addHandler(EventLog(tmp_path))
+    assert (tmp_path / EVENTS_FILE).stat().st_mode & 0o111 == 0  # nobody can execute it
+    log_event(logger, logging.INFO, "", "thought")
+    assert synced == []
+    log_event(logger, logging.INFO, "", "turn")
+    assert synced == [(tmp_path / EVENTS_FILE).stat().st_size]
+
+
+def test_a_request_like_the_one_before_it_refers_to_it_also_when_the_log_is_opened_again(
+    tmp_path: Path, logger: logging.Logger
+) -> None:
+    text = "The first line of a prompt.\nIts second line.\n"
+    for _ in range(2):
+        log = EventLog(tmp_path)
+        logger.addHandler(log)
+        for _ in range(2):
+            write(logger, "", ModelCall(role="Agent", request={"messages": [{"content": text}]}))
+        logger.removeHandler(log)
+        log.close()
+    first, *others = read_events(tmp_path)
+    assert text.splitlines()[0] in str(first)
+    for other in others:
+        (part,) = other["request"]["parts"]
+        assert isinstance(part, list)
+
+
+def test_a_damaged_request_does_not_stop_the_log(tmp_path: Path) -> None:
+    log = tmp_path / EVENTS_FILE
+    log.write_text('garbage "event_type": "model_call"\n', encoding="utf-8")
+    EventLog(tmp_path).close()
+    assert log.stat().st_size > 0
+    with pytest.raises(EpisodeDamagedError, match="Line 1 of"):
+        list(read(tmp_path))
+
+
+def test_a_program_without_standard_input_keeps_a_record(
+    tmp_path: Path, logger: logging.Logger
+) -> None:
+    stdin = os.dup(0)
+    os.close(0)
+    try:
+        log = EventLog(tmp_path)  # its file has the number that is free
+        logger.addHandler(log)
+        log_event(logger, logging.INFO, "", "a")
+        log.close()
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(0)
+    finally:
+        os.dup2(stdin, 0)
+        os.close(stdin)
+    log_event(logger, logging.INFO, "", "after the end")
+    assert [event["event_type"] for event in read_events(tmp_path)] == ["a"]
