@@ -8,14 +8,12 @@ import json
 import zlib
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from game_interface.engines.engine import EngineName, VmState
 from game_interface.errors import SnapshotError
-
-if TYPE_CHECKING:
-    from game_interface.machine.facts import Ending
-    from game_interface.machine.memory import StoryImage
+from game_interface.machine.facts import Ending
+from game_interface.machine.memory import StoryImage
 
 _FORMAT = b"zorkgpt-snapshot 1"
 _DIGEST_SIZE = 8
@@ -28,7 +26,7 @@ class Progress:
     steps: int = 0
     died: bool = False
     """A death happened in the last step."""
-    ending: "Ending | None" = None
+    ending: Ending | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class Snapshot:
     vm: VmState
 
 
-def encode(snapshot: Snapshot, image: "StoryImage") -> bytes:
+def encode(snapshot: Snapshot, image: StoryImage) -> bytes:
     """The snapshot as bytes."""
     head = {"story": image.sha256, "engine": snapshot.engine, "seed": snapshot.seed}
     head |= asdict(snapshot.progress)
@@ -52,7 +50,7 @@ def encode(snapshot: Snapshot, image: "StoryImage") -> bytes:
     return b"\n".join((_FORMAT, text, digest + body))
 
 
-def decode(data: bytes, image: "StoryImage", engine: EngineName) -> Snapshot:
+def decode(data: bytes, image: StoryImage, engine: EngineName) -> Snapshot:
     """The snapshot in these bytes, if it is one of this story and this engine.
 
     Raises: SnapshotError that says what is wrong.
@@ -85,7 +83,7 @@ def _checked_parts(data: bytes) -> tuple[dict[str, Any], bytes]:
     return json.loads(text), zlib.decompress(compressed)
 
 
-def _difference(ram: bytes, image: "StoryImage") -> bytes:
+def _difference(ram: bytes, image: StoryImage) -> bytes:
     """The memory XOR the story's first one: nearly all zeros, and its own inverse."""
     size = len(ram)
     first = int.from_bytes(image.data[:size], "big")

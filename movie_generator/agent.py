@@ -1,20 +1,15 @@
 """The agent: a model that calls MCP tools until it can answer, on the engine's loop."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from mcp_ghost.loop import LoopEnd, LoopObserver, in_order, run_loop
-from mcp_ghost.messages import was_cut_off
+from mcp_ghost.messages import LLMResponse, Message, was_cut_off
+from mcp_ghost.providers.client import ProviderClient
 from mcp_ghost.providers.openai import OpenRouter
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, cap, format_tool_response
 from movie_generator.errors import AgentError, IterationLimitError
 from movie_generator.llm import model_client
 from movie_generator.tools import convert_mcp_tools_to_openai
-
-if TYPE_CHECKING:
-    from mcp_ghost.messages import LLMResponse, Message
-    from mcp_ghost.providers.client import ProviderClient
 
 _GO_ON = "Your answer was cut off. Go on exactly where it stops; repeat nothing."
 _ENDS = {

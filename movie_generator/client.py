@@ -1,20 +1,15 @@
 """The tools of all configured MCP servers, under their own names, while a block runs."""
 
-from __future__ import annotations
-
 import difflib
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from mcp_ghost.config import load_servers
 from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPServerStartupError, MCPToolCallError
-from mcp_ghost.results import DEFAULT_LIMIT
+from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult
 from mcp_ghost.servers.toolbox import Toolbox, bare_names
-
-if TYPE_CHECKING:
-    from mcp_ghost.results import ToolCallResult
 
 DEFAULT_STARTUP_TIMEOUT = 60.0
 """Seconds; the first start of a server by ``uvx`` or ``npx`` downloads it."""

@@ -1,11 +1,10 @@
 """What the environment says about the queue, its workers and their jobs."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
 
 from movie_generator.errors import SettingsError
 
@@ -29,7 +28,7 @@ class Environment:
     """MCP_CONFIG_PATH"""
 
     @classmethod
-    def read(cls, environ: Mapping[str, str] | None = None) -> Environment:
+    def read(cls, environ: Mapping[str, str] | None = None) -> Self:
         """Read ``environ``, by default that of this process.
 
         Raises:

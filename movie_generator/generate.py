@@ -1,29 +1,25 @@
 """A video script from a URL: read the page, over HTTP or by an agent, then write the script."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from mcp_ghost.loop import LoopObserver
+from mcp_ghost.providers.client import ProviderClient
 from mcp_ghost.text import address
 from movie_generator import prompts
 from movie_generator.agent import AgentLoop
+from movie_generator.client import MCPClient
 from movie_generator.environment import Environment
 from movie_generator.llm import model_client
+from movie_generator.models import VideoScript
 from movie_generator.pages.fetch import fetch_page
+from movie_generator.pages.page import Page
 from movie_generator.pages.reading import RecordingTools, assemble
 from movie_generator.pages.urls import UrlUnresolvedError, check_url
 from movie_generator.settings import AppConfig
 from movie_generator.writer import write_script
-
-if TYPE_CHECKING:
-    from mcp_ghost.providers.client import ProviderClient
-    from movie_generator.client import MCPClient
-    from movie_generator.models import VideoScript
-    from movie_generator.pages.page import Page
 
 OnProgress: TypeAlias = Callable[[float, str], None]
 """(how much is done, from 0 to 1 and never less than before; what is being done)"""
@@ -135,8 +131,6 @@ def _model(config: AppConfig, api_key: str | None, base_url: str | None) -> Prov
 
 
 def _servers(servers: str | Path | Mapping[str, Any], config: AppConfig) -> MCPClient:
-    from movie_generator.client import MCPClient
-
     return MCPClient(
         servers,
         startup_timeout=config.limits.startup_timeout,
@@ -149,7 +143,7 @@ async def _read_by_agent(
     servers: MCPClient,
     config: AppConfig,
     client: ProviderClient,
-    progress: _Progress,
+    progress: "_Progress",
     *,
     allow_private: bool,
 ) -> Page:
@@ -177,7 +171,7 @@ async def _read_by_agent(
 
 
 async def _written(
-    page: Page, config: AppConfig, client: ProviderClient, progress: _Progress
+    page: Page, config: AppConfig, client: ProviderClient, progress: "_Progress"
 ) -> VideoScript:
     """The script of a page that was read."""
     page = page.cut(config.limits.page_characters)
@@ -217,7 +211,7 @@ class _Progress:
 class _Steps(LoopObserver):
     """The agent's replies as progress."""
 
-    def __init__(self, progress: _Progress, iterations: int) -> None:
+    def __init__(self, progress: "_Progress", iterations: int) -> None:
         self._progress = progress
         self._iterations = iterations
 

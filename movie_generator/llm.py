@@ -1,19 +1,15 @@
 """The model: where it is asked, and with whose key; OpenRouter by default."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_ghost.providers.anthropic import Anthropic
 from mcp_ghost.providers.client import ProviderClient, base_url_of, setting
+from mcp_ghost.providers.common import Provider
 from mcp_ghost.providers.gemini import Gemini
 from mcp_ghost.providers.openai import OpenAI, OpenRouter
 from mcp_ghost.providers.registry import provider_at
 from mcp_ghost.providers.transport import Endpoint
 from movie_generator.errors import SettingsError
-
-if TYPE_CHECKING:
-    from mcp_ghost.providers.common import Provider
 
 _IN_ORDER: tuple[Provider, ...] = (OpenRouter(), OpenAI(), Anthropic(), Gemini())
 """Of several keys at hand the first chooses."""

@@ -1,7 +1,5 @@
 """The video script: what is said and shown, section by section; as YAML and as JSON."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Self
 

@@ -1,9 +1,7 @@
 """config.yaml: which model writes what, in which language and style, within which limits."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -63,7 +61,7 @@ class AppConfig(_Settings):
     limits: Limits = Limits()
 
     @model_validator(mode="after")
-    def _check_personas(self) -> AppConfig:
+    def _check_personas(self) -> Self:
         ids = [persona.id for persona in self.personas]
         if len(set(ids)) < len(ids):
             raise ValueError("each persona needs its own id")
@@ -72,7 +70,7 @@ class AppConfig(_Settings):
         return self
 
     @classmethod
-    def load(cls, path: str | Path | None) -> AppConfig:
+    def load(cls, path: str | Path | None) -> Self:
         """The settings in the file ``path``; without one, or in an empty one, the defaults.
 
         Raises:

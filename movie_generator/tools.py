@@ -1,15 +1,11 @@
 """MCP tools as OpenAI's chat completions want them, under their own names."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mcp_ghost.messages import ToolSchema
 from mcp_ghost.servers.tools import tool_schema
-
-if TYPE_CHECKING:
-    from mcp_ghost.messages import ToolSchema
 
 
 def convert_mcp_tools_to_openai(tools: Iterable[Mapping[str, Any] | object]) -> list[ToolSchema]:

@@ -1,22 +1,18 @@
 """From a page to a script: asked for with a strict schema, checked, and once sent back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
+from mcp_ghost.messages import LLMResponse, Message
+from mcp_ghost.providers.client import ProviderClient
 from movie_generator import prompts
 from movie_generator.errors import ScriptError
 from movie_generator.models import VideoScript
-
-if TYPE_CHECKING:
-    from mcp_ghost.messages import LLMResponse, Message
-    from mcp_ghost.providers.client import ProviderClient
-    from movie_generator.pages.page import Page
-    from movie_generator.settings import AppConfig
+from movie_generator.pages.page import Page
+from movie_generator.settings import AppConfig
 
 _MAX_PROBLEMS = 12
 _TEXT = {"type": "string"}

@@ -7,8 +7,6 @@ Quote ratios, not milliseconds.
 The model is a scripted one in its own process; the tool server is the bundled one.
 """
 
-from __future__ import annotations
-
 import argparse
 import logging
 import statistics
@@ -17,7 +15,7 @@ import sys
 import time
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from rich.console import Console
 from rich.table import Table
@@ -26,6 +24,7 @@ from llm_client import LLMClient
 from managers.mcp_manager import MCPManager
 from mcp_ghost.cli.arguments import Parser, seed_number, whole_number
 from mcp_ghost.cli.program import DONE, program
+from mcp_ghost.results import ToolCallResult
 from scripts.benchmarks.library import library
 from scripts.benchmarks.mind import mind
 from scripts.benchmarks.model import BenchModel, served
@@ -33,9 +32,6 @@ from scripts.benchmarks.viewer import viewer
 from scripts.scripted_model import read_commands
 from session.game_configuration import GameConfiguration
 from zork_agent import ZorkAgent
-
-if TYPE_CHECKING:
-    from mcp_ghost.results import ToolCallResult
 
 ROOT = Path(__file__).parent.parent
 BUNDLED_WALKTHROUGH = ROOT / "tests" / "data" / "weatherworks_walkthrough.txt"

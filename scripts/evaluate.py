@@ -5,8 +5,6 @@
 Run again with the same --out (or --name), it continues where it was interrupted.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shlex
@@ -15,12 +13,11 @@ from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
-from game_interface import open_game
+from game_interface import StoryInfo, open_game
 from game_interface.errors import GameError
 from llm_client import LLMClient
 from local_model.errors import LocalModelError
@@ -31,16 +28,12 @@ from mcp_ghost.files import write_whole
 from mcp_ghost.redact import redact
 from mcp_ghost.text import counted
 from scripts.evaluation.figures import EpisodeFigures, band
-from scripts.evaluation.plan import CHOICES, Plan, variants_of
+from scripts.evaluation.plan import CHOICES, Cell, Plan, variants_of
 from scripts.evaluation.plot import plot_scores
 from scripts.evaluation.progress import Progress
 from scripts.evaluation.report import markdown_of, results_of, tables_of
 from scripts.evaluation.run import cores, play, taken, unfinished
 from session.game_configuration import ConfigurationError, GameConfiguration
-
-if TYPE_CHECKING:
-    from game_interface import StoryInfo
-    from scripts.evaluation.plan import Cell
 
 _EPILOG = """\
 exit code: 0 every episode was played to its end; 1 some were not (run again to continue them);

@@ -37,6 +37,7 @@ from viewer.web.watch import watching  # noqa: E402
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+
 PICTURES = ROOT / "docs" / "screenshots"
 SHOWCASE = yaml.safe_load((ROOT / "scripts" / "showcase.yaml").read_text(encoding="utf-8"))
 EPISODE = "the-regatta"

@@ -8,8 +8,6 @@ be stopped and resumed against it. After the last line it looks around. Asked to
 turns, it remembers where it won points or found something.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -4,33 +4,29 @@ import base64
 import json
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from fernz import ExecutionError, FernzEnv, GameState, Memory, MemoryAccessError, _machine
+from fernz._instruction import Instruction
 
 from game_interface.engines.engine import EngineName, VmState, without_prompt
 from game_interface.errors import EngineError, InvalidCommandError, SnapshotError
-
-if TYPE_CHECKING:
-    from fernz._instruction import Instruction
-
-    from game_interface.machine.memory import StoryImage
+from game_interface.machine.memory import StoryImage
 
 _STREAM_PART = re.compile(r"<<|<([^<>]*)>|[^<]+")
 _WINDOWS = {"top": False, "bottom": True}
 
 
 def _decoding_once(
-    decode: "Callable[[Memory, int], Instruction]",
-) -> "Callable[[Memory, int], Instruction]":
+    decode: Callable[[Memory, int], Instruction],
+) -> Callable[[Memory, int], Instruction]:
     """A `decode` that remembers, for code outside the dynamic memory cannot change.
 
     fernz spends two thirds of its time on decoding the same instructions again.
     """
     decoded: WeakKeyDictionary[Memory, dict[int, Instruction]] = WeakKeyDictionary()
 
-    def decode_once(memory: Memory, address: int) -> "Instruction":
+    def decode_once(memory: Memory, address: int) -> Instruction:
         try:
             return decoded[memory][address]
         except KeyError:
@@ -51,7 +47,7 @@ class FernzEngine:
 
     name: EngineName = "fernz"
 
-    def __init__(self, image: "StoryImage", seed: int) -> None:
+    def __init__(self, image: StoryImage, seed: int) -> None:
         """Load a story; positive seeds give the same random numbers as Frotz."""
         self._story = image.story
         self._env = FernzEnv(self._story, seed=seed)

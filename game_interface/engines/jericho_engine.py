@@ -10,15 +10,13 @@ import re
 import tempfile
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from jericho import FrotzEnv
 
 from game_interface.engines.engine import EngineName, VmState, without_prompt
 from game_interface.errors import InvalidCommandError, SnapshotError
-
-if TYPE_CHECKING:
-    from game_interface.machine.memory import StoryImage
+from game_interface.machine.memory import StoryImage
 
 # From version 4 on a story paints the status line itself: a row of blanks, then its text.
 _STATUS_LINE_BEHIND = re.compile(r" {40,}[^\n]*\Z")
@@ -31,7 +29,7 @@ class JerichoEngine:
     name: EngineName = "jericho"
     done = False
 
-    def __init__(self, image: "StoryImage", seed: int) -> None:
+    def __init__(self, image: StoryImage, seed: int) -> None:
         """Load a story; positive seeds give the same random numbers as fernz."""
         self._image = image
         self._seed = seed

@@ -2,16 +2,13 @@
 
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from game_interface.engines.engine import Engine, EngineChoice
 from game_interface.errors import EngineUnavailableError
-
-if TYPE_CHECKING:
-    from game_interface.machine.memory import StoryImage
+from game_interface.machine.memory import StoryImage
 
 
-def start_engine(choice: EngineChoice, image: "StoryImage", seed: int, *, profiled: bool) -> Engine:
+def start_engine(choice: EngineChoice, image: StoryImage, seed: int, *, profiled: bool) -> Engine:
     """The engine for a story.
 
     "auto" is jericho where it is installed and its text is known to come out clean: it mixes the
@@ -29,7 +26,7 @@ def start_engine(choice: EngineChoice, image: "StoryImage", seed: int, *, profil
     return FernzEngine(image, seed)
 
 
-def _start_jericho(image: "StoryImage", seed: int) -> Engine:
+def _start_jericho(image: StoryImage, seed: int) -> Engine:
     try:
         from game_interface.engines.jericho_engine import JerichoEngine
 

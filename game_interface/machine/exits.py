@@ -6,11 +6,10 @@ stores one word: a room, a door object, a refusal, or a routine.
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from game_interface.machine.memory import MachineMemory, StoryImage
-    from game_interface.machine.profile import Inform, Profile
+from game_interface.machine.memory import MachineMemory, StoryImage
+from game_interface.machine.profile import Inform, Profile
 
 _FIRST_GLOBAL = 16  # variable numbers 0 to 15 are the stack and the locals
 
@@ -32,11 +31,11 @@ class Exit:
 class ExitReader:
     """Reads exits out of the memory of one story."""
 
-    def __init__(self, image: "StoryImage", profile: "Profile") -> None:
+    def __init__(self, image: StoryImage, profile: Profile) -> None:
         self._image = image
         self._profile = profile
 
-    def read(self, memory: "MachineMemory", room: int) -> tuple[Exit, ...]:
+    def read(self, memory: MachineMemory, room: int) -> tuple[Exit, ...]:
         """The exits of a room, in the profile's order of directions."""
         found = (
             self._exit(memory, room, direction, memory.property_data(room, prop))
@@ -44,7 +43,7 @@ class ExitReader:
         )
         return tuple(way for way in found if way)
 
-    def _exit(self, memory: "MachineMemory", room: int, direction: str, data: bytes) -> Exit | None:
+    def _exit(self, memory: MachineMemory, room: int, direction: str, data: bytes) -> Exit | None:
         if not any(data):
             return None
         if inform := self._profile.inform:
@@ -52,7 +51,7 @@ class ExitReader:
             return self._inform_exit(memory, room, direction, value, inform)
         return self._infocom_exit(memory, direction, data)
 
-    def _infocom_exit(self, memory: "MachineMemory", direction: str, data: bytes) -> Exit | None:
+    def _infocom_exit(self, memory: MachineMemory, direction: str, data: bytes) -> Exit | None:
         if len(data) == 1:
             return self._open(direction, data[0])
         if len(data) == 2:
@@ -66,7 +65,7 @@ class ExitReader:
         return Exit(direction, None, None, "conditional")
 
     def _inform_exit(
-        self, memory: "MachineMemory", room: int, direction: str, value: int, inform: "Inform"
+        self, memory: MachineMemory, room: int, direction: str, value: int, inform: Inform
     ) -> Exit | None:
         if memory.exists(value):
             if memory.has(value, self._profile.attributes.door):
@@ -87,7 +86,7 @@ class ExitReader:
         return Exit(direction, None, None, "blocked", note, is_final=for_good)
 
     def _door(
-        self, memory: "MachineMemory", direction: str, door: int, room: int | None
+        self, memory: MachineMemory, direction: str, door: int, room: int | None
     ) -> Exit | None:
         attributes = self._profile.attributes
         if memory.has(door, attributes.hidden):
@@ -97,7 +96,7 @@ class ExitReader:
         return Exit(direction, room, name, "door", f"{self._image.name(door)} ({state})")
 
 
-def _beyond(memory: "MachineMemory", door: int, room: int, inform: "Inform") -> int | None:
+def _beyond(memory: MachineMemory, door: int, room: int, inform: Inform) -> int | None:
     """Where an Inform door leads: its own word for it, or the other of the two rooms it is in."""
     target = int.from_bytes(memory.property_data(door, inform.door_to)[:2], "big")
     if memory.exists(target):

@@ -5,19 +5,15 @@ With a profile everything is known. Without one, a version 3 story still tells r
 surroundings are known too. What cannot be known is `room_id` 0, score 0 or an empty tuple.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from game_interface.machine.exits import Exit, ExitReader
-from game_interface.machine.profile import NO_PROFILE
+from game_interface.machine.memory import MachineMemory, StoryImage
+from game_interface.machine.profile import NO_PROFILE, Profile
 from game_interface.machine.vocabulary import Vocabulary
 from game_interface.machine.world import world_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from game_interface.machine.memory import MachineMemory, StoryImage
-    from game_interface.machine.profile import Profile
 
 Ending = Literal["death", "victory", "other"]
 _PLAYER_NAMES = ("(self object)", "yourself", "cretin", "you", "self", "me")
@@ -65,7 +61,7 @@ class Facts:
 class FactsReader:
     """Reads facts out of the memory of one story."""
 
-    def __init__(self, image: "StoryImage", profile: "Profile") -> None:
+    def __init__(self, image: StoryImage, profile: Profile) -> None:
         """Prepare what does not change while the story is played."""
         unprofiled = profile is NO_PROFILE
         self._image = image
@@ -77,7 +73,7 @@ class FactsReader:
         self._has_room = not unprofiled or image.version == 3
         self._has_score = self._has_room and not (unprofiled and image.shows_time)
 
-    def read(self, memory: "MachineMemory", *, ending: Ending | None, steps: int) -> Facts:
+    def read(self, memory: MachineMemory, *, ending: Ending | None, steps: int) -> Facts:
         """The facts of this moment; `steps` stands in for a move counter that is not known."""
         room = self._room(memory)
         dark = self._dark(memory)
@@ -100,7 +96,7 @@ class FactsReader:
             absent_words=self.vocabulary.absent_words(memory, room),
         )
 
-    def _room(self, memory: "MachineMemory") -> int:
+    def _room(self, memory: MachineMemory) -> int:
         """The object number of the player's room, 0 when it cannot be known."""
         if self._has_room:
             room = memory.global_value(self._profile.globals.room)
@@ -108,18 +104,18 @@ class FactsReader:
             room = _outermost(memory, self._player) if self._player else 0
         return room if memory.exists(room) else 0
 
-    def _deaths(self, memory: "MachineMemory") -> int | None:
+    def _deaths(self, memory: MachineMemory) -> int | None:
         """How often the player died and the game went on."""
         index = self._profile.globals.deaths
         if index is not None:
             return memory.global_value(index)
         return 0 if self._profile.ending else None
 
-    def _dark(self, memory: "MachineMemory") -> bool:
+    def _dark(self, memory: MachineMemory) -> bool:
         test = self._profile.dark_when
         return test is not None and memory.global_value(test.index) == test.value
 
-    def _name(self, memory: "MachineMemory", number: int) -> str:
+    def _name(self, memory: MachineMemory, number: int) -> str:
         """An object's name; Inform may keep a better one in a property."""
         inform = self._profile.inform
         if inform and inform.short_name is not None:
@@ -128,7 +124,7 @@ class FactsReader:
                 return self._image.packed_text(packed)
         return self._image.name(number)
 
-    def _in_view(self, memory: "MachineMemory", room: int) -> "Iterator[Thing]":
+    def _in_view(self, memory: MachineMemory, room: int) -> Iterator[Thing]:
         yield from self._contents(memory, room)
         prop = self._profile.scenery_property
         for number in memory.property_data(room, prop) if prop is not None else b"":
@@ -136,8 +132,8 @@ class FactsReader:
                 yield self._thing(memory, number)
 
     def _contents(
-        self, memory: "MachineMemory", owner: int, holder: str | None = None, depth: int = 0
-    ) -> "Iterator[Thing]":
+        self, memory: MachineMemory, owner: int, holder: str | None = None, depth: int = 0
+    ) -> Iterator[Thing]:
         for number in memory.children(owner):
             if not self._shown(memory, number):
                 continue
@@ -146,25 +142,25 @@ class FactsReader:
             if self._shows_contents(memory, number) and depth < 8:  # a damaged tree may be a ring
                 yield from self._contents(memory, number, thing.name, depth + 1)
 
-    def _thing(self, memory: "MachineMemory", number: int, holder: str | None = None) -> Thing:
+    def _thing(self, memory: MachineMemory, number: int, holder: str | None = None) -> Thing:
         known = self._profile.attributes
         portable = known.allow_carrying(memory, number)
         shut = any(memory.has(number, attribute) for attribute in known.openable)
         shut = shut and not memory.has(number, known.open)
         return Thing(number, self._name(memory, number), holder, portable=portable, shut=shut)
 
-    def _shown(self, memory: "MachineMemory", number: int) -> bool:
+    def _shown(self, memory: MachineMemory, number: int) -> bool:
         if number == self._player or not memory.exists(number) or not self._image.name(number):
             return False
         return not memory.has(number, self._profile.attributes.hidden)
 
-    def _shows_contents(self, memory: "MachineMemory", number: int) -> bool:
+    def _shows_contents(self, memory: MachineMemory, number: int) -> bool:
         known = self._profile.attributes
         showing = (known.open, known.transparent, known.surface)
         return any(memory.has(number, attribute) for attribute in showing)
 
 
-def _outermost(memory: "MachineMemory", number: int) -> int:
+def _outermost(memory: MachineMemory, number: int) -> int:
     for _ in range(memory.image.object_count):
         holder = memory.parent(number)
         if not holder:
@@ -173,7 +169,7 @@ def _outermost(memory: "MachineMemory", number: int) -> int:
     return 0
 
 
-def _guess_player(image: "StoryImage") -> int | None:
+def _guess_player(image: StoryImage) -> int | None:
     """The object that is named as compilers and authors name the player, if only one is."""
     for name in _PLAYER_NAMES:
         found = [n for n in range(1, image.object_count + 1) if image.name(n) == name]

@@ -6,14 +6,10 @@ engine: one engine runs past a story's QUIT, and one release asks "restart?" for
 
 import re
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
-from game_interface.machine.profile import NO_PROFILE
-
-if TYPE_CHECKING:
-    from game_interface.machine.facts import Ending
-    from game_interface.machine.memory import MachineMemory
-    from game_interface.machine.profile import Profile
+from game_interface.machine.facts import Ending
+from game_interface.machine.memory import MachineMemory
+from game_interface.machine.profile import NO_PROFILE, Profile
 
 # As both Infocom and Inform customarily announce them.
 _DEATH = re.compile(r"\*\*\*+\s+You (have|are) (died|dead)\b", re.IGNORECASE)
@@ -21,8 +17,8 @@ _VICTORY = re.compile(r"\*\*\*+\s+You have won\b", re.IGNORECASE)
 
 
 def died_and_ending(
-    profile: "Profile", before: "MachineMemory", after: "MachineMemory", text: str, *, quit_: bool
-) -> "tuple[bool, Ending | None]":
+    profile: Profile, before: MachineMemory, after: MachineMemory, text: str, *, quit_: bool
+) -> tuple[bool, Ending | None]:
     """Whether a step that printed `text` brought a death, and how the game ended by it, if it did.
 
     Without a profile only the customary words and the engine's own end (`quit_`) are known.
@@ -40,7 +36,7 @@ def line_digest(line: str) -> str:
     return sha256(" ".join(line.split()).encode()).hexdigest()[:16]
 
 
-def _known_ending(profile: "Profile", after: "MachineMemory", text: str) -> "Ending | None":
+def _known_ending(profile: Profile, after: MachineMemory, text: str) -> Ending | None:
     if test := profile.ending:
         value = after.global_value(test.index)
         if value in test.death:
@@ -53,7 +49,7 @@ def _known_ending(profile: "Profile", after: "MachineMemory", text: str) -> "End
     return next((known[digest] for digest in digests if digest in known), None)
 
 
-def _announced_ending(text: str) -> "Ending | None":
+def _announced_ending(text: str) -> Ending | None:
     """Games that have ended offer to restart or to quit."""
     if not {"RESTART", "RESTORE", "QUIT"} <= set(re.findall(r"[A-Z]+", text[-400:].upper())):
         return None

@@ -8,14 +8,12 @@ properties are the Z-machine's own, globals counted from 0.
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from game_interface.errors import StoryFormatError
-
-if TYPE_CHECKING:
-    from game_interface.machine.memory import MachineMemory
+from game_interface.machine.memory import MachineMemory
 
 STORIES = Path(__file__).resolve().parents[2] / "stories"
 PROFILE_SUFFIX = ".profile.json"
@@ -66,7 +64,7 @@ class Attributes(_Part):
     """Where no such attribute exists: set on things that cannot be."""
     openable: tuple[int, ...] = ()
 
-    def allow_carrying(self, memory: "MachineMemory", number: int) -> bool | None:
+    def allow_carrying(self, memory: MachineMemory, number: int) -> bool | None:
         """Whether an object can be carried; None where the attributes do not tell."""
         if self.portable is not None:
             return memory.has(number, self.portable)

@@ -7,16 +7,11 @@ object that mentions the word in any of its properties counts as one that it may
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from game_interface.machine.memory import MachineMemory
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from game_interface.machine.memory import StoryImage
-    from game_interface.machine.profile import Profile
+from game_interface.machine.memory import MachineMemory, StoryImage
+from game_interface.machine.profile import Profile
 
 _PLAIN = re.compile("[a-z]+")
 _NOUN = 0x80
@@ -30,7 +25,7 @@ _INFORM_NAME = 1
 class Vocabulary:
     """The words of one story."""
 
-    def __init__(self, image: "StoryImage", profile: "Profile") -> None:
+    def __init__(self, image: StoryImage, profile: Profile) -> None:
         """Without a profile (`NO_PROFILE`) it is not known what words stand for."""
         self._image = image
         self._profile = profile
@@ -89,7 +84,7 @@ class Vocabulary:
         return frozenset().union(*self._words.values())
 
     @cached_property
-    def _words(self) -> "Mapping[str, frozenset[int]]":
+    def _words(self) -> Mapping[str, frozenset[int]]:
         """Word for things alone -> every object that mentions it."""
         if not self._rooms:
             return {}
@@ -114,7 +109,7 @@ class Vocabulary:
             lists[prop] += 1 if 2 * len(self._words_in(start, end)) == end - start else -1
         return next((prop for prop, excess in lists.most_common(1) if excess > 0), None)
 
-    def _properties(self) -> "Iterator[tuple[int, int, int, int]]":
+    def _properties(self) -> Iterator[tuple[int, int, int, int]]:
         """Object, property, start and end of its data, as the story begins."""
         at_start = MachineMemory(self._image, self._image.data[: self._image.dynamic_size])
         for number in range(1, self._image.object_count + 1):

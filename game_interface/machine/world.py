@@ -6,14 +6,12 @@ bookkeeping such as "visited", and actors that wander about by themselves.
 """
 
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from game_interface.machine.memory import MachineMemory
-    from game_interface.machine.profile import Profile
+from game_interface.machine.memory import MachineMemory
+from game_interface.machine.profile import Profile
 
 
-def world_hash(memory: "MachineMemory", profile: "Profile", room: int, score: int) -> str:
+def world_hash(memory: MachineMemory, profile: Profile, room: int, score: int) -> str:
     """16 hexadecimal digits for the state of the world."""
     world = profile.world
     width = 8 * memory.image.attribute_bytes

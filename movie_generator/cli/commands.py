@@ -1,7 +1,5 @@
 """What the command line does with the queue: add, work, list, cancel, retry, show."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

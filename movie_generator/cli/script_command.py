@@ -1,7 +1,5 @@
 """The command ``script``: one page, shown as it goes, and saved."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os
@@ -11,16 +9,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mcp_ghost.cli.screen import Screen, standard_screen
 from mcp_ghost.text import address, counted, duration, harmless
+from movie_generator.cli.flags import Flags
 from movie_generator.environment import Environment
 from movie_generator.errors import SettingsError
 from movie_generator.generate import generate_as_configured
-
-if TYPE_CHECKING:
-    from movie_generator.cli.flags import Flags
 
 
 def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:

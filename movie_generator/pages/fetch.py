@@ -1,10 +1,7 @@
 """The standard path: one page over HTTP, without an agent; bounded in time and size."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import httpx
 from anyio.to_thread import run_sync
@@ -13,9 +10,7 @@ from mcp_ghost.text import address, one_line
 from movie_generator.errors import PageError
 from movie_generator.pages.page import Page, heading, page_from_html, tidy
 from movie_generator.pages.urls import GuardedTransport
-
-if TYPE_CHECKING:
-    from movie_generator.settings import Limits
+from movie_generator.settings import Limits
 
 _HEADERS = {
     "User-Agent": "Mozilla/5.0 (compatible; movie_generator)",

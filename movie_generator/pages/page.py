@@ -11,6 +11,7 @@ from urllib.parse import urljoin, urlsplit
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
+
 _MAX_IMAGES = 40
 _MAX_LINE = 500
 """Characters of a title, a description or what an image shows."""

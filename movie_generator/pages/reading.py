@@ -4,18 +4,17 @@ The agent decides which results are the page. Their text is joined here, and whe
 long page in parts, the parts that the agent did not ask for are read here too.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from mcp_ghost.errors import MCPError, MCPToolCallError
 from mcp_ghost.results import ToolCallResult, format_tool_response
 from mcp_ghost.text import address, one_line
+from movie_generator.client import MCPClient
 from movie_generator.errors import PageError
 from movie_generator.pages.page import (
     Page,
@@ -27,9 +26,6 @@ from movie_generator.pages.page import (
     usable_images,
 )
 from movie_generator.pages.urls import UrlUnresolvedError, check_url
-
-if TYPE_CHECKING:
-    from movie_generator.client import MCPClient
 
 _START = "start_index"
 _LENGTH = "max_length"
@@ -159,7 +155,7 @@ class _Handover:
     results: list[int] = field(default_factory=list)
 
     @classmethod
-    def parse(cls, answer: str) -> _Handover:
+    def parse(cls, answer: str) -> Self:
         """Read the agent's answer; one that is something else says nothing."""
         start, end = answer.find("{"), answer.rfind("}")
         try:

@@ -5,8 +5,6 @@ machine or this network can reach. `GuardedTransport` connects to the very addre
 checked, for every redirect again, so that a name cannot change its address in between.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import socket

@@ -4,13 +4,10 @@ Everything that differs between the two is here: how to connect, whose clock cou
 table is created when several processes start at once.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from sqlalchemy import (
     CheckConstraint,
@@ -34,13 +31,11 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
 from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_fixed
 
 from mcp_ghost.redact import redact
 from movie_generator.errors import MovieGeneratorError
-
-if TYPE_CHECKING:
-    from sqlalchemy.pool import ConnectionPoolEntry
 
 _WAIT_FOR_LOCK = 30.0
 _CONNECT_SECONDS = 10

@@ -12,8 +12,6 @@ A claim is a lease with a token of its own. A worker that lost its lease finds t
 longer the job's: whatever it writes then changes nothing.
 """
 
-from __future__ import annotations
-
 import os
 import uuid
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ is written in order and never after the end. A worker that is asked to stop give
 once; one that is killed lets its leases run out.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os
@@ -15,19 +13,17 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from mcp_ghost.redact import redact, secrets_in
 from mcp_ghost.text import address, one_line
+from movie_generator.models import VideoScript
 from movie_generator.queue.database import JobDatabaseError
-
-if TYPE_CHECKING:
-    from movie_generator.models import VideoScript
-    from movie_generator.queue.jobs import Claim, JobQueue
+from movie_generator.queue.jobs import Claim, JobQueue
 
 Progress: TypeAlias = Callable[[float, str], None]
 """Called with how much is done, from 0 to 1, and what is being done; from any thread."""
-Generate: TypeAlias = "Callable[[str, Progress], Awaitable[VideoScript]]"
+Generate: TypeAlias = Callable[[str, Progress], Awaitable[VideoScript]]
 """Makes the script of a page; an exception becomes the job's error message."""
 
 _POLL_SECONDS = 1.0

@@ -1,7 +1,5 @@
 """What mcp_ghost() costs on top of model and tools; ``benchmark.py`` prints the figures."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import statistics
@@ -9,17 +7,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
 from mcp_ghost import mcp_ghost
+from mcp_ghost.testing.wires import WireName
 from scripts.benchmarks.model import BenchModel, served
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from mcp_ghost.testing.wires import WireName
 
 ROOT = Path(__file__).parents[2]
 SERVERS = {"mcpServers": {"thoughtbox": {"command": sys.executable, "args": ["-m", "thoughtbox"]}}}

@@ -1,14 +1,13 @@
 """Figures of the player's mind: what its turns cost us, and the model, as the episode grows."""
 
-from __future__ import annotations
-
 import itertools
 import statistics
 import tempfile
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
 from mcp_ghost.testing import ModelServer
@@ -17,9 +16,6 @@ from scripts.benchmarks.model import served
 from scripts.benchmarks.prompt_cost import prompt_cost
 from scripts.scripted_model import ScriptedModel
 from session.game_configuration import GameConfiguration
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 _MEASURED = 21
 """Turns around each figure; an odd number, so that the median is one of them."""

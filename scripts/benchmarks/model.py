@@ -1,18 +1,14 @@
 """The model of the benchmarks: scripted, in its own process."""
 
-from __future__ import annotations
-
 import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, action_reply, tool_reply
+from mcp_ghost.testing.wires import WireName
 from scripts.scripted_model import thought
-
-if TYPE_CHECKING:
-    from mcp_ghost.testing.wires import WireName
 
 THOUGHT = thought("A thought of ordinary length about what could be tried next.")
 

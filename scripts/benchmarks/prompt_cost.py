@@ -1,13 +1,9 @@
 """What a model was sent in an episode: requests, tokens, and how much of it can be cached."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mcp_ghost.testing import ModelRequest
+from mcp_ghost.testing import ModelRequest
 
 CHARACTERS_PER_TOKEN = 4
 

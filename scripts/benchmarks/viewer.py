@@ -35,6 +35,7 @@ from viewer.web.watch import watching
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+
 ROOT = Path(__file__).parents[2]
 LENGTHS = (10, 200, 2000)
 _TURNS_LIVE = 30

@@ -3,8 +3,6 @@
 Until then it does nothing: a parent that is killed meanwhile leaves nothing behind.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import traceback

@@ -4,8 +4,6 @@ Quartiles are those of ``statistics.quantiles`` with its inclusive method. An ep
 before a turn counts there with the score that it ended with.
 """
 
-from __future__ import annotations
-
 import itertools
 import statistics
 from collections import Counter
@@ -13,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from session.game_state import EndReason, TurnRecord
 from session.record.event_log import EpisodeDamagedError, read
@@ -47,7 +45,7 @@ class Spread(NamedTuple):
     highest: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
+    def of(cls, values: Sequence[float]) -> Self:
         """Of one value or more."""
         several = values if len(values) > 1 else [*values, *values]
         q1, median, q3 = statistics.quantiles(several, n=4, method="inclusive")
@@ -58,7 +56,7 @@ class EpisodeFigures(EpisodeFold):
     """What the events of one episode add up to."""
 
     @classmethod
-    def read(cls, folder: Path) -> EpisodeFigures:
+    def read(cls, folder: Path) -> Self:
         """Of the episode in ``folder``, as far as it was played."""
         figures = cls()
         with suppress(FileNotFoundError, EpisodeDamagedError):  # to resume it will tell

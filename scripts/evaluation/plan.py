@@ -4,24 +4,20 @@ Whoever plays into the same folder again must mean the same evaluation: what was
 there, and a matrix may only grow.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from game_interface import StoryInfo
 from mcp_ghost.files import write_whole
 from mcp_ghost.text import address
 from orchestration.parts import PARTS
 from session.configuration_file import ConfigurationError
+from session.game_configuration import GameConfiguration
 from session.record.event_log import EVENTS_FILE
 from shared_utils import EMBEDDED_BASE_URL
-
-if TYPE_CHECKING:
-    from game_interface import StoryInfo
-    from session.game_configuration import GameConfiguration
 
 PLAN_FILE = "evaluation.json"
 TOOLS = "tools"

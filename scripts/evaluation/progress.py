@@ -1,21 +1,16 @@
 """How far an evaluation is: episodes and turns played, and the time left."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
 
 from mcp_ghost.text import counted, one_line
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from scripts.evaluation.figures import EpisodeFigures
-    from scripts.evaluation.plan import Cell, Plan
+from scripts.evaluation.figures import EpisodeFigures
+from scripts.evaluation.plan import Cell, Plan
 
 _SPEED_SECONDS = 1800.0
 """The time left is estimated from the turns of the last seconds: a slow model's turns are long."""

@@ -1,20 +1,16 @@
 """The outcome of an evaluation: as JSON, as tables for people, and what was measured in words."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.table import Table as RichTable
+from rich.text import Text
 
 from mcp_ghost.text import counted, dollars
-from scripts.evaluation.figures import Figures, checkpoints, variant_figures
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
-
-    from scripts.evaluation.figures import EpisodeFigures
-    from scripts.evaluation.plan import Cell, Plan
+from scripts.evaluation.figures import EpisodeFigures, Figures, checkpoints, variant_figures
+from scripts.evaluation.plan import Cell, Plan
 
 QUARTILES = "statistics.quantiles(n=4, method='inclusive') of Python's standard library"
 _NONE = "-"
@@ -36,9 +32,6 @@ class Table:
 
     def rich(self) -> RichTable:
         """For a terminal."""
-        from rich.table import Table as RichTable
-        from rich.text import Text
-
         table = RichTable(title=self.title, title_justify="left", title_style="bold")
         for number, name in enumerate(self.header):
             table.add_column(name, justify="right" if number else "left", no_wrap=not number)

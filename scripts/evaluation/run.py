@@ -4,8 +4,6 @@ A process gets its orders through a pipe once the reaper guards it. So whenever 
 killed, an episode has either not begun or is ended by the reaper.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -17,16 +15,13 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mcp_ghost.servers import reaper
 from scripts.evaluation.figures import EpisodeFigures, LogTail
+from scripts.evaluation.plan import Cell, Plan
+from scripts.evaluation.progress import Progress
 from session.configuration_file import ConfigurationError
 from session.record.event_log import EVENTS_FILE
-
-if TYPE_CHECKING:
-    from scripts.evaluation.plan import Cell, Plan
-    from scripts.evaluation.progress import Progress
 
 ROOT = Path(__file__).parents[2]
 _POLL = 0.1
