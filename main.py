@@ -13,11 +13,8 @@ if sys.version_info < (3, 11):  # noqa: UP036
     )
 
 import itertools
-import logging
-import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp_ghost.cli.program import DONE, FAILED, Errors, program
@@ -25,6 +22,8 @@ from orchestration.parts import PARTS
 from terminal.flags import Flags, parse_flags
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mcp_ghost.cli.interruption import Interruption
     from mcp_ghost.cli.screen import Screen
     from session.game_configuration import GameConfiguration
@@ -56,7 +55,7 @@ def _play(flags: Flags, interruption: Interruption) -> int:
     config, episode = _configuration(flags)
     screen = standard_screen(interruption.output_closed)
     if flags.replay is not None:
-        return _replay(Path(config.workdir) / "episodes" / str(episode), screen)
+        return _replay(config, str(episode), screen)
     if config.uses_embedded_model and not config.local_model_path:
         screen.text(_SMALL_MODEL, "yellow", mark="·")
     played: list[StorySoFar] = []
@@ -107,14 +106,16 @@ def _configuration(flags: Flags) -> tuple[GameConfiguration, str | None]:
     return config.model_copy(update={"workdir": episode.workdir}), episode.name
 
 
-def _replay(folder: Path, screen: Screen) -> int:
+def _replay(config: GameConfiguration, episode: str, screen: Screen) -> int:
     """Play an episode again and compare it with its record; returns the exit code."""
+    from pathlib import Path
+
     from mcp_ghost.text import counted
     from orchestration.replay import replay
 
-    same = replay(folder)
+    same = replay(Path(config.workdir) / "episodes" / episode)
     turns, requests = counted(same.turns, "turn"), counted(same.calls, "request")
-    screen.text(f"{folder.name} replays identically: {turns}, {requests}.", mark="=")
+    screen.text(f"{episode} replays identically: {turns}, {requests}.", mark="=")
     return DONE
 
 
@@ -150,6 +151,9 @@ def _play_episode(
 
 def _keep_traceback(error: Exception, folder: Path, config: GameConfiguration) -> None:
     """Write the traceback into the episode's log, and the log's place into the error."""
+    import logging
+    import traceback
+
     from session.record.summary import LOG_FILE
     from session.record.text_log import EpisodeLog
 

@@ -12,7 +12,6 @@ from mcp_ghost.cli.arguments import (
     seed_number,
     whole_number,
 )
-from mcp_ghost.text import address
 
 _DESCRIPTION = """\
 A language model plays interactive fiction: Zork I, or the bundled story if Zork I is unavailable.
@@ -104,6 +103,8 @@ class Flags(argparse.Namespace):
 
     def to_resume(self, episode: str) -> str:
         """The command that continues ``episode`` in the same way."""
+        from mcp_ghost.text import address  # which --help need not wait for
+
         if self.resume and "/" in self.resume:
             episode = self.resume  # not where the configuration would look for it
         words = ["uv", "run", "python", "main.py", "--resume", episode]

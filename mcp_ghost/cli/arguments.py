@@ -7,8 +7,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn, TypeAlias
 
-from mcp_ghost.text import did_you_mean
-
 # argparse names the type of its sub-commands nowhere in public.
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001
 _UNKNOWN = "unrecognized arguments: "
@@ -23,6 +21,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End the program with code 2, naming the flag that a misspelt one resembles."""
+        from mcp_ghost.text import did_you_mean  # which --help need not wait for
+
         words = message.partition(_UNKNOWN)[2].split()
         wrong = next((word.partition("=")[0] for word in words if word.startswith("-")), "")
         hint = did_you_mean(wrong, self.known_flags())

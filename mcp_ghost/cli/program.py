@@ -6,14 +6,13 @@ nobody reads the output any longer.
 
 from __future__ import annotations
 
-import logging
 import os
-import signal
 import sys
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from mcp_ghost.cli.interruption import Interruption
+if TYPE_CHECKING:
+    from mcp_ghost.cli.interruption import Interruption
 
 DONE = 0
 FAILED = 1
@@ -39,6 +38,12 @@ def program(
         work: Everything after the flags; returns the exit code.
         errors: The errors that explain themselves; called for, and so imported, only when needed.
     """
+    # Imported only now, so that --help and wrong flags do not wait for it.
+    import logging
+    import signal
+
+    from mcp_ghost.cli.interruption import Interruption
+
     # Keep what libraries log from coming between the lines shown.
     logging.getLogger().addHandler(logging.NullHandler())
     interruption = Interruption()
