@@ -88,6 +88,7 @@ class ZorkAgent:
         self.logger = logger or logging.getLogger("zorkgpt.agent")
         self.client = client or _default_client(config, self.logger)
         self.episode_id = episode_id
+        self.is_embedded = config.uses_embedded_model
         self.mcp_manager = mcp_manager
         self.mcp_enabled = config.mcp_enabled and mcp_manager is not None
         self.turn = 0
@@ -247,7 +248,7 @@ class _Deliberation:
         if not offered:
             return await self._complete_with_schema(messages)
         options: dict[str, Any] = {}
-        if self._config.uses_embedded_model:
+        if self._agent.is_embedded:
             # A model this small needs the form of its answer enforced beside the tools' forms.
             options["guided_json"] = self._answer_format["json_schema"]["schema"]
         return await self._complete(

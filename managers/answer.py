@@ -1,6 +1,7 @@
 """The model's answer: the form that is asked for, and the command read out of it."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
@@ -22,20 +23,23 @@ class AgentResponse(BaseModel):
 
 def answer_format(candidates: Sequence[str] = ()) -> dict[str, Any]:
     """The ``response_format`` of an AgentResponse, its action one of ``candidates`` if any."""
-    response_format = create_json_schema(AgentResponse)
-    if candidates:
-        # For a model that needs a menu, every free word is a chance to lose the thread. Strict
-        # mode has no lengths: OpenAI refuses them.
-        response_format["json_schema"]["strict"] = False
-        properties = {
-            "thinking": {"type": "string", "maxLength": 120},
-            "action": {"type": "string", "enum": list(candidates)},
-        }
-        response_format["json_schema"]["schema"] |= {
-            "properties": properties,
-            "required": list(properties),
-        }
-    return response_format
+    response_format = _free_format()
+    if not candidates:
+        return response_format
+    # For a model that needs a menu, every free word is a chance to lose the thread. Strict
+    # mode has no lengths: OpenAI refuses them.
+    properties = {
+        "thinking": {"type": "string", "maxLength": 120},
+        "action": {"type": "string", "enum": list(candidates)},
+    }
+    named = response_format["json_schema"]
+    schema = {**named["schema"], "properties": properties, "required": list(properties)}
+    return {**response_format, "json_schema": {**named, "strict": False, "schema": schema}}
+
+
+@cache
+def _free_format() -> dict[str, Any]:
+    return create_json_schema(AgentResponse)  # half the work of a turn, were it done in each
 
 
 def read_answer(content: str) -> tuple[AgentResponse, str]:

@@ -199,7 +199,8 @@ class MCPManager:
                 _report(span, started, str(error))
                 raise
             failure = (result.error_message or "error") if result.is_error else None
-            _report(span, started, failure, output=result.to_dict())
+            output = self.langfuse_client and result.to_dict()  # of long texts, it takes a while
+            _report(span, started, failure, output=output)
         return result
 
     async def _call(

@@ -10,7 +10,8 @@ others. ``cache_control`` on a message asks for prompt caching up to and includi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
+from operator import add
 from typing import Any, TypeAlias
 
 Message: TypeAlias = dict[str, Any]
@@ -51,7 +52,7 @@ class Usage:
     """US dollars."""
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        return Usage(*map(add, vars(self).values(), vars(other).values()))
 
     @property
     def total_tokens(self) -> int:
