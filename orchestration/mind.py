@@ -1,12 +1,10 @@
 """The player's mind: the managers that learn, chosen by configuration and fed in one order."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING
 
+from game_interface import Vocabulary
 from llm_client import LLMClient
 from managers.action_check import ActionCheck, Check, Checks
 from managers.attempt_manager import AttemptManager
@@ -17,9 +15,6 @@ from session.configuration_file import ConfigurationError, near
 from session.game_configuration import GameConfiguration
 from session.game_state import Observation, TurnRecord
 from session.knowledge import CarriedOver, Reflection
-
-if TYPE_CHECKING:
-    from game_interface import Vocabulary
 
 
 class Mind:

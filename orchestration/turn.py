@@ -26,7 +26,6 @@ from zork_agent import Decision, ZorkAgent
 if TYPE_CHECKING:
     from game_interface import Facts, Game, Thing
 
-
 _NAMELESS = "Unnamed place"
 """Where the game is somewhere without a name, or does not say where."""
 

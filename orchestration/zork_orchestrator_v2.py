@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from game_interface import Game
     from managers.mcp_manager import MCPManager
 
-
 _TO_LOOK_BACK_AT = {
     EndReason.VICTORY,
     EndReason.FINAL_DEATH,

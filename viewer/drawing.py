@@ -7,21 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
 
-from matplotlib.axes import Axes
-
 from mcp_ghost.results import JSONObject
 from mcp_ghost.text import one_line
 from session.game_configuration import ConfigurationError
 
 try:
     import matplotlib as mpl
+    from matplotlib.axes import Axes
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 except ModuleNotFoundError as error:
     raise ConfigurationError(
         "Drawing needs matplotlib, which is not installed. Get it with: uv sync --extra plot"
     ) from error
-
 
 # Of Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
