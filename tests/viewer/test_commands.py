@@ -17,7 +17,6 @@ from tests.support import PATIENCE, ROOT
 from tests.support.program import Program, heavy_imports, terminal
 from tests.support.viewing import TURNS, append, log_of, recorded, served, write_log
 from tests.support.warm import VIEWER
-from viewer.drawing import draw_map
 
 PNG = b"\x89PNG\r\n\x1a\n"
 COMMANDS = ("export", "show", "map", "plot")
@@ -168,6 +167,8 @@ def test_a_drawn_map_names_the_ways_that_a_plan_cannot_show(tmp_path: Path) -> N
     rooms = [{"id": n, "name": f"Room {n}", "x": 0, "y": n} for n in (1, 2)]
     way = {"from": 1, "to": 2, "one_way": True, "random": False}
     passages = [{**way, "direction": direction} for direction in ("up", "north")]
+    from viewer.drawing import draw_map  # matplotlib takes a second in every worker
+
     draw_map({"rooms": rooms, "passages": passages}, "A house", tmp_path / "map.svg")
     drawn = (tmp_path / "map.svg").read_text()
     assert "<!-- up -->" in drawn

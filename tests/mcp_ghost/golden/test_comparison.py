@@ -6,11 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import anthropic.types
-import google.genai.types
-import openai.types.chat
 import pytest
-from openai.types.chat.chat_completion import Choice
 
 from mcp_ghost.golden import (
     Golden,
@@ -20,7 +16,6 @@ from mcp_ghost.golden import (
     load_golden,
     provider_drift,
 )
-from mcp_ghost.golden.drift import FIELDS
 from tests.support.golden_cases import GOLDENS
 
 RECOVERY = GOLDENS / "openai" / "file_not_found.json"
@@ -168,39 +163,3 @@ def test_what_was_filtered_out_stands_for_anything() -> None:
     assert compare_golden(result, golden) == []
     result["tool_chain"][1]["result"] = ["the lock is open sesame now"]
     assert len(compare_golden(result, golden)) == 1
-
-
-def aliases(model: Any) -> set[str]:  # noqa: ANN401  a pydantic class
-    return {field.alias or name for name, field in model.model_fields.items()}
-
-
-def known(provider: str, place: str = "") -> set[str]:
-    return set(" ".join(FIELDS[provider][place]).split())
-
-
-def test_every_field_of_the_official_sdks_is_known() -> None:
-    chat = openai.types.chat
-    assert set(chat.ChatCompletion.model_fields) <= known("openai")
-    assert set(Choice.model_fields) <= known("openai", "choices[]")
-    assert set(chat.ChatCompletionMessage.model_fields) <= known("openai", "choices[].message")
-    assert set(openai.types.CompletionUsage.model_fields) <= known("openai", "usage")
-
-    assert set(anthropic.types.Message.model_fields) <= known("anthropic")
-    assert set(anthropic.types.Usage.model_fields) <= known("anthropic", "usage")
-    for block in (
-        anthropic.types.TextBlock,
-        anthropic.types.ThinkingBlock,
-        anthropic.types.RedactedThinkingBlock,
-        anthropic.types.ToolUseBlock,
-    ):
-        assert set(block.model_fields) <= known("anthropic", "content[]")
-
-    types = google.genai.types
-    of_the_sdk_itself = {"sdkHttpResponse", "automaticFunctionCallingHistory", "parsed"}
-    assert aliases(types.GenerateContentResponse) - of_the_sdk_itself <= known("gemini")
-    assert aliases(types.Candidate) <= known("gemini", "candidates[]")
-    part = "candidates[].content.parts[]"
-    assert aliases(types.Part) <= known("gemini", part)
-    assert aliases(types.FunctionCall) <= known("gemini", f"{part}.functionCall")
-    usage = types.GenerateContentResponseUsageMetadata
-    assert aliases(usage) <= known("gemini", "usageMetadata")

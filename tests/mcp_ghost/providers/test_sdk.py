@@ -1,21 +1,20 @@
-"""The providers' own SDKs: they send what we send, and read from replies what we read."""
+"""The providers' own SDKs: they send what we send, and read from replies what we read.
+
+They are imported where they are used: importing them takes seconds, in every worker that collects.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import anthropic
-import openai
 import pytest
-from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
-from google import genai
-from google.genai import types
 from hypothesis import given, settings
-from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 from pydantic import TypeAdapter
 
+from mcp_ghost.golden.drift import FIELDS
 from mcp_ghost.providers.common import tool_names
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.testing import ModelServer, Reply, content_reply, tool_reply
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 
 WIRES: tuple[WireName, ...] = ("openai", "anthropic", "gemini")
 KEY = "key-0123456789"
-_OPENAI = TypeAdapter[Any](CompletionCreateParamsNonStreaming)
-_ANTHROPIC = TypeAdapter[Any](MessageCreateParamsNonStreaming)
 
 
 def payload(wire: str, messages: list[Message], **options: Any) -> dict[str, Any]:  # noqa: ANN401  any option
@@ -60,12 +57,24 @@ def consumed(value: Any) -> Any:  # noqa: ANN401  any JSON
     return value
 
 
+@cache
+def request_type(wire: str) -> TypeAdapter[Any]:
+    if wire == "openai":
+        from openai.types.chat import completion_create_params
+
+        return TypeAdapter(completion_create_params.CompletionCreateParamsNonStreaming)
+    from anthropic.types import message_create_params
+
+    return TypeAdapter(message_create_params.MessageCreateParamsNonStreaming)
+
+
 def typed(wire: str, sent: dict[str, Any]) -> dict[str, Any]:
     """``sent`` as the SDK's request types understand it; what they do not know is missing."""
     if wire != "gemini":
-        adapter = _OPENAI if wire == "openai" else _ANTHROPIC
-        understood: dict[str, Any] = consumed(adapter.validate_python(sent))
+        understood: dict[str, Any] = consumed(request_type(wire).validate_python(sent))
         return understood
+    from google.genai import types
+
     parts: dict[str, Any] = {
         "contents": types.Content,
         "systemInstruction": types.Content,
@@ -132,6 +141,8 @@ def test_the_check_of_types_finds_what_a_type_does_not_know() -> None:
 
 
 def ask_openai(server: ModelServer, sent: dict[str, Any]) -> dict[str, Any]:
+    import openai
+
     with openai.OpenAI(api_key=KEY, base_url=server.base_url, max_retries=0) as client:
         reply = client.chat.completions.create(**sent)
     message, usage = reply.choices[0].message, reply.usage
@@ -149,6 +160,8 @@ def ask_openai(server: ModelServer, sent: dict[str, Any]) -> dict[str, Any]:
 
 
 def ask_anthropic(server: ModelServer, sent: dict[str, Any]) -> dict[str, Any]:
+    import anthropic
+
     with anthropic.Anthropic(api_key=KEY, base_url=server.base_url, max_retries=0) as client:
         reply = client.messages.create(**sent)
     uses = [block for block in reply.content if block.type == "tool_use"]
@@ -164,6 +177,9 @@ def ask_anthropic(server: ModelServer, sent: dict[str, Any]) -> dict[str, Any]:
 
 
 def ask_gemini(server: ModelServer, sent: dict[str, Any]) -> dict[str, Any]:
+    from google import genai
+    from google.genai import types
+
     options = types.HttpOptions(base_url=server.base_url, api_version="v1beta")
     with genai.Client(api_key=KEY, http_options=options) as client:
         reply = client.models.generate_content(
@@ -292,3 +308,47 @@ def test_what_the_provider_wants_back_is_sent_back_as_the_sdk_would(wire: WireNa
     elif wire == "gemini":
         parts = reply["candidates"][0]["content"]["parts"]
         assert returned["contents"][1]["parts"] == [each for each in parts if "thought" not in each]
+
+
+# --- the fields of the SDKs' replies
+
+
+def aliases(model: Any) -> set[str]:  # noqa: ANN401  a pydantic class
+    return {field.alias or name for name, field in model.model_fields.items()}
+
+
+def known(provider: str, place: str = "") -> set[str]:
+    return set(" ".join(FIELDS[provider][place]).split())
+
+
+def test_every_field_of_the_official_sdks_is_known() -> None:
+    import anthropic.types
+    import google.genai.types
+    import openai.types.chat
+    from openai.types.chat.chat_completion import Choice
+
+    chat = openai.types.chat
+    assert set(chat.ChatCompletion.model_fields) <= known("openai")
+    assert set(Choice.model_fields) <= known("openai", "choices[]")
+    assert set(chat.ChatCompletionMessage.model_fields) <= known("openai", "choices[].message")
+    assert set(openai.types.CompletionUsage.model_fields) <= known("openai", "usage")
+
+    assert set(anthropic.types.Message.model_fields) <= known("anthropic")
+    assert set(anthropic.types.Usage.model_fields) <= known("anthropic", "usage")
+    for block in (
+        anthropic.types.TextBlock,
+        anthropic.types.ThinkingBlock,
+        anthropic.types.RedactedThinkingBlock,
+        anthropic.types.ToolUseBlock,
+    ):
+        assert set(block.model_fields) <= known("anthropic", "content[]")
+
+    types = google.genai.types
+    of_the_sdk_itself = {"sdkHttpResponse", "automaticFunctionCallingHistory", "parsed"}
+    assert aliases(types.GenerateContentResponse) - of_the_sdk_itself <= known("gemini")
+    assert aliases(types.Candidate) <= known("gemini", "candidates[]")
+    part = "candidates[].content.parts[]"
+    assert aliases(types.Part) <= known("gemini", part)
+    assert aliases(types.FunctionCall) <= known("gemini", f"{part}.functionCall")
+    usage = types.GenerateContentResponseUsageMetadata
+    assert aliases(usage) <= known("gemini", "usageMetadata")
