@@ -1,16 +1,16 @@
 """The game's connection to its MCP server, with real servers throughout."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from langfuse import Langfuse
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from managers.mcp_manager import (
     MCPError,
@@ -24,6 +24,10 @@ from mcp_ghost.errors import MCPServerDiedError
 from session.game_configuration import GameConfiguration
 from tests.support import ROOT
 from tests.support.servers import eventually, faulty, is_running, pids, seen, write_config
+
+if TYPE_CHECKING:
+    from langfuse import Langfuse
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 pytestmark = pytest.mark.mcp
 
@@ -286,6 +290,9 @@ def test_connecting_twice_in_a_turn_is_one_connection(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def exporter() -> Iterator[tuple[Langfuse, InMemorySpanExporter]]:
+    from langfuse import Langfuse
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
     memory = InMemorySpanExporter()
     langfuse = Langfuse(
         public_key=f"pk-lf-manager-{uuid4()}",  # one of its own also in a second run
