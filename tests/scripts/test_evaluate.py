@@ -26,6 +26,7 @@ from session.game_configuration import ConfigurationError
 from tests.support import FOREVER, PATIENCE, ROOT
 from tests.support.episodes import read_events
 from tests.support.program import MARK, Program
+from tests.support.warm import VIEWER
 
 pytestmark = pytest.mark.mcp
 
@@ -67,6 +68,7 @@ class Evaluation:
 
     def __init__(self, folder: Path, base_url: str) -> None:
         self.program = Program(folder, str(ROOT / "scripts" / "evaluate.py"))
+        self.program.warm = VIEWER  # which has what draws the scores
         self.program.env["ZORKGPT_CLIENT_API_KEY"] = KEY
         self.out = folder / "out"
         self._always = ["--story", "bundled", "--base-url", base_url, "--model", "scripted"]
