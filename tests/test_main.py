@@ -293,7 +293,7 @@ def test_a_full_disk_ends_with_1_keeps_what_was_played_and_says_how_to_go_on(
     still_full = program.run(*flags, limit=small_disk)
     assert still_full.returncode == 1
     assert "free some space" in still_full.stderr
-    resumed = program.run(*flags)
+    resumed = program.run(*flags[:-1], str(turns + 2))
     assert f"continues after turn {turns}\n" in resumed.stdout
     assert resumed.returncode == 0
 

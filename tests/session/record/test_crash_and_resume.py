@@ -30,16 +30,18 @@ WALKTHROUGH = read_commands(DATA / "weatherworks_walkthrough.txt")
 TURNS = len(WALKTHROUGH) - 1
 KILLS = 20
 KILLED_REFLECTIONS = 3
+REFLECTED_TURNS = 16
+"""Of the episode that is killed while it looks back after turn 4; it looks back again later."""
 
 
-def play(folder: Path, base_url: str, *, resume: bool) -> subprocess.Popen[str]:
+def play(folder: Path, base_url: str, *, resume: bool, turns: int = TURNS) -> subprocess.Popen[str]:
     command = [
         sys.executable,
         "-m",
         "tests.support.processes.play_episode",
         "crash",
         base_url,
-        str(TURNS),
+        str(turns),
     ]
     return WarmPopen(command + ["resume"] * resume, cwd=folder)
 
@@ -80,17 +82,17 @@ def test_after_twenty_kills_the_game_is_the_one_that_was_never_killed(tmp_path: 
 
 
 def assert_same_as_never_killed(
-    tmp_path: Path, folder: Path, prompts: dict[object, object]
+    tmp_path: Path, folder: Path, prompts: dict[object, object], turns: int = TURNS
 ) -> None:
     """The killed episode in ``folder`` has the turns of one that was not, and was told the same."""
     elsewhere = tmp_path / "uninterrupted"
     elsewhere.mkdir()
     with ModelServer(ScriptedModel(WALKTHROUGH)) as model:
-        assert play(elsewhere, model.base_url, resume=False).wait(PATIENCE) == 0
+        assert play(elsewhere, model.base_url, resume=False, turns=turns).wait(PATIENCE) == 0
         reference = elsewhere / "game_files" / "episodes" / "crash"
         assert prompts == last_prompts(model, reference)
     expected, got = turns_in(reference), turns_in(folder)
-    assert [turn["turn"] for turn in got] == list(range(1, TURNS + 1))
+    assert [turn["turn"] for turn in got] == list(range(1, turns + 1))
     for key in ("command", "response", "after", "scored"):
         assert [turn[key] for turn in got] == [turn[key] for turn in expected]
     learned = [reflections_in(episode) for episode in (reference, folder)]
@@ -136,7 +138,8 @@ def test_a_kill_during_a_reflection_loses_nothing_and_it_is_made_again(tmp_path:
 
     with ModelServer(reply) as model:
         while holds:
-            process = play(tmp_path, model.base_url, resume=(folder / EVENTS_FILE).exists())
+            again = (folder / EVENTS_FILE).exists()
+            process = play(tmp_path, model.base_url, resume=again, turns=REFLECTED_TURNS)
             assert reflecting.wait(PATIENCE)
             process.send_signal(signal.SIGKILL)
             process.wait()
@@ -144,9 +147,10 @@ def test_a_kill_during_a_reflection_loses_nothing_and_it_is_made_again(tmp_path:
             assert reflections_in(folder) == []
             reflecting.clear()
             holds.pop(0).set()
-        assert play(tmp_path, model.base_url, resume=True).wait(PATIENCE) == 0
+        last = play(tmp_path, model.base_url, resume=True, turns=REFLECTED_TURNS)
+        assert last.wait(PATIENCE) == 0
         prompts = last_prompts(model, folder)
-    assert_same_as_never_killed(tmp_path, folder, prompts)
+    assert_same_as_never_killed(tmp_path, folder, prompts, REFLECTED_TURNS)
 
 
 def test_a_finished_turn_is_on_the_disk_before_the_next_begins(tmp_path: Path) -> None:
