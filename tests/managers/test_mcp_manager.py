@@ -68,6 +68,18 @@ def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage().splitlines()[0] for record in caplog.records]
 
 
+def events_in(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str | None]]:
+    """(type, server, first line of the error) of each event."""
+    return [
+        (
+            it["event_type"],
+            it["server_name"],
+            it["error"].splitlines()[0] if "error" in it else None,
+        )
+        for it in map(vars, caplog.records)
+    ]
+
+
 # --- a turn -----------------------------------------------------------------------------------
 
 
@@ -207,7 +219,9 @@ def test_a_later_failure_is_retried_once_and_a_success_is_forgotten(
         ]
         * 2
     )
-    assert {record.__dict__["server_name"] for record in caplog.records} == {"demo"}
+    retry = ("mcp_connect_retry", "demo", first_line)
+    assert events_in(caplog) == [retry, ("mcp_connect_retry_successful", "demo", None)] * 2
+    assert "error" not in vars(caplog.records[1])
 
 
 def test_a_failed_retry_turns_mcp_off_for_good(
@@ -230,6 +244,9 @@ def test_a_failed_retry_turns_mcp_off_for_good(
     assert "off for the rest of the episode" in str(result.error_message)
     assert manager.is_disabled
     assert warnings_in(caplog)[-1].startswith("MCP retry failed, disabling MCP for episode: Failed")
+    first_line = "Failed to start MCP server 'demo': it exited with status 1 before it was ready"
+    assert events_in(caplog)[-1] == ("mcp_disabled", "demo", first_line)
+    assert "start 3 fails" in vars(caplog.records[-1])["error"]
 
     async def afterwards() -> list[dict[str, Any]]:
         await manager.connect_session()
@@ -326,6 +343,7 @@ def test_each_call_is_a_span_with_its_outcome(
     assert json.loads(str(echo["langfuse.observation.input"])) == {"text": "x"}
     assert json.loads(str(echo["langfuse.observation.output"])) == {"content": "x"}
     assert echo["langfuse.observation.metadata.server_name"] == '"demo"'
+    assert echo["langfuse.observation.metadata.tool_name"] == '"demo.echo"'
     assert "langfuse.observation.metadata.duration_ms" in echo
     assert "langfuse.observation.level" not in echo
     failed = spans["mcp-tool-demo.fail"]
