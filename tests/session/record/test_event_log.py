@@ -160,6 +160,8 @@ def test_a_request_like_the_one_before_it_refers_to_it_also_when_the_log_is_open
     for other in others:
         (part,) = other["request"]["parts"]
         assert isinstance(part, list)
+    asked = [it.event.request for it in read(tmp_path) if isinstance(it.event, ModelCall)]
+    assert asked == [{"messages": [{"content": text}]}] * 4
 
 
 def test_a_damaged_request_does_not_stop_the_log(tmp_path: Path) -> None:
@@ -172,12 +174,13 @@ def test_a_damaged_request_does_not_stop_the_log(tmp_path: Path) -> None:
 
 
 def test_a_program_without_standard_input_keeps_a_record(
-    tmp_path: Path, logger: logging.Logger
+    tmp_path: Path, logger: logging.Logger, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    folder = tmp_path / "games" / "e"
     stdin = os.dup(0)
     os.close(0)
     try:
-        log = EventLog(tmp_path)  # its file has the number that is free
+        log = EventLog(folder)  # its file has the number that is free
         logger.addHandler(log)
         log_event(logger, logging.INFO, "", "a")
         log.close()
@@ -187,4 +190,5 @@ def test_a_program_without_standard_input_keeps_a_record(
         os.dup2(stdin, 0)
         os.close(stdin)
     log_event(logger, logging.INFO, "", "after the end")
-    assert [event["event_type"] for event in read_events(tmp_path)] == ["a"]
+    assert [event["event_type"] for event in read_events(folder)] == ["a"]
+    assert capfd.readouterr().out == ""
