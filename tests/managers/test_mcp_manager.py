@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import pytest
 
@@ -27,7 +24,8 @@ from tests.support.servers import eventually, faulty, is_running, pids, seen, wr
 
 if TYPE_CHECKING:
     from langfuse import Langfuse
-    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    from tests.support.fakes import RecordingLangfuse
 
 pytestmark = pytest.mark.mcp
 
@@ -40,7 +38,7 @@ def manager_for(
     mode: str = "ok",
     *,
     failing_starts: str = "",
-    langfuse: Langfuse | None = None,
+    langfuse: Langfuse | RecordingLangfuse | None = None,
 ) -> MCPManager:
     """A manager whose server, "demo", notes what it sees in ``tmp_path / "log"``."""
     server = faulty(
@@ -300,55 +298,3 @@ def test_connecting_twice_in_a_turn_is_one_connection(tmp_path: Path) -> None:
 
     asyncio.run(twice())
     assert len(pids(tmp_path / "log")) == 1
-
-
-# --- spans ------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def exporter() -> Iterator[tuple[Langfuse, InMemorySpanExporter]]:
-    from langfuse import Langfuse
-    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-
-    memory = InMemorySpanExporter()
-    langfuse = Langfuse(
-        public_key=f"pk-lf-manager-{uuid4()}",  # one of its own also in a second run
-        secret_key="sk-lf-manager",
-        base_url="http://127.0.0.1:9",
-        span_exporter=memory,
-    )
-    yield langfuse, memory
-    langfuse.shutdown()
-
-
-def test_each_call_is_a_span_with_its_outcome(
-    tmp_path: Path, exporter: tuple[Langfuse, InMemorySpanExporter]
-) -> None:
-    langfuse, memory = exporter
-    manager = manager_for(tmp_path, langfuse=langfuse)
-
-    async def calls() -> None:
-        await manager.connect_session()
-        await manager.call_tool("demo.echo", {"text": "x"})
-        await manager.call_tool("demo.fail", {})
-        with pytest.raises(asyncio.TimeoutError):
-            await manager.call_tool("demo.hang", {}, timeout_seconds=0.1)
-        await manager.disconnect_session()
-
-    asyncio.run(calls())
-    langfuse.flush()
-    spans = {span.name: dict(span.attributes or {}) for span in memory.get_finished_spans()}
-    echo = spans["mcp-tool-demo.echo"]
-    assert echo["langfuse.observation.type"] == "tool"
-    assert json.loads(str(echo["langfuse.observation.input"])) == {"text": "x"}
-    assert json.loads(str(echo["langfuse.observation.output"])) == {"content": "x"}
-    assert echo["langfuse.observation.metadata.server_name"] == '"demo"'
-    assert echo["langfuse.observation.metadata.tool_name"] == '"demo.echo"'
-    assert "langfuse.observation.metadata.duration_ms" in echo
-    assert "langfuse.observation.level" not in echo
-    failed = spans["mcp-tool-demo.fail"]
-    assert failed["langfuse.observation.level"] == "ERROR"
-    assert failed["langfuse.observation.status_message"] == "the lamp is broken"
-    late = spans["mcp-tool-demo.hang"]
-    assert late["langfuse.observation.level"] == "ERROR"
-    assert "did not answer 'hang' within 0.1 s" in str(late["langfuse.observation.status_message"])

@@ -1,19 +1,23 @@
-"""A turn's tool session: what it passes on and what it logs."""
+"""A turn's tool session: what it passes on, what it offers and what it logs."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from managers.tools.session import ToolSession
 from mcp_ghost.errors import MCPError
+from mcp_ghost.loop import Batch
 from session.game_configuration import GameConfiguration
-from tests.support.fakes import THINK, FakeManager, Turn, answer, batch
+from tests.support.fakes import THINK, FakeManager, Turn, answer, batch, schema
 
 if TYPE_CHECKING:
+    from managers.mcp_manager import MCPManager
+    from mcp_ghost.messages import LLMResponse, ToolSchema
     from mcp_ghost.results import ToolCallResult
 
 
@@ -24,22 +28,64 @@ class SlowManager(FakeManager):
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__()
-        self.minutes = 0
         self.allowed: list[float] = []
-        clock = time.perf_counter
-        monkeypatch.setattr(time, "perf_counter", lambda: clock() + 60 * self.minutes)
+        self._clock = 0.0
+        monkeypatch.setattr(time, "perf_counter", lambda: self._clock)
 
     async def connect_session(self) -> None:
-        self.minutes += 1
+        self._clock += 60.0123456
 
     async def disconnect_session(self) -> None:
-        self.minutes += 2
+        self._clock += 120.5
 
     async def call_tool(
         self, tool_name: str, arguments: dict[str, Any], timeout_seconds: float = 30
     ) -> ToolCallResult:
         self.allowed.append(timeout_seconds)
         return await super().call_tool(tool_name, arguments, timeout_seconds)
+
+
+class LaterManager(FakeManager):
+    """One that was connected before: it knows a tool, and finds another while it connects."""
+
+    async def connect_session(self) -> None:
+        self.log.append("connecting")
+        for _ in range(5):
+            await asyncio.sleep(0)
+        self.log.append("connected")
+        self._schemas = [schema("new")]
+
+
+class LostManager(FakeManager):
+    """One that gives MCP up while it connects."""
+
+    async def connect_session(self) -> None:
+        await asyncio.sleep(0)
+        self.is_disabled = True
+        raise MCPError("the server is gone")
+
+    async def get_tool_schemas(self) -> list[ToolSchema]:
+        return [] if self.is_disabled else await super().get_tool_schemas()
+
+
+class StuckManager(FakeManager):
+    """One whose server never answers."""
+
+    async def connect_session(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.log.append("interrupted")
+
+
+async def answers_nothing(_response: LLMResponse, _iteration: int) -> Batch:
+    return Batch([])
+
+
+def session_of(manager: FakeManager) -> ToolSession:
+    return ToolSession(
+        cast("MCPManager", manager), GameConfiguration(), logging.getLogger("nothing")
+    )
 
 
 def test_a_turns_log_tells_when_its_server_came_and_went(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,13 +98,69 @@ def test_a_turns_log_tells_when_its_server_came_and_went(monkeypatch: pytest.Mon
     assert (session["level"], session["max_iterations"]) == (logging.INFO, 3)
     assert session["tools"] == [THINK]
     assert session["message"] == "MCP session started (max 3 iterations)"
-    for what, minutes in (("started", 1), ("stopped", 2)):
+    for what, duration, shown in (("started", 60_012.346, "60.01"), ("stopped", 120_500, "120.50")):
         (event,) = turn.of_type(f"mcp_server_{what}")
         assert (event["level"], event["server_name"]) == (logging.DEBUG, "box")
-        assert 60_000 * minutes <= event["duration_ms"] < 60_000 * (minutes + 1)
-        assert event["duration_ms"] == round(event["duration_ms"], 3)
-        assert event["message"].startswith(f"MCP server box {what} ({60 * minutes}")
+        assert event["duration_ms"] == duration
+        assert event["message"] == f"MCP server box {what} ({shown}s)"
+    assert manager.called == [(THINK, {"position": 0})]
     assert manager.allowed == [7]
+
+
+async def test_a_later_session_offers_what_is_known_until_its_server_has_listed_anew() -> None:
+    manager = LaterManager(tools=["known"])
+    session = session_of(manager)
+    assert session.offered == []
+    await session.open()
+    assert session.offered == [schema("known")]
+    answered: list[tuple[LLMResponse, int, list[ToolSchema]]] = []
+
+    async def answer_calls(response: LLMResponse, iteration: int) -> Batch:
+        answered.append((response, iteration, session.offered))
+        return Batch([])
+
+    reply = batch(1)
+    await session.once_connected(answer_calls)(reply, 4)
+    await session.close()
+    assert answered == [(reply, 4, [schema("new")])]
+    assert manager.log == ["connecting", "connected", "disconnect"]
+
+
+def test_a_turn_in_which_mcp_is_given_up_goes_on_and_says_so() -> None:
+    turn = Turn([answer()], LostManager())
+    assert turn.play()["action"] == "open door"
+    (fallback,) = turn.of_type("mcp_disabled_fallback")
+    assert fallback["level"] == logging.WARNING
+    assert fallback["message"] == "Continuing without MCP tools"
+    assert turn.of_type("mcp_server_started") == turn.of_type("mcp_server_stopped") == []
+
+
+async def test_the_tools_of_a_conversation_stay_known_when_mcp_is_given_up() -> None:
+    session = session_of(LostManager(tools=["known"]))
+    await session.open()
+    await session.once_connected(answers_nothing)(batch(1), 1)
+    assert (session.offered, session.schemas) == ([], [schema("known")])
+    await session.settle()
+    await session.close()
+
+
+async def test_closing_while_the_server_starts_ends_the_wait_for_it() -> None:
+    manager = StuckManager()
+    session = session_of(manager)
+    await session.open()
+    await session.close()
+    assert manager.log == ["interrupted", "disconnect"]
+
+
+async def test_once_mcp_is_off_a_session_neither_connects_nor_offers() -> None:
+    manager = LostManager()
+    manager.is_disabled = True
+    session = session_of(manager)
+    await session.open()
+    await session.settle()
+    assert session.offered == []
+    await session.close()
+    assert manager.log == ["disconnect"]
 
 
 async def test_without_a_manager_there_is_nothing_to_open_to_offer_or_to_call() -> None:
@@ -66,6 +168,7 @@ async def test_without_a_manager_there_is_nothing_to_open_to_offer_or_to_call() 
     await session.open()
     await session.settle()
     assert (session.offered, session.server_name) == ([], "")
+    assert await session.once_connected(answers_nothing)(batch(1), 1) == Batch([])
     with pytest.raises(MCPError, match=r"^MCP is not enabled$"):
         await session.call(THINK, {})
     await session.close()
