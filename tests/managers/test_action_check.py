@@ -179,7 +179,6 @@ def refused_but_doing_something(game: Game, commands: Sequence[str]) -> tuple[in
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_what_is_refused_would_have_done_nothing_in_the_bundled_story() -> None:
     with started() as game:
         refused, wrong = refused_but_doing_something(game, BUNDLED_COMMANDS)
