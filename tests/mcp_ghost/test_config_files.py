@@ -92,6 +92,14 @@ def test_only_the_first_enabled_server_is_used_and_the_others_are_named(
     assert MCPConfig.from_file(str(path)).get_server_config() == ("first", servers["first"])
 
 
+def test_a_manager_without_a_logger_tells_that_of_its_module(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write_config(tmp_path / "mcp.json", first=faulty(), second=faulty())
+    MCPManager(config=enabled(path))
+    assert [record.name for record in caplog.records] == ["managers.mcp_manager"]
+
+
 def test_a_configuration_without_a_usable_server_is_an_error() -> None:
     none = "No MCP servers configured in mcp_config.json"
     with pytest.raises(ValueError, match=f"^{none}$") as error:
@@ -118,4 +126,5 @@ def test_a_missing_mcp_package_is_named(tmp_path: Path) -> None:
         timeout=PATIENCE,
         check=False,
     )
-    assert "the package 'mcp' is not installed. Run: uv sync" in finished.stderr
+    said = "MCP is enabled but the package 'mcp' is not installed. Run: uv sync"
+    assert finished.stderr.splitlines()[-1].partition(": ")[2] == said
