@@ -59,22 +59,23 @@ class MCPConfig(BaseModel):
 
     @classmethod
     def from_file(cls, path: str | Path) -> MCPConfig:
-        """Read a JSON (or, named so, JSONC) file.
+        """Read a file of this form, or that of another program.
 
         Raises:
-            MCPConfigError: It is missing or cannot be used; the message says where.
+            MCPConfigError: It is missing or cannot be read; the message says where. What is wrong
+                with an entry is said when it is used.
         """
-        return cls(mcpServers=load_servers(path))
+        return cls(mcpServers=load_servers(path, check=False))
 
     def get_server_config(self) -> tuple[str, MCPServerConfig]:
         """The first server that is not disabled, with its name.
 
         Raises:
-            MCPConfigError: There is none; it is a ValueError, too.
+            MCPConfigError: There is none, or it cannot be used; it is a ValueError, too.
         """
         for name, server in self.mcpServers.items():
             if not server.disabled:
-                return name, server
+                return name, server.checked()
         disabled = f" (disabled: {', '.join(self.mcpServers)})" if self.mcpServers else ""
         raise MCPConfigError(f"No MCP servers configured in mcp_config.json{disabled}")
 

@@ -35,7 +35,7 @@ class MCPClient:
         startup_timeout: float = DEFAULT_STARTUP_TIMEOUT,
         result_limit: int = DEFAULT_LIMIT,
     ) -> None:
-        self._servers = load_servers(config, comments=True)
+        self._servers = load_servers(config, lenient=True)
         self._toolbox = Toolbox(
             self._servers, startup_timeout=startup_timeout, result_limit=result_limit
         )

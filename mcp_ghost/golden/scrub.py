@@ -12,17 +12,19 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from mcp_ghost.config.variables import read_env_file, variables_in, without_variables
+from mcp_ghost.errors import MCPConfigError
 from mcp_ghost.redact import SENSITIVE_NAMES, redact, secrets_in
 from mcp_ghost.results import each_text
 
 MASK = "***"
 _SHORTEST_SECRET = 6
 """Shorter values would be found in the middle of ordinary words."""
-_REFERENCE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 _ONLY_PLACES = re.compile(r"(?:\{path:\w+\}[\w./-]*[:;]?)+")
 _SAYS_NOTHING = frozenset(
     {"", "0", "1", "true", "false", "yes", "no", "on", "off", "basic", "bearer", "token"}
@@ -148,18 +150,23 @@ def secrets_of(servers: Mapping[str, Any], environ: Mapping[str, str] | None = N
     environ = os.environ if environ is None else environ
     found = secrets_in(environ)
     for entry in servers["mcpServers"].values():
-        text = json.dumps(entry)
-        found |= {environ[name] for name in _REFERENCE.findall(text) if environ.get(name)}
-        for field in ("env", "headers"):
-            found |= {_bare(it) for it in (entry.get(field) or {}).values() if not _is_harmless(it)}
-    return found
+        values = [it for field in ("env", "headers") for it in (entry.get(field) or {}).values()]
+        values.append((entry.get("auth") or {}).get("client_secret") or "")
+        if file := entry.get("env_file"):
+            with suppress(MCPConfigError):
+                values += read_env_file(file, "recorded").values()
+        found |= {_bare(it) for it in values if not _is_harmless(it)}
+        for text in (json.dumps(entry), *values):
+            found |= {environ.get(name, "") for name, _ in variables_in(text)}
+    return found - {""}
 
 
 def usable_at_replay(servers: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
     """The configuration without variables and headers that this machine has no value for."""
 
     def known(value: str) -> bool:
-        return MASK not in value and all(name in environ for name in _REFERENCE.findall(value))
+        names = [name for name, default in variables_in(value) if default is None]
+        return MASK not in value and all(name in environ for name in names)
 
     entries = {name: dict(entry) for name, entry in servers["mcpServers"].items()}
     for entry in entries.values():
@@ -170,7 +177,7 @@ def usable_at_replay(servers: Mapping[str, Any], environ: Mapping[str, str]) -> 
 
 
 def _is_harmless(value: str) -> bool:
-    rest = _REFERENCE.sub("", value).strip()
+    rest = without_variables(value).strip()
     return rest.lower() in _SAYS_NOTHING or _ONLY_PLACES.fullmatch(rest) is not None
 
 

@@ -31,15 +31,24 @@ _LAST_OUTPUT_WAIT = 0.03
 _STDERR_TAIL_BYTES = 4096
 
 
-def child_environment(configured: Mapping[str, str] | None) -> dict[str, str]:
-    """The whole system environment with ``configured`` on top.
+NEEDED_BY_ALL = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
+"""What the SDK passes on, too; no process does well without."""
 
+
+def child_environment(
+    configured: Mapping[str, str] | None, inherit: bool | Sequence[str] = True
+) -> dict[str, str]:
+    """The system environment with ``configured`` on top.
+
+    All of it is inherited, or with False only ``NEEDED_BY_ALL``, or these and the names given.
     PATH starts with this interpreter's folder, so that "python" and tools installed beside it are
     found without an activated environment; a configured PATH is left as it is.
     """
     here = str(Path(sys.executable).parent)
     path = os.pathsep.join([here, os.environ.get("PATH", os.defpath)])
-    return {**os.environ, "PATH": path, **(configured or {})}
+    names = os.environ if inherit is True else {*NEEDED_BY_ALL, *(inherit or ())}
+    inherited = {name: value for name, value in os.environ.items() if name in names}
+    return {**inherited, "PATH": path, **(configured or {})}
 
 
 class ServerProcess:

@@ -40,7 +40,7 @@ class StdioLink:
     ) -> AsyncIterator[tuple[Incoming, Outgoing]]:
         """Run the process for as long as the context; once ``ready`` it may end politely."""
         config = self._config.resolved(server=self._name)
-        self._environment = child_environment(config.env)
+        self._environment = child_environment(config.env, config.inherit_env)
         command = [config.command or "", *config.args]
         self.process = await ServerProcess.start(command, self._environment, config.cwd)
         try:

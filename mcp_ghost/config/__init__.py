@@ -1,0 +1,6 @@
+"""Which MCP servers there are, and how each is reached."""
+
+from mcp_ghost.config.file import load_servers
+from mcp_ghost.config.server import OAuth, ServerConfig, problem
+
+__all__ = ["OAuth", "ServerConfig", "load_servers", "problem"]

@@ -1,0 +1,214 @@
+"""How other programs write down MCP servers: which key holds them, and what their keys mean here.
+
+Programs share files and people copy entries between them, so an entry may use the keys of any.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+
+class Key(NamedTuple):
+    """What another program's key is called here, and how its value is read."""
+
+    ours: str
+    read: Callable[[Any], Any] = lambda value: value
+
+
+class Dialect(NamedTuple):
+    """The configuration of one program."""
+
+    program: str
+    holder: str
+    """The key that holds the servers; a dot leads into an object."""
+    keys: Mapping[str, Key] = MappingProxyType({})
+    without_effect: tuple[str, ...] = ()
+    """What concerns that program alone; other keys that we do not know are worth a warning."""
+    trailing_commas: bool = False
+    """Whether its JSON may hold them. All may hold comments."""
+
+
+class Translated(NamedTuple):
+    """An entry with our keys."""
+
+    fields: dict[str, Any]
+    names: dict[str, str]
+    """Our key -> the one that was used."""
+
+
+_TRANSPORTS = {"stdio": "stdio", "http": "http", "sse": "sse", "streamablehttp": "streamable-http"}
+_OAUTH_KEYS = {
+    "CLIENT_ID": "client_id",
+    "CLIENT_SECRET": "client_secret",
+    "clientId": "client_id",
+    "clientSecret": "client_secret",
+}
+_OAUTH_WITHOUT_EFFECT = (
+    *("enabled", "callbackPort", "authServerMetadataUrl", "authorizationUrl", "tokenUrl"),
+    *("redirectUri", "tokenParamName", "audiences", "issuer", "registrationUrl"),
+)
+"""Found out on the way."""
+
+
+def _transport(value: object) -> object:
+    """Programs spell streamable HTTP in four ways."""
+    plain = re.sub("[-_ ]", "", value).lower() if isinstance(value, str) else ""
+    return _TRANSPORTS.get(plain, value)
+
+
+def _oauth(value: object) -> object:
+    if not isinstance(value, Mapping):
+        return value
+    if value.get("enabled") is False:
+        return None
+    found = {_OAUTH_KEYS.get(key, key): it for key, it in value.items()}
+    if isinstance(scopes := found.get("scopes"), str):
+        found["scopes"] = scopes.split()
+    return {
+        "type": "oauth",
+        **{key: it for key, it in found.items() if key not in _OAUTH_WITHOUT_EFFECT},
+    }
+
+
+def _auth(value: object) -> object:
+    """Our own form, or Cursor's, which says no type."""
+    return _oauth(value) if isinstance(value, Mapping) and "type" not in value else value
+
+
+def _not(value: object) -> object:
+    return not value if isinstance(value, bool) else value
+
+
+def _names(value: object) -> object:
+    """Codex's variables: names, or objects with one."""
+    if not isinstance(value, list):
+        return value
+    return [it.get("name", it) if isinstance(it, Mapping) else it for it in value]
+
+
+def _references(value: object) -> object:
+    if not isinstance(value, Mapping):
+        return value
+    return {header: f"${{env:{name}}}" for header, name in value.items()}
+
+
+def _bearer(value: object) -> object:
+    return {"Authorization": f"Bearer ${{env:{value}}}"} if isinstance(value, str) else value
+
+
+_OAUTH = Key("auth", _oauth)
+_ONLY_THESE, _NOT_THESE = Key("include_tools"), Key("exclude_tools")
+
+DIALECTS = (
+    Dialect(
+        "mcp_ghost",
+        "mcpServers",
+        {"type": Key("type", _transport), "auth": Key("auth", _auth)},
+        ("name", "description"),
+    ),
+    Dialect("Claude Desktop", "mcpServers"),
+    Dialect("Claude Code", "mcpServers", {"oauth": _OAUTH}, ("timeout", "alwaysLoad")),
+    Dialect("Cursor", "mcpServers", {"envFile": Key("env_file")}),
+    Dialect(
+        "VS Code",
+        "servers",
+        {"envFile": Key("env_file")},
+        ("dev", "gallery", "version"),
+        trailing_commas=True,
+    ),
+    Dialect("VS Code's settings.json", "mcp.servers", trailing_commas=True),
+    Dialect(
+        "Cline",
+        "mcpServers",
+        {"transportType": Key("type", _transport)},
+        ("autoApprove", "alwaysAllow", "timeout", "remoteConfigured"),
+    ),
+    Dialect("Windsurf", "mcpServers", {"serverUrl": Key("url"), "disabledTools": _NOT_THESE}),
+    Dialect(
+        "Gemini CLI",
+        "mcpServers",
+        {
+            "httpUrl": Key("url"),
+            "includeTools": _ONLY_THESE,
+            "excludeTools": _NOT_THESE,
+            "oauth": _OAUTH,
+        },
+        ("trust", "timeout", "description", "extensionName"),
+    ),
+    Dialect(
+        "Zed",
+        "context_servers",
+        {"enabled": Key("disabled", _not)},
+        ("source", "settings"),
+        trailing_commas=True,
+    ),
+    Dialect(
+        "Codex",
+        "mcp_servers",
+        {
+            "enabled": Key("disabled", _not),
+            "env_vars": Key("inherit_env", _names),
+            "http_headers": Key("headers"),
+            "env_http_headers": Key("headers", _references),
+            "bearer_token_env_var": Key("headers", _bearer),
+            "scopes": Key("auth", lambda value: {"type": "oauth", "scopes": value}),
+            "enabled_tools": _ONLY_THESE,
+            "disabled_tools": _NOT_THESE,
+        },
+        (
+            *("startup_timeout_sec", "startup_timeout_ms", "tool_timeout_sec", "required"),
+            *("oauth_resource", "default_tools_approval_mode", "tools"),
+        ),
+    ),
+)
+"""As each program documents it; how values refer to variables is in ``variables.py``."""
+
+KEYS = {name: key for dialect in DIALECTS for name, key in dialect.keys.items()}
+_WITHOUT_EFFECT = frozenset(name for dialect in DIALECTS for name in dialect.without_effect)
+HOLDERS = tuple(dict.fromkeys(dialect.holder for dialect in DIALECTS))
+
+
+def servers_in(document: object) -> Mapping[str, Any] | None:
+    """The entries of a whole file, by name; None where there are none to be found."""
+    for holder in HOLDERS:
+        found = _held(document, holder)
+        if found or (found is not None and holder == HOLDERS[0]):
+            return found
+    return None
+
+
+def takes_trailing_commas(document: object) -> bool:
+    """Whether a program whose configuration this may be takes them."""
+    return any(_held(document, it.holder) for it in DIALECTS if it.trailing_commas)
+
+
+def _held(document: object, holder: str) -> Mapping[str, Any] | None:
+    found = document
+    for part in holder.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else None
+
+
+def translated(entry: Mapping[str, Any]) -> Translated:
+    """``entry`` with our keys; unknown ones are kept, what has no effect here is left out."""
+    fields: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    # Ours first: whoever has another one too meant that ("httpUrl" beside a "url" for SSE).
+    for name, given in sorted(entry.items(), key=lambda item: item[0] in KEYS):
+        key = KEYS.get(name) or Key(str(name))
+        value = None if _says_nothing(str(name)) else key.read(given)
+        if value is None:
+            continue
+        before = fields.get(key.ours)
+        if isinstance(before, Mapping) and isinstance(value, Mapping):
+            value = {**before, **value}
+        fields[key.ours], names[key.ours] = value, name
+    return Translated(fields, names)
+
+
+def _says_nothing(name: str) -> bool:
+    # JSON has no place for comments, so people write "_comment", "//" and "$schema".
+    return name in _WITHOUT_EFFECT or name.startswith(("_", "$", "//"))

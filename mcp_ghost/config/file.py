@@ -1,0 +1,117 @@
+"""Configurations as files (JSON with comments, TOML) and as dicts."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mcp_ghost.config.dialects import HOLDERS, servers_in, takes_trailing_commas
+from mcp_ghost.config.server import ServerConfig
+from mcp_ghost.config.variables import workspace_of
+from mcp_ghost.errors import MCPConfigError, MCPConfigNotFoundError
+
+# An open string or comment goes on to its end, which also bounds the search.
+_STRING = r'"(?:\\.|[^"\\\n])*"?'
+_COMMENT = re.compile(rf"({_STRING})|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_TRAILING_COMMA = re.compile(rf"({_STRING})|(?<=[\w\"}}\]])\s*,(?=\s*[\]}}])")
+
+
+def load_servers(
+    source: Mapping[str, Any] | str | Path, *, lenient: bool = False, check: bool = True
+) -> dict[str, ServerConfig]:
+    """Every configured server by name, in the order of the file, disabled ones included.
+
+    The configurations of other programs are read as they are: see ``dialects.py``.
+
+    Args:
+        source: A dict, or a file: TOML where its name ends so, else JSON, which may hold
+            comments. Trailing commas need a name in .jsonc, or a program that takes them.
+        lenient: Trailing commas need nothing.
+        check: Whether all servers that are not disabled will be used. Whoever uses only some of
+            them calls ``checked()`` of those instead.
+
+    Raises:
+        MCPConfigError: The source cannot be read or used; the message says where.
+    """
+    if isinstance(source, Mapping):
+        servers = _servers(source, "the MCP configuration", Path.cwd())
+    else:
+        path = Path(source)
+        servers = _servers(_parse(path, _read(path), lenient), str(path), workspace_of(path))
+    for server in servers.values():
+        if check and not server.disabled:
+            server.checked()
+    return servers
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise MCPConfigNotFoundError(
+            f"MCP configuration not found: {path}. "
+            'Create it with {"mcpServers": {...}}, or give the path of another file.'
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise MCPConfigError(f"MCP configuration {path} cannot be read: {error}") from error
+
+
+def _parse(path: Path, text: str, lenient: bool) -> object:
+    kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"
+    try:
+        if kind == "TOML":
+            return tomllib.loads(text)
+        return _parse_json(text, lenient or path.suffix.lower() == ".jsonc")
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}: {error.msg}"
+        what = place if text.strip() else "the file is empty"
+        raise MCPConfigError(f"Invalid {kind} in {path}, {what}.") from error
+    except (ValueError, RecursionError) as error:
+        raise MCPConfigError(f"Invalid {kind} in {path}, {error}.") from error
+
+
+def _parse_json(text: str, lenient: bool) -> object:
+    plain = _COMMENT.sub(_blank, text)
+    try:
+        return json.loads(plain, object_pairs_hook=_without_duplicates)
+    except json.JSONDecodeError as error:
+        try:
+            text = _TRAILING_COMMA.sub(_blank, plain)
+            document = json.loads(text, object_pairs_hook=_without_duplicates)
+        except ValueError:
+            raise error from None
+        if lenient or takes_trailing_commas(document):
+            return document
+        error.msg += ". Trailing commas need a file name that ends in .jsonc"
+        raise
+
+
+def _blank(match: re.Match[str]) -> str:
+    """A string as it is; blanks for anything else, so that the rest stays in its place."""
+    return match[1] or re.sub(r"[^\n]", " ", match[0])
+
+
+def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Of two servers with the same name, ``json`` would silently drop the first."""
+    for key, count in Counter(key for key, _ in pairs).items():
+        if count > 1:
+            raise ValueError(f"the key '{key}' appears {count} times in one object")
+    return dict(pairs)
+
+
+def _servers(document: object, where: str, workspace: Path) -> dict[str, ServerConfig]:
+    entries = servers_in(document)
+    if entries is None:
+        raise MCPConfigError(
+            f'{where}: expected {{"mcpServers": {{"NAME": {{"command": ..., "args": [...]}}}}}}, '
+            f"or another program's {', '.join(HOLDERS[1:])}."
+        )
+    return {
+        str(name): ServerConfig.of_entry(str(name), entry, where, workspace)
+        for name, entry in entries.items()
+    }

@@ -1,0 +1,149 @@
+"""What values of a configuration refer to: environment variables, files, and places.
+
+Places are known when a file is read. Everything else is looked up when its server is used, so an
+entry that is never used may refer to what does not exist.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from dotenv import dotenv_values
+
+from mcp_ghost.errors import MCPConfigError
+
+_NAME = "[A-Za-z_][A-Za-z0-9_]*"
+_REFERENCE = re.compile(
+    r"\$(?P<verbatim>\$\{[^{}]*\})"
+    r"|\$\{(?P<kind>input|command|config|file):(?P<what>[^{}]*)\}"
+    rf"|\$\{{(?:env:)?(?P<name>{_NAME})(?::-(?P<default>[^{{}}]*))?\}}"
+    rf"|\{{env:(?P<ours>{_NAME})\}}"
+)
+_SHELL_STYLE = re.compile(r"(?:^|(?<=\s))\$([A-Z_][A-Z0-9_]*)\Z")
+"""Gemini CLI's other form: a whole value, or the end of one like "Bearer $TOKEN". Only in capitals
+and only there, because a dollar may also belong to a password."""
+_PLACE = re.compile(
+    r"(?<!\$)\$\{(workspaceFolder|workspaceFolderBasename|userHome|pathSeparator|/)\}"
+)
+_LEVELS = 3
+"""How deep values that may refer to something are: an entry's objects and lists."""
+
+
+def workspace_of(file: Path) -> Path:
+    """The project of a configuration: the folder around one like .vscode, else the file's own."""
+    folder = file.absolute().parent
+    return folder.parent if folder.name.startswith(".") else folder
+
+
+def with_places(value: Any, workspace: Path) -> Any:  # noqa: ANN401  any JSON
+    """A copy of ``value`` with the folders that Cursor and VS Code have names for."""
+    places = {
+        "workspaceFolder": str(workspace),
+        "workspaceFolderBasename": workspace.name,
+        "userHome": str(Path.home()),
+    }
+    return _changed(value, lambda it: _PLACE.sub(lambda found: places.get(found[1], os.sep), it))
+
+
+def resolved(value: Any, environ: Mapping[str, str], server: str) -> Any:  # noqa: ANN401
+    """A copy of ``value`` with what its strings refer to; once, so values are never read again.
+
+    ``$${NAME}`` stands for ``${NAME}`` itself.
+
+    Raises:
+        MCPConfigError: That does not exist; ``server`` is the entry to name.
+    """
+    return _changed(
+        value, lambda text: _REFERENCE.sub(lambda it: _meant(it, environ, server), text)
+    )
+
+
+def with_braces(values: Mapping[str, str] | None) -> dict[str, str] | None:
+    """Variables or headers with ``${NAME}`` for Gemini CLI's ``$NAME``."""
+    if values is None:
+        return None
+    return {name: _SHELL_STYLE.sub(r"${\1}", it) for name, it in values.items()}
+
+
+def variables_in(text: str) -> Iterator[tuple[str, str | None]]:
+    """The environment variables that ``text`` refers to, each with its default."""
+    for found in _REFERENCE.finditer(_SHELL_STYLE.sub(r"${\1}", text)):
+        if name := found["name"] or found["ours"]:
+            yield name, found["default"]
+
+
+def without_variables(text: str) -> str:
+    """What ``text`` says beside references to environment variables; their defaults count."""
+    return _REFERENCE.sub(
+        lambda it: it["default"] or "" if it["name"] or it["ours"] else it[0],
+        _SHELL_STYLE.sub(r"${\1}", text),
+    )
+
+
+def read_env_file(path: str, server: str) -> dict[str, str]:
+    """The variables of a file of NAME=VALUE lines, as they are there.
+
+    Raises:
+        MCPConfigError: It cannot be read.
+    """
+    try:
+        with Path(path).open(encoding="utf-8-sig") as file:
+            found = dotenv_values(stream=file, interpolate=False)
+    except (OSError, ValueError) as error:
+        raise MCPConfigError(
+            f"MCP server '{server}': its envFile cannot be read: {error}"
+        ) from error
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _changed(value: Any, change: Callable[[str], str], levels: int = _LEVELS) -> Any:  # noqa: ANN401
+    if isinstance(value, str):
+        return change(value)
+    if levels and isinstance(value, list):
+        return [_changed(item, change, levels - 1) for item in value]
+    if levels and isinstance(value, Mapping):
+        return {key: _changed(item, change, levels - 1) for key, item in value.items()}
+    return value
+
+
+def _meant(found: re.Match[str], environ: Mapping[str, str], server: str) -> str:
+    """What stands for one reference."""
+    if found["verbatim"]:
+        return found["verbatim"]
+    if found["kind"] == "file":
+        return _contents(found["what"], server)
+    if found["kind"]:
+        raise MCPConfigError(f"MCP server '{server}' {_only_an_editor_knows(found)}")
+    name = found["name"] or found["ours"]
+    value = environ.get(name, found["default"])
+    if value is None:
+        raise MCPConfigError(
+            f"MCP server '{server}' needs the environment variable {name}, which is not set. "
+            "Set it, or disable the server."
+        )
+    return value
+
+
+def _contents(path: str, server: str) -> str:
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8").strip()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise MCPConfigError(
+            f"MCP server '{server}': ${{file:{path}}} cannot be read: {error}"
+        ) from error
+
+
+def _only_an_editor_knows(found: re.Match[str]) -> str:
+    what = found["what"]
+    if found["kind"] != "input":
+        return f"refers to {found[0]}, which only an editor knows. Write the value instead."
+    variable = re.sub(r"\W+", "_", what, flags=re.ASCII).strip("_").upper()
+    variable = variable if re.fullmatch(_NAME, variable) else "SOME_NAME"
+    return (
+        f"needs the input '{what}', which only VS Code asks for. Put it into an environment "
+        f"variable, such as {variable}, and write ${{env:{variable}}} instead of {found[0]}."
+    )
