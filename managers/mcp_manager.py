@@ -10,6 +10,7 @@ import importlib.metadata
 import importlib.util
 import logging
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,7 +102,7 @@ class MCPManager:
         self.server_name, self.server_config = "", None
         if config.mcp_enabled:
             _check_installation()
-            self.server_name, self.server_config = self._load_config(Path(config.mcp_config_file))
+            self.server_name, self.server_config = self._load_config(config.mcp_config_places)
         self._connection: asyncio.Task[ServerSession] | None = None
         """The way to an open session, and then the session."""
         self._schemas: list[ToolSchema] | None = None
@@ -280,15 +281,18 @@ class MCPManager:
         await session.open(self.config.mcp_server_startup_timeout_seconds)
         return session
 
-    def _load_config(self, path: Path) -> tuple[str, MCPServerConfig]:
+    def _load_config(self, places: Sequence[Path]) -> tuple[str, MCPServerConfig]:
+        path = next((place for place in places if place.exists()), places[0])
         try:
             config = MCPConfig.from_file(path)
         except MCPConfigNotFoundError as error:
+            looked_for = "\nLooked for: " + ", ".join(str(it.absolute()) for it in places)
             raise MCPConfigNotFoundError(
                 f"MCP is enabled but config file not found: {path}\n"
                 "Please either:\n"
                 "  1. Create mcp_config.json in project root, or\n"
                 "  2. Set mcp.enabled = false in pyproject.toml"
+                + ("" if path.is_absolute() else looked_for)
             ) from error
         name, server = config.get_server_config()
         others = [other for other in config.mcpServers if other != name]

@@ -1,18 +1,31 @@
-"""The sections of ``[tool.zorkgpt]`` in a TOML file, with every key checked."""
+"""The sections of ``[tool.zorkgpt]`` in a TOML file, and what is said of wrong keys and values."""
 
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.text import did_you_mean
 from session.endpoints import SAMPLING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic.fields import FieldInfo
+    from pydantic_core import ErrorDetails
 
 
 class ConfigurationError(ValueError):
     """Raised when the configuration cannot be used; the message says what to change."""
 
 
+_WRONG_TYPES = {
+    "bool_parsing": "neither true nor false",
+    "bool_type": "neither true nor false",
+    "int_parsing": "not a whole number",
+    "int_from_float": "not a whole number",
+    "float_parsing": "not a number",
+}
+"""What is said of values of another type than the field's."""
 _NO_KEYS_HERE = "keys come from the environment or .env, for example ZORKGPT_CLIENT_API_KEY."
 _ROLES = ("agent", "reflection", "critic")
 _PREFIXED = [
@@ -93,6 +106,25 @@ def near(key: str, known: Iterable[str]) -> str:
     """A hint naming the known name that was probably meant."""
     names = list(known)
     return did_you_mean(key, names) or f"known are: {', '.join(names)}."
+
+
+def explain(error: ValidationError, path: Path | None, fields: Mapping[str, FieldInfo]) -> str:
+    """What is wrong with which values; those of fields that are not to be shown are not."""
+    problems = error.errors(include_url=False)
+    file = f"{path}, " if path else ""
+    lines = [f"  {_explain_one(problem, fields)}" for problem in problems]
+    return "\n".join([f"Invalid settings (from {file}the environment or flags):", *lines])
+
+
+def _explain_one(problem: ErrorDetails, fields: Mapping[str, FieldInfo]) -> str:
+    name = ".".join(map(str, problem["loc"]))
+    field = fields.get(name)
+    if field is None:
+        return f"{name}: {problem['msg']}"
+    given = repr(problem["input"]) if field.repr else "the given value"  # which is secret
+    if words := _WRONG_TYPES.get(problem["type"]):
+        return f"{name}: {given} is {words}"
+    return f"{name}: {problem['msg'].replace('Input should', 'must')}, not {given}"
 
 
 def _fields_of(

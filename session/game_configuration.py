@@ -12,6 +12,7 @@ from pydantic import (
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
+    PrivateAttr,
     ValidationError,
     model_validator,
 )
@@ -24,7 +25,7 @@ from pydantic_settings import (
 )
 
 from mcp_ghost.text import address
-from session.configuration_file import ConfigurationError, near, read_sections
+from session.configuration_file import ConfigurationError, explain, near, read_sections
 from session.endpoints import (
     HOSTED,
     SAMPLING,
@@ -43,14 +44,6 @@ __all__ = ["ConfigurationError", "EngineChoice", "GameConfiguration", "RoleSetti
 
 _PREFIX, _DOTENV = "ZORKGPT_", ".env"
 _LEAST_SECRET = 8
-_WRONG_TYPES = {
-    "bool_parsing": "neither true nor false",
-    "bool_type": "neither true nor false",
-    "int_parsing": "not a whole number",
-    "int_from_float": "not a whole number",
-    "float_parsing": "not a number",
-}
-"""What is said of values of another type than the field's."""
 EngineChoice: TypeAlias = Literal["auto", "fernz", "jericho"]
 
 
@@ -219,12 +212,15 @@ class GameConfiguration(BaseSettings):
 
     mcp_enabled: bool = False
     mcp_config_file: str = "mcp_config.json"
-    """The servers, in the format that MCP clients share."""
+    """The servers, in the format that MCP clients share; in the working directory, or beside the
+    file of these settings."""
     mcp_max_tool_iterations: PositiveInt = 20
     mcp_tool_call_timeout_seconds: PositiveFloat = 30
     mcp_server_startup_timeout_seconds: PositiveFloat = 10
     mcp_force_tool_support: bool = False
     """Offer tools to models that are known not to take them."""
+
+    _read_from: Path | None = PrivateAttr(default=None)
 
     @model_validator(mode="before")
     @classmethod
@@ -263,11 +259,13 @@ class GameConfiguration(BaseSettings):
         try:
             environment = cls()
             above = environment.model_dump(include=environment.model_fields_set)
-            return cls(
+            config = cls(
                 **{**(read_sections(path, cls.model_fields) if path else {}), **above, **overrides}
             )
         except ValidationError as error:
-            raise ConfigurationError(_explain(error, path)) from error
+            raise ConfigurationError(explain(error, path, cls.model_fields)) from error
+        config._read_from = path and path.absolute()
+        return config
 
     @classmethod
     def at_hand(cls, config_path: str | Path | None = None, **overrides: object) -> Self:
@@ -309,6 +307,13 @@ class GameConfiguration(BaseSettings):
     def uses_embedded_model(self) -> bool:
         """Whether the agent's model runs on this machine, from the bundled or a given file."""
         return bool(self.role().base_url == EMBEDDED_BASE_URL)
+
+    @property
+    def mcp_config_places(self) -> list[Path]:
+        """Where ``mcp_config_file`` is looked for, one after the other."""
+        here = Path(self.mcp_config_file)
+        beside = self._read_from.parent / here if self._read_from else here
+        return [here] if beside == here.absolute() else list(dict.fromkeys([here, beside]))
 
     def prompt_profile(self, role: str = "agent") -> Literal["full", "compact"]:
         """The prompt in use; that of one role says nothing about another's model."""
@@ -371,20 +376,3 @@ def _names_in_dotenv() -> Iterable[str]:
         return dotenv_values(_DOTENV)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"Cannot read {_DOTENV}: {error}") from error
-
-
-def _explain(error: ValidationError, path: Path | None) -> str:
-    lines = [f"  {_explain_one(problem)}" for problem in error.errors(include_url=False)]
-    file = f"{path}, " if path else ""
-    return "\n".join([f"Invalid settings (from {file}the environment or flags):", *lines])
-
-
-def _explain_one(problem: ErrorDetails) -> str:
-    name = ".".join(map(str, problem["loc"]))
-    field = GameConfiguration.model_fields.get(name)
-    if field is None:
-        return f"{name}: {problem['msg']}"
-    given = repr(problem["input"]) if field.repr else "the given value"  # which is secret
-    if words := _WRONG_TYPES.get(problem["type"]):
-        return f"{name}: {given} is {words}"
-    return f"{name}: {problem['msg'].replace('Input should', 'must')}, not {given}"

@@ -47,6 +47,29 @@ def test_a_missing_file_says_how_to_go_on(tmp_path: Path) -> None:
     )
 
 
+def test_a_relative_file_is_looked_for_here_and_beside_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+    monkeypatch.chdir(here)
+    (there / "settings.toml").write_text("[tool.zorkgpt.mcp]\nenabled = true\n")
+
+    def used() -> str:
+        config = GameConfiguration.from_toml("../there/settings.toml").model_copy()
+        return MCPManager(config=config, logger=LOGGER).server_name
+
+    with pytest.raises(MCPError) as error:
+        used()
+    places = f"{here / 'mcp_config.json'}, {here / '../there/mcp_config.json'}"
+    assert str(error.value).endswith(f"\nLooked for: {places}")
+    write_config(there / "mcp_config.json", beside=faulty())
+    assert used() == "beside"
+    write_config(here / "mcp_config.json", here=faulty())
+    assert used() == "here"
+
+
 @given(st.text(st.characters(codec="utf-8")))
 def test_a_file_of_any_text_is_a_configuration_error(
     tmp_path_factory: pytest.TempPathFactory, text: str

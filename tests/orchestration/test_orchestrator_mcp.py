@@ -105,7 +105,8 @@ def test_a_missing_configuration_file_is_an_error_that_names_both_ways_out(
         "MCP is enabled but config file not found: nowhere.json\n"
         "Please either:\n"
         "  1. Create mcp_config.json in project root, or\n"
-        "  2. Set mcp.enabled = false in pyproject.toml"
+        "  2. Set mcp.enabled = false in pyproject.toml\n"
+        f"Looked for: {Path.cwd() / 'nowhere.json'}"
     )
     (record,) = [each for each in caplog.records if "nowhere.json" in each.getMessage()]
     assert record.__dict__["event_type"] == "mcp_init_error"
