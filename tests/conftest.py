@@ -6,6 +6,7 @@ import gc
 import os
 import re
 import signal
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,6 +81,13 @@ def no_keys() -> Iterator[None]:
         # Requests of the model are those of the turns; tests of reflections switch them on.
         patch.setenv("ZORKGPT_REFLECTION_ENABLED", "false")
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_memory_of_servers() -> None:
+    """What a server speaks is asked anew."""
+    if revision := sys.modules.get("mcp_ghost.servers.protocol.revision"):
+        revision._spoken.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -23,9 +23,8 @@ from mcp_ghost.servers.process import MAX_LINE_BYTES
 if TYPE_CHECKING:
     import asyncio
 
-    from mcp.client._transport import ReadStream, WriteStream
-
     from mcp_ghost.config import ServerConfig
+    from mcp_ghost.servers.protocol.wire import Receiving, Streams
 
 _CONNECT_SECONDS = 5.0
 
@@ -49,10 +48,13 @@ class HttpLink:
         """Whether more answers can come, as far as is known: HTTP tells only who asks."""
         return self._is_open and self._wire is not None and self._wire.fault is None
 
+    has_read = True
+    """What is sent goes out at once."""
+    hung_up = False
+    """No request ends a server."""
+
     @asynccontextmanager
-    async def connect(
-        self, ready: asyncio.Future[None]
-    ) -> AsyncIterator[tuple[_Incoming, WriteStream[SessionMessage]]]:
+    async def connect(self, ready: asyncio.Future[None]) -> AsyncIterator[Streams]:
         """Streams for as long as the context; the session on the server is ended with it."""
         config = self._config.resolved(server=self._name)
         _check(self._name, config)
@@ -91,7 +93,7 @@ class HttpLink:
 class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
     """The SDK's messages, without its long account of a reply that it could not read."""
 
-    def __init__(self, stream: ReadStream[SessionMessage | Exception]) -> None:
+    def __init__(self, stream: Receiving) -> None:
         self._stream = stream
 
     async def receive(self) -> SessionMessage | Exception:

@@ -55,8 +55,10 @@ class HttpTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send ``request`` to the real address."""
-        if request.method == "DELETE" and self.fault is not None:
+        if self.fault is not None and request.method == "DELETE":
             return httpx2.Response(204)  # the session ended already
+        if self.fault is not None and request.method == "POST":
+            return _error_response(503, INTERNAL_ERROR, self.fault)  # the SDK would try again
         try:
             response = await self._network.handle_async_request(self._real(request))
         except httpx2.TransportError as error:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import signal
 import sys
 import tempfile
+import termios
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -61,6 +63,8 @@ class ServerProcess:
         self.stdout = pipes.stdout
         self._transport = transport
         self._stdin = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
+        self._unread = _Unread(self._stdin)
+        self._has_been_told = False
         self._pipes = pipes
         self._stderr = stderr
         self._last_words = ""
@@ -99,9 +103,16 @@ class ServerProcess:
         """Whether more output can come."""
         return not self._pipes.output_ended
 
+    @property
+    def has_read(self) -> bool:
+        """Whether it took all that was sent, as far as the system can tell; also after ``stop``."""
+        is_sent = self._has_been_told and not self._stdin.get_write_buffer_size()
+        return is_sent and not self._unread.count()
+
     def write(self, data: bytes) -> None:
         """Send ``data`` to stdin; anything sent to a dead server is dropped."""
         self._stdin.write(data)
+        self._has_been_told = self._has_been_told or not self._stdin.is_closing()
 
     def stop_listening(self, fault: str) -> None:
         """Treat the server as gone because of ``fault``."""
@@ -130,6 +141,7 @@ class ServerProcess:
         A cancelled ``stop`` skips the waiting, not the killing.
         """
         self.ended_by_itself = not self.is_connected
+        self._unread.close()
         try:
             self._stdin.close()
             if not await self.exits_within(grace):
@@ -174,6 +186,34 @@ def _from_a_line_start(tail: bytes) -> bytes:
     """``tail`` without its first line, which may begin inside a secret and hide it."""
     lines = tail.partition(b"\n")[2]
     return lines if lines.strip() else tail.partition(b" ")[2]
+
+
+class _Unread:
+    """How much of what was written into a pipe is still in it; nobody else knows.
+
+    Through a descriptor of its own, because asyncio closes the pipe's when its reader is gone.
+    """
+
+    def __init__(self, pipe: asyncio.WriteTransport) -> None:
+        file = pipe.get_extra_info("pipe")
+        self._descriptor: int | None = None if file.closed else os.dup(file.fileno())
+        self._last = 0
+
+    def count(self) -> int:
+        """Bytes; 0 where the system does not tell."""
+        if self._descriptor is not None:
+            answer = b""
+            with contextlib.suppress(OSError):
+                answer = fcntl.ioctl(self._descriptor, termios.FIONREAD, bytes(4))
+            self._last = int.from_bytes(answer, sys.byteorder)
+        return self._last
+
+    def close(self) -> None:
+        """Keep the last count: the pipe's reader sees its end only when all writers are gone."""
+        self.count()
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
 
 
 class _Pipes(asyncio.SubprocessProtocol):

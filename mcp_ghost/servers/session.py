@@ -1,4 +1,4 @@
-"""One MCP server: open, initialise, list its tools, call them, close; every wait is bounded.
+"""One MCP server: open, list its tools, call them, close; every wait is bounded.
 
 One task owns the link and the SDK's session from start to end, because the SDK's contexts must
 be exited by the task that entered them. ``open``, ``call`` and ``close`` may come from any task of
@@ -8,7 +8,7 @@ the same event loop, and a forgotten ``close`` happens when the loop ends.
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from mcp_ghost.errors import (
@@ -19,21 +19,25 @@ from mcp_ghost.errors import (
 )
 from mcp_ghost.redact import redact
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, jsonable, result_from_mcp
+from mcp_ghost.servers.protocol import revision
+from mcp_ghost.servers.protocol.lenient import as_sent
+from mcp_ghost.servers.protocol.revision import Revision
 from mcp_ghost.servers.sdk import import_with_sdk
 from mcp_ghost.servers.stdio import StdioLink
 from mcp_ghost.servers.tools import list_tools
 
 if TYPE_CHECKING:
-    from mcp.client._transport import TransportStreams
-    from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+    from mcp import Client
 
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.messages import ToolSchema
+    from mcp_ghost.servers.protocol.wire import Streams
 
 DEFAULT_STARTUP_TIMEOUT = 10.0
 DEFAULT_CALL_TIMEOUT = 30.0
 _CLIENT_INFO = {"name": "mcp_ghost", "version": "0.1.0"}
 _METHOD_NOT_FOUND = -32601
+_MALFORMED = "The server answered with a malformed result."
 
 
 class Link(Protocol):
@@ -43,7 +47,15 @@ class Link(Protocol):
     def is_connected(self) -> bool:
         """Whether more answers can come."""
 
-    def connect(self, ready: asyncio.Future[None]) -> AbstractAsyncContextManager[TransportStreams]:
+    @property
+    def has_read(self) -> bool:
+        """Whether the server took all that was sent, as far as is known."""
+
+    @property
+    def hung_up(self) -> bool:
+        """Whether the server ended the connection after it had read something."""
+
+    def connect(self, ready: asyncio.Future[None]) -> AbstractAsyncContextManager[Streams]:
         """The SDK's two streams; ``ready`` is done once the server has answered."""
 
     async def startup_message(self, seconds: float, cause: BaseException) -> str:
@@ -62,6 +74,10 @@ class ServerSession:
         self.name = name
         self.tools: list[ToolSchema] = []
         """In OpenAI's format, under the server's own names."""
+        self.annotations: dict[str, dict[str, Any]] = {}
+        """What each tool says of itself (``readOnlyHint`` and its like), by the same names."""
+        self.protocol_version = ""
+        """The revision of the protocol that is spoken."""
         self.server_info: dict[str, Any] = {}
         """What the server says about itself: name, version, perhaps title."""
         self._config = config
@@ -69,7 +85,9 @@ class ServerSession:
         self._owner: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self._link: Link | None = None
-        self._dispatcher: JSONRPCDispatcher | None = None
+        self._client: Client | None = None
+        self._until: float | None = None
+        """When a start has taken too long, by the loop's clock."""
         self._death_message: str | None = None
 
     async def __aenter__(self) -> Self:
@@ -114,13 +132,13 @@ class ServerSession:
             MCPServerDiedError: The server is gone.
         """
         from mcp import MCPError as ProtocolError
+        from pydantic import ValidationError
 
-        link = await self._connected()
+        client, link = await self._connected()
+        plain = {str(name): jsonable(value) for name, value in arguments.items()}
         try:
             async with asyncio.timeout(timeout):
-                raw = await self._request(
-                    "tools/call", {"name": tool, "arguments": jsonable(arguments)}
-                )
+                result = await client.call_tool(tool, plain)
         except TimeoutError:
             raise TimeoutError(
                 f"MCP server '{self.name}' did not answer '{tool}' within {timeout:g} s"
@@ -131,7 +149,9 @@ class ServerSession:
             if not link.is_connected:
                 raise await self._died(link) from error
             return ToolCallResult(None, is_error=True, error_message=str(error))
-        return result_from_mcp(raw, self._result_limit)
+        except ValidationError:  # of what the server asks for instead of a result
+            return ToolCallResult(None, is_error=True, error_message=_MALFORMED)
+        return result_from_mcp(as_sent(result), self._result_limit)
 
     async def close(self) -> None:
         """End the session and a server of ours, with all of its processes; never raises."""
@@ -144,7 +164,7 @@ class ServerSession:
     @property
     def is_alive(self) -> bool:
         """Whether calls can still be answered."""
-        return self._dispatcher is not None and bool(self._link and self._link.is_connected)
+        return self._client is not None and bool(self._link and self._link.is_connected)
 
     async def _outcome(self, owner: asyncio.Task[None]) -> None:
         """Raise what ended a start; even a fault of ours is only this server's failure."""
@@ -160,20 +180,33 @@ class ServerSession:
 
     async def _own(self, ready: asyncio.Future[None], seconds: float) -> None:
         """The owner task: everything from the first step to the server to the last."""
-        self._link = link = await self._make_link()
-        cause: BaseException | None = None
-        try:
-            async with link.connect(ready) as streams:
-                await self._serve(streams, ready, seconds)
-        except Exception as error:  # noqa: BLE001 - explained below
-            cause = error
-        if cause is None or ready.done():
-            return
+        spoken = revision.spoken_by(self._config)
+        cause = await self._live(spoken, ready, seconds)
+        if cause is not None and spoken == revision.UNKNOWN and self._link and self._link.hung_up:
+            # Servers on the Python SDK before 1.7 do not survive being asked what they speak.
+            revision.remember(self._config, revision.HANDSHAKE)
+            cause = await self._live(revision.HANDSHAKE, ready, seconds)
+        elif cause is not None:
+            revision.forget(self._config)
         while isinstance(cause, BaseExceptionGroup):
             cause = cause.exceptions[0]
         if isinstance(cause, MCPError):
             raise cause  # a configuration error says it all
-        raise MCPServerStartupError(await link.startup_message(seconds, cause)) from cause
+        if cause is not None and self._link is not None:
+            raise MCPServerStartupError(await self._link.startup_message(seconds, cause)) from cause
+
+    async def _live(
+        self, spoken: Revision, ready: asyncio.Future[None], seconds: float
+    ) -> BaseException | None:
+        """One connection from its start to its end; returns what kept it from getting ready."""
+        self._link = link = await self._make_link()
+        try:
+            async with link.connect(ready) as streams:
+                await self._serve(link, streams, spoken, ready, seconds)
+        except Exception as error:  # noqa: BLE001 - explained to whoever waits for the start
+            if not ready.done():
+                return error
+        return None
 
     async def _make_link(self) -> Link:
         if self._config.url is None:
@@ -184,46 +217,60 @@ class ServerSession:
         return HttpLink(self.name, self._config)
 
     async def _serve(
-        self, streams: TransportStreams, ready: asyncio.Future[None], seconds: float
+        self,
+        link: Link,
+        streams: Streams,
+        spoken: Revision,
+        ready: asyncio.Future[None],
+        seconds: float,
     ) -> None:
-        from mcp import ClientSession
-        from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+        from mcp import Client
         from mcp.types import Implementation
 
-        self._dispatcher = JSONRPCDispatcher(*streams)
-        async with ClientSession(
-            dispatcher=self._dispatcher, client_info=Implementation(**_CLIENT_INFO)
-        ) as session:
-            async with asyncio.timeout(seconds):
-                hello = await session.initialize()
-                self.server_info = hello.server_info.model_dump(exclude_none=True, by_alias=True)
-                self.tools = await self._list_tools()
+        from mcp_ghost.servers.protocol.wire import Wire
+
+        if self._until is None:
+            self._until = asyncio.get_running_loop().time() + seconds
+        client = Client(
+            nullcontext(Wire(streams, lambda: link.has_read).streams),
+            mode=spoken.mode,
+            prior_discover=spoken.prior_discover,
+            client_info=Implementation(**_CLIENT_INFO),
+        )
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout_at(self._until):
+                await stack.enter_async_context(client)
+                await self._list_tools(client)
+            self._note(client)
             ready.set_result(None)
             await self._closing.wait()
 
-    async def _list_tools(self) -> list[ToolSchema]:
+    async def _list_tools(self, client: Client) -> None:
         from mcp import MCPError as ProtocolError
 
         try:
-            return await list_tools(self._request)
+            self.tools, self.annotations = await list_tools(client)
         except ProtocolError as error:
-            if error.code == _METHOD_NOT_FOUND:  # a server of prompts or resources only
-                return []
-            raise
+            if error.code != _METHOD_NOT_FOUND:  # else a server of prompts or resources only
+                raise
 
-    async def _request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        # Below the SDK's typed methods: those refuse a whole page of tools for one bad entry.
-        if self._dispatcher is None:
-            raise self._not_open()
-        return await self._dispatcher.send_raw_request(method, params)
+    def _note(self, client: Client) -> None:
+        """What is known of the server once it is ready."""
+        found = client.session.discover_result
+        spoken = Revision(client.protocol_version, found) if found else revision.HANDSHAKE
+        revision.remember(self._config, spoken)
+        self.protocol_version = client.protocol_version
+        if client.server_info is not None:
+            self.server_info = client.server_info.model_dump(exclude_none=True, by_alias=True)
+        self._client = client
 
-    async def _connected(self) -> Link:
-        """The link, when calls can be answered."""
-        if self._dispatcher is None or self._link is None or self._closing.is_set():
+    async def _connected(self) -> tuple[Client, Link]:
+        """What answers calls."""
+        if self._client is None or self._link is None or self._closing.is_set():
             raise self._not_open()
         if not self._link.is_connected:
             raise await self._died(self._link)
-        return self._link
+        return self._client, self._link
 
     def _not_open(self) -> MCPToolCallError:
         return MCPToolCallError(f"The session with MCP server '{self.name}' is not open.")

@@ -34,6 +34,17 @@ class StdioLink:
         """Whether more answers can come."""
         return self.process is not None and self.process.is_connected
 
+    @property
+    def has_read(self) -> bool:
+        """Whether the server took all that was sent; what a wrapper took counts too."""
+        return self.process is not None and self.process.has_read
+
+    @property
+    def hung_up(self) -> bool:
+        """Whether the server ended by itself, and after it had read something."""
+        process = self.process
+        return process is not None and process.ended_by_itself and process.has_read
+
     @asynccontextmanager
     async def connect(
         self, ready: asyncio.Future[None]

@@ -7,36 +7,46 @@ one without a usable input schema takes no parameters.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_ghost.servers.protocol.lenient import as_sent
 
 if TYPE_CHECKING:
-    from mcp_ghost.messages import ToolSchema
+    from mcp import Client
 
-Request: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""(method, params) -> result, both as they are on the wire"""
+    from mcp_ghost.messages import ToolSchema
 
 _MAX_PAGES = 100
 _logger = logging.getLogger(__name__)
 
 
-async def list_tools(request: Request) -> list[ToolSchema]:
-    """Every tool of every page, each name once, under the server's own names."""
-    tools: dict[str, ToolSchema] = {}
+class Listing(NamedTuple):
+    """What a server lists, under its own names."""
+
+    tools: list[ToolSchema]
+    annotations: dict[str, dict[str, Any]]
+    """What each tool says of its effects: ``readOnlyHint`` and its like."""
+
+
+async def list_tools(client: Client) -> Listing:
+    """Every tool of every page, each name once."""
+    tools: dict[str, Mapping[str, Any]] = {}
     cursors: set[str] = set()
-    params: dict[str, Any] = {}
+    cursor: str | None = None
     for _ in range(_MAX_PAGES):
-        page = await request("tools/list", params)
-        entries = page.get("tools")
-        for entry in entries if isinstance(entries, list) else []:
-            _add(tools, entry)
-        cursor = page.get("nextCursor")
+        page = await client.list_tools(cursor=cursor)
+        for tool in page.tools:
+            _add(tools, as_sent(tool))
+        cursor = page.next_cursor
         # A server that repeats a cursor would be asked for ever.
-        if not isinstance(cursor, str) or not cursor or cursor in cursors:
+        if cursor is None or cursor in cursors:
             break
         cursors.add(cursor)
-        params = {"cursor": cursor}
-    return list(tools.values())
+    return Listing(
+        [tool_schema(tool) for tool in tools.values()],
+        {name: _hints(tool.get("annotations")) for name, tool in tools.items()},
+    )
 
 
 def tool_schema(tool: Mapping[str, Any]) -> ToolSchema:
@@ -58,14 +68,19 @@ def prefixed(schema: ToolSchema, prefix: str) -> ToolSchema:
     return {**schema, "function": {**function, "name": f"{prefix}{function['name']}"}}
 
 
-def _add(tools: dict[str, ToolSchema], entry: object) -> None:
+def _add(tools: dict[str, Mapping[str, Any]], entry: object) -> None:
     name = entry.get("name") if isinstance(entry, Mapping) else None
     if not isinstance(entry, Mapping) or not isinstance(name, str) or not name:
         _logger.warning("Skipping a tool without a name: %.200r", entry)
     elif name in tools:
         _logger.warning("Skipping the second tool of the name '%s'", name)
     else:
-        tools[name] = tool_schema(entry)
+        tools[name] = entry
+
+
+def _hints(annotations: object) -> dict[str, Any]:
+    said = annotations.items() if isinstance(annotations, Mapping) else ()
+    return {key: value for key, value in said if key.endswith("Hint") and isinstance(value, bool)}
 
 
 def _parameters(schema: object) -> dict[str, Any]:

@@ -100,8 +100,8 @@ def test_every_turn_has_a_server_of_its_own_that_ends_with_it(tmp_path: Path) ->
         assert len(started) == number + 1
         assert not is_running(started[-1])
     events = [e.get("method", e["event"]) for e in seen(tmp_path / "log")]
-    once = ["start", "initialize", "notifications/initialized", "tools/list", "tools/call"]
-    assert events == [*once, "end of input"] * 3
+    once = ["initialize", "notifications/initialized", "tools/list", "tools/call", "end of input"]
+    assert events == ["start", "server/discover", *once, *["start", *once] * 2]
 
 
 def test_tools_are_listed_in_openai_format_under_the_name_of_their_server(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_in_any_turns_the_handshake_comes_before_the_tools_and_they_before_any_c
     turns: list[int], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     small = Small(tmp_path_factory)
-    expected = []
+    expected = ["server/discover"]
     for calls in turns:
 
         async def call(manager: MCPManager, calls: int = calls) -> None:

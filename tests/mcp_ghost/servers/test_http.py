@@ -13,6 +13,7 @@ from mcp_ghost.errors import (
     MCPServerStartupError,
     MCPToolCallError,
 )
+from mcp_ghost.servers.protocol import revision
 from mcp_ghost.servers.session import ServerSession
 from mcp_ghost.servers.toolbox import Toolbox
 from tests.mcp_ghost.servers.test_endings import open_descriptors
@@ -33,7 +34,10 @@ pytestmark = pytest.mark.mcp
 
 
 @pytest.mark.parametrize("form", ["json", "events"])
-def test_a_session_opens_lists_calls_and_ends_on_the_server_too(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("spoken", ["2025-11-25", "2026-07-28"])
+def test_a_session_opens_lists_calls_and_ends_on_the_server_too(
+    tmp_path: Path, form: str, spoken: str
+) -> None:
     log = tmp_path / "log"
 
     async def life(server: Remote) -> None:
@@ -52,14 +56,16 @@ def test_a_session_opens_lists_calls_and_ends_on_the_server_too(tmp_path: Path, 
             await session.call("echo", {"text": "late"})
 
     with remote(form, SERVER_LOG=str(log)) as server:
+        if spoken == "2025-11-25":
+            revision.remember(server.config(), revision.HANDSHAKE)
         asyncio.run(life(server))
     sent = seen(log)
-    assert sent[-1]["method"] == "DELETE"
     sessions = {entry["headers"].get("mcp-session-id") for entry in sent[1:]}
     assert len(sessions) == 1
-    assert None not in sessions
+    assert (None in sessions) == (spoken == "2026-07-28")
+    assert (sent[-1]["method"] == "DELETE") == (spoken == "2025-11-25")
     versions = {entry["headers"].get("mcp-protocol-version") for entry in sent[1:]}
-    assert versions == {"2025-11-25"}
+    assert versions == {spoken}
 
 
 def test_headers_user_and_query_reach_the_server_with_variables_resolved(
@@ -95,7 +101,7 @@ def test_a_redirect_on_the_same_server_is_followed_with_all_headers() -> None:
     with faulty_http("init redirect:/other") as server:
         config = ServerConfig(url=f"{server.url}?k={SECRET}", headers={"X-Key": SECRET})
         assert asyncio.run(call_in(config, "echo")).content == "on"
-        assert [target for _, target, _ in server.requests[:2]] == [f"/mcp?k={SECRET}", "/other"]
+        assert [target for _, target, _ in server.requests[1:3]] == [f"/mcp?k={SECRET}", "/other"]
         assert {headers["X-Key"] for _, _, headers in server.requests} == {SECRET}
 
 
@@ -300,8 +306,7 @@ def test_a_toolbox_mixes_processes_and_urls_and_restarts_what_came_back(tmp_path
                 await toolbox.restart("there")
                 for name, content in {"here": "x", "there": {"result": "x"}}.items():
                     assert (await toolbox.call(f"{name}.echo", {"text": "x"})).content == content
-                await toolbox.close()
-                assert eventually(lambda: seen(log)[-1]["method"] == "DELETE")
+                assert {entry["method"] for entry in seen(log)} == {"POST"}
 
     with remote() as server:
         asyncio.run(life(server))

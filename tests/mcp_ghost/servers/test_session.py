@@ -41,7 +41,8 @@ def test_a_session_opens_lists_calls_and_closes(tmp_path: Path) -> None:
 
     asyncio.run(life())
     methods = [entry["method"] for entry in seen(log) if entry["event"] == "message"]
-    assert methods == ["initialize", "notifications/initialized", "tools/list", "tools/call"]
+    handshake = ["initialize", "notifications/initialized"]
+    assert methods == ["server/discover", *handshake, "tools/list", "tools/call"]
     assert seen(log)[-1]["event"] == "end of input"
     assert not is_running(pids(log)[0])
 

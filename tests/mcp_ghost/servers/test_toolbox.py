@@ -254,7 +254,7 @@ def test_calls_to_one_server_go_one_after_the_other(tmp_path: Path) -> None:
             assert answered.content == "on"
 
     asyncio.run(in_turn())
-    assert methods(log)[3:] == ["tools/call", "notifications/cancelled", "tools/call"]
+    assert methods(log)[4:] == ["tools/call", "notifications/cancelled", "tools/call"]
 
 
 def test_the_result_limit_reaches_every_server() -> None:

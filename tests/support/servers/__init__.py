@@ -1,9 +1,12 @@
 """Real MCP servers with faults, and what tests need to watch their processes."""
 
 import json
+import os
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +17,32 @@ from tests.support import PATIENCE
 
 FAULTY = Path(__file__).parent / "faulty.py"
 LISTING = Path(__file__).parent / "listing.py"
+VERSIONS = Path(__file__).parent / "versions.py"
 
 
 def faulty(mode: str = "ok", **env: str) -> ServerConfig:
     """The faulty server in ``mode``; upper-case variables of ``faulty.py`` as keywords."""
     return ServerConfig(command=sys.executable, args=["-S", str(FAULTY), mode], env=env)
+
+
+def versions(*known: str, discover: str = "-32601", **env: str) -> ServerConfig:
+    """The server of ``versions.py`` that knows some; its upper-case variables as keywords."""
+    args = ["-S", str(VERSIONS), "stdio", ",".join(known), discover]
+    return ServerConfig(command=sys.executable, args=args, env=env)
+
+
+@contextmanager
+def versions_over_http(*known: str, **env: str) -> Iterator[ServerConfig]:
+    """The same over HTTP, while the context lasts."""
+    command = [sys.executable, "-S", str(VERSIONS), "http", ",".join(known)]
+    with subprocess.Popen(
+        command, env={**os.environ, **env}, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield ServerConfig(url=f"http://127.0.0.1:{int(process.stdout.readline())}/mcp")
+        finally:
+            process.kill()
 
 
 def listing(folder: Path, name: str, tools: Sequence[str]) -> ServerConfig:

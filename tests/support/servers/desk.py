@@ -124,6 +124,8 @@ def answer(method: str, params: JSONObject) -> JSONObject:
         return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
     if method == "tools/list":
         return {"tools": [schema(name, function) for name, function in TOOLS.items()]}
+    if method != "tools/call":
+        return {}  # it knows no other
     return call(params)
 
 

@@ -41,6 +41,8 @@ def answer(method: str, params: dict[str, Any], listing: dict[str, Any]) -> dict
         end = start + listing["page"]
         more = {"nextCursor": str(end)} if end < len(listing["tools"]) else {}
         return {"tools": listing["tools"][start:end], **more}
+    if method != "tools/call":
+        return {}  # it knows no other
     return {"content": [{"type": "text", "text": params["name"]}]}
 
 

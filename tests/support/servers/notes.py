@@ -119,6 +119,8 @@ def answer(method: str, params: JSONObject) -> JSONObject:
         }
     if method == "tools/list":
         return {"tools": [schema(name) for name in TOOLS]}
+    if method != "tools/call":
+        return {}  # it knows no other
     return call(params)
 
 

@@ -73,6 +73,8 @@ def answer(method: str, params: JSONObject) -> JSONObject:
     if method == "tools/list":
         schemas = {name: {"type": "object", "properties": it[1]} for name, it in TOOLS.items()}
         return {"tools": [{"name": name, "inputSchema": it} for name, it in schemas.items()]}
+    if method != "tools/call":
+        return {}  # it knows no other
     return call(params)
 
 

@@ -13,6 +13,8 @@ while read -r line; do
     method=${line#*\"method\":\"}
     echo "${method%%\"*}" >> "$FOLDER/methods"
     case $line in
+    *'"method":"server/discover"'*)
+        answer '{}' ;;
     *'"method":"initialize"'*)
         answer '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"small","version":"1"}}' ;;
     *'"method":"tools/list"'*)

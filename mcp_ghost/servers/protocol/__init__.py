@@ -1,0 +1,1 @@
+"""What MCP asks of a client beyond the SDK's own part of it."""

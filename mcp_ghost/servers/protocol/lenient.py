@@ -1,0 +1,71 @@
+"""Answers of a server, made readable for the SDK without loss.
+
+The SDK refuses a whole page of tools for one malformed entry, and a whole result for one malformed
+block. So it gets the least that it needs to find its way, and what the server really sent travels
+along in ``_meta``, which the SDK leaves alone. ``as_sent`` takes it out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mcp.types import CallToolResult, Tool
+
+_AS_SENT = "mcp_ghost/as-sent"
+_READ_STRICTLY = frozenset({"$schema", "type", "properties", "required"})
+
+
+def readable(method: str, result: dict[str, Any]) -> dict[str, Any]:
+    """The result of a request ``method`` as the SDK can read it."""
+    if method == "tools/list":
+        return _listing(result)
+    if method == "tools/call" and result.get("resultType", "complete") == "complete":
+        # As an error, because of results without error the SDK wants that they fit a schema.
+        return {
+            "content": [],
+            "isError": True,
+            "resultType": "complete",
+            "_meta": {_AS_SENT: result},
+        }
+    return result
+
+
+def as_sent(read: Tool | CallToolResult) -> dict[str, Any]:
+    """What the server sent where the SDK read ``read``."""
+    sent: dict[str, Any] = dict(read.meta or {})[_AS_SENT]
+    return sent
+
+
+def _listing(result: Mapping[str, Any]) -> dict[str, Any]:
+    entries, cursor = result.get("tools"), result.get("nextCursor")
+    ttl = result.get("ttlMs")
+    return {
+        "tools": [_tool(entry) for entry in (entries if isinstance(entries, list) else [])],
+        "ttlMs": int(ttl) if isinstance(ttl, int | float) and ttl > 0 else 0,
+        "cacheScope": "private",
+        "resultType": "complete",
+        **({"nextCursor": cursor} if isinstance(cursor, str) and cursor else {}),
+    }
+
+
+def _tool(entry: object) -> dict[str, Any]:
+    """Its name, and where its schema may say that arguments belong into headers."""
+    fields = entry if isinstance(entry, Mapping) else {}
+    name, schema = fields.get("name"), fields.get("inputSchema")
+    return {
+        "name": name if isinstance(name, str) else "",
+        "inputSchema": _schema(schema) if isinstance(schema, Mapping) else {"type": "object"},
+        "_meta": {_AS_SENT: entry},
+    }
+
+
+def _schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    properties = schema.get("properties")
+    named = properties.items() if isinstance(properties, Mapping) else ()
+    return {
+        **{key: value for key, value in schema.items() if key not in _READ_STRICTLY},
+        "type": "object",
+        "properties": {key: value for key, value in named if isinstance(value, dict)},
+    }

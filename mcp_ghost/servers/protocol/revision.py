@@ -1,0 +1,46 @@
+"""Which revision of the protocol a server speaks; remembered for as long as the program runs.
+
+Whoever connects again, as an agent does every turn, need not ask again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mcp.types import DiscoverResult
+
+    from mcp_ghost.config import ServerConfig
+
+
+@dataclass(frozen=True)
+class Revision:
+    """What ``mcp.Client`` is told of the server."""
+
+    mode: str
+    """"legacy" for the handshake, a version without it, or "auto": find out."""
+    prior_discover: DiscoverResult | None = None
+
+
+UNKNOWN, HANDSHAKE = Revision("auto"), Revision("legacy")
+_spoken: dict[str, Revision] = {}
+
+
+def spoken_by(config: ServerConfig) -> Revision:
+    """What the server of ``config`` spoke last."""
+    return _spoken.get(_key(config), UNKNOWN)
+
+
+def remember(config: ServerConfig, revision: Revision) -> None:
+    """Note what the server of ``config`` speaks."""
+    _spoken[_key(config)] = revision
+
+
+def forget(config: ServerConfig) -> None:
+    """Find out again: the server could not be used as it was known."""
+    _spoken.pop(_key(config), None)
+
+
+def _key(config: ServerConfig) -> str:
+    return config.model_dump_json()

@@ -1,0 +1,185 @@
+"""The streams between a link and the SDK; importing it imports the SDK.
+
+Answers pass through ``lenient``. And a server that leaves ``server/discover`` unanswered, as some
+older ones do, is not waited for as long as the SDK would (ten seconds): the SDK is told that there
+is no such method, so that it goes on with ``initialize``. Should the answer come after all, the
+SDK is told to ask again, as if the server had refused the handshake.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
+
+import anyio
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+from mcp.types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
+
+from mcp_ghost.servers.protocol.lenient import readable
+
+_ANSWER_SECONDS = 1.0
+"""For an answer to ``server/discover``, once the server has read it."""
+_LOOK_SECONDS = 0.02
+"""Between two looks at whether it has."""
+_DISCOVER, _INITIALIZE = "server/discover", "initialize"
+_TOOLS_CHANGED = "notifications/tools/list_changed"
+
+
+class Receiving(Protocol):
+    """The way from the server."""
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message; EndOfStream after the last."""
+
+    async def aclose(self) -> None:
+        """Receive no more."""
+
+
+class Sending(Protocol):
+    """The way to the server."""
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Send one message."""
+
+    async def aclose(self) -> None:
+        """Send no more."""
+
+
+Streams: TypeAlias = tuple[Receiving, Sending]
+"""Messages from a server, and to it."""
+
+
+class Wire:
+    """Both directions of a connection; ``has_read``: whether the server took what was sent."""
+
+    def __init__(self, streams: Streams, has_read: Callable[[], bool]) -> None:
+        incoming, outgoing = streams
+        self.streams = (_Incoming(incoming, self), _Outgoing(outgoing, self))
+        """What the SDK gets."""
+        self.tools_changed = False
+        """Whether the server said so."""
+        self._has_read = has_read
+        self._asked: dict[str, str] = {}
+        """The methods of the requests without an answer, by id."""
+        self._is_negotiating = True
+        self._discover: JSONRPCRequest | None = None
+        self._read_at: float | None = None
+        self._handshake: JSONRPCRequest | None = None
+
+    @property
+    def look(self) -> float:
+        """Seconds to wait for a message before ``refusal`` is worth a look."""
+        return _LOOK_SECONDS if self._is_negotiating else math.inf
+
+    def refusal(self) -> SessionMessage | None:
+        """The answer to ``server/discover`` of a server that has none."""
+        if self._discover is None or not self._is_negotiating:
+            return None
+        if self._read_at is None:
+            self._read_at = time.monotonic() if self._has_read() else None
+        if self._read_at is None or time.monotonic() - self._read_at < _ANSWER_SECONDS:
+            return None
+        self._is_negotiating = False
+        return _error(self._discover.id, METHOD_NOT_FOUND, "The server does not answer")
+
+    def sent(self, message: object) -> None:
+        """Remember what was asked."""
+        if isinstance(message, JSONRPCNotification) and message.method.endswith("/cancelled"):
+            self._asked.pop(str((message.params or {}).get("requestId")), None)
+        if not isinstance(message, JSONRPCRequest):
+            return
+        self._asked[str(message.id)] = message.method
+        if message.method == _DISCOVER:
+            self._discover = message
+        else:
+            self._is_negotiating = False
+        if message.method == _INITIALIZE:
+            self._handshake = message
+
+    def received(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        """``item`` as the SDK should see it."""
+        message = item.message if isinstance(item, SessionMessage) else None
+        if isinstance(message, JSONRPCNotification):
+            self.tools_changed |= message.method == _TOOLS_CHANGED
+        if not isinstance(message, JSONRPCResponse | JSONRPCError):
+            return item
+        method = self._asked.pop(str(message.id), None)
+        if method == _DISCOVER:
+            self._is_negotiating = False
+        if not isinstance(message, JSONRPCResponse) or method is None:
+            return item
+        if method == _DISCOVER and (again := self._ask_again(message.result)):
+            return again
+        read = readable(method, message.result)
+        return SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=message.id, result=read))
+
+    def _ask_again(self, discovered: dict[str, Any]) -> SessionMessage | None:
+        """The handshake's refusal, where it is under way and the server turns out to be modern."""
+        shake, supported = self._handshake, discovered.get("supportedVersions")
+        if (
+            shake is None
+            or self._asked.get(str(shake.id)) is None
+            or not isinstance(supported, list)
+        ):
+            return None
+        if not any(version in supported for version in MODERN_PROTOCOL_VERSIONS):
+            return None
+        del self._asked[str(shake.id)]
+        data = {"supported": supported, "requested": LATEST_HANDSHAKE_VERSION}
+        return _error(shake.id, UNSUPPORTED_PROTOCOL_VERSION, "Ask again", data)
+
+
+class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
+    """Messages from the server."""
+
+    def __init__(self, stream: Receiving, wire: Wire) -> None:
+        self._stream = stream
+        self._wire = wire
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message; EndOfStream after the last."""
+        while True:
+            with anyio.move_on_after(self._wire.look):
+                return self._wire.received(await self._stream.receive())
+            if refusal := self._wire.refusal():
+                return refusal
+
+    async def aclose(self) -> None:
+        """Close the link's stream."""
+        await self._stream.aclose()
+
+
+class _Outgoing(ObjectSendStream[SessionMessage]):
+    """Messages to the server."""
+
+    def __init__(self, stream: Sending, wire: Wire) -> None:
+        self._stream = stream
+        self._wire = wire
+
+    async def send(self, item: SessionMessage) -> None:
+        """Pass it on."""
+        self._wire.sent(item.message)
+        await self._stream.send(item)
+
+    async def aclose(self) -> None:
+        """Close the link's stream."""
+        await self._stream.aclose()
+
+
+def _error(
+    id_: str | int, code: int, message: str, data: dict[str, Any] | None = None
+) -> SessionMessage:
+    error = ErrorData(code=code, message=message, data=data)
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=id_, error=error))
