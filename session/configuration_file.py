@@ -3,15 +3,14 @@
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from mcp_ghost.text import did_you_mean
 from session.endpoints import SAMPLING
-
-if TYPE_CHECKING:
-    from pydantic import ValidationError
-    from pydantic.fields import FieldInfo
-    from pydantic_core import ErrorDetails
 
 
 class ConfigurationError(ValueError):
