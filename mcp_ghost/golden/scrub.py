@@ -155,14 +155,14 @@ def secrets_of(servers: Mapping[str, Any], environ: Mapping[str, str] | None = N
         if file := entry.get("env_file"):
             with suppress(MCPConfigError):
                 values += read_env_file(file, "recorded").values()
-        found |= {_bare(it) for it in values if not _is_harmless(it)}
+        found |= {_bare(without_variables(it)) for it in values if not _is_harmless(it)}
         for text in (json.dumps(entry), *values):
             found |= {environ.get(name, "") for name, _ in variables_in(text)}
     return found - {""}
 
 
 def usable_at_replay(servers: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
-    """The configuration without variables and headers that this machine has no value for."""
+    """The configuration without variables, headers and files that this machine does not have."""
 
     def known(value: str) -> bool:
         names = [name for name, default in variables_in(value) if default is None]
@@ -170,6 +170,8 @@ def usable_at_replay(servers: Mapping[str, Any], environ: Mapping[str, str]) -> 
 
     entries = {name: dict(entry) for name, entry in servers["mcpServers"].items()}
     for entry in entries.values():
+        if not Path(entry.get("env_file") or "").is_file():
+            entry.pop("env_file", None)
         for field in ("env", "headers"):
             if entry.get(field):
                 entry[field] = {key: it for key, it in entry[field].items() if known(it)}

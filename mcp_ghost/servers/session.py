@@ -135,6 +135,9 @@ class ServerSession:
         from pydantic import ValidationError
 
         client, link = await self._connected()
+        if not self._config.offers(tool):
+            message = f"The configuration of '{self.name}' does not offer its tool '{tool}'."
+            return ToolCallResult(None, is_error=True, error_message=message)
         plain = {str(name): jsonable(value) for name, value in arguments.items()}
         try:
             async with asyncio.timeout(timeout):
@@ -249,7 +252,7 @@ class ServerSession:
         from mcp import MCPError as ProtocolError
 
         try:
-            self.tools, self.annotations = await list_tools(client)
+            self.tools, self.annotations = await list_tools(client, self._config.offers)
         except ProtocolError as error:
             if error.code != _METHOD_NOT_FOUND:  # else a server of prompts or resources only
                 raise

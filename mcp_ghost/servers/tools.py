@@ -7,7 +7,7 @@ one without a usable input schema takes no parameters.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_ghost.servers.protocol.lenient import as_sent
@@ -29,8 +29,8 @@ class Listing(NamedTuple):
     """What each tool says of its effects: ``readOnlyHint`` and its like."""
 
 
-async def list_tools(client: Client) -> Listing:
-    """Every tool of every page, each name once."""
+async def list_tools(client: Client, offers: Callable[[str], bool]) -> Listing:
+    """Every tool of every page that the configuration offers, each name once."""
     tools: dict[str, Mapping[str, Any]] = {}
     cursors: set[str] = set()
     cursor: str | None = None
@@ -43,6 +43,7 @@ async def list_tools(client: Client) -> Listing:
         if cursor is None or cursor in cursors:
             break
         cursors.add(cursor)
+    tools = {name: tool for name, tool in tools.items() if offers(name)}
     return Listing(
         [tool_schema(tool) for tool in tools.values()],
         {name: _hints(tool.get("annotations")) for name, tool in tools.items()},

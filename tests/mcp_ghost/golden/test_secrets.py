@@ -26,9 +26,12 @@ def tempting_servers() -> dict[str, Any]:
     variables = {
         "SHOP_LOGIN": "planted-in-env",
         "SHOP_KEY": "{env:SHOP_VARIABLE}",
+        "SHOP_CODE": "${env:SHOP_VARIABLE}",
+        "SHOP_PIN": "${SHOP_PIN:-planted-as-default}",
         "SHOP_DEBUG": "1",
         "PYTHONPATH": str(Path.cwd()),
     }
+    Path("shop.env").write_text("SHOP_WORD=planted-in-a-file\n")
     flags = [
         "--token",
         "planted-after-flag",
@@ -38,7 +41,17 @@ def tempting_servers() -> dict[str, Any]:
     ]
     return {
         "mcpServers": {
-            "shop": {"command": sys.executable, "args": [*PYTHON, *flags], "env": variables},
+            "shop": {
+                "command": sys.executable,
+                "args": [*PYTHON, *flags],
+                "env": variables,
+                "envFile": "shop.env",
+            },
+            "later": {
+                "url": "http://127.0.0.1:9/mcp",
+                "auth": {"type": "oauth", "client_id": "id", "client_secret": "planted-client"},
+                "disabled": True,
+            },
             "far": {
                 "url": "http://me:planted-user@127.0.0.1:9/mcp?api_key=planted-query",
                 "headers": {"Authorization": "Bearer planted-header", "X-Id": "{env:SHOP_ID}"},
@@ -92,6 +105,8 @@ def test_no_secret_enters_a_file(wire: Wire, monkeypatch: pytest.MonkeyPatch) ->
     assert shop["env"] == {
         "SHOP_LOGIN": "***",
         "SHOP_KEY": "{env:SHOP_VARIABLE}",
+        "SHOP_CODE": "${env:SHOP_VARIABLE}",
+        "SHOP_PIN": "***",
         "SHOP_DEBUG": "1",
         "PYTHONPATH": "{path:tests}",
     }
@@ -105,11 +120,12 @@ def test_a_replay_needs_none_of_the_secrets(monkeypatch: pytest.MonkeyPatch) -> 
     record_temptation("openai", "case.json")
     for name in ("SHOP_VARIABLE", "SHOP_ID", "SOME_API_KEY"):
         monkeypatch.delenv(name)
+    Path("shop.env").unlink()
     replayed = asyncio.run(replay_golden("case.json"))
     assert compare_golden(replayed, "case.json") == []
     environment = replayed["tool_chain"][0]["result"]
     assert environment["SHOP_DEBUG"] == "1"
-    assert not environment.keys() & {"SHOP_LOGIN", "SHOP_KEY"}
+    assert not environment.keys() & {"SHOP_LOGIN", "SHOP_KEY", "SHOP_CODE", "SHOP_PIN", "SHOP_WORD"}
 
 
 async def test_a_key_from_the_environment_is_filtered_like_a_given_one(
