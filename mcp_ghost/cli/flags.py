@@ -26,7 +26,7 @@ examples:
 """
 DEFAULT_SYSTEM_PROMPT = "Do what the user asks. Use the tools where they help."
 _WHAT_TO_DO = """\
---config FILE       {"mcpServers": {...}}, JSON or JSONC
+--config FILE       the MCP servers, in your file or another program's
 --provider NAME     openai, anthropic or gemini
 --prompt TEXT       what to do; - reads standard input
 --system TEXT       the system prompt

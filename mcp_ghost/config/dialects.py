@@ -106,12 +106,12 @@ DIALECTS = (
     Dialect(
         "mcp_ghost",
         "mcpServers",
-        {"type": Key("type", _transport), "auth": Key("auth", _auth)},
+        {"type": Key("type", _transport)},
         ("name", "description"),
     ),
     Dialect("Claude Desktop", "mcpServers"),
     Dialect("Claude Code", "mcpServers", {"oauth": _OAUTH}, ("timeout", "alwaysLoad")),
-    Dialect("Cursor", "mcpServers", {"envFile": Key("env_file")}),
+    Dialect("Cursor", "mcpServers", {"envFile": Key("env_file"), "auth": Key("auth", _auth)}),
     Dialect(
         "VS Code",
         "servers",

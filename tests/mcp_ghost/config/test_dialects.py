@@ -15,12 +15,13 @@ import pytest
 from mcp_ghost.config import load_servers
 from mcp_ghost.config.dialects import DIALECTS, translated
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
-from tests.support import warm
+from tests.support import ROOT, warm
 from tests.support.servers import FAULTY
 from tests.support.servers.over_http import faulty_http
 
 pytestmark = pytest.mark.mcp
 
+NONE = "\N{EN DASH}"
 SERVE, NOTES, URL = "/opt/serve", "/srv/notes", "https://remote.example/mcp"
 """Replaced by the real ones."""
 FROM_FILE = {"FROM_FILE": "yes $HOME", "PROJECT": "{project}/src"}
@@ -243,6 +244,15 @@ def test_the_configuration_of_another_program_works_as_it_is(program: str, proje
 
 def test_every_program_of_the_table_has_an_example_here() -> None:
     assert {it.program for it in DIALECTS} - {"mcp_ghost"} == {*EXAMPLES}
+
+
+def test_the_readme_shows_the_table() -> None:
+    text = (ROOT / "mcp_ghost/README.md").read_text(encoding="utf-8")
+    for dialect in DIALECTS[1:]:
+        keys = ", ".join(f"`{name}`: `{key.ours}`" for name, key in dialect.keys.items()) or NONE
+        without_effect = ", ".join(f"`{name}`" for name in dialect.without_effect) or NONE
+        row = f"| {dialect.program} | `{dialect.holder}` | {keys} | {without_effect} |\n"
+        assert row in text
 
 
 @pytest.mark.parametrize("program", EXAMPLES)
