@@ -295,6 +295,8 @@ class MCPManager:
                 + ("" if path.is_absolute() else looked_for)
             ) from error
         name, server = config.get_server_config()
+        if server.warning:
+            self._warn(server.warning, "mcp_config_warning")
         others = [other for other in config.mcpServers if other != name]
         if others:
             self._warn(

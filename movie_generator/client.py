@@ -20,7 +20,7 @@ class MCPClient:
     """All servers of ``config`` that are not disabled; an async context manager.
 
     Args:
-        config: The path of a JSON file, which may hold comments, or the dict that is in it.
+        config: The path of a file, of another program too, or the dict that is in it.
         startup_timeout: Seconds for all servers to come up, side by side.
         result_limit: Characters of one result that are kept.
 
@@ -56,6 +56,12 @@ class MCPClient:
 
     async def __aexit__(self, *_: object) -> None:
         await self._toolbox.close()
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is odd about the configuration, though it can be used."""
+        used = (server for server in self._servers.values() if not server.disabled)
+        return [server.warning for server in used if server.warning]
 
     @property
     def failures(self) -> Mapping[str, MCPError]:

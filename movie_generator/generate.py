@@ -149,6 +149,8 @@ async def _read_by_agent(
 ) -> Page:
     """The page; the servers end before the script is written."""
     limits = config.limits
+    for warning in servers.warnings:
+        progress.tell(0.01, warning)
     progress.tell(0.02, "Starting the MCP servers")
     async with servers:
         tools = RecordingTools(

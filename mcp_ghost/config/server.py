@@ -99,9 +99,7 @@ class ServerConfig(BaseModel):
 
     @model_validator(mode="after")
     def _check_target(self) -> ServerConfig:
-        if (
-            self._fault
-        ):  # known already; pydantic asks again when this becomes part of another model
+        if self._fault:  # pydantic asks again when this becomes part of another model
             return self
         targets = [target for target in (self.command, self.url) if target is not None]
         if len(targets) != 1:
@@ -122,23 +120,28 @@ class ServerConfig(BaseModel):
         """
         if isinstance(entry, ServerConfig):
             return entry
-        fields, names = translated(entry) if isinstance(entry, Mapping) else (entry, {})
-        hints = _take_out_unknown(fields) if isinstance(fields, dict) else []
-        if isinstance(fields, dict) and workspace:
+        fields, names = translated(entry if isinstance(entry, Mapping) else {})
+        hints = _take_out_unknown(fields)
+        if workspace:
             fields = with_places(fields, workspace)
             if isinstance(file := fields.get("env_file"), str):
                 fields["env_file"] = str(workspace / file)
         try:
-            config = cls.model_validate(fields)
+            config = cls.model_validate(fields if isinstance(entry, Mapping) else entry)
         except ValidationError as error:
             problems = [problem(dict(it), cls.model_fields, names) for it in error.errors()]
-            config = cls.model_construct(
-                disabled=isinstance(fields, dict) and fields.get("disabled") is True
-            )
-            config._fault = f"{where}: server '{name}': {'; '.join(problems + hints)}."  # noqa: SLF001 - of our own
+            config = cls.model_construct(disabled=fields.get("disabled") is True)
+            fault = f"{where}: server '{name}': {'; '.join(problems + hints)}."
+            config._fault = fault  # noqa: SLF001 - of our own
         if hints:
-            config._warning = f"{where}: server '{name}': {'; '.join(hints)}. Ignored."  # noqa: SLF001
+            warning = f"{where}: server '{name}': {'; '.join(hints)}. Ignored."
+            config._warning = warning  # noqa: SLF001
         return config
+
+    @property
+    def warning(self) -> str | None:
+        """What is odd about this entry, though it can be used."""
+        return self._warning
 
     def checked(self) -> ServerConfig:
         """This configuration, for somebody who is about to use it.

@@ -123,6 +123,21 @@ def test_a_manager_without_a_logger_tells_that_of_its_module(
     assert [record.name for record in caplog.records] == ["managers.mcp_manager"]
 
 
+def test_an_unknown_key_of_the_used_server_is_told_with_the_episode(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "mcp.json"
+    path.write_text(
+        '{"mcpServers": {"a": {"command": "x", "colour": 1}, "b": {"command": "x", "size": 1}}}'
+    )
+    for _ in range(2):  # each episode has its own log
+        MCPManager(config=enabled(path), logger=LOGGER)
+    told = [it for it in caplog.records if it.__dict__.get("event_type") == "mcp_config_warning"]
+    assert len(told) == 2
+    assert all("server 'a': unknown key 'colour'" in it.getMessage() for it in told)
+    assert "size" not in caplog.text
+
+
 def test_a_configuration_without_a_usable_server_is_an_error() -> None:
     none = "No MCP servers configured in mcp_config.json"
     with pytest.raises(ValueError, match=f"^{none}$") as error:

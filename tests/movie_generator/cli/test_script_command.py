@@ -66,7 +66,8 @@ def test_with_mcp_servers_an_agent_reads_the_page() -> None:
     server = {
         "command": sys.executable,
         "args": [str(SERVERS / "pages.py")],
-        "env": {"PAGES": "{env:PAGES_FOLDER}"},
+        "env": {"PAGES": "${PAGES_FOLDER}"},
+        "colour": "red",
     }
     Path("mcp.json").write_text("// servers\n" + json.dumps({"mcpServers": {"pages": server}}))
     Path("config.yaml").write_text("language: ja\n")
@@ -85,6 +86,7 @@ def test_with_mcp_servers_an_agent_reads_the_page() -> None:
     assert "Words of the tool." in model.requests[-1].messages[1]["content"]
     assert "katakana" in model.requests[-1].messages[0]["content"]
     assert 'fetch {"url": "http://127.0.0.1:1/bridges"}' in shown
+    assert "mcp.json: server 'pages': unknown key 'colour'" in shown
 
 
 def test_what_goes_wrong_is_one_line_and_an_exit_code() -> None:
