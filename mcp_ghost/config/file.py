@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -65,6 +64,8 @@ def _parse(path: Path, text: str, lenient: bool) -> object:
     kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"
     try:
         if kind == "TOML":
+            import tomllib  # few need it
+
             return tomllib.loads(text)
         return _parse_json(text, lenient or path.suffix.lower() == ".jsonc")
     except json.JSONDecodeError as error:

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dotenv import dotenv_values
-
 from mcp_ghost.errors import MCPConfigError
 
 _NAME = "[A-Za-z_][A-Za-z0-9_]*"
@@ -90,6 +88,8 @@ def read_env_file(path: str, server: str) -> dict[str, str]:
     Raises:
         MCPConfigError: It cannot be read.
     """
+    from dotenv import dotenv_values  # few need it
+
     try:
         with Path(path).open(encoding="utf-8-sig") as file:
             found = dotenv_values(stream=file, interpolate=False)
