@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from mcp_ghost.run.account import GhostResult
     from mcp_ghost.run.events import OnEvent
+    from mcp_ghost.servers.protocol.elicitation import Elicit
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,6 +46,7 @@ async def mcp_ghost(
     result_limit: int = 32_000,
     context_limit: int = 400_000,
     on_event: OnEvent | None = None,
+    elicit: Elicit | None = None,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> dict[str, Any]:
     """Let a model do ``user_prompt`` with the tools of MCP servers, and say what happened.
@@ -75,6 +77,9 @@ async def mcp_ghost(
         result_limit: Characters of one tool result that the model gets.
         context_limit: Characters of conversation above which older parts are summarised.
         on_event: Called with a dict for each step; may be a coroutine function.
+        elicit: Asks the user what a server wants to know: a coroutine function of the server's
+            name, its message and a JSON schema, which returns a dict, or None to decline. What the
+            dict lacks is filled in from the schema's defaults. Without it, servers may not ask.
         transport: Replaces the network, for tests and recordings.
 
     Returns:

@@ -12,6 +12,7 @@ from mcp_ghost.cli.flags import PROGRAM, Flags, parse_flags
 from mcp_ghost.cli.program import DONE, FAILED, Errors, complain, program
 
 if TYPE_CHECKING:
+    from mcp_ghost.cli.asking import Form
     from mcp_ghost.cli.interruption import Interruption
     from mcp_ghost.cli.view import RunView
 
@@ -32,30 +33,35 @@ def _errors() -> Errors:
 def _run(flags: Flags, interruption: Interruption) -> int:
     import asyncio
 
+    from mcp_ghost.cli.asking import Form
     from mcp_ghost.cli.screen import standard_screen
     from mcp_ghost.cli.view import RunView
 
     prompt = sys.stdin.read() if flags.prompt == "-" else flags.prompt
     if not prompt.strip():
         raise ValueError("The prompt is empty.")
-    view = None
-    if not flags.quiet:
-        view = RunView(standard_screen(interruption.output_closed, sys.stderr))
+    screen = standard_screen(interruption.output_closed, sys.stderr)
+    view = None if flags.quiet else RunView(screen)
+    somebody_is_there = flags.prompt != "-" and sys.stdin is not None and sys.stdin.isatty()
+    form = Form(screen) if somebody_is_there else None
     with view.shown() if view else nullcontext():
-        result = asyncio.run(_operation(flags, prompt, view))
+        result = asyncio.run(_operation(flags, prompt, view, form))
     if view:
         view.summary(result)
     _print_result(result, as_json=flags.json)
     return DONE if result["success"] else FAILED
 
 
-async def _operation(flags: Flags, prompt: str, view: RunView | None) -> dict[str, Any]:
+async def _operation(
+    flags: Flags, prompt: str, view: RunView | None, form: Form | None
+) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "server_config": flags.config,
         "system_prompt": flags.system,
         "provider": flags.provider,
         "user_prompt": prompt,
         "on_event": view.show if view else None,
+        "elicit": form,
         **flags.options(),
     }
     if flags.record:

@@ -21,6 +21,7 @@ _NOTICES = {
     "backtrack": "{tool_name} failed: asking for another way",
     "breaker_open": "{tool_name} keeps failing: switched off for this run",
     "loop": "{tool_name} kept giving the same result: not executed again",
+    "tools_changed": "{server} now has other tools ({tools})",
     "compaction": "the conversation is long: summarising older turns",
 }
 """What is said of an event, in the words of its fields."""
@@ -53,6 +54,9 @@ class RunView:
                 self._screen.text(one_line(event["content"]), "dim italic", mark="…")
             case "tool_call":
                 self._screen.busy(f"{event['tool_name']} {_arguments(event['arguments'])}")
+            case "tool_progress":
+                done = _progress(event["progress"], event["total"])
+                self._screen.busy(f"{event['tool_name']} {event['message'] or done}")
             case "tool_result":
                 self._result(event)
             case "run_end":
@@ -105,6 +109,10 @@ class _Warnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self._screen.text(one_line(record.getMessage()), "yellow", mark="!")
+
+
+def _progress(done: float, total: float | None) -> str:
+    return f"{done:g}" if total is None else f"{done:g} of {total:g}"
 
 
 def _arguments(arguments: dict[str, Any]) -> str:

@@ -71,6 +71,8 @@ class Operation:
             call_timeout=settings.timeout,
             startup_timeout=settings.startup_timeout,
             result_limit=settings.result_limit,
+            elicit=settings.elicit,
+            on_progress=self._progressed,
         )
         self._servers = [name for name, config in servers.items() if not config.disabled]
 
@@ -179,7 +181,21 @@ class Operation:
         return Calls(execute, self._toolbox.server_of, *shared, backtracking=backtracking)
 
     async def _ask(self, messages: Sequence[Message], iteration: int) -> LLMResponse:
-        return await self._complete(messages, iteration, self._toolbox.schemas)
+        async with self._deadline.bound():
+            changed = await self._toolbox.refresh()
+        offered = self._toolbox.schemas
+        for server in changed:
+            tools = sum(route.server == server for route in self._toolbox.routes.values())
+            await self._events.emit("tools_changed", server=server, tools=tools)
+        known = {tool["function"]["name"] for tool in self._known_tools}
+        self._known_tools += [tool for tool in offered if tool["function"]["name"] not in known]
+        return await self._complete(messages, iteration, offered)
+
+    async def _progressed(
+        self, tool: str, progress: float, total: float | None, message: str | None
+    ) -> None:
+        told = {"progress": progress, "total": total, "message": message}
+        await self._events.emit("tool_progress", tool_name=tool, **told)
 
     async def _answer_without_tools(self, why: str) -> _Ending:
         """The last chance; a model that still gives no answer has none."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import httpx
 
     from mcp_ghost.run.events import OnEvent
+    from mcp_ghost.servers.protocol.elicitation import Elicit
 
 _OR_NONE = ("deadline", "max_cost", "max_tokens", "reply_tokens")
 _WHOLE = ("max_iterations", "result_limit", "reply_tokens")
@@ -46,6 +47,7 @@ class Settings:
     result_limit: int
     context_limit: int
     on_event: OnEvent | None
+    elicit: Elicit | None
     transport: httpx.AsyncBaseTransport | None
 
     def __post_init__(self) -> None:
@@ -64,6 +66,8 @@ class Settings:
                 raise ValueError(f"{name} must be {wanted}, not {value!r}.")
         if self.on_event is not None and not callable(self.on_event):
             raise ValueError("on_event must be a function of one argument.")
+        if self.elicit is not None and not callable(self.elicit):
+            raise ValueError("elicit must be a coroutine function of three arguments.")
 
 
 def _is_positive(value: object) -> bool:

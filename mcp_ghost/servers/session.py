@@ -8,8 +8,16 @@ the same event loop, and a forgotten ``close`` happens when the loop ends.
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
-from typing import TYPE_CHECKING, Any, Protocol, Self
+import logging
+import math
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import (
+    AsyncExitStack,
+    ExitStack,
+    contextmanager,
+    nullcontext,
+)
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from mcp_ghost.errors import (
     MCPError,
@@ -19,11 +27,13 @@ from mcp_ghost.errors import (
 )
 from mcp_ghost.redact import redact
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, jsonable, result_from_mcp
+from mcp_ghost.servers.link import Link, make_link
 from mcp_ghost.servers.protocol import revision
+from mcp_ghost.servers.protocol.changes import closed_or_listening
+from mcp_ghost.servers.protocol.elicitation import Elicit, asking, refusal
 from mcp_ghost.servers.protocol.lenient import as_sent
+from mcp_ghost.servers.protocol.patience import Patience
 from mcp_ghost.servers.protocol.revision import Revision
-from mcp_ghost.servers.sdk import import_with_sdk
-from mcp_ghost.servers.stdio import StdioLink
 from mcp_ghost.servers.tools import list_tools
 
 if TYPE_CHECKING:
@@ -31,46 +41,33 @@ if TYPE_CHECKING:
 
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.messages import ToolSchema
-    from mcp_ghost.servers.protocol.wire import Streams
+    from mcp_ghost.servers.protocol.wire import Streams, Wire
+
+OnProgress: TypeAlias = Callable[[str, float, float | None, str | None], Awaitable[None]]
+"""(tool, progress, total, message), as far as the server says"""
 
 DEFAULT_STARTUP_TIMEOUT = 10.0
 DEFAULT_CALL_TIMEOUT = 30.0
 _CLIENT_INFO = {"name": "mcp_ghost", "version": "0.1.0"}
 _METHOD_NOT_FOUND = -32601
+_ENDLESS = "The server asks for more input again and again."
 _MALFORMED = "The server answered with a malformed result."
-
-
-class Link(Protocol):
-    """The way to a server: a process of ours, or a URL."""
-
-    @property
-    def is_connected(self) -> bool:
-        """Whether more answers can come."""
-
-    @property
-    def has_read(self) -> bool:
-        """Whether the server took all that was sent, as far as is known."""
-
-    @property
-    def hung_up(self) -> bool:
-        """Whether the server ended the connection after it had read something."""
-
-    def connect(self, ready: asyncio.Future[None]) -> AbstractAsyncContextManager[Streams]:
-        """The SDK's two streams; ``ready`` is done once the server has answered."""
-
-    async def startup_message(self, seconds: float, cause: BaseException) -> str:
-        """What to say of ``cause``, which ended a start within ``seconds`` of trying."""
-
-    async def death_message(self) -> str:
-        """What to tell callers once the server is gone."""
+_logger = logging.getLogger(__name__)
 
 
 class ServerSession:
     """A connection to the server ``name``; also an async context manager."""
 
     def __init__(
-        self, name: str, config: ServerConfig, *, result_limit: int = DEFAULT_LIMIT
+        self,
+        name: str,
+        config: ServerConfig,
+        *,
+        result_limit: int = DEFAULT_LIMIT,
+        elicit: Elicit | None = None,
+        on_progress: OnProgress | None = None,
     ) -> None:
+        """``elicit`` asks the user what the server wants to know; without it, it may not ask."""
         self.name = name
         self.tools: list[ToolSchema] = []
         """In OpenAI's format, under the server's own names."""
@@ -82,10 +79,16 @@ class ServerSession:
         """What the server says about itself: name, version, perhaps title."""
         self._config = config
         self._result_limit = result_limit
+        self._elicit = elicit
+        self._on_progress = on_progress
         self._owner: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self._link: Link | None = None
         self._client: Client | None = None
+        self._wire: Wire | None = None
+        self._calls: set[Patience] = set()
+        self._fresh_until = math.inf
+        """When the list of tools has to be asked for again, by the loop's clock."""
         self._until: float | None = None
         """When a start has taken too long, by the loop's clock."""
         self._death_message: str | None = None
@@ -127,10 +130,12 @@ class ServerSession:
         """Call ``tool``; what the server reports as an error is a result too.
 
         Raises:
-            TimeoutError: No answer within ``timeout`` seconds. The server was told that nobody
-                is waiting; the session stays usable.
+            TimeoutError: No answer and no progress within ``timeout`` seconds, or no answer within
+                twenty times of it. The server was told that nobody is waiting; the session stays
+                usable.
             MCPServerDiedError: The server is gone.
         """
+        from mcp import InputRequiredRoundsExceededError
         from mcp import MCPError as ProtocolError
         from pydantic import ValidationError
 
@@ -139,22 +144,53 @@ class ServerSession:
             message = f"The configuration of '{self.name}' does not offer its tool '{tool}'."
             return ToolCallResult(None, is_error=True, error_message=message)
         plain = {str(name): jsonable(value) for name, value in arguments.items()}
+        patience = Patience(timeout)
+        self._calls.add(patience)
+
+        async def progressed(progress: float, total: float | None, message: str | None) -> None:
+            patience.begin_anew()
+            if self._on_progress is not None:
+                await self._on_progress(tool, progress, total, message)
+
         try:
-            async with asyncio.timeout(timeout):
-                result = await client.call_tool(tool, plain)
+            async with patience:
+                result = await client.call_tool(tool, plain, progress_callback=progressed)
         except TimeoutError:
-            raise TimeoutError(
-                f"MCP server '{self.name}' did not answer '{tool}' within {timeout:g} s"
-            ) from None
+            raise TimeoutError(f"MCP server '{self.name}' {patience.complaint(tool)}") from None
         except ProtocolError as error:
             if self._closing.is_set():
                 raise self._not_open() from error
             if not link.is_connected:
                 raise await self._died(link) from error
-            return ToolCallResult(None, is_error=True, error_message=str(error))
-        except ValidationError:  # of what the server asks for instead of a result
-            return ToolCallResult(None, is_error=True, error_message=_MALFORMED)
+            return ToolCallResult(None, is_error=True, error_message=refusal(error))
+        except (ValidationError, InputRequiredRoundsExceededError) as error:
+            # Of what the server asks for instead of giving a result.
+            words = _MALFORMED if isinstance(error, ValidationError) else _ENDLESS
+            return ToolCallResult(None, is_error=True, error_message=words)
+        finally:
+            self._calls.discard(patience)
         return result_from_mcp(as_sent(result), self._result_limit)
+
+    async def refresh(self) -> bool:
+        """List the tools again if the server has said that they changed, or for how long they hold.
+
+        Returns whether it did. What goes wrong leaves the tools as they were.
+        """
+        if self._client is None or self._wire is None or not self.is_alive:
+            return False
+        is_stale = asyncio.get_running_loop().time() >= self._fresh_until
+        if not self._wire.tools_changed and not is_stale:
+            return False
+        self._wire.tools_changed = False
+        try:
+            async with asyncio.timeout(DEFAULT_CALL_TIMEOUT):
+                await self._list_tools(self._client)
+        except Exception as error:  # noqa: BLE001 - the next call will meet it, and can tell
+            _logger.warning(
+                "MCP server '%s' does not list its tools: %s", self.name, redact(str(error))
+            )
+            return False
+        return True
 
     async def close(self) -> None:
         """End the session and a server of ours, with all of its processes; never raises."""
@@ -202,7 +238,7 @@ class ServerSession:
         self, spoken: Revision, ready: asyncio.Future[None], seconds: float
     ) -> BaseException | None:
         """One connection from its start to its end; returns what kept it from getting ready."""
-        self._link = link = await self._make_link()
+        self._link = link = await make_link(self.name, self._config)
         try:
             async with link.connect(ready) as streams:
                 await self._serve(link, streams, spoken, ready, seconds)
@@ -210,14 +246,6 @@ class ServerSession:
             if not ready.done():
                 return error
         return None
-
-    async def _make_link(self) -> Link:
-        if self._config.url is None:
-            return StdioLink(self.name, self._config)
-        await import_with_sdk("mcp_ghost.servers.http")
-        from mcp_ghost.servers.http import HttpLink
-
-        return HttpLink(self.name, self._config)
 
     async def _serve(
         self,
@@ -234,11 +262,14 @@ class ServerSession:
 
         if self._until is None:
             self._until = asyncio.get_running_loop().time() + seconds
+        self._wire = Wire(streams, lambda: link.has_read)
         client = Client(
-            nullcontext(Wire(streams, lambda: link.has_read).streams),
+            nullcontext(self._wire.streams),
             mode=spoken.mode,
             prior_discover=spoken.prior_discover,
             client_info=Implementation(**_CLIENT_INFO),
+            cache=None,  # ``refresh`` knows when a list is stale
+            elicitation_callback=self._elicit and asking(self.name, self._elicit, self._paused),
         )
         async with AsyncExitStack() as stack:
             async with asyncio.timeout_at(self._until):
@@ -246,13 +277,14 @@ class ServerSession:
                 await self._list_tools(client)
             self._note(client)
             ready.set_result(None)
-            await self._closing.wait()
+            await closed_or_listening(client, self._closing)
 
     async def _list_tools(self, client: Client) -> None:
         from mcp import MCPError as ProtocolError
 
         try:
-            self.tools, self.annotations = await list_tools(client, self._config.offers)
+            self.tools, self.annotations, seconds = await list_tools(client, self._config.offers)
+            self._fresh_until = asyncio.get_running_loop().time() + seconds
         except ProtocolError as error:
             if error.code != _METHOD_NOT_FOUND:  # else a server of prompts or resources only
                 raise
@@ -274,6 +306,14 @@ class ServerSession:
         if not self._link.is_connected:
             raise await self._died(self._link)
         return self._client, self._link
+
+    @contextmanager
+    def _paused(self) -> Iterator[None]:
+        """No call's time runs out: the server does not say which of them its question is for."""
+        with ExitStack() as stack:
+            for patience in self._calls:
+                stack.enter_context(patience.paused())
+            yield
 
     def _not_open(self) -> MCPToolCallError:
         return MCPToolCallError(f"The session with MCP server '{self.name}' is not open.")

@@ -10,16 +10,23 @@ import difflib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPToolCallError
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult
-from mcp_ghost.servers.session import DEFAULT_CALL_TIMEOUT, DEFAULT_STARTUP_TIMEOUT, ServerSession
+from mcp_ghost.servers.session import (
+    DEFAULT_CALL_TIMEOUT,
+    DEFAULT_STARTUP_TIMEOUT,
+    OnProgress,
+    ServerSession,
+)
 from mcp_ghost.servers.tools import prefixed
 
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.messages import ToolSchema
+    from mcp_ghost.servers.protocol.elicitation import Elicit
 
 _NAMED_AT_MOST = 50
 """Tools that an error lists."""
@@ -48,7 +55,10 @@ class Toolbox:
         call_timeout: float = DEFAULT_CALL_TIMEOUT,
         startup_timeout: float = DEFAULT_STARTUP_TIMEOUT,
         result_limit: int = DEFAULT_LIMIT,
+        elicit: Elicit | None = None,
+        on_progress: OnProgress | None = None,
     ) -> None:
+        """``on_progress`` is told of tools as "server.tool"."""
         self.failures: dict[str, MCPError] = {}
         """The servers that could not be started, or not again, with the reason."""
         self._servers = {name: config for name, config in servers.items() if not config.disabled}
@@ -57,6 +67,8 @@ class Toolbox:
         self._call_timeout = call_timeout
         self._startup_timeout = startup_timeout
         self._result_limit = result_limit
+        self._elicit = elicit
+        self._on_progress = on_progress
         self._sessions: dict[str, ServerSession] = {}
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._listed: dict[str, list[ToolSchema]] = {}
@@ -175,6 +187,35 @@ class Toolbox:
             self.failures.pop(server, None)
             self._index()
 
+    async def refresh(self) -> list[str]:
+        """List the tools of servers anew where they changed; returns the names of these servers."""
+        sessions = {name: self._sessions[name] for name in self.connected}
+        if not self._is_open or not sessions:
+            return []
+        outcomes = await asyncio.gather(*(session.refresh() for session in sessions.values()))
+        changed = [
+            name for name, has_changed in zip(sessions, outcomes, strict=True) if has_changed
+        ]
+        for name in changed:
+            self._listed[name] = sessions[name].tools
+        if changed:
+            self._index()
+        return changed
+
+    def annotations_of(self, name: str) -> dict[str, Any]:
+        """What the tool ``name`` ("server.tool") says of itself: ``readOnlyHint`` and its like."""
+        route = self._tools[name][0] if name in self._tools else None
+        session = self._sessions.get(route.server) if route else None
+        return session.annotations.get(route.tool, {}) if session and route else {}
+
+    async def _progressed(
+        self, server: str, tool: str, progress: float, total: float | None, message: str | None
+    ) -> None:
+        routes = {route: name for name, (route, _) in self._tools.items()}
+        name = routes.get(Route(server, tool))
+        if self._on_progress is not None and name is not None:
+            await self._on_progress(name, progress, total, message)
+
     async def _try_to_open(self, server: str) -> None:
         try:
             await self._open(server)
@@ -182,7 +223,13 @@ class Toolbox:
             self.failures[server] = error
 
     async def _open(self, server: str) -> None:
-        session = ServerSession(server, self._servers[server], result_limit=self._result_limit)
+        session = ServerSession(
+            server,
+            self._servers[server],
+            result_limit=self._result_limit,
+            elicit=self._elicit,
+            on_progress=partial(self._progressed, server),
+        )
         self._sessions[server] = session
         await session.open(self._startup_timeout)
         self._listed[server] = session.tools

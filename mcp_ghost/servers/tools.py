@@ -7,6 +7,7 @@ one without a usable input schema takes no parameters.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +28,8 @@ class Listing(NamedTuple):
     tools: list[ToolSchema]
     annotations: dict[str, dict[str, Any]]
     """What each tool says of its effects: ``readOnlyHint`` and its like."""
+    seconds: float
+    """For how long this holds, where the server says so; else for ever."""
 
 
 async def list_tools(client: Client, offers: Callable[[str], bool]) -> Listing:
@@ -34,8 +37,10 @@ async def list_tools(client: Client, offers: Callable[[str], bool]) -> Listing:
     tools: dict[str, Mapping[str, Any]] = {}
     cursors: set[str] = set()
     cursor: str | None = None
+    seconds = math.inf
     for _ in range(_MAX_PAGES):
         page = await client.list_tools(cursor=cursor)
+        seconds = min(seconds, page.ttl_ms / 1000 if page.ttl_ms else math.inf)
         for tool in page.tools:
             _add(tools, as_sent(tool))
         cursor = page.next_cursor
@@ -47,6 +52,7 @@ async def list_tools(client: Client, offers: Callable[[str], bool]) -> Listing:
     return Listing(
         [tool_schema(tool) for tool in tools.values()],
         {name: _hints(tool.get("annotations")) for name, tool in tools.items()},
+        seconds,
     )
 
 

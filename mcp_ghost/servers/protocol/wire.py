@@ -17,6 +17,8 @@ import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp.types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    HEADER_MISMATCH,
     METHOD_NOT_FOUND,
     UNSUPPORTED_PROTOCOL_VERSION,
     ErrorData,
@@ -69,7 +71,7 @@ class Wire:
         self.streams = (_Incoming(incoming, self), _Outgoing(outgoing, self))
         """What the SDK gets."""
         self.tools_changed = False
-        """Whether the server said so."""
+        """Whether the server said so, or meets calls with another list in mind."""
         self._has_read = has_read
         self._asked: dict[str, str] = {}
         """The methods of the requests without an answer, by id."""
@@ -100,6 +102,7 @@ class Wire:
             self._asked.pop(str((message.params or {}).get("requestId")), None)
         if not isinstance(message, JSONRPCRequest):
             return
+        _announce_forms_only(message.params or {})
         self._asked[str(message.id)] = message.method
         if message.method == _DISCOVER:
             self._discover = message
@@ -118,6 +121,8 @@ class Wire:
         method = self._asked.pop(str(message.id), None)
         if method == _DISCOVER:
             self._is_negotiating = False
+        if isinstance(message, JSONRPCError):
+            self.tools_changed |= message.error.code == HEADER_MISMATCH
         if not isinstance(message, JSONRPCResponse) or method is None:
             return item
         if method == _DISCOVER and (again := self._ask_again(message.result)):
@@ -176,6 +181,14 @@ class _Outgoing(ObjectSendStream[SessionMessage]):
     async def aclose(self) -> None:
         """Close the link's stream."""
         await self._stream.aclose()
+
+
+def _announce_forms_only(params: dict[str, Any]) -> None:
+    """Take the pages to open out of what the client says it can do: the SDK has no switch."""
+    meta = params.get("_meta") or {}
+    for able in (params.get("capabilities"), meta.get(CLIENT_CAPABILITIES_META_KEY)):
+        if able and able.get("elicitation"):
+            able["elicitation"].pop("url", None)
 
 
 def _error(

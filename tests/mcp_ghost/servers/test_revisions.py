@@ -20,7 +20,10 @@ OLD = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 
 
 def methods(log: Path) -> list[str]:
-    return [entry["method"] for entry in seen(log) if entry["event"] == "message"]
+    """What was asked for, the subscription aside, which goes its own way."""
+    aside = ("subscriptions/listen", "notifications/cancelled")
+    entries = [entry for entry in seen(log) if entry["event"] == "message"]
+    return [entry["method"] for entry in entries if entry["method"] not in aside]
 
 
 async def spoken(config: ServerConfig) -> str:

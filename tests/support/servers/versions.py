@@ -84,7 +84,7 @@ class Server:
         if self.is_doomed:
             os._exit(7)
         if method is None and (call := self.asked.pop(str(id_), None)) is not None:
-            send(reply(call, text(json.dumps(message.get("result", {})))))
+            send(reply(call, text(json.dumps(message.get("result") or message.get("error", {})))))
         if method is None or id_ is None:
             return
         is_modern = f"{META}protocolVersion" in params.get("_meta", {})
@@ -132,7 +132,8 @@ class Server:
                 requests = {"inputRequests": {"form": question}, "requestState": "s1"}
                 return {"resultType": "input_required", **requests}
             return {**done, **text(json.dumps([answers["form"], params.get("requestState")]))}
-        return {**done, **self.call(params, send)}
+        result = self.call(params, send)
+        return result and {**done, **result}
 
     def handshake(
         self, method: str, params: JSONObject, id_: object, send: Send
@@ -174,17 +175,20 @@ class Server:
         elif DISCOVER != "ignore":
             raise RefusedError(int(DISCOVER), "what is that?")
 
-    def call(self, params: JSONObject, send: Send) -> JSONObject:
+    def call(self, params: JSONObject, send: Send) -> JSONObject | None:
         """The result of a tool that answers at once."""
         arguments, token = (
             params.get("arguments") or {},
             params.get("_meta", {}).get("progressToken"),
         )
+        if params["name"] == "never":
+            return None
         if params["name"] == "count":
             for step in range(1, arguments["to"] + 1):
                 time.sleep(arguments.get("pause", 0))
                 said = {"progressToken": token, "progress": step, "message": f"step {step}"}
                 send({"jsonrpc": "2.0", "method": "notifications/progress", "params": said})
+            time.sleep(arguments.get("then", 0))
         if params["name"] == "grow":
             self.tools.append({"name": arguments.get("name", "new"), "inputSchema": ROUTED})
             changed = {"jsonrpc": "2.0", "method": CHANGED}

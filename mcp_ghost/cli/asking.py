@@ -1,0 +1,146 @@
+"""A server's question as a form on the terminal, one line for each field."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mcp_ghost.text import one_line
+
+if TYPE_CHECKING:
+    from mcp_ghost.cli.screen import Screen
+
+Field: TypeAlias = Mapping[str, Any]
+_YES, _NO = ("y", "yes", "true"), ("n", "no", "false")
+
+
+class Form:
+    """Asks whoever sits at the terminal; for ``elicit``."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._turn = asyncio.Lock()
+
+    async def __call__(
+        self, server: str, message: str, schema: dict[str, Any]
+    ) -> dict[str, Any] | None:
+        """The answers by name; None when the input ended instead."""
+        fields = schema.get("properties") or {}
+        async with self._turn:
+            self._screen.idle()
+            self._screen.text(f"{server} asks: {message}", "bold", mark="?")
+            self._screen.text("Enter ends each answer, Ctrl-D declines.", "dim")
+            answers: dict[str, Any] = {}
+            try:
+                for name, field in fields.items():
+                    await self._fill_in(answers, name, field, schema.get("required") or ())
+            except EOFError:
+                self._screen.text("declined", "yellow", mark="!")
+                return None
+            return answers
+
+    async def _fill_in(
+        self, answers: dict[str, Any], name: str, field: Field, required: Sequence[str]
+    ) -> None:
+        """Ask until the answer fits; an empty one leaves out what need not be there."""
+        while name not in answers:
+            text = (await _line_after(f"   {_label(name, field)}: ")).strip()
+            if not text and ("default" in field or name not in required):
+                return
+            try:
+                answers[name] = value_of(field, text)
+            except ValueError as error:
+                self._screen.text(str(error), "yellow", mark="!")
+
+
+def value_of(field: Field, text: str) -> str | float | bool | list[str]:
+    """What somebody means who answers ``text``.
+
+    Raises:
+        ValueError: It does not fit; the message says what would.
+    """
+    kind = field.get("type", "string")
+    if kind == "array":
+        items = field.get("items")
+        choices = {**items} if isinstance(items, Mapping) else {}
+        return [_chosen(choices, part.strip()) for part in text.split(",") if part.strip()]
+    if kind == "boolean":
+        if text.lower() not in (*_YES, *_NO):
+            raise ValueError("yes or no?")
+        return text.lower() in _YES
+    if kind in ("integer", "number"):
+        return _number(field, text)
+    if not text:
+        raise ValueError("an answer is needed")
+    return _chosen(field, text)
+
+
+def _number(field: Field, text: str) -> float:
+    whole = field.get("type") == "integer"
+    try:
+        number = int(text) if whole else float(text)
+    except ValueError:
+        raise ValueError("a whole number is needed" if whole else "a number is needed") from None
+    least, most = field.get("minimum", number), field.get("maximum", number)
+    if not least <= number <= most:
+        raise ValueError(f"from {field.get('minimum', '…')} to {field.get('maximum', '…')}")
+    return number
+
+
+def _chosen(field: Field, text: str) -> str:
+    """``text``, or the choice that it names by value, title or number."""
+    choices = dict(_choices(field))
+    if not choices or text in choices:
+        return text
+    titles = {title.lower(): value for value, title in choices.items()}
+    if text.lower() in titles:
+        return titles[text.lower()]
+    if text.isdecimal() and 1 <= int(text) <= len(choices):
+        return [*choices][int(text) - 1]
+    raise ValueError(f"one of: {', '.join(choices)}")
+
+
+def _choices(field: Field) -> Iterator[tuple[str, str]]:
+    """Values and titles, in each of the ways in which a schema may list them."""
+    for option in field.get("oneOf") or field.get("anyOf") or ():
+        yield str(option["const"]), str(option.get("title", option["const"]))
+    values = field.get("enum") or ()
+    names = field.get("enumNames") or values
+    for value, title in zip(values, names, strict=False):
+        yield str(value), str(title)
+
+
+def _label(name: str, field: Field) -> str:
+    items = field.get("items")
+    choices = [*_choices(field), *(_choices(items) if isinstance(items, Mapping) else ())]
+    listed = ", ".join(f"{number} {title}" for number, (_, title) in enumerate(choices, start=1))
+    kind = "y/n" if field.get("type") == "boolean" else listed
+    asked = str(field.get("title") or name)
+    about = [str(it) for it in (field.get("description"), kind) if it]
+    default = f" [{field['default']}]" if "default" in field else ""
+    return one_line(asked + (f" ({'; '.join(about)})" if about else "") + default, 300)
+
+
+async def _line_after(prompt: str) -> str:
+    """The next line of standard input; waiting for it can be cancelled, unlike in a thread.
+
+    Raises:
+        EOFError: There is none.
+    """
+    sys.stderr.write(prompt)
+    sys.stderr.flush()
+    loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
+    readable = asyncio.Event()
+    loop.add_reader(descriptor, readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(descriptor)
+    line = os.read(descriptor, 4096)  # a terminal hands over whole lines
+    if not line:
+        sys.stderr.write("\n")
+        raise EOFError
+    return line.decode(errors="replace")

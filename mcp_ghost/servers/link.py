@@ -1,0 +1,49 @@
+"""The way to a server."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Protocol
+
+from mcp_ghost.servers.sdk import import_with_sdk
+from mcp_ghost.servers.stdio import StdioLink
+
+if TYPE_CHECKING:
+    from mcp_ghost.config import ServerConfig
+    from mcp_ghost.servers.protocol.wire import Streams
+
+
+class Link(Protocol):
+    """The way to a server: a process of ours, or a URL."""
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether more answers can come."""
+
+    @property
+    def has_read(self) -> bool:
+        """Whether the server took all that was sent, as far as is known."""
+
+    @property
+    def hung_up(self) -> bool:
+        """Whether the server ended the connection after it had read something."""
+
+    def connect(self, ready: asyncio.Future[None]) -> AbstractAsyncContextManager[Streams]:
+        """The SDK's two streams; ``ready`` is done once the server has answered."""
+
+    async def startup_message(self, seconds: float, cause: BaseException) -> str:
+        """What to say of ``cause``, which ended a start within ``seconds`` of trying."""
+
+    async def death_message(self) -> str:
+        """What to tell callers once the server is gone."""
+
+
+async def make_link(name: str, config: ServerConfig) -> Link:
+    """The link that the configuration of the server ``name`` asks for."""
+    if config.url is None:
+        return StdioLink(name, config)
+    await import_with_sdk("mcp_ghost.servers.http")
+    from mcp_ghost.servers.http import HttpLink
+
+    return HttpLink(name, config)

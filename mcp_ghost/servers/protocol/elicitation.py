@@ -1,0 +1,79 @@
+"""What a server asks the user for in the middle of a call."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from mcp_ghost.redact import redact
+
+if TYPE_CHECKING:
+    from mcp import MCPError as ProtocolError
+    from mcp.client import ClientRequestContext
+    from mcp.types import ElicitRequestParams, ElicitResult
+
+_NEEDS_A_PAGE = -32042
+_logger = logging.getLogger(__name__)
+
+Elicit: TypeAlias = Callable[[str, str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
+"""(server, message, schema) -> the user's answer by the schema's names; None if there is none"""
+Pause: TypeAlias = Callable[[], AbstractContextManager[None]]
+"""While a person thinks, no time runs out."""
+
+
+class OnRequest(Protocol):
+    """The SDK's callback."""
+
+    async def __call__(
+        self, context: ClientRequestContext, params: ElicitRequestParams
+    ) -> ElicitResult:
+        """The answer to a request of the server."""
+
+
+def asking(server: str, elicit: Elicit, pause: Pause) -> OnRequest:
+    """The SDK's callback: has ``elicit`` asked, and fills in what the schema has by default."""
+    from mcp.types import ElicitRequestURLParams, ElicitResult
+    from pydantic import ValidationError
+
+    async def answer(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        if isinstance(params, ElicitRequestURLParams):
+            words = (
+                f"MCP server '{server}' wants a page opened, which is not supported: {params.url}"
+            )
+            _logger.warning("%s", redact(words))
+            return ElicitResult(action="decline")
+        schema = params.requested_schema
+        try:
+            with pause():
+                said = await elicit(server, params.message, schema)
+            if said is None:
+                return ElicitResult(action="decline")
+            return ElicitResult(action="accept", content={**defaults(schema), **said})
+        except ValidationError:
+            _logger.warning("elicit gave an answer that no form can hold; the server is refused")
+        except Exception as error:  # noqa: BLE001 - foreign code; the call goes on without it
+            _logger.warning("elicit failed; the server is refused: %s", redact(str(error)))
+        return ElicitResult(action="cancel")
+
+    return answer
+
+
+def defaults(schema: dict[str, Any]) -> dict[str, Any]:
+    """What the fields of ``schema`` are without an answer."""
+    fields = schema.get("properties")
+    return {
+        name: field["default"]
+        for name, field in (fields.items() if isinstance(fields, dict) else ())
+        if isinstance(field, dict) and "default" in field
+    }
+
+
+def refusal(error: ProtocolError) -> str:
+    """What to tell of an error; a page that the user should open first is named."""
+    pages = error.error.data.get("elicitations") if isinstance(error.error.data, dict) else None
+    if error.error.code != _NEEDS_A_PAGE or not isinstance(pages, list):
+        return str(error)
+    urls = [str(page["url"]) for page in pages if isinstance(page, dict) and "url" in page]
+    return f"{error} (the user has to open this page first: {', '.join(urls)})"
