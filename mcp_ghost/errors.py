@@ -52,6 +52,9 @@ class MCPToolCallError(MCPError):
 class MCPServerDiedError(MCPToolCallError):
     """Raised when the server's process or connection is gone, so that no tool can work."""
 
+    was_sent = True
+    """Whether the server may have got the call before that, and acted on it."""
+
 
 class NotExecutedError(MCPToolCallError):
     """Raised instead of executing a call; ``result`` is what it would have returned."""

@@ -43,6 +43,8 @@ async def mcp_ghost(
     reply_tokens: int | None = None,
     allow: Sequence[str] | None = None,
     deny: Sequence[str] | None = None,
+    max_parallel_calls: int = 8,
+    loop_limit: int | None = 2,
     result_limit: int = 32_000,
     context_limit: int = 400_000,
     on_event: OnEvent | None = None,
@@ -74,6 +76,12 @@ async def mcp_ghost(
             (8,192 with Anthropic, which wants a limit). Calls in a cut-off reply are not executed.
         allow: The only tools to offer: names or shell patterns, of "server.tool" or of the tool.
         deny: Tools not to offer; wins over ``allow``.
+        max_parallel_calls: Calls of one reply that run at the same time on one server, if their
+            tools say that they only read; others keep their order. Different servers never wait
+            for each other.
+        loop_limit: Equal calls of a read-only tool, in replies that follow each other, after which
+            the same result is not asked for again; None for no limit. Tools that may write, or
+            do not say, are never stopped.
         result_limit: Characters of one tool result that the model gets.
         context_limit: Characters of conversation above which older parts are summarised.
         on_event: Called with a dict for each step; may be a coroutine function.

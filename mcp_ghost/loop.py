@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum, StrEnum
-from typing import Any, TypeAlias
+from enum import IntEnum, StrEnum
+from typing import Any, TypeAlias, TypeVar
 
 from mcp_ghost.errors import MCPServerDiedError, NotExecutedError
 from mcp_ghost.messages import (
@@ -20,11 +21,14 @@ from mcp_ghost.messages import (
 )
 from mcp_ghost.results import ToolCallResult
 
+T = TypeVar("T")
 Ask: TypeAlias = Callable[[list[Message], int], Awaitable[LLMResponse]]
 """(conversation, iteration) -> reply"""
 CallTool: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[ToolCallResult]]
 """("server.tool", arguments) -> result; TimeoutError when the time is up"""
 
+MAY_HAVE_ACTED = "It may have taken effect nonetheless; find out before you repeat it"
+"""What the model is told of a call that went out and was not answered."""
 _CUT_OFF = "the reply was cut off at its length limit; write less in one reply"
 
 
@@ -109,38 +113,82 @@ async def run_loop(
     return LoopResult(response, LoopEnd.LIMIT, max_iterations)
 
 
-def in_order(call_tool: CallTool, observer: LoopObserver) -> AnswerCalls:
-    """Calls one after the other, until one times out or loses the server."""
+def in_order(
+    call_tool: CallTool,
+    observer: LoopObserver,
+    *,
+    is_read_only: Callable[[str], bool] = lambda _: False,
+    max_parallel: int = 1,
+) -> AnswerCalls:
+    """Calls one after the other, until one times out or loses the server.
+
+    Those of tools that only read run side by side, at most ``max_parallel`` of them.
+    """
 
     async def answer_calls(response: LLMResponse, _iteration: int) -> Batch:
         calls = response.tool_calls or []
         answers: list[Message] = []
-        for position, call in enumerate(calls, start=1):
-            result, then = await _execute(response, call, call_tool, observer)
-            answers.append(_result_message(call, result))
+        for step in steps(calls, lambda call: is_read_only(call.function.name), max_parallel):
+            outcomes = await asyncio.gather(
+                *(
+                    _execute(response, call, call_tool, observer, is_read_only(call.function.name))
+                    for call in step
+                )
+            )
+            answers += [
+                _result_message(call, result)
+                for call, (result, _) in zip(step, outcomes, strict=True)
+            ]
+            then = max(then for _, then in outcomes)
             if then is _Then.GO_ON:
                 continue
             # Providers refuse a history in which a call has no answer.
-            reason = f"Skipped: the call of {call.function.name} before it {then.value}"
-            answers += [_result_message(left, _failure(reason)) for left in calls[position:]]
-            observer.tools_skipped(calls[position:], reason)
+            left = calls[len(answers) :]
+            cause = step[[each for _, each in outcomes].index(then)].function.name
+            reason = f"Skipped: the call of {cause} before it {_BECAME[then]}"
+            answers += [_result_message(call, _failure(reason)) for call in left]
+            observer.tools_skipped(left, reason)
             return Batch(answers, LoopEnd.TOOLS_LOST if then is _Then.STOP_TOOLS else None)
         return Batch(answers)
 
     return answer_calls
 
 
-class _Then(Enum):
-    """How a batch goes on after a call; the value says what happened to the call."""
+def steps(
+    calls: Sequence[T], may_run_together: Callable[[T], bool], at_most: int
+) -> Iterator[Sequence[T]]:
+    """``calls`` in steps to take one after the other; the calls of one step may run together."""
+    step: list[T] = []
+    for call in calls:
+        together = may_run_together(call)
+        if step and (len(step) == at_most or not together or not may_run_together(step[-1])):
+            yield step
+            step = []
+        step.append(call)
+    if step:
+        yield step
 
-    GO_ON = "was answered"
-    SKIP_REST = "timed out"
-    STOP_TOOLS = "lost the server"
+
+class _Then(IntEnum):
+    """How a batch goes on after a call; of several, the greatest counts."""
+
+    GO_ON = 0
+    SKIP_REST = 1
+    STOP_TOOLS = 2
+
+
+_BECAME = {_Then.SKIP_REST: "timed out", _Then.STOP_TOOLS: "lost the server"}
 
 
 async def _execute(
-    response: LLMResponse, call: ToolCall, call_tool: CallTool, observer: LoopObserver
+    response: LLMResponse,
+    call: ToolCall,
+    call_tool: CallTool,
+    observer: LoopObserver,
+    is_read_only: bool,
 ) -> tuple[ToolCallResult, _Then]:
+    """The result of one call; where nobody knows whether it acted, the model is told so."""
+    doubt = "" if is_read_only else f". {MAY_HAVE_ACTED}"
     started = time.perf_counter()
     then = _Then.GO_ON
     try:
@@ -150,16 +198,17 @@ async def _execute(
     except TimeoutError:
         seconds = time.perf_counter() - started
         observer.tool_timed_out(call, seconds)
-        return _failure(f"Tool call timed out after {seconds:.3g}s"), _Then.SKIP_REST
+        return _failure(f"Tool call timed out after {seconds:.3g}s{doubt}"), _Then.SKIP_REST
     except MCPServerDiedError as error:
         reason, then = str(error), _Then.STOP_TOOLS
+        doubt = doubt if error.was_sent else ""
     except Exception as error:  # noqa: BLE001  a tool is foreign code: its failure is the call's
-        reason = str(error) or type(error).__name__
+        reason, doubt = str(error) or type(error).__name__, ""
     else:
         observer.tool_finished(call, result, time.perf_counter() - started)
         return result, then
     observer.tool_failed(call, reason, time.perf_counter() - started)
-    return _failure(f"Tool call failed: {reason}"), then
+    return _failure(f"Tool call failed: {reason}{doubt}"), then
 
 
 def _failure(reason: str) -> ToolCallResult:

@@ -173,9 +173,17 @@ class RecordedTools:
                 error, content = told.get("error"), told.get("content")
                 if error is not None and error.startswith(_FAILED):
                     gone = messages[-1]["role"] == "user"
-                    raise (MCPServerDiedError if gone else MCPError)(error.removeprefix(_FAILED))
+                    raise _failure(error.removeprefix(_FAILED), gone=gone)
                 return ToolCallResult(content, is_error=error is not None, error_message=error)
         return ToolCallResult(None, is_error=True, error_message="This call is not in the record.")
+
+
+def _failure(words: str, *, gone: bool) -> MCPError:
+    if not gone:
+        return MCPError(words)
+    died = MCPServerDiedError(words)
+    died.was_sent = False  # what the model was told of that is among the words
+    return died
 
 
 def _same(text: str, arguments: dict[str, Any]) -> bool:

@@ -1,15 +1,14 @@
-"""The calls of one reply: in parallel where their servers differ, and each of them answered."""
+"""The calls of one reply: side by side where their order does not matter, and each answered."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from mcp_ghost.errors import NotExecutedError
-from mcp_ghost.loop import Batch, LoopEnd, arguments_of
+from mcp_ghost.errors import MCPServerDiedError, NotExecutedError
+from mcp_ghost.loop import MAY_HAVE_ACTED, Batch, LoopEnd, arguments_of, steps
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, tool_message
 from mcp_ghost.providers.common import object_of
 from mcp_ghost.results import format_tool_response
@@ -17,36 +16,52 @@ from mcp_ghost.run import prompts
 from mcp_ghost.run.account import Account, CallAttempt
 from mcp_ghost.run.limits import RunStoppedError
 from mcp_ghost.run.recovery import Execute, ToolReportedError
+from mcp_ghost.servers.tools import is_read_only
 
 if TYPE_CHECKING:
     from mcp_ghost.run.events import Events
+    from mcp_ghost.servers.toolbox import Toolbox
 
 _Asked: TypeAlias = tuple[ToolCall, CallAttempt]
 _Answers: TypeAlias = dict[int, Message]
 """By the position of the call in the reply."""
 
 
+@dataclass(frozen=True)
+class _Outcome:
+    """What the model is told of a call, and why the calls after it are not executed."""
+
+    text: str
+    is_error: bool = True
+    stopped: str | None = None
+    is_end: bool = False
+    """Whether it ends the run."""
+
+
 class Calls:
     """Has calls executed and turns the outcomes into answers.
 
-    With ``backtracking``, the model learns of a failure and is asked for another way. Without,
-    calls go one after the other, and the first failure ends the run.
+    With ``backtracking``, the model learns of a failure and is asked for another way, and calls go
+    side by side: those of different servers, and on one server up to ``max_parallel`` of tools
+    that only read. Without, they go one after the other, and the first failure ends the run.
     """
 
     def __init__(
         self,
         execute: Execute,
-        server_of: Callable[[str], str | None],
+        toolbox: Toolbox,
         account: Account,
         events: Events,
         *,
         backtracking: bool,
+        max_parallel: int,
     ) -> None:
         self._execute = execute
-        self._server_of = server_of
+        self._toolbox = toolbox
         self._account = account
         self._events = events
         self._backtracking = backtracking
+        self._max_parallel = max_parallel if backtracking else 1
 
     async def answer(self, response: LLMResponse, iteration: int) -> Batch:
         """The answers to all calls of ``response``."""
@@ -66,7 +81,7 @@ class Calls:
         for position, call in enumerate(response.tool_calls or ()):
             name, arguments = call.function.name, object_of(call.function.arguments)
             attempt = CallAttempt(iteration, position, name, arguments, reasoning)
-            server = self._server_of(name) if self._backtracking else None
+            server = self._toolbox.server_of(name) if self._backtracking else None
             groups[server].append((call, attempt))
         return [*groups.values()]
 
@@ -76,24 +91,32 @@ class Calls:
         """Whether a failure ends the run."""
         stopped: str | None = None
         is_end = False
-        for call, attempt in asked:
-            is_error = True
-            if stopped is not None:
-                text = prompts.skipped(stopped)
-            else:
-                try:
-                    arguments_of(response, call)  # raises where there are none to trust
-                    text = format_tool_response(await self._execute(attempt))
-                    is_error = False
-                except RunStoppedError as error:
-                    stopped = str(error)
-                    text = prompts.failure(attempt.tool, stopped)
-                except Exception as error:  # noqa: BLE001  a tool is foreign code: its failure is the call's
-                    text = await self._failed(attempt, error)
-                    if not self._backtracking:
-                        is_end, stopped = True, f"{attempt.tool} failed before it"
-            answers[attempt.position] = tool_message(call.id, text, is_error=is_error)
+        for step in steps(asked, lambda it: self._is_read_only(it[1].tool), self._max_parallel):
+            outcomes = (
+                [_Outcome(prompts.skipped(stopped))] * len(step)
+                if stopped
+                else (await asyncio.gather(*(self._answered(response, *it) for it in step)))
+            )
+            for (call, attempt), outcome in zip(step, outcomes, strict=True):
+                stopped = stopped or outcome.stopped
+                is_end |= outcome.is_end
+                message = tool_message(call.id, outcome.text, is_error=outcome.is_error)
+                answers[attempt.position] = message
         return is_end
+
+    async def _answered(
+        self, response: LLMResponse, call: ToolCall, attempt: CallAttempt
+    ) -> _Outcome:
+        """Execute one call."""
+        try:
+            arguments_of(response, call)  # raises where there are none to trust
+            return _Outcome(format_tool_response(await self._execute(attempt)), is_error=False)
+        except RunStoppedError as error:
+            return _Outcome(prompts.failure(attempt.tool, str(error)), stopped=str(error))
+        except Exception as error:  # noqa: BLE001  a tool is foreign code: its failure is the call's
+            text = await self._failed(attempt, error)
+            stopped = None if self._backtracking else f"{attempt.tool} failed before it"
+            return _Outcome(text, stopped=stopped, is_end=not self._backtracking)
 
     async def _failed(self, attempt: CallAttempt, exc: Exception) -> str:
         """Note a failure; returns what the model is told."""
@@ -105,8 +128,8 @@ class Calls:
         elif isinstance(exc, ToolReportedError):
             result = exc.content
         message = self._account.words(exc)
-        if isinstance(exc, TimeoutError):
-            message += ". It may have taken effect nonetheless"
+        if self._may_have_acted(attempt.tool, exc):
+            message = f"{message.rstrip('.')}. {MAY_HAVE_ACTED}"
         recovery = "asked the model for another way" if self._backtracking else None
         self._account.failed(attempt.tool, exc, recovery, attempt.place)
         if not self._backtracking:
@@ -114,3 +137,13 @@ class Calls:
         self._account.backtracks += 1
         await self._events.emit("backtrack", tool_name=attempt.tool, error=message)
         return prompts.another_way(attempt.tool, message, result)
+
+    def _may_have_acted(self, tool: str, exc: Exception) -> bool:
+        """Whether ``exc`` leaves open what the tool did."""
+        is_open = isinstance(exc, TimeoutError) or (
+            isinstance(exc, MCPServerDiedError) and exc.was_sent
+        )
+        return is_open and not self._is_read_only(tool)
+
+    def _is_read_only(self, tool: str) -> bool:
+        return is_read_only(self._toolbox.annotations_of(tool))

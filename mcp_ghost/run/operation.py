@@ -176,9 +176,15 @@ class Operation:
         shared = self._account, self._events
         execute = recording(self._toolbox, self._deadline, *shared)
         execute = retrying(execute, self._toolbox, self._deadline, *shared)
-        execute = looping(breaking(execute, self._events), self._events)
-        backtracking = self._settings.enable_backtracking
-        return Calls(execute, self._toolbox.server_of, *shared, backtracking=backtracking)
+        execute = breaking(execute, self._events)
+        execute = looping(execute, self._toolbox, self._settings.loop_limit, self._events)
+        return Calls(
+            execute,
+            self._toolbox,
+            *shared,
+            backtracking=self._settings.enable_backtracking,
+            max_parallel=self._settings.max_parallel_calls,
+        )
 
     async def _ask(self, messages: Sequence[Message], iteration: int) -> LLMResponse:
         async with self._deadline.bound():

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from mcp_ghost.breaker import CircuitBreaker
 from mcp_ghost.errors import MCPServerDiedError, MCPToolCallError, NotExecutedError
 from mcp_ghost.run.limits import RunStoppedError
+from mcp_ghost.servers.tools import is_read_only, may_be_repeated
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSON
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
 BREAKER_THRESHOLD = 3
 """Consecutive failures of one tool after which it is no longer called."""
-LOOP_THRESHOLD = 2
-"""Identical results of the same call after which it is not executed again."""
-
 
 Execute: TypeAlias = "Callable[[CallAttempt], Awaitable[JSON]]"
 """attempt -> the tool's result; raises whatever went wrong"""
@@ -76,7 +74,8 @@ def retrying(
 ) -> Execute:
     """A server that is gone is started once more, and the call tried again.
 
-    A timeout is not retried: the tool may have acted.
+    Not so where the tool may have acted and does not say that a second time does no harm: that is
+    for the model to decide. A timeout is never retried.
     """
 
     async def try_twice(attempt: CallAttempt) -> JSON:
@@ -85,6 +84,8 @@ def retrying(
         except MCPServerDiedError as error:
             server = toolbox.server_of(attempt.tool)
             if server is None or server in toolbox.failures:
+                raise
+            if error.was_sent and not may_be_repeated(toolbox.annotations_of(attempt.tool)):
                 raise
             died = error
         fields = {"tool_name": attempt.tool, "server": server, "error": str(died)}
@@ -129,14 +130,25 @@ def breaking(execute: Execute, events: Events) -> Execute:
     return call_if_closed
 
 
-def looping(execute: Execute, events: Events) -> Execute:
-    """The same call with the same result is not executed a third time."""
-    seen: dict[str, tuple[JSON, int]] = {}
+def looping(execute: Execute, toolbox: Toolbox, limit: int | None, events: Events) -> Execute:
+    """A read-only tool that gave one result ``limit`` times in a row is not asked for it again.
+
+    Counted are equal calls in replies that follow each other, as long as nothing is called that
+    may change what they return.
+    """
+    seen: dict[str, tuple[JSON, int, int]] = {}
+    """By call: its latest result, how often in a row it was that, and when it was asked for."""
 
     async def call_if_new(attempt: CallAttempt) -> JSON:
+        if limit is None or not is_read_only(toolbox.annotations_of(attempt.tool)):
+            seen.clear()
+            return await execute(attempt)
         key = json.dumps([attempt.tool, attempt.arguments], sort_keys=True, default=str)
-        known, times = seen.get(key, (None, 0))
-        if times >= LOOP_THRESHOLD:
+        known, times, last = seen.get(key, (None, 0, 0))
+        if attempt.iteration > last + 1:
+            times = 0
+        if times >= limit:
+            seen[key] = (known, times, attempt.iteration)
             await events.emit("loop", tool_name=attempt.tool, arguments=attempt.arguments)
             raise NotExecutedError(
                 f"not executed again: this call of '{attempt.tool}' gave the same result "
@@ -144,7 +156,7 @@ def looping(execute: Execute, events: Events) -> Execute:
                 known,
             )
         result = await execute(attempt)
-        seen[key] = (result, times + 1 if result == known else 1)
+        seen[key] = (result, times + 1 if times and result == known else 1, attempt.iteration)
         return result
 
     return call_if_new

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from mcp_ghost.run.events import OnEvent
     from mcp_ghost.servers.protocol.elicitation import Elicit
 
-_OR_NONE = ("deadline", "max_cost", "max_tokens", "reply_tokens")
-_WHOLE = ("max_iterations", "result_limit", "reply_tokens")
+_OR_NONE = ("loop_limit", "deadline", "max_cost", "max_tokens", "reply_tokens")
+_WHOLE = ("max_iterations", "max_parallel_calls", "loop_limit", "result_limit", "reply_tokens")
 _SECONDS = ("timeout", "llm_timeout", "startup_timeout", "deadline")
 _ABOVE_ZERO = (*_SECONDS, "context_limit", "max_cost", "max_tokens")
 
@@ -44,6 +44,8 @@ class Settings:
     reply_tokens: int | None
     allow: Sequence[str] | None
     deny: Sequence[str] | None
+    max_parallel_calls: int
+    loop_limit: int | None
     result_limit: int
     context_limit: int
     on_event: OnEvent | None

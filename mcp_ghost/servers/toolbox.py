@@ -1,6 +1,6 @@
 """Several servers as one set of tools, named "server.tool"; each call goes to its server.
 
-Calls to one server run one after the other, calls to different servers in parallel.
+Calls run side by side, also on one server; whoever wants an order waits for the answers.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ class Toolbox:
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._listed: dict[str, list[ToolSchema]] = {}
         """What each server listed last, under its own names."""
+        self._annotations: dict[str, Mapping[str, Mapping[str, Any]]] = {}
+        """What its tools said of themselves then."""
         self._tools: dict[str, tuple[Route, ToolSchema]] = {}
         """Every tool that was listed, forbidden ones too."""
         self._allowed: dict[str, Route] = {}
@@ -139,6 +141,13 @@ class Toolbox:
         """The server of the tool ``name`` ("server.tool"); None when there is no such tool."""
         return self._tools[name][0].server if name in self._tools else None
 
+    def annotations_of(self, name: str) -> Mapping[str, Any]:
+        """What the tool ``name`` ("server.tool") says of itself: ``readOnlyHint`` and its like."""
+        if name not in self._tools:
+            return {}
+        server, tool = self._tools[name][0]
+        return self._annotations.get(server, {}).get(tool, {})
+
     async def call(
         self,
         name: str,
@@ -147,8 +156,7 @@ class Toolbox:
     ) -> ToolCallResult:
         """Call ``name`` ("server.tool"); what the server reports as an error is a result too.
 
-        ``timeout`` (seconds, by default ``call_timeout``) runs once the server's earlier calls
-        are done.
+        ``timeout`` is seconds, by default ``call_timeout``.
 
         Raises:
             TimeoutError: No answer in time; the server stays usable.
@@ -156,10 +164,15 @@ class Toolbox:
             MCPToolCallError: There is no such tool, or it is not allowed.
         """
         route = self._route(name)
-        async with self._locks[route.server]:
+        async with self._locks[route.server]:  # a restart ends first
             session = self._session(route.server)
+        was_alive = session.is_alive
+        try:
             seconds = self._call_timeout if timeout is None else timeout
             return await session.call(route.tool, arguments, seconds)
+        except MCPServerDiedError as error:
+            error.was_sent = was_alive
+            raise
 
     async def restart(self, server: str) -> None:
         """Restart a server that is gone, or that never came up, and list its tools again.
@@ -197,16 +210,10 @@ class Toolbox:
             name for name, has_changed in zip(sessions, outcomes, strict=True) if has_changed
         ]
         for name in changed:
-            self._listed[name] = sessions[name].tools
+            self._note(name)
         if changed:
             self._index()
         return changed
-
-    def annotations_of(self, name: str) -> dict[str, Any]:
-        """What the tool ``name`` ("server.tool") says of itself: ``readOnlyHint`` and its like."""
-        route = self._tools[name][0] if name in self._tools else None
-        session = self._sessions.get(route.server) if route else None
-        return session.annotations.get(route.tool, {}) if session and route else {}
 
     async def _progressed(
         self, server: str, tool: str, progress: float, total: float | None, message: str | None
@@ -232,7 +239,12 @@ class Toolbox:
         )
         self._sessions[server] = session
         await session.open(self._startup_timeout)
-        self._listed[server] = session.tools
+        self._note(server)
+
+    def _note(self, server: str) -> None:
+        """Keep what a server lists, also while another session with it is not ready yet."""
+        session = self._sessions[server]
+        self._listed[server], self._annotations[server] = session.tools, session.annotations
 
     def _index(self) -> None:
         """Rename the tools of all servers."""

@@ -69,6 +69,16 @@ def tool_schema(tool: Mapping[str, Any]) -> ToolSchema:
     }
 
 
+def is_read_only(hints: Mapping[str, Any]) -> bool:
+    """Whether a tool says that it changes nothing; one that says nothing may change anything."""
+    return hints.get("readOnlyHint") is True
+
+
+def may_be_repeated(hints: Mapping[str, Any]) -> bool:
+    """Whether a tool says that two equal calls of it do no more than one."""
+    return is_read_only(hints) or hints.get("idempotentHint") is True
+
+
 def prefixed(schema: ToolSchema, prefix: str) -> ToolSchema:
     """A copy of ``schema`` with ``prefix`` before its name."""
     function = schema["function"]

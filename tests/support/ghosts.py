@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 KEY = "sk-ghost-0123456789abcdef"
 PROVIDERS: tuple[WireName, ...] = ("openai", "anthropic", "gemini")
 NOTES = Path(__file__).parent / "servers" / "notes.py"
+BANK = NOTES.with_name("bank.py")
 
 
 class Notes:
@@ -48,6 +49,21 @@ class Notes:
     def file(self, name: str) -> str:
         """The text of a note."""
         return (self.folder / name).read_text()
+
+
+class Bank:
+    """One bank server: its configuration, and its book in ``folder``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._book = folder / "bank" / "book"
+        self.config = ServerConfig(
+            command=sys.executable, args=["-S", str(BANK), str(self._book.parent)]
+        )
+
+    @property
+    def book(self) -> list[str]:
+        """What its tools did, in order."""
+        return self._book.read_text().splitlines()
 
 
 def play(

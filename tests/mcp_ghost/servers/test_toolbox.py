@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from mcp_ghost.errors import (
     MCPToolCallError,
 )
 from mcp_ghost.servers.toolbox import Toolbox, bare_names
+from tests.support.ghosts import Bank
 from tests.support.servers import faulty, listing, seen
 
 pytestmark = pytest.mark.mcp
@@ -239,22 +241,29 @@ def test_calls_to_different_servers_run_side_by_side(tmp_path: Path) -> None:
     assert asyncio.run(together()) == ["met", "met"]
 
 
-def test_calls_to_one_server_go_one_after_the_other(tmp_path: Path) -> None:
-    log = tmp_path / "log"
+def test_calls_to_one_server_run_side_by_side_and_one_that_hangs_holds_up_none(
+    tmp_path: Path,
+) -> None:
+    bank = Bank(tmp_path).config
 
-    async def in_turn() -> None:
-        async with Toolbox({"a": faulty(SERVER_LOG=str(log))}, call_timeout=0.2) as toolbox:
-            late, answered = await asyncio.gather(
-                toolbox.call("a.hang", {}),
-                toolbox.call("a.echo", {"text": "on"}, timeout=10),
-                return_exceptions=True,
-            )
-            assert isinstance(late, TimeoutError)
-            assert not isinstance(answered, BaseException)
-            assert answered.content == "on"
+    async def together() -> list[Any]:
+        async with Toolbox({"bank": bank, "a": faulty()}) as toolbox:
+            hanging = asyncio.create_task(toolbox.call("a.hang", {}))
+            assert (await toolbox.call("a.echo", {"text": "on"})).content == "on"
+            hanging.cancel()
+            calls = [toolbox.call("bank.meet", {"size": 2}) for _ in range(2)]
+            return [result.content for result in await asyncio.gather(*calls)]
 
-    asyncio.run(in_turn())
-    assert methods(log)[4:] == ["tools/call", "notifications/cancelled", "tools/call"]
+    assert asyncio.run(together()) == ["2 met", "2 met"]
+
+
+def test_what_tools_say_of_their_effects_is_known_by_their_names(tmp_path: Path) -> None:
+    async def annotations() -> list[Mapping[str, Any]]:
+        async with Toolbox({"bank": Bank(tmp_path).config}) as toolbox:
+            names = ("balance", "put", "insert", "nothing")
+            return [toolbox.annotations_of(f"bank.{name}") for name in names]
+
+    assert asyncio.run(annotations()) == [{"readOnlyHint": True}, {"idempotentHint": True}, {}, {}]
 
 
 def test_the_result_limit_reaches_every_server() -> None:

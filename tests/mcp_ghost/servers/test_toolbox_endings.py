@@ -129,7 +129,7 @@ async def cancel_during_calls(log: Path) -> None:
             await asyncio.gather(*(toolbox.call(f"{n}.hang", {}) for n in "aab"))
 
     working = asyncio.create_task(work())
-    await asyncio.to_thread(eventually, lambda: methods(log).count("tools/call") == 2)
+    await asyncio.to_thread(eventually, lambda: methods(log).count("tools/call") == 3)
     working.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await working

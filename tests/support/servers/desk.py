@@ -98,6 +98,7 @@ SERVERS: dict[str, dict[str, Callable[..., object]]] = {
     "db": {"list": list_tables, "describe": describe_table, "query": query},
     "files": {"list": list_files, "read": read, "write": write, "check": check},
 }
+ANNOTATIONS = {"write": {"destructiveHint": True}, "check": {"idempotentHint": True}}
 TOOLS = SERVERS[sys.argv[1]]
 DATABASE = database()
 
@@ -106,7 +107,9 @@ def schema(name: str, function: Callable[..., object]) -> JSONObject:
     arguments = [it for it in function.__annotations__ if it != "return"]
     properties = {argument: {"type": "string"} for argument in arguments}
     parameters = {"type": "object", "properties": properties, "required": arguments}
-    return {"name": name, "description": function.__doc__, "inputSchema": parameters}
+    annotations = ANNOTATIONS.get(name, {"readOnlyHint": True})
+    described = {"description": function.__doc__, "annotations": annotations}
+    return {"name": name, **described, "inputSchema": parameters}
 
 
 def call(params: JSONObject) -> JSONObject:

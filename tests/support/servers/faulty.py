@@ -43,6 +43,7 @@ def tool(name: str, **properties: object) -> JSONObject:
         "name": name,
         "description": f"{name} it",
         "inputSchema": {"type": "object", "properties": properties},
+        "annotations": {"idempotentHint": True} if name == "die" else {},
     }
 
 

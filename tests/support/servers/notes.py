@@ -16,6 +16,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
 
+ANNOTATIONS = {
+    "read": {"readOnlyHint": True},
+    "count": {"readOnlyHint": True},
+    "die_at_first": {"idempotentHint": True},
+}
 FOLDER = Path(os.environ["NOTES"])
 
 
@@ -95,6 +100,7 @@ def schema(name: str) -> JSONObject:
         "name": name,
         "description": f"{name} notes",
         "inputSchema": {"type": "object", "properties": properties},
+        "annotations": ANNOTATIONS.get(name, {}),
     }
 
 

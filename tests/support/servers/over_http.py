@@ -148,7 +148,8 @@ class _Handler(BaseHTTPRequestHandler):
             result = {"protocolVersion": version, "capabilities": {}, "serverInfo": info}
             self._answer(id_, result, **{"mcp-session-id": "session-1"})
         elif method == "tools/list":
-            tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("echo", "odd")]
+            described = {"inputSchema": {"type": "object"}, "annotations": {"idempotentHint": True}}
+            tools = [{"name": name, **described} for name in ("echo", "odd")]
             self._answer(id_, {"tools": tools})
         elif method == "tools/call" and message["params"]["name"] == "odd":
             self._misbehave(fault)
