@@ -13,8 +13,14 @@ if TYPE_CHECKING:
 
 VERSION = "0.1.0"
 PROTOCOL_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+"""Those that begin with a handshake."""
+MODERN_VERSIONS = ("2026-07-28",)
+"""Those in which each request says which of them it speaks."""
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
+UNSUPPORTED_VERSION = -32022
+META = "io.modelcontextprotocol/"
+SERVER_INFO = {"name": "thoughtbox", "version": VERSION}
 
 THINK: dict[str, Any] = {
     "name": "think",
@@ -34,9 +40,10 @@ THINK: dict[str, Any] = {
 class RequestError(Exception):
     """Raised when a request is answered with a JSON-RPC error."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
         self.code = code
+        self.data = data
 
 
 def serve() -> None:
@@ -69,11 +76,15 @@ def answer(line: bytes, chain: Chain) -> dict[str, Any] | None:
     try:
         result = _result(method, params if isinstance(params, dict) else {}, chain)
     except RequestError as error:
-        return _error(id_, error.code, str(error))
+        return _error(id_, error.code, str(error), error.data)
     return {"jsonrpc": "2.0", "id": id_, "result": result}
 
 
 def _result(method: str, params: dict[str, Any], chain: Chain) -> dict[str, Any]:
+    meta = params.get("_meta")
+    version = meta.get(META + "protocolVersion") if isinstance(meta, dict) else None
+    if version is not None:
+        return _modern_result(method, version, params, chain)
     if method == "initialize":
         return _initialize(params)
     if method == "ping":
@@ -85,12 +96,30 @@ def _result(method: str, params: dict[str, Any], chain: Chain) -> dict[str, Any]
     raise RequestError(METHOD_NOT_FOUND, f"unknown method: {method}")
 
 
+def _modern_result(
+    method: str, version: object, params: dict[str, Any], chain: Chain
+) -> dict[str, Any]:
+    if version not in MODERN_VERSIONS:
+        data = {"supported": [*MODERN_VERSIONS, *PROTOCOL_VERSIONS], "requested": version}
+        raise RequestError(UNSUPPORTED_VERSION, f"unsupported protocol version: {version}", data)
+    done = {"resultType": "complete", "_meta": {META + "serverInfo": SERVER_INFO}}
+    lasting = {"ttlMs": 3_600_000, "cacheScope": "public"}  # nothing here ever changes
+    if method == "server/discover":
+        known = [*MODERN_VERSIONS, *PROTOCOL_VERSIONS]
+        return {**done, **lasting, "supportedVersions": known, "capabilities": {"tools": {}}}
+    if method == "tools/list":
+        return {**done, **lasting, "tools": [THINK]}
+    if method == "tools/call":
+        return {**done, **_call(params, chain)}
+    raise RequestError(METHOD_NOT_FOUND, f"unknown method: {method}")
+
+
 def _initialize(params: dict[str, Any]) -> dict[str, Any]:
     wanted = params.get("protocolVersion")
     return {
         "protocolVersion": wanted if wanted in PROTOCOL_VERSIONS else PROTOCOL_VERSIONS[0],
         "capabilities": {"tools": {}},
-        "serverInfo": {"name": "thoughtbox", "version": VERSION},
+        "serverInfo": SERVER_INFO,
     }
 
 
@@ -107,5 +136,10 @@ def _call(params: dict[str, Any], chain: Chain) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], "isError": refused}
 
 
-def _error(id_: object, code: int, message: str) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": message}}
+def _error(id_: object, code: int, message: str, data: object = None) -> dict[str, Any]:
+    error = {"code": code, "message": message}
+    return {
+        "jsonrpc": "2.0",
+        "id": id_,
+        "error": error if data is None else {**error, "data": data},
+    }

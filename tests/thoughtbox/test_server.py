@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_ghost.config import load_servers
+from mcp_ghost.servers.session import ServerSession
 from tests.support import PATIENCE, ROOT
 from thoughtbox.chain import SCHEMA, Chain, InvalidThought
 
@@ -77,6 +78,36 @@ def test_an_unknown_version_is_answered_with_the_newest_known(
 ) -> None:
     result = client.ask("initialize", protocolVersion=version)["result"]
     assert result["protocolVersion"] == "2025-11-25"
+
+
+def modern(version: str = "2026-07-28") -> dict[str, Any]:
+    return {"_meta": {"io.modelcontextprotocol/protocolVersion": version, "traceparent": "00-1"}}
+
+
+def test_the_revision_without_handshake_is_spoken_too(client: Client) -> None:
+    found = client.ask("server/discover", **modern())["result"]
+    assert found["supportedVersions"][0] == "2026-07-28"
+    assert found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "thoughtbox"
+    listed = client.ask("tools/list", **modern())["result"]
+    assert [tool["name"] for tool in listed["tools"]] == ["think"]
+    for result in (found, listed):
+        assert (result["resultType"], result["cacheScope"]) == ("complete", "public")
+        assert result["ttlMs"] > 0
+    call = client.ask("tools/call", name="think", arguments=step(), **modern())["result"]
+    assert (call["isError"], call["resultType"]) == (False, "complete")
+    assert client.ask("ping", **modern())["error"]["code"] == -32601
+    error = client.ask("tools/list", **modern("2099-01-01"))["error"]
+    assert error["code"] == -32022
+    assert error["data"]["requested"] == "2099-01-01"
+    assert "2026-07-28" in error["data"]["supported"]
+
+
+async def test_a_session_with_it_is_one_without_handshake() -> None:
+    config = load_servers(ROOT / "mcp_config.json")["thoughtbox"]
+    async with ServerSession("t", config) as session:
+        assert session.protocol_version == "2026-07-28"
+        assert session.annotations["think"]["readOnlyHint"] is True
+        assert not (await session.call("think", step())).is_error
 
 
 def test_ping_notifications_and_errors_follow_json_rpc(client: Client) -> None:
