@@ -1,15 +1,19 @@
-"""The link to a server that is reached by URL, over streamable HTTP. Imports the SDK."""
+"""The link to a server that is reached by URL, over streamable HTTP or the older SSE.
+
+Imports the SDK.
+"""
 
 from __future__ import annotations
 
 import logging
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import httpx2
 from anyio.abc import ObjectReceiveStream
+from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp.types import PARSE_ERROR, JSONRPCError
@@ -28,10 +32,10 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS = 5.0
 
-_sdk_logger = logging.getLogger("mcp.client.streamable_http")
-if _sdk_logger.level == logging.NOTSET:
-    # Faults reach callers as errors; the SDK's tracebacks of them would only alarm.
-    _sdk_logger.setLevel(logging.CRITICAL)
+for _name in ("mcp.client.streamable_http", "mcp.client.sse"):
+    if (_sdk_logger := logging.getLogger(_name)).level == logging.NOTSET:
+        # Faults reach callers as errors; the SDK's tracebacks of them would only alarm.
+        _sdk_logger.setLevel(logging.CRITICAL)
 
 
 class HttpLink:
@@ -58,18 +62,25 @@ class HttpLink:
         """Streams for as long as the context; the session on the server is ended with it."""
         config = self._config.resolved(server=self._name)
         _check(self._name, config)
-        wire = HttpTransport(self._config.url or "", config.url or "", config.headers or {})
+        is_older = config.type == "sse"
+        wire = HttpTransport(
+            self._config.url or "", config.url or "", config.headers or {}, one_stream=is_older
+        )
         self._wire = wire
         client = httpx2.AsyncClient(
             transport=wire, timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS)
         )
-        sdk = streamable_http_client(
-            wire.address, http_client=client, max_sse_event_size=MAX_LINE_BYTES
+        sdk = (
+            sse_client(wire.address, httpx_client_factory=lambda *_, **__: client)
+            if is_older
+            else streamable_http_client(
+                wire.address, http_client=client, max_sse_event_size=MAX_LINE_BYTES
+            )
         )
         self._is_open = True
         try:
-            async with client, sdk as (incoming, outgoing):
-                yield _Incoming(incoming), outgoing
+            async with nullcontext() if is_older else client, sdk as (incoming, outgoing):
+                yield _Incoming(incoming, wire), outgoing
         finally:
             self._is_open = False
 
@@ -93,12 +104,13 @@ class HttpLink:
 class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
     """The SDK's messages, without its long account of a reply that it could not read."""
 
-    def __init__(self, stream: Receiving) -> None:
+    def __init__(self, stream: Receiving, wire: HttpTransport) -> None:
         self._stream = stream
+        self._wire = wire
 
     async def receive(self) -> SessionMessage | Exception:
         """The next message; EndOfStream after the last."""
-        item = await self._stream.receive()
+        item = await self._wire.unless_it_ends(self._stream.receive)
         if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCError):
             error = item.message.error
             if error.code == PARSE_ERROR and error.message.startswith("Failed to parse "):
@@ -112,11 +124,6 @@ class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
 
 def _check(name: str, config: ServerConfig) -> None:
     """Refuse settings from which no request can be made, without quoting them."""
-    if config.type == "sse":
-        raise MCPConfigError(
-            f"MCP server '{name}' asks for the old SSE transport, which is not supported. "
-            "Most servers also have a streamable HTTP endpoint: set its URL and type 'http'."
-        )
     if not is_web_address(config.url or ""):
         raise MCPConfigError(
             f"The 'url' of MCP server '{name}' is not a web address; "

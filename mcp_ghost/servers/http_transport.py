@@ -7,14 +7,17 @@ in a heap.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+import anyio
 import httpx2
+from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, METHOD_NOT_FOUND
 
 from mcp_ghost.network import basic_authorization, is_loopback, proxy_of, tls_context
@@ -28,6 +31,7 @@ _EXCERPT = 300
 _ERROR_BYTES = 65_536
 _SHORTEST_SECRET = 4
 _SESSION_ID = "mcp-session-id"
+_SUBSCRIPTION = "subscriptions/listen"
 _READ_BY_THE_SDK = frozenset({"content-type", _SESSION_ID})
 _RESUMES = "last-event-id"
 
@@ -35,11 +39,18 @@ _RESUMES = "last-event-id"
 class HttpTransport(httpx2.AsyncBaseTransport):
     """Adds what is secret, turns faults into answers, and knows how the connection is."""
 
-    def __init__(self, written: str, url: str, headers: Mapping[str, str]) -> None:
-        """``written`` is ``url`` before its variables were resolved."""
+    def __init__(
+        self, written: str, url: str, headers: Mapping[str, str], *, one_stream: bool = False
+    ) -> None:
+        """Take ``written`` for show, which is ``url`` before its variables were resolved.
+
+        ``one_stream``: as in the older SSE transport, all answers come in the stream of one GET.
+        """
         self.address = _address(written, url)
         self.fault: str | None = None
         """What ended the connection."""
+        self._ended = asyncio.Event()
+        self._one_stream = one_stream
         self._status = 0
         self._url = httpx2.URL(url).copy_with(userinfo=b"", fragment=None)
         self._headers = {**basic_authorization(url), **headers}
@@ -65,15 +76,50 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             return self._broken(request, error)
         if request.method == "GET" and response.is_success and _RESUMES in request.headers:
             self.fault = None  # the answer that was cut off goes on
+        if self._one_stream:
+            return await self._of_one_stream(request, response)
         if request.method == "POST":
             self._status = response.status_code
             if response.status_code >= 400:
                 return await self._refused(request, response)
+            if request.headers.get("mcp-method") == _SUBSCRIPTION:
+                return response  # whose end is not that of the connection
             if response.headers.get("content-type", "").startswith("text/event-stream"):
                 response.stream = _Events(response.stream, self)
             elif response.is_success:
                 return await self._whole(response)
         return response
+
+    async def _of_one_stream(
+        self, request: httpx2.Request, response: httpx2.Response
+    ) -> httpx2.Response:
+        """A message that is refused, or the end of the stream, ends the connection."""
+        self._status = response.status_code
+        if response.status_code >= 400:
+            refused = await self._refused(request, response)
+            self.end(json.loads(refused.content)["error"]["message"])
+            # The SDK would report the failure of a message to nobody who waits for its answer.
+            return refused if request.method == "GET" else httpx2.Response(202)
+        if request.method == "GET":
+            response.stream = _Events(response.stream, self, is_all=True)
+        return response
+
+    async def unless_it_ends(
+        self, receive: Callable[[], Awaitable[SessionMessage | Exception]]
+    ) -> SessionMessage | Exception:
+        """What ``receive`` brings; EndOfStream when the only stream has ended instead."""
+        if not self._one_stream:
+            return await receive()
+        received = asyncio.ensure_future(receive())
+        ended = asyncio.ensure_future(self._ended.wait())
+        try:
+            await asyncio.wait([received, ended], return_when=asyncio.FIRST_COMPLETED)
+            if received.done():
+                return received.result()
+        finally:
+            received.cancel()
+            ended.cancel()
+        raise anyio.EndOfStream
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -87,6 +133,8 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         """What to check after a failed start."""
         if "CERTIFICATE_VERIFY_FAILED" in (self.fault or ""):
             return "its certificate is valid for this host and comes from a trusted authority."
+        if self._one_stream and self._status >= 400:
+            return "the URL is that of an SSE endpoint (it often ends in /sse)."
         if self.fault is not None:
             return "the server is running and the URL is right."
         if isinstance(cause, TimeoutError):
@@ -100,6 +148,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
     def end(self, fault: str) -> None:
         """Note what ended the connection, unless something did before."""
         self.fault = self.fault or self.redact(fault)
+        self._ended.set()
 
     def broke(self, exc: Exception) -> None:
         """Note that the connection broke during an answer."""
@@ -164,16 +213,24 @@ class _Events(httpx2.AsyncByteStream):
     """A stream of events that ends quietly where it breaks; the fault is noted."""
 
     def __init__(
-        self, stream: httpx2.SyncByteStream | httpx2.AsyncByteStream, wire: HttpTransport
+        self,
+        stream: httpx2.SyncByteStream | httpx2.AsyncByteStream,
+        wire: HttpTransport,
+        *,
+        is_all: bool = False,
     ) -> None:
+        """``is_all``: there is no other stream, so that its end is the end."""
         assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - it came from the network
         self._stream = stream
         self._wire = wire
+        self._is_all = is_all
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for chunk in self._stream:
                 yield chunk
+            if self._is_all:
+                self._wire.end("it closed the connection")
         except httpx2.TransportError as error:
             self._wire.broke(error)
 

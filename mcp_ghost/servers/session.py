@@ -239,13 +239,23 @@ class ServerSession:
     ) -> BaseException | None:
         """One connection from its start to its end; returns what kept it from getting ready."""
         self._link = link = await make_link(self.name, self._config)
+        if self._config.url is not None:
+            self._begin(seconds)  # a process has its time from when the SDK is there
         try:
-            async with link.connect(ready) as streams:
-                await self._serve(link, streams, spoken, ready, seconds)
+            async with AsyncExitStack() as stack:
+                async with asyncio.timeout_at(self._until):
+                    streams = await stack.enter_async_context(link.connect(ready))
+                self._begin(seconds)
+                await self._serve(link, streams, spoken, ready)
         except Exception as error:  # noqa: BLE001 - explained to whoever waits for the start
             if not ready.done():
                 return error
         return None
+
+    def _begin(self, seconds: float) -> None:
+        """From now on, the time of a start runs, if it did not yet."""
+        if self._until is None:
+            self._until = asyncio.get_running_loop().time() + seconds
 
     async def _serve(
         self,
@@ -253,15 +263,12 @@ class ServerSession:
         streams: Streams,
         spoken: Revision,
         ready: asyncio.Future[None],
-        seconds: float,
     ) -> None:
         from mcp import Client
         from mcp.types import Implementation
 
         from mcp_ghost.servers.protocol.wire import Wire
 
-        if self._until is None:
-            self._until = asyncio.get_running_loop().time() + seconds
         self._wire = Wire(streams, lambda: link.has_read)
         client = Client(
             nullcontext(self._wire.streams),

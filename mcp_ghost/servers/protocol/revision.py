@@ -29,6 +29,8 @@ _spoken: dict[str, Revision] = {}
 
 def spoken_by(config: ServerConfig) -> Revision:
     """What the server of ``config`` spoke last."""
+    if config.type == "sse":  # the transport of the first revision
+        return HANDSHAKE
     return _spoken.get(_key(config), UNKNOWN)
 
 

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import MCPError as ProtocolError
 
 from mcp_ghost.config import ServerConfig
 from mcp_ghost.results import ToolCallResult
+from mcp_ghost.servers.protocol.elicitation import refusal
 from mcp_ghost.servers.session import ServerSession
 from tests.support.servers import seen, versions, versions_over_http
 
@@ -132,3 +134,11 @@ async def test_while_a_person_thinks_no_time_runs_out(way: str) -> None:
         assert answer_of(await call)["content"] == {"colour": "brass", "lamps": 2}
         with pytest.raises(TimeoutError, match=r"'never' within 0\.1 s"):
             await session.call("never", {}, timeout=0.1)
+
+
+def test_a_page_that_has_to_be_opened_first_is_named() -> None:
+    page = {"mode": "url", "url": "https://shop.example/sign-in", "message": "Sign in"}
+    error = ProtocolError(-32042, "Sign in first", {"elicitations": [page]})
+    opened = "(the user has to open this page first: https://shop.example/sign-in)"
+    assert refusal(error) == f"Sign in first {opened}"
+    assert refusal(ProtocolError(-32042, "Sign in first", None)) == "Sign in first"

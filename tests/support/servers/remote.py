@@ -1,6 +1,7 @@
 """An MCP server of the SDK over streamable HTTP, as a program: prints its port once it listens.
 
-Usage: remote.py [json]: "json" answers with plain JSON instead of event streams.
+Usage: remote.py [json|sse]: "json" answers with plain JSON instead of event streams, "sse" is the
+older transport, at /sse.
 SERVER_LOG names a file that gets a line for each HTTP request; TOKEN is the bearer token that
 requests need; PORT fixes the port, for a server that comes back.
 """
@@ -80,6 +81,8 @@ class Doorman:
 
 async def main() -> None:
     app = server.streamable_http_app(json_response="json" in sys.argv)
+    if "sse" in sys.argv:
+        app = server.sse_app()
     config = uvicorn.Config(Doorman(app), log_level="critical", timeout_graceful_shutdown=1)
     sock = socket.create_server(("127.0.0.1", int(os.environ.get("PORT", "0"))))
     print(sock.getsockname()[1], flush=True)

@@ -1,0 +1,117 @@
+"""Servers by URL that have the older SSE transport only."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from mcp_ghost.config import ServerConfig
+from mcp_ghost.errors import MCPServerDiedError, MCPServerStartupError
+from mcp_ghost.servers.session import ServerSession
+from tests.support import PATIENCE
+from tests.support.servers.over_http import (
+    SECRET,
+    Remote,
+    faulty_http,
+    remote,
+    silent_log,  # noqa: F401 - a fixture for every test here
+)
+
+pytestmark = pytest.mark.mcp
+
+
+def config(server: Remote, query: str = "") -> ServerConfig:
+    return ServerConfig(url=f"http://127.0.0.1:{server.port}/sse{query}", type="sse")
+
+
+def test_a_session_opens_lists_calls_and_closes() -> None:
+    async def life(server: Remote) -> None:
+        async with ServerSession("s", config(server, f"?k={SECRET}")) as session:
+            assert session.protocol_version == "2025-11-25"
+            assert "echo" in session.annotations
+            assert (await session.call("echo", {"text": "hello"})).content == {"result": "hello"}
+            with pytest.raises(TimeoutError, match=r"'hang' within 0\.1 s"):
+                await session.call("hang", {}, timeout=0.1)
+            assert (await session.call("echo", {"text": "on"})).content == {"result": "on"}
+        assert not session.is_alive
+
+    with remote("sse") as server:
+        asyncio.run(life(server))
+
+
+def test_a_server_that_dies_in_a_call_or_between_calls_is_noticed() -> None:
+    async def dying(server: Remote) -> None:
+        async with ServerSession("a", config(server)) as session:
+            with pytest.raises(MCPServerDiedError, match="'a' is gone: "):
+                await session.call("die", {}, timeout=PATIENCE)
+            with pytest.raises(MCPServerDiedError, match="'a' is gone: "):
+                await session.call("echo", {"text": "x"})
+
+    async def killed(server: Remote) -> None:
+        async with ServerSession("b", config(server)) as session:
+            server.process.kill()
+            server.process.wait(PATIENCE)
+            with pytest.raises(MCPServerDiedError, match="'b' is gone: "):
+                await session.call("echo", {"text": "x"}, timeout=PATIENCE)
+
+    for death in (dying, killed):
+        with remote("sse") as server:
+            asyncio.run(death(server))
+
+
+def failure(address: ServerConfig, timeout: float = PATIENCE) -> list[str]:
+    with pytest.raises(MCPServerStartupError) as error:
+        asyncio.run(ServerSession("demo", address).open(timeout))
+    assert SECRET not in str(error.value)
+    return str(error.value).splitlines()
+
+
+def test_an_address_that_has_no_such_stream_says_what_to_do() -> None:
+    with faulty_http("") as server:  # answers GET with 405
+        lines = failure(ServerConfig(url=f"{server.url}?k={SECRET}", type="sse"))
+    assert "it answered with status 405" in lines[0]
+    assert lines[2].endswith("an SSE endpoint (it often ends in /sse).")
+
+
+def test_a_refused_connection_says_so() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    lines = failure(ServerConfig(url=f"http://127.0.0.1:{port}/sse", type="sse"))
+    assert "no server can be reached" in lines[0]
+
+
+@contextmanager
+def stream(*events: str, then: str = "HTTP/1.1 202 Accepted") -> Iterator[str]:
+    """A server whose stream begins with ``events`` and stays open; ``then`` answers a POST."""
+    head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        held: list[socket.socket] = []
+
+        def serve() -> None:
+            for answer in (head + "".join(events), f"{then}\r\ncontent-length: 0\r\n\r\n"):
+                connection, _ = listener.accept()
+                held.append(connection)
+                connection.recv(65536)
+                connection.sendall(answer.encode())
+
+        threading.Thread(target=serve, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/sse"
+        finally:
+            for connection in held:
+                connection.close()
+
+
+def test_a_stream_that_says_nothing_is_given_up() -> None:
+    with stream() as url:
+        lines = failure(ServerConfig(url=url, type="sse"), timeout=0.3)
+    assert "it did not answer within 0.3 s" in lines[0]
+
+
+def test_a_refused_message_is_told_at_once() -> None:
+    with stream("event: endpoint\ndata: /messages\n\n", then="HTTP/1.1 403 Forbidden") as url:
+        lines = failure(ServerConfig(url=url, type="sse"))
+    assert "it answered with status 403: Forbidden" in lines[0]
