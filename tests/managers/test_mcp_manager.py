@@ -20,7 +20,7 @@ from managers.mcp_manager import (
 from mcp_ghost.errors import MCPServerDiedError
 from session.game_configuration import GameConfiguration
 from tests.support import ROOT
-from tests.support.servers import eventually, faulty, is_running, pids, seen, write_config
+from tests.support.servers import eventually, faulty, is_running, pids, seen, versions, write_config
 
 if TYPE_CHECKING:
     from langfuse import Langfuse
@@ -102,6 +102,18 @@ def test_every_turn_has_a_server_of_its_own_that_ends_with_it(tmp_path: Path) ->
     events = [e.get("method", e["event"]) for e in seen(tmp_path / "log")]
     once = ["initialize", "notifications/initialized", "tools/list", "tools/call", "end of input"]
     assert events == ["start", "server/discover", *once, *["start", *once] * 2]
+
+
+def test_a_server_that_knows_the_newest_revision_alone_has_its_turns_too(tmp_path: Path) -> None:
+    server = versions("2026-07-28", SERVER_LOG=str(tmp_path / "log"))
+    path = write_config(tmp_path / "mcp.json", demo=server)
+    config = GameConfiguration(mcp_enabled=True, mcp_config_file=str(path))
+    manager = MCPManager(config=config, logger=LOGGER)
+    for _ in range(2):
+        assert asyncio.run(turn(manager, text="on")).content == {"text": "on"}
+    asked = [entry["method"] for entry in seen(tmp_path / "log") if entry.get("method")]
+    assert asked.count("server/discover") == 1
+    assert "initialize" not in asked
 
 
 def test_tools_are_listed_in_openai_format_under_the_name_of_their_server(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from mcp_ghost.testing import ModelServer, Reply, content_reply, tool_reply
 from movie_generator import AgentLoop, MCPClient, convert_mcp_tools_to_openai
 from movie_generator.errors import AgentError, IterationLimitError, MovieGeneratorError
 from tests.support.movie import SERVERS, desk
+from tests.support.servers import versions
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.replies import Script
@@ -113,6 +114,14 @@ def test_tools_of_all_servers_are_offered_and_calls_go_to_their_own() -> None:  
     assert names == ["list", "describe", "query", "files_list", "read", "write", "check"]
     assert files == ["prices.txt"]
     assert "prices.txt" not in tables
+
+
+def test_a_server_that_knows_the_newest_revision_alone_has_tools() -> None:
+    async def use(client: MCPClient) -> Any:  # noqa: ANN401
+        return (await client.call_tool("echo", {"text": "on"})).content
+
+    entry = versions("2026-07-28").model_dump(exclude_defaults=True)
+    assert with_client({"mcpServers": {"s": entry}}, use) == {"text": "on"}
 
 
 def test_available_tools_are_listed_as_mcp_does() -> None:
