@@ -26,6 +26,7 @@ from mcp_ghost.errors import (
     MCPToolCallError,
 )
 from mcp_ghost.results import ToolCallResult
+from mcp_ghost.servers.oauth.browser import on_terminal
 from mcp_ghost.servers.session import ServerSession
 from mcp_ghost.servers.tools import prefixed
 from session.events import log_event
@@ -277,7 +278,7 @@ class MCPManager:
     async def _open(self) -> ServerSession:
         if self.server_config is None:
             raise MCPError("MCP is not enabled")
-        session = ServerSession(self.server_name, self.server_config)
+        session = ServerSession(self.server_name, self.server_config, authorize=on_terminal())
         await session.open(self.config.mcp_server_startup_timeout_seconds)
         return session
 

@@ -9,7 +9,11 @@ from pathlib import Path
 
 
 def write_whole(
-    path: Path, content: str | bytes, *, only_if: Callable[[], bool] = lambda: True
+    path: Path,
+    content: str | bytes,
+    *,
+    only_if: Callable[[], bool] = lambda: True,
+    mode: int = 0o644,
 ) -> bool:
     """Replace ``path``, creating its folder; False if ``only_if`` said no at the last moment.
 
@@ -25,7 +29,7 @@ def write_whole(
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        unfinished.chmod(0o644)  # temporary files are for their owner only
+        unfinished.chmod(mode)  # temporary files are for their owner only
         if wanted := only_if():
             unfinished.replace(path)
         return wanted

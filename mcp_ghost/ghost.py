@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from mcp_ghost.run.account import GhostResult
     from mcp_ghost.run.events import OnEvent
+    from mcp_ghost.servers.oauth.browser import Authorize
     from mcp_ghost.servers.protocol.elicitation import Elicit
 
 P = ParamSpec("P")
@@ -49,6 +50,7 @@ async def mcp_ghost(
     context_limit: int = 400_000,
     on_event: OnEvent | None = None,
     elicit: Elicit | None = None,
+    authorize: Authorize | None = None,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> dict[str, Any]:
     """Let a model do ``user_prompt`` with the tools of MCP servers, and say what happened.
@@ -88,6 +90,9 @@ async def mcp_ghost(
         elicit: Asks the user what a server wants to know: a coroutine function of the server's
             name, its message and a JSON schema, which returns a dict, or None to decline. What the
             dict lacks is filled in from the schema's defaults. Without it, servers may not ask.
+        authorize: Signs the user in to a server by URL: a coroutine function of the page's address,
+            which returns the address that the browser is sent back to. By default the browser
+            opens, and an address on this machine listens.
         transport: Replaces the network, for tests and recordings.
 
     Returns:

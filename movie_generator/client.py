@@ -9,6 +9,7 @@ from typing import Any, Self
 from mcp_ghost.config import load_servers
 from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPServerStartupError, MCPToolCallError
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult
+from mcp_ghost.servers.oauth.browser import on_terminal
 from mcp_ghost.servers.toolbox import Toolbox, bare_names
 
 DEFAULT_STARTUP_TIMEOUT = 60.0
@@ -37,7 +38,10 @@ class MCPClient:
     ) -> None:
         self._servers = load_servers(config, lenient=True)
         self._toolbox = Toolbox(
-            self._servers, startup_timeout=startup_timeout, result_limit=result_limit
+            self._servers,
+            startup_timeout=startup_timeout,
+            result_limit=result_limit,
+            authorize=on_terminal(),
         )
 
     async def __aenter__(self) -> Self:

@@ -40,11 +40,19 @@ class OAuth(BaseModel):
     client_secret: str | None = Field(default=None, repr=False)
     scopes: list[str] = Field(default_factory=list)
     """By default those that the server asks for."""
+    redirect_uri: str | None = None
+    """Where the browser is sent back to; by default an address on this machine."""
+    grant_type: Literal["authorization_code", "client_credentials"] = "authorization_code"
+    """Whether a person signs in, or the client by itself with its secret."""
+    issuer: str | None = None
+    """Who may see ``client_secret``; by default whom the server names first."""
 
     @model_validator(mode="after")
     def _check_secret(self) -> OAuth:
         if self.client_secret and not self.client_id:
             raise ValueError("'client_secret' needs the 'client_id' that it belongs to")
+        if self.grant_type == "client_credentials" and not self.client_secret:
+            raise ValueError("'client_credentials' need 'client_id' and 'client_secret'")
         return self
 
 

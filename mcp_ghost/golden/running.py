@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 _NO_KEY = "replayed"
 """Sent nowhere."""
-_NOT_OF_THE_INPUT = frozenset({"api_key", "on_event", "elicit", "server_config", "base_url"})
+_NOT_OF_THE_INPUT = frozenset(
+    {"api_key", "on_event", "elicit", "authorize", "server_config", "base_url"}
+)
 
 
 class Replayed(dict[str, Any]):

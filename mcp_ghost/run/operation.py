@@ -72,6 +72,7 @@ class Operation:
             startup_timeout=settings.startup_timeout,
             result_limit=settings.result_limit,
             elicit=settings.elicit,
+            authorize=settings.authorize,
             on_progress=self._progressed,
         )
         self._servers = [name for name, config in servers.items() if not config.disabled]

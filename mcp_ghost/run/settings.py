@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import httpx
 
     from mcp_ghost.run.events import OnEvent
+    from mcp_ghost.servers.oauth.browser import Authorize
     from mcp_ghost.servers.protocol.elicitation import Elicit
 
 _OR_NONE = ("loop_limit", "deadline", "max_cost", "max_tokens", "reply_tokens")
@@ -50,6 +51,7 @@ class Settings:
     context_limit: int
     on_event: OnEvent | None
     elicit: Elicit | None
+    authorize: Authorize | None
     transport: httpx.AsyncBaseTransport | None
 
     def __post_init__(self) -> None:
@@ -70,6 +72,8 @@ class Settings:
             raise ValueError("on_event must be a function of one argument.")
         if self.elicit is not None and not callable(self.elicit):
             raise ValueError("elicit must be a coroutine function of three arguments.")
+        if self.authorize is not None and not callable(self.authorize):
+            raise ValueError("authorize must be a coroutine function of one argument.")
 
 
 def _is_positive(value: object) -> bool:

@@ -19,15 +19,18 @@ from mcp.shared.message import SessionMessage
 from mcp.types import PARSE_ERROR, JSONRPCError
 
 from mcp_ghost.errors import MCPConfigError
-from mcp_ghost.network import is_web_address
+from mcp_ghost.network import basic_authorization, is_web_address
 from mcp_ghost.redact import redact
 from mcp_ghost.servers.http_transport import HttpTransport
 from mcp_ghost.servers.process import MAX_LINE_BYTES
+from mcp_ghost.servers.sdk import import_with_sdk
 
 if TYPE_CHECKING:
     import asyncio
 
-    from mcp_ghost.config import ServerConfig
+    from mcp_ghost.config import OAuth, ServerConfig
+    from mcp_ghost.servers.oauth.browser import Authorize
+    from mcp_ghost.servers.oauth.sign_in import SignIn
     from mcp_ghost.servers.protocol.wire import Receiving, Streams
 
 _CONNECT_SECONDS = 5.0
@@ -41,9 +44,11 @@ for _name in ("mcp.client.streamable_http", "mcp.client.sse"):
 class HttpLink:
     """Connects to the URL of the server ``name``."""
 
-    def __init__(self, name: str, config: ServerConfig) -> None:
+    def __init__(self, name: str, config: ServerConfig, authorize: Authorize) -> None:
+        """``authorize`` sends the user to the page of a sign-in."""
         self._name = name
         self._config = config
+        self._authorize = authorize
         self._wire: HttpTransport | None = None
         self._is_open = False
 
@@ -52,8 +57,12 @@ class HttpLink:
         """Whether more answers can come, as far as is known: HTTP tells only who asks."""
         return self._is_open and self._wire is not None and self._wire.fault is None
 
-    has_read = True
-    """What is sent goes out at once."""
+    @property
+    def has_read(self) -> bool:
+        """What is sent goes out at once, unless somebody has to sign in first."""
+        sign_in = self._wire.sign_in if self._wire else None
+        return sign_in is None or sign_in.is_done
+
     hung_up = False
     """No request ends a server."""
 
@@ -67,8 +76,12 @@ class HttpLink:
             self._config.url or "", config.url or "", config.headers or {}, one_stream=is_older
         )
         self._wire = wire
+        if config.auth is not None:
+            wire.sign_in = await self._sign_in(config.auth, config.url or "", wire.address)
         client = httpx2.AsyncClient(
-            transport=wire, timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS)
+            transport=wire,
+            auth=wire.sign_in,
+            timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
         )
         sdk = (
             sse_client(wire.address, httpx_client_factory=lambda *_, **__: client)
@@ -83,6 +96,15 @@ class HttpLink:
                 yield _Incoming(incoming, wire), outgoing
         finally:
             self._is_open = False
+
+    async def _sign_in(self, auth: OAuth, url: str, shown: str) -> SignIn:
+        """Imports what only those need who sign in."""
+        await import_with_sdk("mcp_ghost.servers.oauth.provider")
+        from mcp_ghost.servers.oauth.provider import provider_for
+        from mcp_ghost.servers.oauth.sign_in import SignIn
+
+        bare = httpx2.URL(url).copy_with(userinfo=b"", query=None, fragment=None)
+        return SignIn(*provider_for(str(bare), shown, auth, self._authorize), auth.scopes)
 
     async def startup_message(self, seconds: float, cause: BaseException) -> str:
         """What to say of ``cause``, which ended a start within ``seconds`` of trying."""
@@ -128,6 +150,12 @@ def _check(name: str, config: ServerConfig) -> None:
         raise MCPConfigError(
             f"The 'url' of MCP server '{name}' is not a web address; "
             "one looks like https://example.com/mcp."
+        )
+    sent = {**basic_authorization(config.url or ""), **(config.headers or {})}
+    if config.auth and "authorization" in {*map(str.lower, sent)}:
+        raise MCPConfigError(
+            f"MCP server '{name}' has 'auth' as well as an Authorization header or a user in its "
+            "'url': leave one out."
         )
     for header, value in (config.headers or {}).items():
         if not re.fullmatch(r"[!#-'*+.^-z|~\w-]+", header, re.ASCII):

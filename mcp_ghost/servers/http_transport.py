@@ -13,6 +13,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import anyio
@@ -22,7 +23,12 @@ from mcp.types import INTERNAL_ERROR, METHOD_NOT_FOUND
 
 from mcp_ghost.network import basic_authorization, is_loopback, proxy_of, tls_context
 from mcp_ghost.redact import redact
+from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, ask
 from mcp_ghost.servers.process import MAX_LINE_BYTES
+
+if TYPE_CHECKING:
+    from mcp_ghost.servers.oauth.network import Failure
+    from mcp_ghost.servers.oauth.sign_in import SignIn
 
 _GOODBYE_SECONDS = 2.0
 _KEEPALIVE_SECONDS = 3.0
@@ -34,6 +40,11 @@ _SESSION_ID = "mcp-session-id"
 _SUBSCRIPTION = "subscriptions/listen"
 _READ_BY_THE_SDK = frozenset({"content-type", _SESSION_ID})
 _RESUMES = "last-event-id"
+_CHALLENGE = "www-authenticate"
+_SIGN_IN = (
+    """its entry has '"auth": {"type": "oauth"}', for signing in with a browser, """
+    "or 'headers' with a key."
+)
 
 
 class HttpTransport(httpx2.AsyncBaseTransport):
@@ -51,6 +62,9 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         """What ended the connection."""
         self._ended = asyncio.Event()
         self._one_stream = one_stream
+        self.sign_in: SignIn | None = None
+        """What signs in, where the entry says so."""
+        self._advice = ""
         self._status = 0
         self._url = httpx2.URL(url).copy_with(userinfo=b"", fragment=None)
         self._headers = {**basic_authorization(url), **headers}
@@ -66,6 +80,10 @@ class HttpTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send ``request`` to the real address."""
+        if ELSEWHERE in request.extensions:
+            return await ask(request)
+        if failure := request.extensions.get(FAILED):
+            return self._not_signed_in(request, failure)
         if self.fault is not None and request.method == "DELETE":
             return httpx2.Response(204)  # the session ended already
         if self.fault is not None and request.method == "POST":
@@ -97,6 +115,8 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         self._status = response.status_code
         if response.status_code >= 400:
             refused = await self._refused(request, response)
+            if self.sign_in is not None and response.status_code in (401, 403):
+                return refused
             self.end(json.loads(refused.content)["error"]["message"])
             # The SDK would report the failure of a message to nobody who waits for its answer.
             return refused if request.method == "GET" else httpx2.Response(202)
@@ -127,10 +147,12 @@ class HttpTransport(httpx2.AsyncBaseTransport):
 
     def redact(self, text: str) -> str:
         """``text`` without anything of the configuration that may be secret."""
-        return redact(text, self._secrets)
+        return redact(text, self._secrets | (self.sign_in.secrets if self.sign_in else set()))
 
     def hint(self, cause: BaseException) -> str:
         """What to check after a failed start."""
+        if self._advice:
+            return self._advice
         if "CERTIFICATE_VERIFY_FAILED" in (self.fault or ""):
             return "its certificate is valid for this host and comes from a trusted authority."
         if self._one_stream and self._status >= 400:
@@ -199,6 +221,9 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         with suppress(httpx2.HTTPError):
             said = await _content(response, _ERROR_BYTES)
         code, message = _error_in(said.decode(errors="replace"))
+        challenge = response.headers.get(_CHALLENGE, "")
+        if status == 401 and challenge.lower().startswith("bearer") and self.sign_in is None:
+            self._advice = _SIGN_IN
         # 404 by the specification; widely copied example servers answer 400.
         lost = status == 404 or (status == 400 and "session" in message.lower())
         if lost and _SESSION_ID in request.headers and code != METHOD_NOT_FOUND:
@@ -206,7 +231,16 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         words = self.redact(message)[:_EXCERPT].rstrip(". ") or HTTPStatus(status).phrase
         if code is None:
             words = f"it answered with status {status}: {words}"
-        return _error_response(status, INTERNAL_ERROR if code is None else code, words)
+        refusal = _error_response(status, INTERNAL_ERROR if code is None else code, words)
+        refusal.headers[_CHALLENGE] = challenge
+        return refusal
+
+    def _not_signed_in(self, request: httpx2.Request, failure: Failure) -> httpx2.Response:
+        """The answer to a request that is not worth sending."""
+        if "authorization" not in request.headers:  # else the token is good for other requests
+            self.end(failure.words)
+            self._advice = failure.advice
+        return _error_response(401, INTERNAL_ERROR, self.redact(failure.words))
 
 
 class _Events(httpx2.AsyncByteStream):

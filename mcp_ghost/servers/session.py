@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import (
     AsyncExitStack,
     ExitStack,
+    asynccontextmanager,
     contextmanager,
     nullcontext,
 )
@@ -28,6 +29,7 @@ from mcp_ghost.errors import (
 from mcp_ghost.redact import redact
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, jsonable, result_from_mcp
 from mcp_ghost.servers.link import Link, make_link
+from mcp_ghost.servers.oauth.browser import Authorize, in_browser
 from mcp_ghost.servers.protocol import revision
 from mcp_ghost.servers.protocol.changes import closed_or_listening
 from mcp_ghost.servers.protocol.elicitation import Elicit, asking, refusal
@@ -65,9 +67,14 @@ class ServerSession:
         *,
         result_limit: int = DEFAULT_LIMIT,
         elicit: Elicit | None = None,
+        authorize: Authorize | None = None,
         on_progress: OnProgress | None = None,
     ) -> None:
-        """``elicit`` asks the user what the server wants to know; without it, it may not ask."""
+        """Nothing is started yet.
+
+        ``elicit`` asks the user what the server wants to know; without it, it may not ask.
+        ``authorize`` sends the user to the page of a sign-in; without it, the browser opens.
+        """
         self.name = name
         self.tools: list[ToolSchema] = []
         """In OpenAI's format, under the server's own names."""
@@ -80,13 +87,15 @@ class ServerSession:
         self._config = config
         self._result_limit = result_limit
         self._elicit = elicit
+        self._authorize = authorize or in_browser
         self._on_progress = on_progress
         self._owner: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self._link: Link | None = None
         self._client: Client | None = None
         self._wire: Wire | None = None
-        self._calls: set[Patience] = set()
+        self._waits: set[Patience] = set()
+        """Of the start, and of the calls under way."""
         self._fresh_until = math.inf
         """When the list of tools has to be asked for again, by the loop's clock."""
         self._until: float | None = None
@@ -145,7 +154,7 @@ class ServerSession:
             return ToolCallResult(None, is_error=True, error_message=message)
         plain = {str(name): jsonable(value) for name, value in arguments.items()}
         patience = Patience(timeout)
-        self._calls.add(patience)
+        self._waits.add(patience)
 
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             patience.begin_anew()
@@ -168,7 +177,7 @@ class ServerSession:
             words = _MALFORMED if isinstance(error, ValidationError) else _ENDLESS
             return ToolCallResult(None, is_error=True, error_message=words)
         finally:
-            self._calls.discard(patience)
+            self._waits.discard(patience)
         return result_from_mcp(as_sent(result), self._result_limit)
 
     async def refresh(self) -> bool:
@@ -238,12 +247,12 @@ class ServerSession:
         self, spoken: Revision, ready: asyncio.Future[None], seconds: float
     ) -> BaseException | None:
         """One connection from its start to its end; returns what kept it from getting ready."""
-        self._link = link = await make_link(self.name, self._config)
+        self._link = link = await make_link(self.name, self._config, self._sign_in)
         if self._config.url is not None:
             self._begin(seconds)  # a process has its time from when the SDK is there
         try:
             async with AsyncExitStack() as stack:
-                async with asyncio.timeout_at(self._until):
+                async with self._starting():
                     streams = await stack.enter_async_context(link.connect(ready))
                 self._begin(seconds)
                 await self._serve(link, streams, spoken, ready)
@@ -256,6 +265,20 @@ class ServerSession:
         """From now on, the time of a start runs, if it did not yet."""
         if self._until is None:
             self._until = asyncio.get_running_loop().time() + seconds
+
+    @asynccontextmanager
+    async def _starting(self) -> AsyncIterator[None]:
+        """A step of the start, in the time that is left for it."""
+        if self._until is None:
+            yield
+            return
+        start = Patience(self._until - asyncio.get_running_loop().time())
+        self._waits.add(start)
+        try:
+            async with start:
+                yield
+        finally:
+            self._waits.discard(start)
 
     async def _serve(
         self,
@@ -279,7 +302,7 @@ class ServerSession:
             elicitation_callback=self._elicit and asking(self.name, self._elicit, self._paused),
         )
         async with AsyncExitStack() as stack:
-            async with asyncio.timeout_at(self._until):
+            async with self._starting():
                 await stack.enter_async_context(client)
                 await self._list_tools(client)
             self._note(client)
@@ -314,11 +337,21 @@ class ServerSession:
             raise await self._died(self._link)
         return self._client, self._link
 
+    async def _sign_in(self, url: str) -> str:
+        clock = asyncio.get_running_loop().time
+        since = clock()
+        try:
+            with self._paused():
+                return await self._authorize(url)
+        finally:
+            if self._until is not None:
+                self._until += clock() - since
+
     @contextmanager
     def _paused(self) -> Iterator[None]:
-        """No call's time runs out: the server does not say which of them its question is for."""
+        """No time runs out: the server does not say which call its question is for."""
         with ExitStack() as stack:
-            for patience in self._calls:
+            for patience in self._waits:
                 stack.enter_context(patience.paused())
             yield
 

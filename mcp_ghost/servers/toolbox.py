@@ -26,6 +26,7 @@ from mcp_ghost.servers.tools import prefixed
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.messages import ToolSchema
+    from mcp_ghost.servers.oauth.browser import Authorize
     from mcp_ghost.servers.protocol.elicitation import Elicit
 
 _NAMED_AT_MOST = 50
@@ -56,6 +57,7 @@ class Toolbox:
         startup_timeout: float = DEFAULT_STARTUP_TIMEOUT,
         result_limit: int = DEFAULT_LIMIT,
         elicit: Elicit | None = None,
+        authorize: Authorize | None = None,
         on_progress: OnProgress | None = None,
     ) -> None:
         """``on_progress`` is told of tools as "server.tool"."""
@@ -68,6 +70,7 @@ class Toolbox:
         self._startup_timeout = startup_timeout
         self._result_limit = result_limit
         self._elicit = elicit
+        self._authorize = authorize
         self._on_progress = on_progress
         self._sessions: dict[str, ServerSession] = {}
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -235,6 +238,7 @@ class Toolbox:
             self._servers[server],
             result_limit=self._result_limit,
             elicit=self._elicit,
+            authorize=self._authorize,
             on_progress=partial(self._progressed, server),
         )
         self._sessions[server] = session

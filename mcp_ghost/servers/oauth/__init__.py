@@ -1,0 +1,1 @@
+"""Signing in to servers by URL."""

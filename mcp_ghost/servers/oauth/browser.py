@@ -1,0 +1,117 @@
+"""The user's browser, and the address on this machine that it is sent back to."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeAlias
+from urllib.parse import parse_qs, urljoin, urlsplit
+
+from mcp_ghost.errors import MCPError
+from mcp_ghost.network import is_loopback
+from mcp_ghost.text import harmless
+
+Authorize: TypeAlias = Callable[[str], Awaitable[str]]
+"""Sends a person to the URL; returns the address that the browser was sent back to"""
+
+_SECONDS = 300.0
+"""For a person to sign in."""
+_REQUEST_SECONDS = 10.0
+_LONGEST_LINE = 16_384
+_PAGE = (
+    "<!doctype html><meta charset=utf-8><title>mcp_ghost</title><p>{words} This page may be closed."
+)
+
+
+async def in_browser(url: str) -> str:
+    """Open ``url`` in the browser, say it on standard error too, and wait for its return.
+
+    Raises:
+        MCPError: Nobody came back in time, or nothing can listen.
+    """
+    query = parse_qs(urlsplit(url).query)
+    back = query.get("redirect_uri", [""])[0]
+    parts = urlsplit(back)
+    if parts.scheme != "http" or not is_loopback(back) or not parts.port:
+        raise MCPError(f"Only an 'authorize' function can receive what is sent to {back}.")
+    returned: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, ValueError, TimeoutError):
+            async with asyncio.timeout(_REQUEST_SECONDS):
+                _, target, _ = (await reader.readline()).decode("ascii").split(" ")
+                words = _received(urljoin(back, target), parts.path, query, returned)
+                writer.write(_response(words))
+                await writer.drain()
+        writer.close()
+
+    try:
+        server = await asyncio.start_server(answer, parts.hostname, parts.port, limit=_LONGEST_LINE)
+    except OSError as error:
+        raise MCPError(f"Nothing can listen at {back}: {error.strerror}.") from error
+    async with server:
+        print(f"Sign in at {harmless(url)}", file=sys.stderr, flush=True)
+        if _has_browser():
+            # Some browsers return only when they are closed.
+            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+        try:
+            return await asyncio.wait_for(returned, _SECONDS)
+        except TimeoutError:
+            raise MCPError(f"Nobody signed in within {_SECONDS:g} s.") from None
+
+
+async def nowhere(url: str) -> str:
+    """For programs that run where nobody looks.
+
+    Raises:
+        MCPError: Always.
+    """
+    raise MCPError("Nobody is there to sign in: run this once on a terminal.")
+
+
+def on_terminal() -> Authorize | None:
+    """``in_browser`` (as None, the default) if somebody sits at the terminal; else ``nowhere``."""
+    return None if sys.stdin is not None and sys.stdin.isatty() else nowhere
+
+
+def address_to_return_to(before: str | None = None) -> str:
+    """An address on this machine where nothing listens: ``before``, or one with a new port."""
+    with suppress(OSError, ValueError):
+        if before and (port := urlsplit(before).port):
+            socket.create_server(("127.0.0.1", port)).close()
+            return before
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return f"http://127.0.0.1:{free.getsockname()[1]}/callback"
+
+
+def _received(
+    address: str, path: str, asked: dict[str, list[str]], returned: asyncio.Future[str]
+) -> str | None:
+    """What to say to whoever came to ``address``; None if nobody was expected there."""
+    parts = urlsplit(address)
+    query = parse_qs(parts.query)
+    if parts.path != path or query.get("state") != asked.get("state"):
+        return None
+    if not returned.done():
+        returned.set_result(address)
+    return "You did not sign in." if "error" in query else "You are signed in."
+
+
+def _response(words: str | None) -> bytes:
+    status = "404 Not Found" if words is None else "200 OK"
+    body = _PAGE.format(words=words or "There is nothing here.").encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n"
+    return f"{head}Connection: close\r\n\r\n".encode() + body
+
+
+def _has_browser() -> bool:
+    """Whether one with a window can open: others would take over the terminal."""
+    if sys.platform in ("darwin", "win32"):
+        return True
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))

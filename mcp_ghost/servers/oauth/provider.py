@@ -1,0 +1,137 @@
+"""The SDK's provider for the ``auth`` of a server's entry. Imports the SDK."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+from mcp import MCPDeprecationWarning
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError
+from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+)
+
+from mcp_ghost.servers.oauth.browser import Authorize, address_to_return_to
+from mcp_ghost.servers.oauth.store import Store, secret_method
+
+if TYPE_CHECKING:
+    from mcp_ghost.config import OAuth
+
+_CLIENT_NAME = "mcp_ghost"
+_NONE = "none"
+
+_sdk_logger = logging.getLogger("mcp.client.auth")
+if _sdk_logger.level == logging.NOTSET:
+    # Failures reach callers as errors; its tracebacks may quote what servers answered.
+    _sdk_logger.setLevel(logging.CRITICAL)
+
+
+def provider_for(
+    url: str, shown: str, auth: OAuth, authorize: Authorize
+) -> tuple[OAuthClientProvider, Store]:
+    """The provider for the server at ``url``, and where it keeps what it gets.
+
+    Args:
+        url: Without anything secret.
+        shown: The same as it may be written down.
+        auth: How the entry says that one signs in.
+        authorize: Sends a person to an address.
+    """
+    asked = [auth.client_id, sorted(auth.scopes), auth.grant_type]
+    if auth.grant_type == "client_credentials":
+        store = Store(url, shown, asked)
+        provider: OAuthClientProvider = _for_programs(url, auth, store)
+    else:
+        is_document = _is_document(auth.client_id)
+        fixed = None if is_document else _registered_beforehand(auth)
+        store = Store(url, shown, asked, fixed)
+        person = _Person(authorize, has_secret=bool(fixed and fixed.client_secret))
+        provider = person.provider = OAuthClientProvider(
+            url,
+            OAuthClientMetadata.model_validate(
+                {"client_name": _CLIENT_NAME, "redirect_uris": [_way_back(auth, store)]}
+            ),
+            store,
+            person.sent,
+            person.came_back,
+            auth.client_id if is_document else None,
+        )
+    store.fill(provider.context)
+    return provider, store
+
+
+def _for_programs(url: str, auth: OAuth, store: Store) -> OAuthClientProvider:
+    with warnings.catch_warnings():
+        # Without an issuer: the first that was met, like all that is trusted on first use.
+        warnings.simplefilter("ignore", MCPDeprecationWarning)
+        return ClientCredentialsOAuthProvider(
+            url,
+            store,
+            auth.client_id or "",
+            auth.client_secret or "",
+            scope=" ".join(auth.scopes) or None,
+            issuer=auth.issuer or store.kept.issuer,
+        )
+
+
+def _is_document(client_id: str | None) -> bool:
+    """Whether it is the address of a document that describes the client (CIMD)."""
+    parts = urlsplit(client_id or "")
+    return parts.scheme == "https" and parts.path.strip("/") != ""
+
+
+def _registered_beforehand(auth: OAuth) -> OAuthClientInformationFull | None:
+    if auth.client_id is None:
+        return None
+    return OAuthClientInformationFull(
+        client_id=auth.client_id,
+        client_secret=auth.client_secret,
+        token_endpoint_auth_method=_NONE,  # where there is a secret, what the issuer takes
+        issuer=auth.issuer,
+    )
+
+
+def _way_back(auth: OAuth, store: Store) -> str:
+    """Where the browser is sent back to: as registered, as long as something can listen there."""
+    if auth.redirect_uri:
+        return auth.redirect_uri
+    client = store.kept.client
+    registered = str(client.redirect_uris[0]) if client and client.redirect_uris else None
+    back = address_to_return_to(registered)
+    if back != registered:
+        store.forget_client()
+    return back
+
+
+class _Person:
+    """The SDK's two callbacks around one of ours."""
+
+    provider: OAuthClientProvider
+
+    def __init__(self, authorize: Authorize, *, has_secret: bool) -> None:
+        """``has_secret``: of the entry, so that nobody has said yet how it is sent."""
+        self._authorize = authorize
+        self._has_secret = has_secret
+        self._url = ""
+
+    async def sent(self, url: str) -> None:
+        """Note where to go."""
+        self._url = url
+
+    async def came_back(self) -> AuthorizationCodeResult:
+        """Go there, and read the address at the end."""
+        query = parse_qs(urlsplit(await self._authorize(self._url)).query)
+        if "error" in query:
+            raise OAuthFlowError(": ".join(query["error"] + query.get("error_description", [])))
+        context = self.provider.context
+        if self._has_secret and context.client_info is not None:
+            context.client_info.token_endpoint_auth_method = secret_method(context.oauth_metadata)
+        return AuthorizationCodeResult.model_validate(
+            {name: query.get(name, [""])[0] or None for name in ("state", "iss")}
+            | {"code": query.get("code", [""])[0]}
+        )

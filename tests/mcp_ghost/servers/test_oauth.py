@@ -1,0 +1,266 @@
+"""Servers by URL that want to know who asks: signing in, and staying signed in."""
+
+import asyncio
+import json
+import logging
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from mcp_ghost.config import ServerConfig
+from mcp_ghost.errors import MCPConfigError, MCPServerStartupError
+from mcp_ghost.results import ToolCallResult
+from mcp_ghost.servers.oauth import browser
+from mcp_ghost.servers.oauth.browser import Authorize
+from mcp_ghost.servers.session import ServerSession
+from mcp_ghost.testing import Reply, tool_reply
+from tests.support import PATIENCE
+from tests.support.ghosts import play
+from tests.support.servers.guarded import SECRET_CLIENT, Guarded, guarded
+
+pytestmark = pytest.mark.mcp
+
+
+@pytest.fixture
+def server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> Iterator[Guarded]:
+    """A guarded server; whatever happens, none of its tokens is logged at any level."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    caplog.set_level(logging.DEBUG)
+    with guarded() as server:
+        yield server
+    logged = "\n".join(record.getMessage() for record in caplog.records)
+    assert not [token for token in server.issued if token in logged]
+
+
+def kept(tmp_path: Path) -> list[Path]:
+    """The files of tokens that there are."""
+    return sorted((tmp_path / "data" / "mcp_ghost" / "oauth").iterdir())
+
+
+def use(
+    config: ServerConfig, *tools: str, authorize: Authorize | None = None
+) -> list[ToolCallResult]:
+    """A session that calls ``tools`` one after the other."""
+
+    async def session() -> list[ToolCallResult]:
+        async with ServerSession("s", config, authorize=authorize) as session:
+            return [await session.call(tool, {}) for tool in tools]
+
+    return asyncio.run(session())
+
+
+def failure(config: ServerConfig, authorize: Authorize | None = None) -> str:
+    """What is said of a start that failed."""
+    with pytest.raises(MCPServerStartupError) as failed:
+        use(config, authorize=authorize)
+    return str(failed.value)
+
+
+async def nobody(url: str) -> str:
+    raise AssertionError(f"nobody should be sent to {url}")
+
+
+# --- the whole way ----------------------------------------------------------------------------
+
+
+def test_who_signs_in_once_need_not_do_so_again(server: Guarded, tmp_path: Path) -> None:
+    first = use(server.config(), "read", authorize=server.authorize)
+    again = use(server.config(), "read", authorize=nobody)
+    assert [result.content for result in first + again] == ["did read", "did read"]
+    assert len(server.clients) == len(server.asked) == len(server.token_requests) == 1
+    assert server.asked[0]["scope"] == "read"
+    assert server.asked[0]["resource"] == f"{server.url}/mcp"
+    assert server.asked[0]["code_challenge_method"] == "S256"
+    assert server.clients[0]["redirect_uris"] == [server.asked[0]["redirect_uri"]]
+    (file,) = kept(tmp_path)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert server.issued[0] in file.read_text()
+
+
+def test_the_browser_opens_and_is_sent_back_to_an_address_that_listens(
+    server: Guarded, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pages: list[str] = []
+
+    def surf(url: str) -> None:
+        back = server._follow(url)
+        for elsewhere in (back.replace("state=", "state=forged"), back.replace("callback", "x")):
+            assert httpx2.get(elsewhere, timeout=PATIENCE).status_code == 404
+        pages.append(httpx2.get(back, timeout=PATIENCE).text)
+
+    surfers: list[threading.Thread] = []
+
+    def open_(url: str) -> bool:
+        surfers.append(threading.Thread(target=surf, args=(url,)))
+        surfers[0].start()
+        return True
+
+    monkeypatch.setenv("BROWSER", "yes")
+    monkeypatch.setattr("webbrowser.open", open_)
+    assert use(server.config(), "read")[0].content == "did read"
+    surfers[0].join()
+    assert "You are signed in. This page may be closed." in pages[0]
+    assert f"Sign in at {server.url}/authorization?" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_person_may_take_longer_than_a_start(server: Guarded) -> None:
+    async def slow(url: str) -> str:
+        await asyncio.sleep(2.2)
+        return await server.authorize(url)
+
+    async def session() -> ToolCallResult:
+        session = ServerSession("s", server.config(), authorize=slow)
+        await session.open(timeout=2.0)
+        try:
+            return await session.call("read", {})
+        finally:
+            await session.close()
+
+    assert asyncio.run(session()).content == "did read"
+
+
+def test_a_run_signs_in_and_its_account_shows_no_token(server: Guarded) -> None:
+    script: list[Reply | str] = [tool_reply([("guarded.read", {})]), "Done."]
+    result, _ = play(script, {"guarded": server.config()}, authorize=server.authorize)
+    assert result["tool_chain"][0]["result"] == "did read"
+    assert not [token for token in server.issued if token in json.dumps(result)]
+
+
+# --- tokens that are not enough ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("why", ["expired", "revoked"])
+def test_a_token_that_is_no_longer_good_is_renewed_without_asking(
+    server: Guarded, why: str, tmp_path: Path
+) -> None:
+    use(server.config(), authorize=server.authorize)
+    if why == "revoked":
+        server.scopes.clear()
+    else:
+        (file,) = kept(tmp_path)
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"expires_at": 1.0}))
+    assert use(server.config(), "read", authorize=nobody)[0].content == "did read"
+    grants = [form["grant_type"] for form in server.token_requests]
+    assert grants == ["authorization_code", "refresh_token"]
+    assert server.issued[-1] in kept(tmp_path)[0].read_text()
+
+
+def test_a_token_that_cannot_be_renewed_is_replaced_by_signing_in_again(server: Guarded) -> None:
+    use(server.config(), authorize=server.authorize)
+    server.scopes.clear()
+    server.renewals.clear()
+    assert use(server.config(), "read", authorize=server.authorize)[0].content == "did read"
+    assert len(server.asked) == 2
+    assert len(server.clients) == 1
+
+
+def test_calls_side_by_side_renew_a_token_once(server: Guarded) -> None:
+    async def session() -> list[ToolCallResult]:
+        async with ServerSession("s", server.config(), authorize=server.authorize) as session:
+            server.scopes.clear()
+            calls = (session.call("read", {}) for _ in range(4))
+            return await asyncio.gather(*calls)
+
+    assert [result.content for result in asyncio.run(session())] == ["did read"] * 4
+    assert len(server.token_requests) == 2
+
+
+def test_a_tool_that_needs_more_is_asked_for_once_and_then_refused(server: Guarded) -> None:
+    async def agree_then_deny(url: str) -> str:
+        server.denies = len(server.asked) > 0
+        return await server.authorize(url)
+
+    results = use(server.config(), "write", "write", "read", authorize=agree_then_deny)
+    assert [result.is_error for result in results] == [True, True, False]
+    assert "signing in failed: access_denied: The user said no" in str(results[0].error_message)
+    assert "status 403" in str(results[1].error_message)
+    assert [query["scope"] for query in server.asked] == ["read", "read write"]
+
+
+# --- signing in that fails --------------------------------------------------------------------
+
+
+def test_who_declines_is_asked_once_and_told_so(server: Guarded, tmp_path: Path) -> None:
+    server.denies = True
+    said = failure(server.config(), server.authorize)
+    assert "signing in failed: access_denied: The user said no\n" in said
+    assert len(server.asked) == 1
+    assert not [file for file in kept(tmp_path) if '"tokens"' in file.read_text()]
+
+
+def test_an_answer_in_the_name_of_another_issuer_is_refused(server: Guarded) -> None:
+    server.issuer = "http://127.0.0.1:1"
+    said = failure(server.config(), server.authorize)
+    assert "iss mismatch" in said
+    assert server.token_requests == []
+
+
+def test_where_nobody_is_there_the_message_says_where_to_sign_in(server: Guarded) -> None:
+    said = failure(server.config(), browser.nowhere)
+    assert "Nobody is there to sign in: run this once on a terminal." in said
+
+
+def test_where_clients_cannot_register_the_message_says_what_is_needed(server: Guarded) -> None:
+    server.registers = False
+    said = failure(server.config(), server.authorize)
+    assert "Registration failed: 404" in said
+    assert "Check that 'auth' holds the 'client_id' of a client that is known there." in said
+
+
+def test_without_auth_in_the_entry_the_message_says_what_to_write(server: Guarded) -> None:
+    said = failure(ServerConfig(url=f"{server.url}/mcp"))
+    assert "it answered with status 401" in said
+    assert """its entry has '"auth": {"type": "oauth"}', for signing in""" in said
+
+
+def test_auth_beside_another_way_in_is_refused(server: Guarded) -> None:
+    config = server.config().model_copy(update={"headers": {"authorization": "Bearer x"}})
+    with pytest.raises(MCPConfigError, match="'auth' as well as an Authorization header"):
+        use(config)
+
+
+# --- what an entry may say --------------------------------------------------------------------
+
+
+def test_a_client_that_is_known_there_does_not_register(server: Guarded, tmp_path: Path) -> None:
+    config = server.config(
+        **SECRET_CLIENT, scopes=["read", "extra"], redirect_uri="http://127.0.0.1:7777/back"
+    )
+    assert use(config, "read", authorize=server.authorize)[0].content == "did read"
+    assert server.clients == []
+    assert server.asked[0]["client_id"] == "known-client"
+    assert server.asked[0]["scope"] == "read extra"
+    assert server.asked[0]["redirect_uri"] == "http://127.0.0.1:7777/back"
+    assert server.token_requests[0]["authorization"].startswith("Basic ")
+    assert SECRET_CLIENT["client_secret"] not in kept(tmp_path)[0].read_text()
+    server.scopes.clear()
+    use(config, authorize=nobody)
+    assert server.token_requests[1]["authorization"].startswith("Basic ")
+
+
+def test_a_program_signs_in_by_itself_with_its_secret(server: Guarded) -> None:
+    config = server.config(
+        **SECRET_CLIENT, scopes=["read", "write"], grant_type="client_credentials"
+    )
+    assert use(config, "write", authorize=nobody)[0].content == "did write"
+    assert server.asked == []
+    server.scopes.clear()
+    assert use(config, "write", authorize=nobody)[0].content == "did write"
+    with pytest.raises(ValueError, match="'client_credentials' need 'client_id' and"):
+        server.config(grant_type="client_credentials")
+
+
+def test_a_secret_is_shown_to_the_issuer_of_the_entry_only(server: Guarded) -> None:
+    config = server.config(
+        **SECRET_CLIENT, grant_type="client_credentials", issuer="https://login.example.test"
+    )
+    assert "issuer mismatch" in failure(config, nobody)
+    assert server.token_requests == []
