@@ -195,6 +195,7 @@ class ServerSession:
             async with asyncio.timeout(DEFAULT_CALL_TIMEOUT):
                 await self._list_tools(self._client)
         except Exception as error:  # noqa: BLE001 - the next call will meet it, and can tell
+            self._fresh_until = math.inf  # nobody waits for it a second time
             _logger.warning(
                 "MCP server '%s' does not list its tools: %s", self.name, redact(str(error))
             )
