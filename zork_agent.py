@@ -15,6 +15,7 @@ from managers.tools.session import ToolSession
 from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.loop import LoopEnd, LoopObserver, in_order, run_loop
 from mcp_ghost.messages import LLMResponse, Message, Usage, assistant_message
+from mcp_ghost.results import ResultBudget
 from prompts import load_prompt
 from session.events import event_context, log_event
 from session.game_configuration import GameConfiguration
@@ -223,10 +224,12 @@ class _Deliberation:
     async def _ask_until_decided(self, messages: list[Message]) -> Decision:
         with_tools = bool(self._tools.schemas)
         observer = self._events if with_tools else LoopObserver()
+        budget = ResultBudget(self._config.mcp_max_result_tokens_per_turn)
+        answer_calls = in_order(self._tools.call, observer, budget=budget)
         result = await run_loop(
             messages,
             ask=self._ask,
-            answer_calls=self._tools.once_connected(in_order(self._tools.call, observer)),
+            answer_calls=self._tools.once_connected(answer_calls),
             max_iterations=self._config.mcp_max_tool_iterations if with_tools else 1,
             observer=observer,
         )

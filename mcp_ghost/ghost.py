@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 
 from mcp_ghost.run.settings import Settings
 
@@ -46,6 +46,8 @@ async def mcp_ghost(
     deny: Sequence[str] | None = None,
     max_parallel_calls: int = 8,
     loop_limit: int | None = 2,
+    images: Literal["auto", "never"] = "auto",
+    max_result_tokens_per_turn: int | None = 20_000,
     result_limit: int = 32_000,
     context_limit: int = 400_000,
     on_event: OnEvent | None = None,
@@ -84,6 +86,10 @@ async def mcp_ghost(
         loop_limit: Equal calls of a read-only tool, in replies that follow each other, after which
             the same result is not asked for again; None for no limit. Tools that may write, or
             do not say, are never stopped.
+        images: Whether the model sees the images that tools return ("auto": unless it refuses
+            them), or only reads of them ("never"). The result has them in any case.
+        max_result_tokens_per_turn: Tokens, as estimated, that the results of one reply's calls may
+            add to the conversation together; longer ones are cut, visibly. None for no limit.
         result_limit: Characters of one tool result that the model gets.
         context_limit: Characters of conversation above which older parts are summarised.
         on_event: Called with a dict for each step; may be a coroutine function.

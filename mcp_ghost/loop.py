@@ -6,11 +6,12 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from typing import Any, TypeAlias, TypeVar
 
 from mcp_ghost.errors import MCPServerDiedError, NotExecutedError
+from mcp_ghost.media import in_words
 from mcp_ghost.messages import (
     LLMResponse,
     Message,
@@ -19,7 +20,7 @@ from mcp_ghost.messages import (
     tool_message,
     was_cut_off,
 )
-from mcp_ghost.results import ToolCallResult
+from mcp_ghost.results import ResultBudget, ToolCallResult, as_text
 
 T = TypeVar("T")
 Ask: TypeAlias = Callable[[list[Message], int], Awaitable[LLMResponse]]
@@ -119,10 +120,12 @@ def in_order(
     *,
     is_read_only: Callable[[str], bool] = lambda _: False,
     max_parallel: int = 1,
+    budget: ResultBudget | None = None,
 ) -> AnswerCalls:
     """Calls one after the other, until one times out or loses the server.
 
-    Those of tools that only read run side by side, at most ``max_parallel`` of them.
+    Those of tools that only read run side by side, at most ``max_parallel`` of them. ``budget`` is
+    for all results that the model is told, also in later replies.
     """
 
     async def answer_calls(response: LLMResponse, _iteration: int) -> Batch:
@@ -135,9 +138,9 @@ def in_order(
                     for call in step
                 )
             )
+            results = _fitted([result for result, _ in outcomes], budget or ResultBudget(None))
             answers += [
-                _result_message(call, result)
-                for call, (result, _) in zip(step, outcomes, strict=True)
+                _result_message(call, result) for call, result in zip(step, results, strict=True)
             ]
             then = max(then for _, then in outcomes)
             if then is _Then.GO_ON:
@@ -209,6 +212,24 @@ async def _execute(
         return result, then
     observer.tool_failed(call, reason, time.perf_counter() - started)
     return _failure(f"Tool call failed: {reason}{doubt}"), then
+
+
+def _fitted(results: Sequence[ToolCallResult], budget: ResultBudget) -> list[ToolCallResult]:
+    """``results`` with as much of them as ``budget`` allows."""
+    texts = [
+        as_text(result.error_message if result.is_error else in_words(result.content))
+        for result in results
+    ]
+    return [
+        result if fitted == text else _saying(result, fitted)
+        for result, text, fitted in zip(results, texts, budget.fit(texts), strict=True)
+    ]
+
+
+def _saying(result: ToolCallResult, text: str) -> ToolCallResult:
+    if result.is_error:
+        return replace(result, error_message=text)
+    return replace(result, content=text)
 
 
 def _failure(reason: str) -> ToolCallResult:

@@ -114,7 +114,17 @@ def assistant_message(response: LLMResponse) -> Message:
     return message
 
 
-def tool_message(call_id: str, content: str, *, is_error: bool = False) -> Message:
+def text_in(message: Message) -> str:
+    """What ``message`` says, without its images."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return "\n".join(part["text"] for part in content if part.get("type") == "text")
+    return content or ""
+
+
+def tool_message(
+    call_id: str, content: str | list[dict[str, Any]], *, is_error: bool = False
+) -> Message:
     """The answer to one call; some providers are told separately whether it is a failure."""
     message: Message = {"role": "tool", "tool_call_id": call_id, "content": content}
     return {**message, "is_error": True} if is_error else message

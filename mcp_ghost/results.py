@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeGuard
+
+from mcp_ghost.media import in_words, is_media, media_in
 
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 JSONObject: TypeAlias = dict[str, Any]
@@ -14,21 +17,27 @@ JSONObject: TypeAlias = dict[str, Any]
 
 DEFAULT_LIMIT = 32_000
 """Characters of one result that reach the model; about 8,000 tokens."""
+_BYTES_OF_TOKEN = 3
+"""Fewer than in most texts, so that the estimate is rather too high."""
+_MARK = re.compile(r"\n\[cut here: \d+ of (\d+) characters left out\]\Z")
 _MAX_DEPTH = 50
 _NO_MESSAGE = "The tool reported an error without a message."
 
 
 @dataclass
 class ToolCallResult:
-    """The result of one call: ``content``, or an error with its message."""
+    """The result of one call: ``content``, or an error with its message.
+
+    Images and sounds in ``content`` are MCP's blocks as they came.
+    """
 
     content: Any
     is_error: bool = False
     error_message: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as strict JSON values, whatever ``content`` is."""
-        content = jsonable(self.content)
+        """The result as strict JSON values, whatever ``content`` is; images and sounds in words."""
+        content = jsonable(in_words(self.content))
         if self.is_error:
             return {"error": jsonable(self.error_message), "content": content}
         return {"content": content}
@@ -50,7 +59,11 @@ def result_from_mcp(raw: Mapping[str, Any], limit: int = DEFAULT_LIMIT) -> ToolC
 
 
 def format_tool_response(value: object) -> str:
-    """``value`` as text: text and lists of texts as they are, the rest as JSON or ``str``."""
+    """``value`` as text: text and lists of texts as they are, the rest as JSON or ``str``.
+
+    Images and sounds are described in words.
+    """
+    value = in_words(value)
     if isinstance(value, str):
         return value
     if value is None:
@@ -72,7 +85,50 @@ def cap(text: str, limit: int = DEFAULT_LIMIT) -> str:
     """``text``, cut after ``limit`` characters with a mark that says how much is missing."""
     if len(text) <= limit:
         return text
-    return f"{text[:limit]}\n[cut here: {len(text) - limit} of {len(text)} characters left out]"
+    mark = _MARK.search(text)  # of what was cut before
+    length = int(mark[1]) if mark else len(text)
+    return f"{text[:limit]}\n[cut here: {length - limit} of {length} characters left out]"
+
+
+class ResultBudget:
+    """The tokens that results may still add, estimated at three bytes each; None for any number.
+
+    Where they do not suffice, the shortest results stay whole and the others share what is left.
+    """
+
+    def __init__(self, tokens: int | None) -> None:
+        self._tokens = tokens
+        self._left = tokens or 0
+
+    def take(self, tokens: int) -> bool:
+        """Use up ``tokens`` for something that cannot be cut, if it leaves half of the whole."""
+        if self._tokens is None:
+            return True
+        if self._left - tokens < self._tokens // 2:
+            return False
+        self._left -= tokens
+        return True
+
+    def fit(self, texts: Sequence[str]) -> list[str]:
+        """``texts`` with what they may add; a cut is marked, and says why."""
+        if self._tokens is None:
+            return [*texts]
+        fitted = [*texts]
+        sizes = [len(text.encode(errors="replace")) // _BYTES_OF_TOKEN for text in texts]
+        shortest_first = sorted(range(len(texts)), key=sizes.__getitem__)
+        for number, index in enumerate(shortest_first):
+            share = self._left // (len(texts) - number)
+            if sizes[index] > share:
+                kept = len(texts[index]) * share // sizes[index]
+                fitted[index] = self._cut(texts[index], kept)
+            self._left -= min(sizes[index], share)
+        return fitted
+
+    def _cut(self, text: str, kept: int) -> str:
+        return (
+            f"{cap(text, kept)} [what tools add in one turn is limited to about {self._tokens:,} "
+            "tokens; ask for less at a time]"
+        )
 
 
 def jsonable(value: object, depth: int = 0) -> JSON:
@@ -150,8 +206,8 @@ def _said(rendered: object) -> object:
 
 
 def _block(block: object) -> object:
-    """A content block as text, as a resource with its text, or as a stub for what is not text."""
-    if not isinstance(block, Mapping):
+    """A content block as text, an image or a sound, a resource with its text, or else a stub."""
+    if not isinstance(block, Mapping) or is_media(block):
         return block
     if _is_text(block):
         return block["text"]
@@ -185,8 +241,13 @@ def _decoded(text: str) -> object:
 
 
 def _bounded(content: object, limit: int) -> object:
-    text = content if isinstance(content, str) else _dumps(content)
-    return content if len(text) <= limit else cap(text, limit)
+    words = in_words(content)
+    text = words if isinstance(words, str) else _dumps(words)
+    if len(text) <= limit:
+        return content
+    capped = cap(text, limit)
+    media = media_in(content)
+    return [capped, *media] if media else capped
 
 
 def _text_of(item: object) -> str | None:

@@ -216,6 +216,8 @@ class GameConfiguration(BaseSettings):
     mcp_max_tool_iterations: PositiveInt = 20
     mcp_tool_call_timeout_seconds: PositiveFloat = 30
     mcp_server_startup_timeout_seconds: PositiveFloat = 10
+    mcp_max_result_tokens_per_turn: PositiveInt | None = 10_000
+    """Tokens, as estimated, that tools may add to one turn; longer results are cut, visibly."""
     mcp_force_tool_support: bool = False
     """Offer tools to models that are known not to take them."""
 

@@ -131,6 +131,24 @@ def test_after_a_death_the_next_turn_has_tools_again(journal: Journal) -> None:
     assert len(journal.starts) == 2
 
 
+@pytest.mark.parametrize(("tokens", "first"), [(1000, 2990), (None, 32_000)])
+def test_what_tools_add_to_a_turn_is_limited(
+    tokens: int | None, first: int, journal: Journal
+) -> None:
+    huge = tool_reply([(f"{NAME}.huge", {"size": 2_000_000})])
+    replies = [tool_reply([ECHO]), huge, huge, action_reply("north"), huge, action_reply("south")]
+    with Player(replies, journal, mcp_max_result_tokens_per_turn=tokens) as player:
+        assert player.play()["action"] == "north"
+        hello, one, other = (str(it["content"]) for it in player.answers(3))
+        assert hello == "hello"
+        assert one.count("x") == pytest.approx(first, abs=20)
+        assert (other.count("x") > 10) is (tokens is None)
+        assert "of 2000000 characters left out]" in one
+        assert ("limited to about 1,000 tokens" in other) is (tokens is not None)
+        player.play()
+        assert str(player.answers(5)[0]["content"]).count("x") == pytest.approx(first, abs=20)
+
+
 def test_an_unknown_tool_is_told_with_the_names_that_exist(journal: Journal) -> None:
     script = [tool_reply([("crystal_ball.gaze", {}), ECHO]), action_reply("look")]
     with Player(script, journal) as player:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.loop import LoopObserver
+from mcp_ghost.media import in_words
 from mcp_ghost.results import as_text, jsonable
 from session.events import event_context, log_event, log_line
 from session.game_state import ToolUse
@@ -55,7 +56,7 @@ class ToolEvents(LoopObserver):
 
     def tool_finished(self, call: ToolCall, result: ToolCallResult, seconds: float) -> None:
         """Log type, length and duration of what came back."""
-        text = as_text(result.error_message if result.is_error else result.content)
+        text = as_text(result.error_message if result.is_error else in_words(result.content))
         self._event(
             logging.INFO,
             f"Tool result received ({seconds:.1f}s)",

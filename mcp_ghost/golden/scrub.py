@@ -1,11 +1,14 @@
 """What must not enter a file: secrets become ``***``, paths of this machine ``{path:NAME}``.
 
+Nor do images and sounds: a fingerprint and the size stand for them.
+
 The names are those of :func:`places`. Reading a golden puts the paths of the reading machine in
 their place.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -36,6 +39,9 @@ _SECRET_FIELD = re.compile(
     re.IGNORECASE,
 )
 _SECRET_FLAG = re.compile(rf"--?[\w-]*(?:{SENSITIVE_NAMES})[\w-]*(=?)", re.IGNORECASE)
+_TYPE_FIELDS = frozenset({"mimeType", "media_type"})
+"""Beside ``data``, they say that it is an image or a sound."""
+_DATA_URL = re.compile(r"(data:[\w.+-]+/[\w.+-]+;base64,)([A-Za-z0-9+/=]+)")
 _IN_QUERY = re.compile(
     rf"([?&;][\w-]*(?:{SENSITIVE_NAMES}|sig|code)[\w-]*=)[^&;#\s\"'<>]+",
     re.IGNORECASE,
@@ -83,6 +89,8 @@ class Scrubber:
         if isinstance(value, list | tuple):
             return [self.hide(item) for item in value]
         if isinstance(value, Mapping):
+            if isinstance(value.get("data"), str) and value.keys() & _TYPE_FIELDS:
+                value = {**value, "data": _fingerprint(value["data"])}
             return {self._hide_text(str(key)): self._field(key, it) for key, it in value.items()}
         return value
 
@@ -127,10 +135,19 @@ class Scrubber:
             else:
                 hidden = self.hide(value)
                 return text if hidden == value else json.dumps(hidden, ensure_ascii=False)
+        text = _DATA_URL.sub(lambda it: it[1] + _fingerprint(it[2]), text)
         return _IN_QUERY.sub(rf"\1{MASK}", redact(self._hide_paths(text), self._secrets))
 
     def _hide_paths(self, text: str) -> str:
         return self._path.sub(lambda match: self._of_path[match[0]], text)
+
+
+def _fingerprint(data: str) -> str:
+    """What stands for an image or a sound: enough to see whether it is the same."""
+    if data.startswith("{sha256:"):
+        return data
+    digest = hashlib.sha256(data.encode()).hexdigest()[:16]
+    return f"{{sha256:{digest}, {len(data) * 3 // 4} bytes}}"
 
 
 def same(recorded: object, now: object) -> bool:

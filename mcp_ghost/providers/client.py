@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError, LLMUnreachableError
+from mcp_ghost.media import has_images, without_images
 from mcp_ghost.messages import Usage, assistant_message
 from mcp_ghost.providers.common import LLMRequest, usage_of
 from mcp_ghost.providers.exchange import Exchange, FailedTry
-from mcp_ghost.providers.optional_fields import refused_fields, without_fields
+from mcp_ghost.providers.optional_fields import refused_fields, refuses_images, without_fields
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, Transport
 
@@ -89,6 +90,8 @@ class ProviderClient:
         self._kept: Transport | None = None
         self._refused: dict[str, frozenset[str]] = {}
         """Model -> optional fields of the request that it refused."""
+        self._blind: set[str] = set()
+        """Models that refused images."""
         self._defaults = {"max_tokens": max_tokens, "temperature": temperature}
         self._was_answered = False
         self._on_exchange = on_exchange
@@ -143,7 +146,7 @@ class ProviderClient:
         call = Exchange(request, self.provider_name, self._endpoint.where)
         try:
             with self._breaker.call() if self._breaker else nullcontext():
-                call.reply = await self._accepted(call, headers or {})
+                call.reply = await self._seen(call, headers or {})
         except BaseException as error:  # told of, whatever ended it, and raised again
             call.error = str(error) or type(error).__name__
             if isinstance(error, LLMError):
@@ -151,7 +154,7 @@ class ProviderClient:
             raise
         finally:
             if self._on_exchange is not None:
-                call.request = replace(request, api_key=None)
+                call.request = replace(call.request, api_key=None)
                 call.seconds = time.perf_counter() - call.started
                 self._on_exchange(call)
         return _with_all(call.reply, call.wasted)
@@ -198,6 +201,22 @@ class ProviderClient:
         if self._kept is not None:
             return nullcontext(self._kept)
         return aclosing(Transport(self._endpoint, self._given_transport))
+
+    async def _seen(self, call: Exchange, headers: Mapping[str, str]) -> LLMResponse:
+        """The reply to a request whose images are left out where the model takes none."""
+        model = call.request.model
+        if has_images(call.request.messages):
+            try:
+                if model not in self._blind:
+                    return await self._accepted(call, headers)
+            except LLMStatusError as error:
+                if not refuses_images(error):
+                    raise
+                self._blind.add(model)
+                self._log_refused(["images"], error, model)
+            messages = without_images(call.request.messages)
+            call.request = replace(call.request, messages=messages)
+        return await self._accepted(call, headers)
 
     async def _accepted(self, call: Exchange, headers: Mapping[str, str]) -> LLMResponse:
         """The reply to what the model accepts: fields that it refuses are left out from then on."""

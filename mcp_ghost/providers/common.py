@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_ghost.messages import FunctionCall, ToolCall
+from mcp_ghost.messages import FunctionCall, ToolCall, text_in
 from mcp_ghost.names import ToolNames
 
 if TYPE_CHECKING:
@@ -153,9 +153,18 @@ def text_of(content: object) -> str:
 
 
 def result_text(message: Message) -> str:
-    """A tool's result as text, whatever it holds."""
+    """A tool's result as text, whatever it holds; images are left to :func:`images_of`."""
     content = message.get("content")
+    if isinstance(content, list) and images_of(message):
+        content = text_in(message)
     return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+
+
+def images_of(message: Message) -> list[JSONObject]:
+    """The images in a message, as parts."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    return [part for part in parts if part.get("type") == "image_url"]
 
 
 def object_of(arguments: object) -> JSONObject:

@@ -119,15 +119,22 @@ def _turns(
     messages: Sequence[Message], names: ToolNames, *, signed: bool
 ) -> Iterator[tuple[str, list[JSONObject]]]:
     called: dict[str, JSONObject] = {}
+    seen: list[JSONObject] = []
     for message in messages:
+        if seen and message["role"] != "tool":
+            yield "user", seen
+            seen = []
         if message["role"] == "assistant":
             calls = _call_parts(message, names, signed=signed)
             called |= calls
             yield "model", _model_parts(message, calls)
         elif message["role"] == "tool":
-            yield "user", [_response(message, called, names)]
+            images = [_part(part) for part in common.images_of(message)]
+            yield "user", [_response(message, called, names, images if signed else [])]
+            seen += [] if signed else images
         else:
             yield "user", _parts(message)
+    yield "user", seen
 
 
 def _parts(message: Message) -> list[JSONObject]:
@@ -179,8 +186,16 @@ def _model_parts(message: Message, calls: dict[str, JSONObject]) -> list[JSONObj
     return [*([{"text": text}] if text.strip() else []), *calls.values()]
 
 
-def _response(message: Message, called: Mapping[str, JSONObject], names: ToolNames) -> JSONObject:
-    """A tool's result, which Gemini ties to its call by name, and by id where it gave one."""
+def _response(
+    message: Message,
+    called: Mapping[str, JSONObject],
+    names: ToolNames,
+    images: Sequence[JSONObject],
+) -> JSONObject:
+    """A tool's result, which Gemini ties to its call by name, and by id where it gave one.
+
+    From version 3 on ``images`` are part of it; before, they stand beside it.
+    """
     call = called.get(message["tool_call_id"], {}).get("functionCall", {})
     text = common.result_text(message)
     result = common.parsed_object(text) or text
@@ -188,6 +203,7 @@ def _response(message: Message, called: Mapping[str, JSONObject], names: ToolNam
         "name": call.get("name") or names.encode(str(message.get("name") or "tool"))
     }
     response["response"] = {"error" if message.get("is_error") else "output": result}
+    response |= {"parts": [*images]} if images else {}
     return {"functionResponse": response | ({"id": call["id"]} if "id" in call else {})}
 
 

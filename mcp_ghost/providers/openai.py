@@ -127,13 +127,18 @@ def _messages(
 ) -> list[JSONObject]:
     marked = common.breakpoints(messages, _MAX_BREAKPOINTS if dialect == "openrouter" else 0)
     encoded: list[JSONObject] = []
+    seen: list[JSONObject] = []
     for index, message in enumerate(messages):
+        if seen and message["role"] != "tool":
+            encoded.append({"role": "user", "content": seen})
+            seen = []
         if message["role"] == "assistant":
             encoded.append(_assistant(message, names))
         elif message["role"] == "tool":
             content = common.result_text(message)
             answered = message["tool_call_id"]
             encoded.append({"role": "tool", "tool_call_id": answered, "content": content})
+            seen += _seen(message)
         else:
             entry = {"role": message["role"], "content": _content(message, index in marked)}
             if dialect == "openai" and reasoning and entry["role"] == "system":
@@ -142,7 +147,14 @@ def _messages(
                 # Several chat templates refuse two in a row.
                 entry["content"] = _joined(encoded.pop()["content"], entry["content"])
             encoded.append(entry)
-    return encoded
+    return [*encoded, {"role": "user", "content": seen}] if seen else encoded
+
+
+def _seen(message: Message) -> list[JSONObject]:
+    """The images of a tool's result, for the user to show: results themselves are text here."""
+    images = common.images_of(message)
+    said = f"From the result of call {message['tool_call_id']}:"
+    return [{"type": "text", "text": said}, *images] if images else []
 
 
 def _joined(one: str | list[JSONObject], other: str | list[JSONObject]) -> str | list[JSONObject]:

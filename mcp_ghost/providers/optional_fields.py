@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
 
 _REFUSALS = frozenset({400, 404, 422})
+_IMAGE_REFUSALS = frozenset({400, 404, 413, 415, 422, 500})
+# OpenRouter (404): "support image input"; llama.cpp (500): "image input is not supported";
+# DeepSeek: "unknown variant `image_url`, expected `text`"; Groq: "content must be a string";
+# and Mistral wants no user after a tool.
+_OF_IMAGES = re.compile(
+    r"image|mmproj|multimodal|vision|must be a string|role .?user.? after role .?tool", re.I
+)
 _MENTIONS = {
     # DeepSeek and Groq know no schemas. "Requested parameters" is what OpenRouter calls them when
     # no provider of the model knows any.
@@ -33,6 +40,11 @@ def refused_fields(payload: JSONObject, error: LLMStatusError) -> frozenset[str]
     return frozenset(
         field for field, words in _MENTIONS.items() if field in payload and words.search(said)
     )
+
+
+def refuses_images(error: LLMStatusError) -> bool:
+    """Whether ``error``, which answers a request with images, is about these."""
+    return error.status in _IMAGE_REFUSALS and _OF_IMAGES.search(str(error)) is not None
 
 
 def without_fields(payload: JSONObject, fields: Collection[str]) -> JSONObject:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from mcp_ghost.messages import Usage
+from mcp_ghost.messages import Usage, text_in
 from mcp_ghost.results import JSON, each_text, jsonable
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def history(messages: Iterable[Message], account: Account) -> list[dict[str, Any
     return [
         {
             "role": message["role"],
-            "content": account.clean_text(message.get("content") or ""),
+            "content": account.clean_text(text_in(message)),
             "tool_calls": account.clean(message.get("tool_calls")),
             "tool_call_id": message.get("tool_call_id"),
         }

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_ghost.errors import MCPServerDiedError, NotExecutedError
 from mcp_ghost.loop import MAY_HAVE_ACTED, Batch, LoopEnd, arguments_of, steps
+from mcp_ghost.media import TOKENS_OF_IMAGE, Gallery, image_part, in_words, media_in
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, tool_message
 from mcp_ghost.providers.common import object_of
-from mcp_ghost.results import format_tool_response
+from mcp_ghost.results import ResultBudget, format_tool_response
 from mcp_ghost.run import prompts
 from mcp_ghost.run.account import Account, CallAttempt
 from mcp_ghost.run.limits import RunStoppedError
@@ -19,12 +21,11 @@ from mcp_ghost.run.recovery import Execute, ToolReportedError
 from mcp_ghost.servers.tools import is_read_only
 
 if TYPE_CHECKING:
+    from mcp_ghost.results import JSON
     from mcp_ghost.run.events import Events
     from mcp_ghost.servers.toolbox import Toolbox
 
 _Asked: TypeAlias = tuple[ToolCall, CallAttempt]
-_Answers: TypeAlias = dict[int, Message]
-"""By the position of the call in the reply."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,15 @@ class _Outcome:
 
     text: str
     is_error: bool = True
+    media: JSON = None
+    """What the tool returned, where images or sounds are in it."""
     stopped: str | None = None
     is_end: bool = False
     """Whether it ends the run."""
+
+
+_Outcomes: TypeAlias = dict[int, _Outcome]
+"""By the position of the call in the reply."""
 
 
 class Calls:
@@ -55,6 +62,8 @@ class Calls:
         *,
         backtracking: bool,
         max_parallel: int,
+        max_result_tokens: int | None,
+        gallery: Gallery,
     ) -> None:
         self._execute = execute
         self._toolbox = toolbox
@@ -62,17 +71,48 @@ class Calls:
         self._events = events
         self._backtracking = backtracking
         self._max_parallel = max_parallel if backtracking else 1
+        self._max_result_tokens = max_result_tokens
+        self._gallery = gallery
 
     async def answer(self, response: LLMResponse, iteration: int) -> Batch:
         """The answers to all calls of ``response``."""
-        answers: _Answers = {}
+        outcomes: _Outcomes = {}
         async with asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(self._answer_in_order(response, asked, answers))
+                group.create_task(self._answer_in_order(response, asked, outcomes))
                 for asked in self._groups(response, iteration)
             ]
         end = LoopEnd.FAILED_CALL if any(task.result() for task in tasks) else None
-        return Batch([message for _, message in sorted(answers.items())], end)
+        in_order = [outcome for _, outcome in sorted(outcomes.items())]
+        return Batch(self._told(response.tool_calls or [], in_order), end)
+
+    def _told(self, calls: Sequence[ToolCall], outcomes: Sequence[_Outcome]) -> list[Message]:
+        """The messages for the model, as long as they may be, with images where it takes them."""
+        budget = ResultBudget(self._max_result_tokens)
+        shown = [self._shown(outcome, budget) for outcome in outcomes]
+        texts = budget.fit([text for text, _ in shown])
+        return [
+            tool_message(
+                call.id,
+                [{"type": "text", "text": text}, *images] if images else text,
+                is_error=outcome.is_error,
+            )
+            for call, outcome, text, (_, images) in zip(calls, outcomes, texts, shown, strict=True)
+        ]
+
+    def _shown(self, outcome: _Outcome, budget: ResultBudget) -> tuple[str, list[dict[str, Any]]]:
+        """The text of a result, and the images to attach to it."""
+        blocks = media_in(outcome.media)
+        if not blocks:
+            return outcome.text, []
+        notes, images = [], []
+        for block in blocks:
+            objection = self._gallery.admit(block)
+            if objection is None and not budget.take(TOKENS_OF_IMAGE):
+                objection = "this turn's results have become too long"
+            notes.append(f"not attached: {objection}" if objection else "attached")
+            images += [] if objection else [image_part(block)]
+        return format_tool_response(in_words(outcome.media, notes)), images
 
     def _groups(self, response: LLMResponse, iteration: int) -> list[list[_Asked]]:
         """The calls, grouped by server; in a single group where a failure stops the rest."""
@@ -86,22 +126,20 @@ class Calls:
         return [*groups.values()]
 
     async def _answer_in_order(
-        self, response: LLMResponse, asked: list[_Asked], answers: _Answers
+        self, response: LLMResponse, asked: list[_Asked], outcomes: _Outcomes
     ) -> bool:
         """Whether a failure ends the run."""
         stopped: str | None = None
         is_end = False
         for step in steps(asked, lambda it: self._is_read_only(it[1].tool), self._max_parallel):
-            outcomes = (
-                [_Outcome(prompts.skipped(stopped))] * len(step)
-                if stopped
-                else (await asyncio.gather(*(self._answered(response, *it) for it in step)))
-            )
-            for (call, attempt), outcome in zip(step, outcomes, strict=True):
+            if stopped:
+                ended = [_Outcome(prompts.skipped(stopped)) for _ in step]
+            else:
+                ended = await asyncio.gather(*(self._answered(response, *it) for it in step))
+            for (_, attempt), outcome in zip(step, ended, strict=True):
                 stopped = stopped or outcome.stopped
                 is_end |= outcome.is_end
-                message = tool_message(call.id, outcome.text, is_error=outcome.is_error)
-                answers[attempt.position] = message
+                outcomes[attempt.position] = outcome
         return is_end
 
     async def _answered(
@@ -110,7 +148,9 @@ class Calls:
         """Execute one call."""
         try:
             arguments_of(response, call)  # raises where there are none to trust
-            return _Outcome(format_tool_response(await self._execute(attempt)), is_error=False)
+            result = await self._execute(attempt)
+            media = result if media_in(result) else None
+            return _Outcome(format_tool_response(result), is_error=False, media=media)
         except RunStoppedError as error:
             return _Outcome(prompts.failure(attempt.tool, str(error)), stopped=str(error))
         except Exception as error:  # noqa: BLE001  a tool is foreign code: its failure is the call's

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mcp_ghost.media import TOKENS_OF_IMAGE, has_images
+from mcp_ghost.messages import text_in
+
 if TYPE_CHECKING:
     from mcp_ghost.messages import Message
 
@@ -21,6 +24,8 @@ _RECENT = 3
 """Exchanges at the end that stay whole, as long as there is room for them."""
 _ROOMY = 0.7
 """Part of the limit that is left after a compaction, where that is possible."""
+_IMAGE = 4 * TOKENS_OF_IMAGE
+"""Characters that images in a message count for."""
 _SHORT = 500
 """Characters that are kept of an older result."""
 _LINE = 200
@@ -119,7 +124,8 @@ def _parts(messages: Sequence[Message]) -> tuple[list[Message], list[Exchange]]:
 def _size(messages: Sequence[Message]) -> int:
     """Characters, for an estimate: about four make a token."""
     return sum(
-        len(message.get("content") or "")
+        len(text_in(message))
+        + _IMAGE * has_images([message])
         + sum(len(call["function"]["arguments"]) for call in message.get("tool_calls") or ())
         for message in messages
     )
@@ -128,7 +134,8 @@ def _size(messages: Sequence[Message]) -> int:
 def _shortened(message: Message) -> Message:
     if message["role"] != "tool":
         return message
-    return {**message, "content": _cut(message["content"], _SHORT)}
+    left_out = " [images left out]" if has_images([message]) else ""
+    return {**message, "content": _cut(text_in(message), _SHORT) + left_out}
 
 
 def _summary(exchanges: Sequence[Exchange], room: int) -> list[Message]:
@@ -149,8 +156,8 @@ def _summary(exchanges: Sequence[Exchange], room: int) -> list[Message]:
 
 def _lines(exchange: Exchange) -> list[str]:
     reply, *answers = exchange
-    said = (reply.get("content") or "").strip()
-    results = {answer.get("tool_call_id"): answer.get("content") or "" for answer in answers}
+    said = text_in(reply).strip()
+    results = {answer.get("tool_call_id"): text_in(answer) for answer in answers}
     lines = [f"- You said: {_cut(said, _LINE)}"] if said else []
     for call in reply.get("tool_calls") or ():
         asked = f"{call['function']['name']}({_cut(call['function']['arguments'], _LINE)})"

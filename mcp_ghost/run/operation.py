@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.loop import LoopEnd, run_loop
+from mcp_ghost.media import Gallery
 from mcp_ghost.messages import assistant_message, tool_message, was_cut_off
 from mcp_ghost.run import prompts, synthesis
 from mcp_ghost.run.account import Account, GhostResult, history
@@ -185,6 +186,8 @@ class Operation:
             *shared,
             backtracking=self._settings.enable_backtracking,
             max_parallel=self._settings.max_parallel_calls,
+            max_result_tokens=self._settings.max_result_tokens_per_turn,
+            gallery=Gallery(is_open=self._settings.images == "auto"),
         )
 
     async def _ask(self, messages: Sequence[Message], iteration: int) -> LLMResponse:

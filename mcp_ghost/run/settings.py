@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import httpx
@@ -15,8 +15,22 @@ if TYPE_CHECKING:
     from mcp_ghost.servers.oauth.browser import Authorize
     from mcp_ghost.servers.protocol.elicitation import Elicit
 
-_OR_NONE = ("loop_limit", "deadline", "max_cost", "max_tokens", "reply_tokens")
-_WHOLE = ("max_iterations", "max_parallel_calls", "loop_limit", "result_limit", "reply_tokens")
+_OR_NONE = (
+    "loop_limit",
+    "max_result_tokens_per_turn",
+    "deadline",
+    "max_cost",
+    "max_tokens",
+    "reply_tokens",
+)
+_WHOLE = (
+    "max_iterations",
+    "max_parallel_calls",
+    "loop_limit",
+    "max_result_tokens_per_turn",
+    "result_limit",
+    "reply_tokens",
+)
 _SECONDS = ("timeout", "llm_timeout", "startup_timeout", "deadline")
 _ABOVE_ZERO = (*_SECONDS, "context_limit", "max_cost", "max_tokens")
 
@@ -47,6 +61,8 @@ class Settings:
     deny: Sequence[str] | None
     max_parallel_calls: int
     loop_limit: int | None
+    images: Literal["auto", "never"]
+    max_result_tokens_per_turn: int | None
     result_limit: int
     context_limit: int
     on_event: OnEvent | None
@@ -68,6 +84,8 @@ class Settings:
             if not _is_positive(value) or (whole and not isinstance(value, int)):
                 wanted = "a whole number of at least 1" if whole else "a number above 0"
                 raise ValueError(f"{name} must be {wanted}, not {value!r}.")
+        if self.images not in ("auto", "never"):
+            raise ValueError(f'images must be "auto" or "never", not {self.images!r}.')
         if self.on_event is not None and not callable(self.on_event):
             raise ValueError("on_event must be a function of one argument.")
         if self.elicit is not None and not callable(self.elicit):

@@ -41,6 +41,13 @@ _SCHEMA_KEYWORDS = {
     "required", "additionalProperties", "items", "pattern", "format", "multipleOf", "minimum",
     "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems",
 }  # fmt: skip
+_IMAGES = {
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/jpeg": b"\xff\xd8\xff",
+    "image/webp": b"RIFF",
+}
+"""What all of them take, with the bytes that it begins with."""
+_MAX_IMAGE = 5 * 2**20
 _MAX_BREAKPOINTS = 4
 _MARK = b"loopback:"
 _MAX_DESCRIPTION = 1024
@@ -102,16 +109,46 @@ def _message(message: object, at: str, dialect: ServerDialect) -> Iterator[str]:
         yield f"Invalid value for '{at}.content': expected a string, got null."
     elif isinstance(content, list):
         for part in content:
-            yield from _part(part, f"{at}.content", dialect)
+            yield from _part(part, f"{at}.content", dialect, message["role"])
     elif content is not None and not isinstance(content, str):
         yield f"Invalid type for '{at}.content': expected a string or parts."
     if "tool_calls" in message:
         yield from _history_calls(message["tool_calls"], f"{at}.tool_calls")
 
 
-def _part(part: object, at: str, dialect: ServerDialect) -> Iterator[str]:
+def image_fault(type_: object, data: object) -> str | None:
+    """What is wrong with an image, base64 and its type; every provider refuses the same."""
+    if type_ not in _IMAGES:
+        return f"unsupported image type {type_}"
+    try:
+        start = base64.b64decode(str(data), validate=True)[:12]
+    except ValueError:
+        return "invalid base64 data"
+    if len(str(data)) > _MAX_IMAGE:
+        return f"image exceeds 5 MB maximum: {len(str(data))} bytes > {_MAX_IMAGE} bytes"
+    if not start.startswith(_IMAGES[str(type_)]):
+        return f"the image does not look like {type_}"
+    return None
+
+
+def _image(part: JSONObject, at: str, role: str) -> Iterator[str]:
+    if role != "user":
+        yield (
+            f"Invalid '{at}'. Image URLs are only allowed for messages with role 'user', but this "
+            f"message with role '{role}' contains an image URL."
+        )
+    url = str((part.get("image_url") or {}).get("url"))
+    inline = re.fullmatch(r"data:([^;,]*);base64,(.*)", url, re.DOTALL)
+    fault = image_fault(inline[1], inline[2]) if inline else None
+    if fault or not (inline or url.startswith("https://")):
+        yield f"Invalid '{at}.image_url': {fault or 'expected a data URL or an address'}."
+
+
+def _part(part: object, at: str, dialect: ServerDialect, role: str) -> Iterator[str]:
     if not isinstance(part, dict) or "type" not in part:
         yield f"Invalid part in '{at}'."
+    elif part["type"] == "image_url":
+        yield from _image(part, at, role)
     elif part["type"] == "text" and not isinstance(part.get("text"), str):
         yield f"Missing text of a part in '{at}'."
     elif "cache_control" in part and dialect != "openrouter":

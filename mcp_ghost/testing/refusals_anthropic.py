@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from mcp_ghost.testing.refusals import is_untouched
+from mcp_ghost.testing.refusals import image_fault, is_untouched
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
@@ -124,6 +124,14 @@ def _block(block: object, at: str, allowed: set[str]) -> Iterator[str]:
     elif kind == "tool_result" and isinstance(block.get("content"), list):
         for index, inner in enumerate(block["content"]):
             yield from _block(inner, f"{at}.tool_result.content.{index}", {"text", "image"})
+            if block.get("is_error") and inner.get("type") != "text":
+                yield f"{at}.tool_result: all content must be type `text` if `is_error` is true"
+    elif kind == "image":
+        source = block.get("source") or {}
+        if source.get("type") != "base64" or source.keys() != {"type", "media_type", "data"}:
+            yield f"{at}.image.source: Input does not match any of the expected tags"
+        elif fault := image_fault(source["media_type"], source["data"]):
+            yield f"{at}.image.source.base64: {fault}"
     elif kind == "thinking" and not is_untouched(
         str(block.get("signature") or ""), str(block.get("thinking"))
     ):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from mcp_ghost.testing.refusals import is_untouched
+from mcp_ghost.testing.refusals import image_fault, is_untouched
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
@@ -70,6 +70,7 @@ def _objections(body: JSONObject, model: str) -> Iterator[str]:
         yield from _content(content, f"contents[{at}]")
     yield from _turns(contents)
     yield from _signatures(contents, model)
+    yield from _media_of_results(contents, model)
     yield from _tools(body, model)
 
 
@@ -97,14 +98,28 @@ def _part(part: JSONObject, at: str) -> Iterator[str]:
         yield f"* GenerateContentRequest.{at}.data: required oneof field 'data' must have one field"
     elif "text" in part and not part["text"] and "thoughtSignature" not in part:
         yield f"* GenerateContentRequest.{at}: the text is empty"
+    yield from _inline(part, at)
     for kind, field in (("functionCall", "args"), ("functionResponse", "response")):
         if kind not in part:
             continue
-        yield from _unknown(part[kind], {"id", "name", field}, f"{at}.{kind}")
+        media = {"parts"} if kind == "functionResponse" else set()
+        yield from _unknown(part[kind], {"id", "name", field, *media}, f"{at}.{kind}")
+        for inner in part[kind].get("parts") or ():
+            yield from _unknown(inner, {"inlineData"}, f"{at}.{kind}.parts")
+            yield from _inline(inner, f"{at}.{kind}.parts")
         if not _NAME.fullmatch(str(part[kind].get("name"))):
             yield f"* GenerateContentRequest.{at}.{kind}.name: Invalid function name."
         if not isinstance(part[kind].get(field, {}), dict):
             yield f"Invalid value at '{at}.{kind}.{field}' (type.googleapis.com/Struct)"
+
+
+def _inline(part: JSONObject, at: str) -> Iterator[str]:
+    if "inlineData" not in part:
+        return
+    inline = part["inlineData"]
+    yield from _unknown(inline, {"mimeType", "data", "displayName"}, f"{at}.inline_data")
+    if fault := image_fault(inline.get("mimeType"), inline.get("data")):
+        yield f"* GenerateContentRequest.{at}.inline_data: {fault}"
 
 
 def _of(content: JSONObject, kind: str) -> list[JSONObject]:
@@ -137,6 +152,16 @@ def _turns(contents: list[JSONObject]) -> Iterator[str]:
 
 def _keys(parts: list[JSONObject]) -> list[tuple[str, str]]:
     return [(str(part.get("name")), str(part.get("id"))) for part in parts]
+
+
+def _media_of_results(contents: list[JSONObject], model: str) -> Iterator[str]:
+    """Media within a function's response are new in version 3."""
+    if not wants_signatures(model) and any(
+        response.get("parts")
+        for content in contents
+        for response in _of(content, "functionResponse")
+    ):
+        yield f"Multimodal function responses are not supported by {model}."
 
 
 def _signatures(contents: list[JSONObject], model: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
@@ -155,6 +156,34 @@ async def test_model_and_observer_are_told_of_every_call_of_a_batch(
         outcome,
         ("skipped", ["s.good", "s.left"], skipped),
     ]
+
+
+async def test_calls_that_only_read_run_side_by_side_and_others_in_their_order() -> None:
+    running: list[str] = []
+    most: dict[str, int] = {}
+
+    async def call_tool(name: str, arguments: dict[str, Any]) -> ToolCallResult:
+        running.append(name)
+        for _ in range(3):
+            most[name] = max(most.get(name, 0), len(running))
+            await asyncio.sleep(0)
+        running.remove(name)
+        if arguments.get("late"):
+            raise TimeoutError
+        return ToolCallResult(arguments)
+
+    reads = [("s.read", f'{{"n": {n}}}') for n in range(4)]
+    wanted = calls(*reads, ("s.write", "{}"), ("s.read", '{"late": 1}'), ("s.write", "{}"))
+    answer_calls = in_order(
+        call_tool, LoopObserver(), is_read_only=lambda name: name == "s.read", max_parallel=3
+    )
+    told = await answer_calls(wanted, 1)
+    assert most == {"s.read": 3, "s.write": 1}
+    said = [json.loads(each["content"]) for each in told.answers]
+    assert said[:5] == [*({"content": {"n": n}} for n in range(4)), {"content": {}}]
+    assert said[5]["error"].startswith("Tool call timed out")
+    assert "taken effect" not in said[5]["error"]  # it only reads
+    assert said[6]["error"] == "Skipped: the call of s.read before it timed out"
 
 
 async def test_what_a_tool_says_reaches_the_model_in_its_own_letters() -> None:

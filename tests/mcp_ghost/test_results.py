@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_ghost.results import ToolCallResult, cap, format_tool_response, result_from_mcp
+from mcp_ghost.results import (
+    ResultBudget,
+    ToolCallResult,
+    cap,
+    format_tool_response,
+    result_from_mcp,
+)
 
 
 class Odd:
@@ -123,19 +129,52 @@ def test_a_resource_beside_structured_content_keeps_its_text() -> None:
     assert failed == ToolCallResult([kept, {"code": 3}], True, "broken")
 
 
-def test_resources_keep_their_text_and_what_is_not_text_becomes_a_short_stub() -> None:
+def test_resources_keep_their_text_images_their_data_and_the_rest_becomes_a_short_stub() -> None:
     image = {"type": "image", "data": "AAAA" * 1000, "mimeType": "image/png"}
     link = {"type": "resource_link", "uri": "file:///b", "name": "b"}
     text = {"type": "resource", "resource": {"uri": "file:///a", "text": "y" * 500}}
     blob = {"type": "resource", "resource": {"uri": "file:///c", "blob": "AAAA"}}
-    assert read(text_block("look"), image, link, text, blob, {"type": "hologram"}).content == [
-        "look",
-        {"type": "image", "mimeType": "image/png", "size": "3000 bytes"},
+    result = read(text_block("look"), image, link, text, blob, {"type": "hologram"})
+    in_words = {"type": "image", "mimeType": "image/png", "size": "3000 bytes"}
+    rest = [
         {"type": "resource_link", "uri": "file:///b", "name": "b"},
         {"type": "resource", "uri": "file:///a", "text": "y" * 500},
         {"type": "resource", "uri": "file:///c", "size": "3 bytes"},
         {"type": "hologram"},
     ]
+    assert result.content == ["look", image, *rest]
+    assert result.to_dict() == {"content": ["look", in_words, *rest]}
+    assert format_tool_response(result.content) == json.dumps(["look", in_words, *rest])
+
+
+def test_a_long_text_beside_an_image_is_cut_and_the_image_stays() -> None:
+    image = {"type": "image", "data": "AAAA" * 1000, "mimeType": "image/png"}
+    content = result_from_mcp({"content": [text_block("x" * 500), image]}, 200).content
+    assert content[1] == image
+    assert content[0].startswith('["' + "x" * 198)
+    assert "characters left out]" in content[0]
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=300)), st.integers(1, 400))
+def test_results_share_a_budget_and_a_cut_says_so(texts: list[str], tokens: int) -> None:
+    def size(text: str) -> int:
+        return len(text.encode()) // 3
+
+    fitted = ResultBudget(tokens).fit(texts)
+    assert ResultBudget(None).fit(texts) == texts
+    assert (fitted == texts) is (sum(map(size, texts)) <= tokens)
+    for text, shown in zip(texts, fitted, strict=True):
+        said, mark, _ = shown.rpartition("\n[cut here: ")
+        assert shown == text or (mark and text.startswith(said) and "limited to about" in shown)
+
+
+def test_the_shortest_results_stay_whole_and_later_ones_get_what_is_left() -> None:
+    budget = ResultBudget(100)
+    long, short, other = budget.fit(["x" * 900, "y" * 30, "z" * 900])
+    assert short == "y" * 30
+    assert (long.count("x"), other.count("z")) == (135, 135)
+    assert budget.fit(["w"]) == ["w"]  # which is less than a token
+    assert budget.fit(["w" * 30])[0].startswith("\n[cut here: 30 of 30 ")
 
 
 def test_a_reported_error_is_its_text_once() -> None:

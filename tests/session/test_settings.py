@@ -110,6 +110,7 @@ SHOWN_BY = {
         "test_a_timeout_ends_its_batch_with_every_id_answered_and_the_model_goes_on"
     ),
     "mcp_server_startup_timeout_seconds": "test_a_server_gets_the_configured_time_to_start",
+    "mcp_max_result_tokens_per_turn": "test_what_tools_add_to_a_turn_is_limited",
     "mcp_force_tool_support": "test_tool_support_can_be_forced",
 }
 

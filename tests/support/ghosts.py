@@ -83,6 +83,7 @@ def play(
 
 async def ghost(
     model: ModelServer,
+    /,
     servers: Mapping[str, ServerConfig],
     provider: WireName = "openai",
     **options: Any,  # noqa: ANN401  what mcp_ghost takes

@@ -10,9 +10,11 @@ from __future__ import annotations
 import base64
 import json
 import os
+import struct
 import sys
 import threading
 import time
+import zlib
 from pathlib import Path
 
 TYPE_CHECKING = False
@@ -81,10 +83,25 @@ def flood(arguments: JSONObject) -> JSONObject:
     return text("x" * arguments["size"])
 
 
+def png(size: int) -> bytes:
+    """A picture of one row of ``size`` pixels, one byte each."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        crc = zlib.crc32(kind + data)
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", crc)
+
+    header = struct.pack(">IIBBBBB", size, 1, 8, 0, 0, 0, 0)
+    row = zlib.compress(b"\0" + bytes(size), level=0)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        chunk(*it) for it in ((b"IHDR", header), (b"IDAT", row), (b"IEND", b""))
+    )
+
+
 def show(arguments: JSONObject) -> JSONObject:
-    """A text, and a picture or a sound of ``size`` bytes."""
+    """A text, and a picture of ``size`` pixels or a sound."""
     type_ = arguments.get("type", "image/png")
-    data = base64.b64encode(bytes(arguments.get("size", 3000))).decode()
+    content = arguments.get("size", 3000)
+    data = base64.b64encode(b"RIFF" if type_ == "audio/wav" else png(content)).decode()
     media = {"type": type_.partition("/")[0], "data": data, "mimeType": type_}
     content = [*text("Look at this:")["content"], media]
     return {"content": content, "isError": arguments.get("fails", False)}

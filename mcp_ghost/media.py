@@ -1,0 +1,121 @@
+"""Images and sounds in what tools return: whole for the caller, attached or in words for the model.
+
+A block is one of MCP's: ``{"type": "image" or "audio", "data": BASE64, "mimeType": ...}``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, TypeGuard
+
+Block: TypeAlias = Mapping[str, Any]
+
+TOKENS_OF_IMAGE = 1_500
+"""What providers count for one, about; they make large ones smaller."""
+MAX_IMAGE = 5 * 2**20
+"""Characters of base64: the least that a provider allows for one image (Anthropic)."""
+_MAX_IMAGES = 20
+"""In one run: with more in a request, Anthropic takes only small ones."""
+_MAX_ALL = 15 * 2**20
+"""Characters of base64 in one run; whole requests may have 20 MB (Gemini)."""
+_BEGINNINGS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
+_LONGEST_BEGINNING = 16  # characters: 12 bytes
+_CUT_OFF = "[An image that was here is left out: this model takes none.]"
+
+
+def is_media(value: object) -> TypeGuard[Block]:
+    """Whether ``value`` is a block."""
+    return (
+        isinstance(value, Mapping)
+        and value.get("type") in ("image", "audio")
+        and isinstance(value.get("data"), str)
+        and isinstance(value.get("mimeType"), str)
+    )
+
+
+def media_in(content: object) -> list[Block]:
+    """The blocks of a result's content."""
+    return [it for it in (content if isinstance(content, list) else [content]) if is_media(it)]
+
+
+def in_words(content: Any, notes: Sequence[str] = ()) -> Any:  # noqa: ANN401  any JSON
+    """``content`` with type and size in place of each block, and with its note if there is one."""
+    if is_media(content):
+        note = {"note": notes[0]} if notes else {}
+        size = f"{len(content['data']) * 3 // 4} bytes"
+        return {"type": content["type"], "mimeType": content["mimeType"], "size": size, **note}
+    if not isinstance(content, list):
+        return content
+    left = [*notes]
+    return [in_words(it, [left.pop(0)] if left else ()) if is_media(it) else it for it in content]
+
+
+class Gallery:
+    """Decides which images of one run are attached for the model; ``is_open`` False: none."""
+
+    def __init__(self, *, is_open: bool = True) -> None:
+        self._is_open = is_open
+        self._images = 0
+        self._size = 0
+
+    def admit(self, block: Block) -> str | None:
+        """Attach an image; returns why that cannot be done."""
+        if block["type"] != "image":
+            return "models do not get sounds"
+        if not self._is_open:
+            return "images are switched off"
+        data = block["data"]
+        if _type_of(data) is None:
+            return "only PNG, JPEG and WebP are attached"
+        if len(data) > MAX_IMAGE:
+            return "it is larger than models take"
+        if self._images >= _MAX_IMAGES or self._size + len(data) > _MAX_ALL:
+            return "enough images were attached"
+        self._images += 1
+        self._size += len(data)
+        return None
+
+
+def image_part(block: Block) -> dict[str, Any]:
+    """An image that was admitted, as a part of a neutral message."""
+    url = f"data:{_type_of(block['data'])};base64,{block['data']}"
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def without_images(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """``messages`` with a note in place of each image."""
+    return [
+        {**message, "content": [_spoken(part) for part in message["content"]]}
+        if isinstance(message.get("content"), list)
+        else {**message}
+        for message in messages
+    ]
+
+
+def has_images(messages: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether any of ``messages`` shows one."""
+    contents = (message.get("content") for message in messages)
+    return any(
+        part.get("type") == "image_url"
+        for content in contents
+        if isinstance(content, list)
+        for part in content
+    )
+
+
+def _spoken(part: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "text", "text": _CUT_OFF} if part.get("type") == "image_url" else part
+
+
+def _type_of(data: str) -> str | None:
+    """What ``data`` is the base64 of, by its first bytes: servers are wrong about types."""
+    try:
+        start = base64.b64decode(data[:_LONGEST_BEGINNING])
+        binascii.a2b_base64(data, strict_mode=True)
+    except ValueError:
+        return None
+    if start.startswith(b"RIFF") and start[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for kind, it in _BEGINNINGS.items() if start.startswith(it)), None)
