@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-_MASK = "***"
+MASK = "***"
 _SHORTEST_SECRET = 6
 SENSITIVE_NAMES = r"key|token|secret|passw|credential|cookie|auth(?!or(?:s|ity)?(?![a-z]))"
 """Parts of the names of what is secret; an author is not."""
@@ -37,7 +37,7 @@ def secrets_in(environment: Mapping[str, str]) -> set[str]:
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """``text`` without ``secrets`` and without what looks like a key."""
     for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, _MASK)
+        text = text.replace(secret, MASK)
     for pattern in _PATTERNS:
-        text = pattern.sub(rf"\1{_MASK}", text)
+        text = pattern.sub(rf"\1{MASK}", text)
     return text

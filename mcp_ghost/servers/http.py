@@ -5,6 +5,7 @@ Imports the SDK.
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import AsyncIterator
@@ -16,11 +17,11 @@ from anyio.abc import ObjectReceiveStream
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
-from mcp.types import PARSE_ERROR, JSONRPCError
+from mcp.types import PARSE_ERROR, JSONRPCError, jsonrpc_message_adapter
 
 from mcp_ghost.errors import MCPConfigError
 from mcp_ghost.network import basic_authorization, is_web_address
-from mcp_ghost.redact import redact
+from mcp_ghost.redact import MASK, redact
 from mcp_ghost.servers.http_transport import HttpTransport
 from mcp_ghost.servers.process import MAX_LINE_BYTES
 from mcp_ghost.servers.sdk import import_with_sdk
@@ -133,6 +134,8 @@ class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
     async def receive(self) -> SessionMessage | Exception:
         """The next message; EndOfStream after the last."""
         item = await self._wire.unless_it_ends(self._stream.receive)
+        if isinstance(item, SessionMessage) and self._wire.sign_in is not None:
+            item = _without(item, self._wire.sign_in.secrets)
         if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCError):
             error = item.message.error
             if error.code == PARSE_ERROR and error.message.startswith("Failed to parse "):
@@ -142,6 +145,18 @@ class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
     async def aclose(self) -> None:
         """Close the SDK's stream."""
         await self._stream.aclose()
+
+
+def _without(item: SessionMessage, secrets: set[str]) -> SessionMessage:
+    """``item``, should the server repeat what it was sent to prove who asks."""
+    said = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+    written = [json.dumps(secret)[1:-1] for secret in secrets]
+    if not any(secret in said for secret in written):
+        return item
+    for secret in written:
+        said = said.replace(secret, MASK)
+    message = jsonrpc_message_adapter.validate_json(said, by_name=False)
+    return SessionMessage(message, item.metadata)
 
 
 def _check(name: str, config: ServerConfig) -> None:

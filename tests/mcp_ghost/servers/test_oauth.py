@@ -19,7 +19,7 @@ from mcp_ghost.servers.oauth.browser import Authorize
 from mcp_ghost.servers.session import ServerSession
 from mcp_ghost.testing import Reply, tool_reply
 from tests.support import PATIENCE
-from tests.support.ghosts import play
+from tests.support.ghosts import play, said_to
 from tests.support.servers.guarded import SECRET_CLIENT, Guarded, guarded
 
 pytestmark = pytest.mark.mcp
@@ -128,10 +128,15 @@ def test_a_person_may_take_longer_than_a_start(server: Guarded) -> None:
 
 
 def test_a_run_signs_in_and_its_account_shows_no_token(server: Guarded) -> None:
-    script: list[Reply | str] = [tool_reply([("guarded.read", {})]), "Done."]
-    result, _ = play(script, {"guarded": server.config()}, authorize=server.authorize)
+    script: list[Reply | str] = [
+        tool_reply([("guarded.read", {}), ("guarded.leak", {})]),
+        "Done.",
+    ]
+    result, model = play(script, {"guarded": server.config()}, authorize=server.authorize)
     assert result["tool_chain"][0]["result"] == "did read"
-    assert not [token for token in server.issued if token in json.dumps(result)]
+    assert "'Authorization': 'Bearer ***'" in result["tool_chain"][1]["result"]
+    seen = json.dumps([result, said_to(model, -1)])
+    assert not [token for token in server.issued if token in seen]
 
 
 # --- tokens that are not enough ---------------------------------------------------------------
