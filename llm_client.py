@@ -10,8 +10,9 @@ import asyncio
 import logging
 import re
 import weakref
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -40,10 +41,19 @@ __all__ = ["FunctionCall", "LLMClient", "LLMResponse", "ToolCall", "supports_too
 _OWN_KEY_VARIABLE = "ZORKGPT_CLIENT_API_KEY"
 _CACHED_ROLES = ("system", "user")
 _NO_TOOLS = ("o1-", "o3-", "qwq", "deepseek-r1", "deepseek-reasoner", "-reasoning", "r1-")
+_TAKES_TOOLS = "-non-reasoning"
 _REFUSED_TOOLS = re.compile(
-    r"support (?:tool|function)|(?:tool|function) call\w*\W+(?:is|are) not supported", re.I
+    # Ollama, OpenRouter, DeepSeek: "m does not support tools", "No endpoints found that support
+    # tool use", "... that support the provided 'tool_choice' value"
+    r"support (?:tool|function)|support the provided 'tool_choice'"
+    # Groq, OpenAI, Gemini, Mistral: "`tools` is not supported with this model", "Function calling
+    # is not enabled for models/m"
+    r"|\b(?:tools?|functions?)(?: use| call\w*)?\W+(?:is|are) not (?:supported|enabled)"
+    # vLLM and llama.cpp, for every model that they were started with
+    r"|tool choice requires --enable-auto-tool-choice|tools param requires --jinja",
+    re.IGNORECASE,
 )
-"""What servers say when a model takes no tools."""
+"""What servers say when a model takes no tools, or was not set up to."""
 _NO_TOOLS_WITHOUT_SUFFIX = re.compile(r"(?:^|/)o[13](?:$|:)")
 
 
@@ -52,10 +62,32 @@ def supports_tool_calling(model: str, force: bool = False) -> bool:
 
     ``force`` overrides the judgement, which is rough.
     """
-    name = model.lower()
+    name = model.lower().replace(_TAKES_TOOLS, "")
     return force or not (
         any(pattern in name for pattern in _NO_TOOLS) or _NO_TOOLS_WITHOUT_SUFFIX.search(name)
     )
+
+
+def require_tool_support(model: str, *, force: bool = False) -> None:
+    """Raises MCPError, which says what to do, where the name of ``model`` says it takes no tools."""
+    if not supports_tool_calling(model, force):
+        raise _no_tools(model)
+
+
+@contextmanager
+def offering_tools(model: str, *, force: bool = False) -> Iterator[None]:
+    """Around a request with tools: a model that takes none is an error that says what to do.
+
+    Raises:
+        MCPError: Its name says so, before anything is sent, or its server does.
+    """
+    require_tool_support(model, force=force)
+    try:
+        yield
+    except LLMStatusError as error:
+        if _REFUSED_TOOLS.search(str(error)):
+            raise _no_tools(model, str(error)) from error
+        raise
 
 
 class LLMClient:
@@ -197,7 +229,13 @@ class LLMClient:
         )
 
     def _submit(self, **arguments: Any) -> Future[LLMResponse]:  # noqa: ANN401
-        return self._thread.submit(self._asked(**arguments))
+        return self._thread.submit(self._explained(**arguments))
+
+    async def _explained(self, *, model: str, **arguments: Any) -> LLMResponse:  # noqa: ANN401
+        """The reply; where the tools on offer are what kept it away, that is said."""
+        force = self.config.mcp_force_tool_support
+        with offering_tools(model, force=force) if arguments.get("tools") else nullcontext():
+            return await self._asked(model=model, **arguments)
 
     async def _asked(
         self,
@@ -213,8 +251,6 @@ class LLMClient:
         **options: Any,  # noqa: ANN401
     ) -> LLMResponse:
         """The reply, in the event context of its role."""
-        if tools and not self._supports_tool_calling(model):
-            raise _no_tools(model)
         titled = {"X-Title": "ZorkGPT"} if self._client.provider_name == "openrouter" else {}
         reply = self._client.complete(
             [_cacheable(message) for message in messages],
@@ -240,12 +276,6 @@ class LLMClient:
                 response = await self._logged(reply, model)
             except LLMError as error:
                 generation.update(level="ERROR", status_message=str(error))
-                if (
-                    tools
-                    and isinstance(error, LLMStatusError)
-                    and _REFUSED_TOOLS.search(str(error))
-                ):
-                    raise _no_tools(model, str(error)) from error
                 raise
             generation.update(**_generation(response))
             return response

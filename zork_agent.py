@@ -190,6 +190,11 @@ class _Deliberation:
     async def decide(self, text: str) -> Decision:
         """The model's decision; the safe default when it has none."""
         messages = [_cached("system", self._agent.system_prompt), _cached("user", text)]
+        if self._tools.are_on:
+            from llm_client import require_tool_support
+
+            force = self._config.mcp_force_tool_support
+            require_tool_support(self._agent.model, force=force)
         try:
             await self._tools.open()
             try:
@@ -254,9 +259,13 @@ class _Deliberation:
         if self._agent.is_embedded:
             # A model this small needs the form of its answer enforced beside the tools' forms.
             options["guided_json"] = self._answer_format["json_schema"]["schema"]
-        return await self._complete(
-            messages, tools=offered, tool_choice="auto", response_format=None, **options
-        )
+        from llm_client import offering_tools
+
+        # Asked here too, because the client may be one that does not.
+        with offering_tools(self._agent.model, force=self._config.mcp_force_tool_support):
+            return await self._complete(
+                messages, tools=offered, tool_choice="auto", response_format=None, **options
+            )
 
     async def _force_final(self, messages: list[Message], why: str) -> Decision:
         message = f"Forcing final action after {why}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from managers.mcp_manager import MCPError
+from mcp_ghost.errors import LLMStatusError
 from mcp_ghost.testing import (
     ModelRequest,
     Reply,
@@ -17,9 +18,9 @@ from mcp_ghost.testing import (
     error_reply,
     tool_reply,
 )
+from tests.support.fakes import FakeManager, Turn
 from tests.support.journal import NAME, Journal
 from tests.support.playing import ECHO, Player, events
-from tests.support.servers import is_running
 from zork_agent import ZorkAgent
 
 if TYPE_CHECKING:
@@ -297,7 +298,24 @@ def test_a_model_without_tool_support_is_an_error_that_says_what_to_do(journal: 
         "  2. Use a compatible model (gpt-4, claude-3, etc.)"
     )
     assert player.model.requests == []
-    assert not any(map(is_running, journal.starts))
+    assert journal.starts == []
+
+
+@pytest.mark.parametrize(
+    ("model", "said", "asked"),
+    [
+        ("deepseek/deepseek-r1", "nothing", 0),
+        ("gemma:2b", "registry.ollama.ai/library/gemma:2b does not support tools", 1),
+    ],
+)
+def test_no_client_can_get_around_that(model: str, said: str, asked: int) -> None:
+    refusal = LLMStatusError(said, 400)
+    turn = Turn([refusal], FakeManager(), agent_model=model)
+    with pytest.raises(MCPError, match=f"Model '{model}' does not support tool calling"):
+        turn.play()
+    assert len(turn.client.requests) == asked
+    assert turn.manager is not None
+    assert turn.manager.log[-1:] in ([], ["disconnect"])
 
 
 def test_tool_support_can_be_forced(journal: Journal) -> None:

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_client import FunctionCall, LLMClient, LLMResponse, ToolCall, supports_tool_calling
-from mcp_ghost.errors import MCPError
+from mcp_ghost.errors import LLMStatusError, MCPError
 from mcp_ghost.messages import Message, assistant_message, tool_message
 from mcp_ghost.testing import (
     ModelRequest,
@@ -231,6 +232,8 @@ def test_reasoning_models_take_no_tools(model: str) -> None:
         "meta-llama/llama-3.1-70b",
         "cohere/command-r-plus",
         "deepseek/deepseek-v3.2",
+        "x-ai/grok-4-fast-non-reasoning",
+        "Grok-4.20-0309-Non-Reasoning",
         "turbo1",
         "made-up-model",
     ],
@@ -273,7 +276,14 @@ def test_the_configuration_can_force_tools() -> None:
     [
         (400, "registry.ollama.ai/library/gemma:2b does not support tools"),
         (404, "No endpoints found that support tool use."),
+        (404, "No endpoints found that support the provided 'tool_choice' value."),
         (400, "`tool calling` is not supported with this model"),
+        (400, "`tools` is not supported with this model"),
+        (400, "deepseek-reasoner does not support Function Calling"),
+        (400, "Function calling is not enabled for models/gemma-3-12b-it"),
+        (400, "Unsupported parameter: 'tools' is not supported with this model."),
+        (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser'),
+        (501, "tools param requires --jinja flag"),
     ],
 )
 def test_a_server_that_refuses_tools_is_an_error_that_says_how_to_go_on(
@@ -286,6 +296,22 @@ def test_a_server_that_refuses_tools_is_an_error_that_says_how_to_go_on(
         assert client.chat_completions_create("gemma:2b", start()).content == "ok"
     for words in ("'gemma:2b' does not support tool calling.", said.strip("."), "mcp.enabled"):
         assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, "'parallel_tool_calls' is not supported with this model"),
+        (400, "temperature is not supported with this model"),
+        (400, "tools.0.function.name: string does not match pattern"),
+        (404, "The model `gpt-9` does not exist"),
+        (401, "Incorrect API key provided"),
+    ],
+)
+def test_another_refusal_of_a_request_with_tools_stays_what_it_is(status: int, said: str) -> None:
+    with ModelServer([error_reply(status, said)] * 4) as server:
+        with pytest.raises(LLMStatusError, match=re.escape(said[:20])):
+            provider(server, "generic").chat_completions_create("m", start(), tools=[THINK])
 
 
 def test_tools_for_a_model_that_takes_none_are_an_error_before_anything_is_sent() -> None:

@@ -36,10 +36,14 @@ class ToolSession:
         """As they are known: from earlier turns, and then as the server has listed them now."""
 
     @property
+    def are_on(self) -> bool:
+        """Whether there is a manager that has not given up."""
+        return self._manager is not None and not self._manager.is_disabled
+
+    @property
     def offered(self) -> list[ToolSchema]:
         """What can be offered now."""
-        lost = self._manager is None or self._manager.is_disabled
-        return [] if lost else self.schemas
+        return self.schemas if self.are_on else []
 
     async def open(self) -> None:
         """Begin to connect.
