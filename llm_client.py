@@ -69,7 +69,11 @@ def supports_tool_calling(model: str, force: bool = False) -> bool:
 
 
 def require_tool_support(model: str, *, force: bool = False) -> None:
-    """Raises MCPError, which says what to do, where the name of ``model`` says it takes no tools."""
+    """Check ``model`` by its name.
+
+    Raises:
+        MCPError: It takes no tools; the message says what to do.
+    """
     if not supports_tool_calling(model, force):
         raise _no_tools(model)
 

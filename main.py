@@ -49,7 +49,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _play(flags: Flags, interruption: Interruption) -> int:
     # Imported only now, so that --help and wrong flags do not wait for it.
     from mcp_ghost.cli.screen import standard_screen
-    from session.game_state import EndReason
     from session.record.summary import show_total
 
     config, episode = _configuration(flags)
@@ -61,14 +60,10 @@ def _play(flags: Flags, interruption: Interruption) -> int:
     played: list[StorySoFar] = []
     try:
         with _page(flags, config, screen):
-            for _ in itertools.count() if flags.continuous else range(flags.episodes or 1):
-                reason = _play_episode(episode, flags, config, screen, played)
-                if reason is EndReason.LLM_UNAVAILABLE:
-                    return FAILED
+            return _play_episodes(episode, flags, config, screen, played)
     finally:
         if len(played) > 1:
             show_total(screen, played)
-    return DONE
 
 
 @contextmanager
@@ -117,6 +112,48 @@ def _replay(config: GameConfiguration, episode: str, screen: Screen) -> int:
     turns, requests = counted(same.turns, "turn"), counted(same.calls, "request")
     screen.text(f"{episode} replays identically: {turns}, {requests}.", mark="=")
     return DONE
+
+
+def _play_episodes(
+    episode: str | None,
+    flags: Flags,
+    config: GameConfiguration,
+    screen: Screen,
+    played: list[StorySoFar],
+) -> int:
+    """Play as many as were asked for, or as can be hoped for; returns the exit code."""
+    from mcp_ghost.errors import MCPServerStartupError
+    from session.game_state import EndReason
+
+    failed: MCPServerStartupError | None = None
+    code = DONE
+    wanted = itertools.count() if flags.continuous else range(flags.episodes or 1)
+    for number in wanted:
+        try:
+            reason = _play_episode(episode, flags, config, screen, played)
+        except MCPServerStartupError as error:
+            if isinstance(wanted, range) and number == wanted[-1]:
+                raise
+            if why := _is_hopeless(error, failed):
+                error.add_note(f"No further episode is played: {why}.")
+                raise
+            screen.text(f"{error}\nThe next episode tries again.", "red", mark="!")
+            failed, code = error, FAILED
+            continue
+        if reason is EndReason.LLM_UNAVAILABLE:
+            return FAILED
+        failed = None
+    return code
+
+
+def _is_hopeless(error: Exception, before: Exception | None) -> str:
+    """Why the next episode would fail like this one, and the one ``before`` it if that failed."""
+    cause = error.__cause__
+    if isinstance(cause, OSError) and not isinstance(cause, ConnectionError | TimeoutError):
+        return "there is nothing that it could start"
+    if before is not None and str(error).partition("\n")[0] == str(before).partition("\n")[0]:
+        return "two in a row failed like this"
+    return ""
 
 
 def _play_episode(

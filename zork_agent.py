@@ -96,6 +96,7 @@ class ZorkAgent:
         """The game's turn that was decided last."""
         self.last_decision: Decision | None = None
         self.system_prompt = load_prompt("agent", config.prompt_profile())
+        self.tools_prompt = load_prompt("agent_tools", config.prompt_profile())
 
     def get_action_with_reasoning(
         self,
@@ -181,7 +182,7 @@ class _Deliberation:
         manager = agent.mcp_manager if agent.mcp_enabled else None
         self._tools = ToolSession(manager, agent.config, agent.logger)
         self._events = ToolEvents(
-            agent.logger, agent.config.mcp_max_tool_iterations, self._tools.server_name
+            agent.logger, agent.config.mcp_max_tool_iterations, self._tools.server_names
         )
         self._responses: list[LLMResponse] = []
         self._lost = Usage()
@@ -189,7 +190,6 @@ class _Deliberation:
 
     async def decide(self, text: str) -> Decision:
         """The model's decision; the safe default when it has none."""
-        messages = [_cached("system", self._agent.system_prompt), _cached("user", text)]
         if self._tools.are_on:
             from llm_client import require_tool_support
 
@@ -198,18 +198,24 @@ class _Deliberation:
         try:
             await self._tools.open()
             try:
-                decision = await self._ask_until_accepted(messages)
+                decision = await self._ask_until_accepted(self._beginning(text))
             except LLMError as error:
                 incurable = isinstance(error, LLMStatusError) and error.status in _INCURABLE
                 self._lost = error.usage
                 why = f"The model could not be asked: {error}"
                 decision = self._fall_back(why, incurable=incurable)
-            await self._tools.settle()
+            self._tools.release()
         finally:
             await self._tools.close()
         if decision.iterations:
             self._log_session(decision)
         return decision
+
+    def _beginning(self, text: str) -> list[Message]:
+        """What the model is told; of tools only where there are any."""
+        agent = self._agent
+        prompts = [agent.system_prompt, agent.tools_prompt if self._tools.offered else ""]
+        return [_cached("system", "\n\n".join(filter(None, prompts))), _cached("user", text)]
 
     async def _ask_until_accepted(self, messages: list[Message]) -> Decision:
         decision = await self._ask_until_decided(messages)

@@ -1,7 +1,4 @@
-"""The game's MCP server: one connection per turn, its tools as "server.tool", retry and giving up.
-
-Every turn runs in its own event loop, so what belongs to one loop is never used in another.
-"""
+"""The game's MCP servers: one session per turn or episode, their tools as "server.tool"."""
 
 from __future__ import annotations
 
@@ -10,27 +7,30 @@ import importlib.metadata
 import importlib.util
 import logging
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+import weakref
+from collections.abc import Coroutine, Iterable, Sequence
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from managers.tools.server import GameServer, refusal
 from mcp_ghost.config import ServerConfig, load_servers
 from mcp_ghost.errors import (
     MCPConfigError,
     MCPConfigNotFoundError,
     MCPError,
+    MCPServerDiedError,
     MCPServerStartupError,
     MCPToolCallError,
 )
 from mcp_ghost.results import ToolCallResult
-from mcp_ghost.servers.oauth.browser import on_terminal
-from mcp_ghost.servers.session import ServerSession
-from mcp_ghost.servers.tools import prefixed
+from mcp_ghost.text import did_you_mean
 from session.events import log_event
 from session.tracing import observed
+from shared_utils import LoopThread
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import ToolSchema
@@ -50,10 +50,11 @@ __all__ = [
 MCPServerConfig = ServerConfig
 
 _MCP_MAJOR_VERSION = 2
+T = TypeVar("T")
 
 
 class MCPConfig(BaseModel):
-    """The configuration file; of its servers the game uses one."""
+    """The configuration file; of its servers the game uses the first, or those that are named."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -81,9 +82,32 @@ class MCPConfig(BaseModel):
         disabled = f" (disabled: {', '.join(self.mcpServers)})" if self.mcpServers else ""
         raise MCPConfigError(f"No MCP servers configured in mcp_config.json{disabled}")
 
+    def get_server_configs(self, names: Sequence[str]) -> dict[str, MCPServerConfig]:
+        """The servers of these names; without any, the first that is not disabled.
+
+        Raises:
+            MCPConfigError: One is missing, disabled, or cannot be used.
+        """
+        if not names:
+            return dict([self.get_server_config()])
+        for name in names:
+            if name not in self.mcpServers:
+                hint = did_you_mean(name, [*self.mcpServers])
+                hint = hint or f"known are: {', '.join(self.mcpServers) or 'none'}."
+                raise MCPConfigError(f"There is no MCP server '{name}': {hint}")
+            if self.mcpServers[name].disabled:
+                raise MCPConfigError(
+                    f"MCP server '{name}' is to be used, but disabled in its file."
+                )
+        return {name: self.mcpServers[name].checked() for name in names}
+
 
 class MCPManager:
-    """Connects, lists and calls for the agent; one object serves one episode."""
+    """Connects, lists and calls for the agent; one object serves one episode.
+
+    The servers are used in an event loop of their own, in a thread. So what ends with a turn can
+    do so after it, and a session can outlast turns, each of which has its own event loop.
+    """
 
     def __init__(
         self,
@@ -99,58 +123,67 @@ class MCPManager:
         self.config = config
         self.logger = logger or logging.getLogger(__name__)
         self.langfuse_client = langfuse_client
-        self.server_config: MCPServerConfig | None
-        self.server_name, self.server_config = "", None
+        self._left_out: list[str] = []
+        """Servers of the file that nobody chose; said with the first connection."""
+        chosen: dict[str, MCPServerConfig] = {}
         if config.mcp_enabled:
             _check_installation()
-            self.server_name, self.server_config = self._load_config(config.mcp_config_places)
-        self._connection: asyncio.Task[ServerSession] | None = None
-        """The way to an open session, and then the session."""
-        self._schemas: list[ToolSchema] | None = None
-        """As of the latest connection; None before the first."""
-        self._disabled = not config.mcp_enabled
+            chosen = self._load_config(config.mcp_config_places)
+        self.server_names = tuple(chosen)
+        self.server_name = next(iter(chosen), "")
+        self.server_config = chosen.get(self.server_name)
+        self._servers = [
+            GameServer(name, server, config, self.logger, is_only=len(chosen) == 1)
+            for name, server in chosen.items()
+        ]
+        self._turn: asyncio.AbstractEventLoop | None = None
+        """That of the latest connect_session()."""
+        closed = partial(MCPToolCallError, "The connection to the MCP servers was closed here.")
+        self._thread = LoopThread(nullcontext(), closed)
+        weakref.finalize(self, self._thread.stop)
 
     @property
     def is_disabled(self) -> bool:
         """Whether MCP is off in the configuration, or was given up for the rest of the episode."""
-        return self._disabled
+        return not self._usable
 
     async def connect_session(self) -> None:
-        """Start the server, initialise, and list its tools; without effect when that is done.
+        """Start the servers, initialise, and list their tools; without effect when that is done.
 
-        The first connection fails at once. Later ones are tried a second time, and when that
-        fails too, MCP is off: further calls of this method return without an attempt.
+        The first connection to a server fails at once. Later ones are tried a second time, and
+        when that fails too, that server is off. Once all are, this method does nothing.
 
         Raises:
-            MCPServerStartupError: The connection failed.
+            MCPServerStartupError: A first connection failed, or no server is left.
         """
-        if self._disabled:
+        if self.is_disabled:
             return
-        connection = self._current()
-        if connection is None:
-            connection = self._connection = asyncio.create_task(self._connect())
+        self._say_what_is_left_out()
+        turn, self._turn = self._turn, asyncio.get_running_loop()
+        if turn is not self._turn:
+            self.dismiss_session()  # that of a turn which forgot to disconnect
         try:
-            await self._result_of(connection)
+            await self._in_thread(self._connect())
         except asyncio.CancelledError:
-            connection.cancel()
-            await asyncio.wait([connection])
-            raise
-        except MCPError:
-            if self._connection is connection:
-                self._connection = None
+            await self.disconnect_session()
             raise
 
     async def disconnect_session(self) -> None:
-        """End the session and the server, also while it is being started; may be repeated."""
-        connection = self._current()
-        self._connection = None
-        if connection is None:
-            return
-        if not connection.done():
-            connection.cancel()
-            await asyncio.wait([connection])
-        if not connection.cancelled() and connection.exception() is None:
-            await connection.result().close()
+        """End the sessions and the servers, also while they are being started; may be repeated.
+
+        Where sessions last for the episode, that is left to ``close``.
+        """
+        if self.config.mcp_session == "turn" and self._turn is not None:
+            await self._in_thread(self._end())
+
+    def dismiss_session(self) -> None:
+        """The same for sessions that were not used: they end in the background."""
+        if self.config.mcp_session == "turn" and self._turn is not None:
+            self._thread.submit(self._dismiss())
+
+    def close(self) -> None:
+        """End what is left of all sessions, and wait for it; may be called more than once."""
+        self._thread.close()
 
     async def get_tool_schemas(self) -> list[ToolSchema]:
         """The tools in OpenAI's format, named "server.tool"; none when MCP is off.
@@ -161,11 +194,17 @@ class MCPManager:
         Raises:
             MCPError: There was no connection yet, or the first one failed.
         """
-        if self._disabled:
-            return []
-        if self._schemas is None:
-            await self._session()
-        return list(self._schemas or [])
+        if any(server.tools is None for server in self._usable):
+            await asyncio.sleep(0)  # lets a connect_session() that was just scheduled begin
+            await self._in_thread(self._listed())
+        return [schema for _, schema in self._tools().values()]
+
+    async def wait_for(self, tool_names: Iterable[str]) -> None:
+        """Until the servers of these tools are connected, or known not to be."""
+        known = self._tools()
+        asked = {known[name][0] for name in tool_names if name in known}
+        if pending := [server for server in asked if not server.is_connected]:
+            await self._in_thread(_settled(pending))
 
     async def call_tool(
         self, tool_name: str, arguments: dict[str, Any], timeout_seconds: float = 30
@@ -176,16 +215,16 @@ class MCPManager:
 
         Raises:
             asyncio.TimeoutError: No answer in time; the session stays usable.
-            MCPServerDiedError: The server is gone.
+            MCPServerDiedError: The server is gone, and there is no other.
             MCPError: There is no connection.
         """
         # The span is of the call alone; why there is no connection is said within it.
-        with suppress(MCPError):
-            await self._session()
+        await asyncio.sleep(0)  # lets a connect_session() that was just scheduled begin
+        await self.wait_for([tool_name])
         started = time.perf_counter()
         details = {
             "tool_name": tool_name,
-            "server_name": self.server_name,
+            "server_name": self._server_of(tool_name),
             "timeout_seconds": timeout_seconds,
         }
         with observed(
@@ -209,80 +248,69 @@ class MCPManager:
     async def _call(
         self, tool_name: str, arguments: dict[str, Any], seconds: float
     ) -> ToolCallResult:
-        try:
-            session = await self._session()
-        except MCPError as error:
-            if self._disabled:
-                return _refusal(f"MCP tools are off for the rest of the episode: {error}")
-            raise
-        known = [schema["function"]["name"] for schema in self._schemas or []]
+        known = self._tools(all_of_them=True)
         if tool_name not in known:
-            return _refusal(f"Unknown tool '{tool_name}'. Available tools: {', '.join(known)}")
-        return await session.call(
-            tool_name.removeprefix(f"{self.server_name}."), arguments, seconds
-        )
+            if self._servers and all(server.tools is None for server in self._servers):
+                await self._in_thread(self._listed())  # says that there is no connection
+            names = ", ".join(self._tools())
+            return refusal(f"Unknown tool '{tool_name}'. Available tools: {names}")
+        server, _ = known[tool_name]
+        if not server.is_off:
+            try:
+                bare = tool_name.removeprefix(f"{server.name}.")
+                return await self._in_thread(server.call(bare, arguments, seconds))
+            except MCPServerDiedError as error:
+                if all(each is server for each in self._usable):
+                    raise
+                return refusal(f"{error}\nIts tools cannot be used in this turn; others can.")
+            except MCPError:
+                if not server.is_off:
+                    raise
+        what = "MCP tools are" if self.is_disabled else f"The tools of '{server.name}' are"
+        return refusal(f"{what} off for the rest of the episode: {server.reason}")
 
-    async def _session(self) -> ServerSession:
-        """The open session, waiting for a connection that is under way."""
-        if self._current() is None:
-            await asyncio.sleep(0)  # lets a connect_session() that was just scheduled begin
-        connection = self._current()
-        if connection is None:
-            raise MCPToolCallError(
-                f"There is no connection to MCP server '{self.server_name}': "
-                "await connect_session() first."
-            )
-        return await self._result_of(connection)
+    @property
+    def _usable(self) -> list[GameServer]:
+        return [server for server in self._servers if not server.is_off]
 
-    async def _result_of(self, connection: asyncio.Task[ServerSession]) -> ServerSession:
-        try:
-            return await asyncio.shield(connection)
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if connection.cancelled() and not (task and task.cancelling()):
-                raise MCPServerStartupError(
-                    f"The connection to MCP server '{self.server_name}' was closed "
-                    "while it was being opened."
-                ) from None
-            raise
+    def _tools(self, *, all_of_them: bool = False) -> dict[str, tuple[GameServer, ToolSchema]]:
+        """By name, with their servers; of two with one name the first."""
+        tools: dict[str, tuple[GameServer, ToolSchema]] = {}
+        for server in self._servers if all_of_them else self._usable:
+            for schema in server.tools or ():
+                tools.setdefault(schema["function"]["name"], (server, schema))
+        return tools
 
-    def _current(self) -> asyncio.Task[ServerSession] | None:
-        """The connection, if it belongs to the running loop: another one took it along."""
-        connection = self._connection
-        if connection is None or connection.get_loop() is not asyncio.get_running_loop():
-            return None
-        return connection
+    def _server_of(self, tool_name: str) -> str:
+        known = self._tools(all_of_them=True).get(tool_name)
+        return known[0].name if known else self.server_name
 
-    async def _connect(self) -> ServerSession:
-        try:
-            session = await self._open()
-        except MCPError as error:
-            if self._schemas is None:  # the first connection: the configuration must be wrong
-                raise
-            session = await self._retry(error)
-        self._schemas = [prefixed(tool, f"{self.server_name}.") for tool in session.tools]
-        return session
+    async def _in_thread(self, work: Coroutine[Any, Any, T]) -> T:
+        return await asyncio.wrap_future(self._thread.submit(work))
 
-    async def _retry(self, first: MCPError) -> ServerSession:
-        self._warn(f"MCP session connect failed, retrying: {first}", "mcp_connect_retry", first)
-        try:
-            session = await self._open()
-        except MCPError as error:
-            self._disabled = True
-            message = f"MCP retry failed, disabling MCP for episode: {error}"
-            self._warn(message, "mcp_disabled", error)
-            raise
-        self._warn("MCP session retry successful", "mcp_connect_retry_successful")
-        return session
+    async def _connect(self) -> None:
+        servers = self._usable
+        for server in servers:
+            server.begin()
+        found = await asyncio.gather(*(it.session() for it in servers), return_exceptions=True)
+        for server, outcome in zip(servers, found, strict=True):
+            is_first = server.tools is None
+            if isinstance(outcome, BaseException) and (is_first or self.is_disabled):
+                raise outcome
 
-    async def _open(self) -> ServerSession:
-        if self.server_config is None:
-            raise MCPError("MCP is not enabled")
-        session = ServerSession(self.server_name, self.server_config, authorize=on_terminal())
-        await session.open(self.config.mcp_server_startup_timeout_seconds)
-        return session
+    async def _listed(self) -> None:
+        for server in self._usable:
+            if server.tools is None:
+                await server.session()
 
-    def _load_config(self, places: Sequence[Path]) -> tuple[str, MCPServerConfig]:
+    async def _end(self) -> None:
+        await asyncio.gather(*(server.end() for server in self._servers))
+
+    async def _dismiss(self) -> None:
+        for server in self._servers:
+            server.dismiss()
+
+    def _load_config(self, places: Sequence[Path]) -> dict[str, MCPServerConfig]:
         path = next((place for place in places if place.exists()), places[0])
         try:
             config = MCPConfig.from_file(path)
@@ -295,20 +323,32 @@ class MCPManager:
                 "  2. Set mcp.enabled = false in pyproject.toml"
                 + ("" if path.is_absolute() else looked_for)
             ) from error
-        name, server = config.get_server_config()
-        if server.warning:
-            self._warn(server.warning, "mcp_config_warning")
-        others = [other for other in config.mcpServers if other != name]
-        if others:
-            self._warn(
-                f"Only the first MCP server is used: '{name}', not {', '.join(others)}",
-                "mcp_servers_ignored",
-            )
-        return name, server
+        chosen = config.get_server_configs(self.config.mcp_servers)
+        if not self.config.mcp_servers:
+            usable = (name for name, server in config.mcpServers.items() if not server.disabled)
+            self._left_out = [name for name in usable if name not in chosen]
+        for name, server in chosen.items():
+            if server.warning:
+                event = "mcp_config_warning"
+                log_event(self.logger, logging.WARNING, server.warning, event, server_name=name)
+        return chosen
 
-    def _warn(self, message: str, event_type: str, error: MCPError | None = None) -> None:
-        fields = {"server_name": self.server_name} | ({"error": str(error)} if error else {})
-        log_event(self.logger, logging.WARNING, message, event_type, **fields)
+    def _say_what_is_left_out(self) -> None:
+        left_out, self._left_out = self._left_out, []
+        if left_out:
+            log_event(
+                self.logger,
+                logging.WARNING,
+                f"Only the first MCP server is used: '{self.server_name}', not "
+                f"{', '.join(left_out)}. Name those to use as 'servers' in [tool.zorkgpt.mcp].",
+                "mcp_servers_ignored",
+                server_name=self.server_name,
+            )
+
+
+async def _settled(servers: Iterable[GameServer]) -> None:
+    """Returns once each has its session, or none."""
+    await asyncio.gather(*(server.session() for server in servers), return_exceptions=True)
 
 
 def _report(span: Span, started: float, failure: str | None, **fields: Any) -> None:  # noqa: ANN401 - Langfuse's own
@@ -317,10 +357,6 @@ def _report(span: Span, started: float, failure: str | None, **fields: Any) -> N
     if failure is not None:
         fields |= {"level": "ERROR", "status_message": failure}
     span.update(**fields, metadata={"is_error": failure is not None, "duration_ms": duration})
-
-
-def _refusal(message: str) -> ToolCallResult:
-    return ToolCallResult(content=None, is_error=True, error_message=message)
 
 
 def _check_installation() -> None:

@@ -131,8 +131,8 @@ class RecordedTools:
 
     langfuse_client = None
 
-    def __init__(self, recording: Recording, server_name: str) -> None:
-        self.server_name = server_name
+    def __init__(self, recording: Recording, server_names: str) -> None:
+        self.server_names = tuple(server_names.split(", "))
         self._recording = recording
 
     @property
@@ -145,6 +145,9 @@ class RecordedTools:
 
     async def disconnect_session(self) -> None:
         """There is no server."""
+
+    def close(self) -> None:
+        """There is nothing to end."""
 
     async def get_tool_schemas(self) -> list[ToolSchema]:
         """What the agent's next request offers, or knows of."""

@@ -177,6 +177,8 @@ class ZorkOrchestratorV2:
         if self.game is not None:
             self.game.close()
         self.mind.close()
+        if self.mcp_manager is not None:
+            self.mcp_manager.close()
         self.client.close()
         self.tracing.close()
         self._close_logs()
@@ -212,7 +214,7 @@ class ZorkOrchestratorV2:
             if isinstance(error, MCPError):
                 raise
             raise MCPError(f"MCP initialization failed: {error}") from error
-        done, name = "MCP Manager initialized", manager.server_name
+        done, name = "MCP Manager initialized", ", ".join(manager.server_names)
         log_event(self.logger, logging.INFO, done, "mcp_manager_init", server=name)
         return manager
 
@@ -275,7 +277,7 @@ class ZorkOrchestratorV2:
             model=self.agent.model,
             base_url=address(self.agent.role.base_url),
             max_turns=self.config.max_turns_per_episode,
-            mcp=self.mcp_manager.server_name if self.mcp_manager else None,
+            mcp=", ".join(self.mcp_manager.server_names) if self.mcp_manager else None,
             parts_off=tuple(self.mind.parts_off),
             objectives_stale_turns=self.config.objectives_stale_turns,
             group=self.config.evaluation_group,

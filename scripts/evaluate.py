@@ -113,7 +113,7 @@ def _plan(flags: argparse.Namespace) -> Plan:
     if config.mcp_enabled:
         from managers.mcp_manager import MCPConfig
 
-        MCPConfig.from_file(config.mcp_config_file).get_server_config()
+        MCPConfig.from_file(config.mcp_config_file).get_server_configs(config.mcp_servers)
     out = Path(flags.out) if flags.out else Path(config.workdir) / "evaluations" / flags.name
     return Plan(
         name=flags.name or out.resolve().name,

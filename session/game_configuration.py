@@ -213,11 +213,17 @@ class GameConfiguration(BaseSettings):
     mcp_config_file: str = "mcp_config.json"
     """The servers, in the format that MCP clients share; in the working directory, or beside the
     file of these settings."""
+    mcp_servers: tuple[str, ...] = ()
+    """Those to use, by name; unset: the first that is not disabled."""
+    mcp_session: Literal["turn", "episode"] = "turn"
+    """How long a session lasts: ``episode`` for servers that remember."""
     mcp_max_tool_iterations: PositiveInt = 20
     mcp_tool_call_timeout_seconds: PositiveFloat = 30
     mcp_server_startup_timeout_seconds: PositiveFloat = 10
     mcp_max_result_tokens_per_turn: PositiveInt | None = 10_000
     """Tokens, as estimated, that tools may add to one turn; longer results are cut, visibly."""
+    mcp_server_install_timeout_seconds: PositiveFloat = 120
+    """For the first start by npx, uvx and their like, which may download the server."""
     mcp_force_tool_support: bool = False
     """Offer tools to models that are known not to take them."""
 

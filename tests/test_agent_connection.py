@@ -253,7 +253,10 @@ def test_calls_in_flight_are_answered_when_mcp_is_given_up_and_no_tools_follow(
     assert (fallback.levelno, fallback.turn) == (logging.WARNING, 2)
     messages = [record.getMessage() for record in caplog.records]
     assert any(each.startswith("MCP retry failed, disabling MCP for episode") for each in messages)
-    assert "Continuing without MCP tools" in messages
+    assert fallback.getMessage() == (
+        f"Continuing without MCP tools: Failed to start MCP server '{NAME}': "
+        "it exited with status 1 before it was ready"
+    )
 
 
 def test_the_first_connection_that_fails_stops_the_turn_without_a_retry(journal: Journal) -> None:

@@ -309,9 +309,9 @@ def test_a_server_that_refuses_tools_is_an_error_that_says_how_to_go_on(
     ],
 )
 def test_another_refusal_of_a_request_with_tools_stays_what_it_is(status: int, said: str) -> None:
-    with ModelServer([error_reply(status, said)] * 4) as server:
-        with pytest.raises(LLMStatusError, match=re.escape(said[:20])):
-            provider(server, "generic").chat_completions_create("m", start(), tools=[THINK])
+    refused = pytest.raises(LLMStatusError, match=re.escape(said[:20]))
+    with ModelServer([error_reply(status, said)] * 4) as server, refused:
+        provider(server, "generic").chat_completions_create("m", start(), tools=[THINK])
 
 
 def test_tools_for_a_model_that_takes_none_are_an_error_before_anything_is_sent() -> None:

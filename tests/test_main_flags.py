@@ -1,4 +1,4 @@
-"""Flags of the command line that leave parts out, and the page beside a game."""
+"""Flags that leave parts out, the page beside a game, and episodes that cannot begin."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from orchestration.parts import PARTS
 from tests.support import PATIENCE
 from tests.support.episodes import read_events
 from tests.support.program import Program
+from tests.support.servers import faulty, write_config
+
+pytestmark = pytest.mark.mcp
 
 
 @pytest.fixture
@@ -100,3 +103,36 @@ def test_a_port_that_is_taken_costs_a_notice_and_not_the_game(
     played = program.play(model, "--watch", port, "--no-open")
     assert played.returncode == 0
     assert "The page cannot be watched" in played.stdout
+
+
+@pytest.mark.parametrize(
+    ("failing", "begun", "said"),
+    [
+        ("1", 3, ""),
+        ("1,3", 3, "start 3 fails as told"),
+        ("1,2,3", 2, "No further episode is played: two in a row failed like this."),
+    ],
+)
+def test_the_next_episode_is_played_when_it_can_hope_for_its_tool_server(
+    program: Program, model: ModelServer, failing: str, begun: int, said: str
+) -> None:
+    starts = {"START_COUNTER": str(program.folder / "starts"), "FAILING_STARTS": failing}
+    write_config(program.folder / "mcp_config.json", demo=faulty(**starts))
+    played = program.play(model, "--mcp", "--episodes", "3", "--max-turns", "1")
+    assert played.returncode == 1
+    assert len(program.episodes()) == begun
+    assert "start 1 fails as told" in played.stdout
+    assert "The next episode tries again." in played.stdout
+    assert said in played.stderr
+    assert bool(said) == bool(played.stderr)
+
+
+def test_no_further_episode_is_played_where_there_is_no_such_command(
+    program: Program, model: ModelServer
+) -> None:
+    program.serve_tools("no-such-command")
+    played = program.play(model, "--mcp", "--episodes", "3")
+    assert played.returncode == 1
+    assert len(program.episodes()) == 1
+    assert "command not found: no-such-command" in played.stderr
+    assert "No further episode is played: there is nothing that it could start." in played.stderr

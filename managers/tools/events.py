@@ -24,12 +24,14 @@ RECORDED_CHARACTERS = 100_000
 class ToolEvents(LoopObserver):
     """Logs each step of the loop while it happens; ``used`` holds what has been called."""
 
-    def __init__(self, logger: logging.Logger, max_iterations: int, server_name: str = "") -> None:
+    def __init__(
+        self, logger: logging.Logger, max_iterations: int, server_names: Sequence[str] = ()
+    ) -> None:
         self.used: list[ToolUse] = []
         self.iteration = 0
         self._logger = logger
         self._max_iterations = max_iterations
-        self._server_name = server_name
+        self._server_names = server_names
 
     def iteration_started(self, iteration: int) -> None:
         """Remember the iteration and log it."""
@@ -110,11 +112,8 @@ class ToolEvents(LoopObserver):
 
     def _names(self, call: ToolCall) -> dict[str, str]:
         name = call.function.name
-        known = name.startswith(f"{self._server_name}.")  # which may hold dots itself
-        return {
-            "tool_name": name,
-            "server_name": self._server_name if known else name.partition(".")[0],
-        }
+        known = [it for it in self._server_names if name.startswith(f"{it}.")]  # may hold dots
+        return {"tool_name": name, "server_name": max(known, key=len, default=name.split(".")[0])}
 
     def _use(self, call: ToolCall, text: str, *, is_error: bool, seconds: float) -> None:
         self.used.append(

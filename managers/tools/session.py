@@ -1,10 +1,9 @@
-"""A turn's MCP session, which connects while the model is already answering."""
+"""A turn's tools, whose servers connect while the model is already answering."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.errors import MCPError
@@ -25,15 +24,18 @@ class ToolSession:
         self, manager: MCPManager | None, config: GameConfiguration, logger: logging.Logger
     ) -> None:
         self._manager = manager
-        # A stand-in for the manager needs no more than its calls and is_disabled.
-        self.server_name: str = getattr(manager, "server_name", "")
         self._config = config
         self._logger = logger
         self._connecting: asyncio.Task[None] | None = None
-        self._is_up = False
-        self._are_fresh = False
+        self._was_used = False
+        self._is_released = False
         self.schemas: list[ToolSchema] = []
-        """As they are known: from earlier turns, and then as the server has listed them now."""
+        """As they are known: from earlier turns, and then as the servers have listed them now."""
+
+    @property
+    def server_names(self) -> tuple[str, ...]:
+        """The servers; none with a stand-in, which needs no more than calls and is_disabled."""
+        return getattr(self._manager, "server_names", ())
 
     @property
     def are_on(self) -> bool:
@@ -54,14 +56,14 @@ class ToolSession:
         Raises:
             MCPError: The first connection failed.
         """
-        if self._manager is None or self._manager.is_disabled:
+        if self._manager is None or not self.are_on:
             return
-        self._connecting = asyncio.create_task(self._connect(self._manager))
+        self._connecting = asyncio.create_task(self._manager.connect_session())
         await asyncio.sleep(0)  # lets the connection begin
         try:
-            await self._list(self._manager)
+            self.schemas = await self._manager.get_tool_schemas()
         except MCPError:
-            await self.settle()  # raises the reason proper
+            await self._connecting  # raises the reason proper
             raise
         if self.schemas:
             limit = self._config.mcp_max_tool_iterations
@@ -75,18 +77,19 @@ class ToolSession:
             )
 
     def once_connected(self, answer_calls: AnswerCalls) -> AnswerCalls:
-        """The same, but not before the connection stands or is given up.
+        """The same, but not before the servers that are called are connected or given up.
 
-        So a call's time does not include the server's start, and the next request offers what the
-        server has listed.
+        So a call's time does not include the start of its server, and the next request offers
+        what the servers have listed.
         """
 
         async def answer(response: LLMResponse, iteration: int) -> Batch:
-            if self._connecting is not None:
-                await asyncio.wait([self._connecting])
-            if self._manager is not None and self._is_up and not self._are_fresh:
-                await self._list(self._manager)
-            return await answer_calls(response, iteration)
+            self._was_used = True
+            await self._wait_for({call.function.name for call in response.tool_calls or ()})
+            batch = await answer_calls(response, iteration)
+            if self._manager is not None and self.are_on:
+                self.schemas = await self._manager.get_tool_schemas()
+            return batch
 
         return answer
 
@@ -100,56 +103,33 @@ class ToolSession:
             timeout_seconds=self._config.mcp_tool_call_timeout_seconds,
         )
 
-    async def settle(self) -> None:
-        """Wait until the connection stands or is given up.
-
-        Raises:
-            MCPError: It failed, and the episode must not go on without tools.
-        """
-        connecting, self._connecting = self._connecting, None
-        if connecting is None or self._manager is None:
-            return
-        try:
-            await connecting
-        except MCPError:
-            if not self._manager.is_disabled:
-                raise
-            log_event(
-                self._logger,
-                logging.WARNING,
-                "Continuing without MCP tools",
-                "mcp_disabled_fallback",
-            )
+    def release(self) -> None:
+        """The turn is decided: a session that was not used may end in the background."""
+        dismiss = _own(self._manager, "dismiss_session")
+        if dismiss and not self._was_used:
+            self._is_released = True
+            dismiss()
 
     async def close(self) -> None:
         """End the session; nothing of it is left, whatever state it was in."""
         if self._manager is None:
             return
-        if self._connecting is not None:
-            self._connecting.cancel()
+        if connecting := self._connecting:
+            connecting.cancel()
+            if not self._is_released:
+                await asyncio.wait([connecting])
+            if connecting.done() and not connecting.cancelled():
+                connecting.exception()  # which was said where it happened
+        if not self._is_released:
+            await self._manager.disconnect_session()
+
+    async def _wait_for(self, tool_names: set[str]) -> None:
+        if wait_for := _own(self._manager, "wait_for"):
+            await wait_for(tool_names)
+        elif self._connecting is not None:
             await asyncio.wait([self._connecting])
-        started = time.perf_counter()
-        await self._manager.disconnect_session()
-        if self._is_up:
-            self._log_server("stopped", started)
 
-    async def _list(self, manager: MCPManager) -> None:
-        self._are_fresh = self._is_up
-        self.schemas = await manager.get_tool_schemas()
 
-    async def _connect(self, manager: MCPManager) -> None:
-        started = time.perf_counter()
-        await manager.connect_session()
-        self._is_up = True
-        self._log_server("started", started)
-
-    def _log_server(self, what: str, since: float) -> None:
-        seconds = time.perf_counter() - since
-        log_event(
-            self._logger,
-            logging.DEBUG,
-            f"MCP server {self.server_name} {what} ({seconds:.2f}s)",
-            f"mcp_server_{what}",
-            server_name=self.server_name,
-            duration_ms=round(seconds * 1000, 3),
-        )
+def _own(manager: MCPManager | None, name: str) -> Any:  # noqa: ANN401 - a method
+    """A method that a manager has beyond those which a stand-in needs."""
+    return getattr(manager, name) if hasattr(type(manager), name) else None

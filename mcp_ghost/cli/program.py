@@ -46,6 +46,8 @@ def program(
 
     # Keep what libraries log from coming between the lines shown.
     logging.getLogger().addHandler(logging.NullHandler())
+    # Except for what explains a silence: a server that is being downloaded.
+    logging.getLogger("mcp_ghost.servers.installers").addHandler(logging.StreamHandler())
     interruption = Interruption()
     interruption.install()
     try:

@@ -35,6 +35,13 @@ _HINTS: Mapping[str, str] = {
     "docker": "Docker is installed and running, and the image is available.",
     "python": "the module or script exists and this Python has what it imports: {which}",
 }
+_TOO_OLD = re.compile(
+    r"EBADENGINE|Unsupported engine|Node(?:\.js)? (?:v\d|\d|version)|SyntaxError|ERR_REQUIRE_ESM"
+    r"|ERR_UNKNOWN|Cannot find module 'node:|does not provide an export"
+    r"|(?:TypeError|ReferenceError).* is not (?:a function|a constructor|defined)",
+    re.IGNORECASE,
+)
+"""What programs say that are newer than their Node.js."""
 _OTHER_HINT = "the command is installed and on PATH, and that its arguments are right."
 
 
@@ -53,7 +60,7 @@ async def startup_message(
     lines = [
         f"Failed to start MCP server '{name}': {_details(config, process, seconds, cause)}",
         f"Command: {config.command_line()}",
-        f"Check that {await _hint(config.command or '', environment)}",
+        f"Check that {await _hint(config.command or '', environment, process)}",
         *_stderr_block(process),
     ]
     return redact("\n".join(lines), secrets_in(environment))
@@ -72,7 +79,7 @@ def _details(
     if isinstance(cause, OSError) and process is None:
         return _os_details(config, cause)
     if isinstance(cause, TimeoutError):
-        return f"it did not answer within {seconds:g} s (a first start that downloads needs longer)"
+        return f"it did not answer within {seconds:g} s"
     if process is not None and process.ended_by_itself:
         return f"it {_ending(process)} before it was ready"
     if isinstance(cause, ValidationError):
@@ -92,16 +99,19 @@ def _os_details(config: ServerConfig, cause: OSError) -> str:
     return str(cause)
 
 
-async def _hint(command: str, environment: Mapping[str, str]) -> str:
+async def _hint(command: str, environment: Mapping[str, str], process: ServerProcess | None) -> str:
     program = re.sub(r"[\d.]+$", "", Path(command).name) or command
     hint = _HINTS.get(program, _OTHER_HINT)
     if hint is _NODE:
-        return hint + await _node_hint(environment)
+        return hint + await _node_hint(environment, process)
     return hint.format(which=shutil.which(command, path=environment["PATH"]) or "not found")
 
 
-async def _node_hint(environment: Mapping[str, str]) -> str:
-    """What is wrong with Node.js itself; asked only when a start has failed."""
+async def _node_hint(environment: Mapping[str, str], process: ServerProcess | None) -> str:
+    """What is wrong with Node.js itself; asked only when a start has failed.
+
+    Its age is to blame only where the server's last words sound like it.
+    """
     advice = f"install version {NODE_VERSION} or newer from https://nodejs.org"
     node = shutil.which("node", path=environment["PATH"])
     if node is None:
@@ -109,7 +119,8 @@ async def _node_hint(environment: Mapping[str, str]) -> str:
     version = await _node_version(node, environment)
     if version is None:
         return f" '{node}' does not run: {advice}."
-    if int(version.lstrip("v").partition(".")[0]) < NODE_VERSION:
+    is_old = int(version.lstrip("v").partition(".")[0]) < NODE_VERSION
+    if is_old and process is not None and _TOO_OLD.search(process.stderr_tail()):
         return f" This is Node.js {version}; current servers need more: {advice}."
     return ""
 

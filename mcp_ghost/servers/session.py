@@ -28,6 +28,7 @@ from mcp_ghost.errors import (
 )
 from mcp_ghost.redact import redact
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, jsonable, result_from_mcp
+from mcp_ghost.servers.installers import INSTALL_TIMEOUT, first_start
 from mcp_ghost.servers.link import Link, make_link
 from mcp_ghost.servers.oauth.browser import Authorize, in_browser
 from mcp_ghost.servers.protocol import revision
@@ -98,6 +99,8 @@ class ServerSession:
         """Of the start, and of the calls under way."""
         self._fresh_until = math.inf
         """When the list of tools has to be asked for again, by the loop's clock."""
+        self._setting = ""
+        """What the user sets for a start that takes longer."""
         self._until: float | None = None
         """When a start has taken too long, by the loop's clock."""
         self._death_message: str | None = None
@@ -109,17 +112,35 @@ class ServerSession:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def open(self, timeout: float = DEFAULT_STARTUP_TIMEOUT) -> None:  # noqa: ASYNC109 - part of the interface
+    async def open(
+        self,
+        timeout: float = DEFAULT_STARTUP_TIMEOUT,  # noqa: ASYNC109 - part of the interface
+        *,
+        install_timeout: float = INSTALL_TIMEOUT,
+        settings: tuple[str, str] = ("startup_timeout", "startup_timeout"),
+        say: Callable[[str], None] | None = None,
+    ) -> None:
         """Connect to the server, initialise, and list its tools; once per object.
 
+        Args:
+            timeout: Seconds that it may take.
+            install_timeout: The same where the server may have to be downloaded first.
+            settings: What the user calls these two.
+            say: Told what is waited for when it takes long; by default that is logged.
+
         Raises:
-            MCPServerStartupError: It did not work within ``timeout`` seconds; nothing is left.
+            MCPServerStartupError: It did not work in time; nothing is left.
             MCPConfigError: A variable of the configuration is not defined.
         """
         if self._owner is not None or self._closing.is_set():
             raise MCPError(f"This session with MCP server '{self.name}' was used before.")
+        with first_start(self.name, self._config, timeout, install_timeout, say) as seconds:
+            self._setting = settings[seconds > timeout]
+            await self._start(seconds)
+
+    async def _start(self, seconds: float) -> None:
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        owner = asyncio.create_task(self._own(ready, timeout), name=f"mcp-{self.name}")
+        owner = asyncio.create_task(self._own(ready, seconds), name=f"mcp-{self.name}")
         self._owner = owner
         try:
             await asyncio.wait([ready, owner], return_when=asyncio.FIRST_COMPLETED)
@@ -242,7 +263,10 @@ class ServerSession:
         if isinstance(cause, MCPError):
             raise cause  # a configuration error says it all
         if cause is not None and self._link is not None:
-            raise MCPServerStartupError(await self._link.startup_message(seconds, cause)) from cause
+            message = await self._link.startup_message(seconds, cause)
+            if isinstance(cause, TimeoutError):
+                message += f"\nIf it only needs longer, raise {self._setting}."
+            raise MCPServerStartupError(message) from cause
 
     async def _live(
         self, spoken: Revision, ready: asyncio.Future[None], seconds: float

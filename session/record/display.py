@@ -22,6 +22,9 @@ _THINKING, _ARGUMENTS = 300, 120
 """Characters shown of the model's thoughts, and of a call's arguments."""
 _WARNINGS = [
     "mcp_disabled_fallback",
+    "mcp_no_tools",
+    "mcp_server_restarted",
+    "mcp_servers_ignored",
     "tracing_failed",
     "tracing_off",
     "llm_retry",

@@ -81,10 +81,7 @@ SHOWN_BY = {
     "breaker_recovery_seconds": "test_after_the_recovery_time_one_success_closes_the_breaker",
     "local_model_path": "test_a_wrong_model_file_ends_with_2_and_names_the_setting",
     "local_threads": "test_the_embedded_model_gets_the_configured_threads",
-    "story": "test_the_configured_game_is_played",
-    "seed": "test_the_configured_game_is_played",
-    "engine": "test_the_configured_game_is_played",
-    "workdir": "test_the_configured_game_is_played",
+    **dict.fromkeys(("story", "seed", "engine", "workdir"), "test_the_configured_game_is_played"),
     "turn_delay_seconds": "test_turns_are_spaced_by_the_configured_delay",
     "evaluation_group": "test_an_episode_tells_its_group",
     "context_token_budget": "test_the_prompt_keeps_its_budget_and_loses_the_oldest_turns_first",
@@ -103,6 +100,8 @@ SHOWN_BY = {
     "action_check_max_refusals": "test_fault_1_who_insists_looks_around_after_so_many_refusals",
     "mcp_enabled": "test_without_mcp_there_is_no_manager_and_no_file_is_read",
     "mcp_config_file": "test_a_missing_configuration_file_is_an_error_that_names_both_ways_out",
+    "mcp_servers": "test_the_servers_that_are_named_are_used_side_by_side",
+    "mcp_session": "test_a_session_may_last_for_the_episode",
     "mcp_max_tool_iterations": (
         "test_at_the_limit_the_answer_is_forced_without_tools_and_with_the_schema"
     ),
@@ -111,6 +110,7 @@ SHOWN_BY = {
     ),
     "mcp_server_startup_timeout_seconds": "test_a_server_gets_the_configured_time_to_start",
     "mcp_max_result_tokens_per_turn": "test_what_tools_add_to_a_turn_is_limited",
+    "mcp_server_install_timeout_seconds": "test_a_start_that_may_download_has_more_time",
     "mcp_force_tool_support": "test_tool_support_can_be_forced",
 }
 

@@ -74,7 +74,7 @@ def test_every_call_is_logged_with_tool_arguments_and_iteration(
 
 def test_a_server_whose_name_holds_dots_is_logged_by_its_whole_name() -> None:
     manager = FakeManager(tools=["my.own.think"])
-    vars(manager)["server_name"] = "my.own"
+    vars(manager)["server_names"] = ("my.own",)
     turn = Turn([calls(("my.own.think", "{}")), answer()], manager)
     turn.play()
     assert [event["server_name"] for event in turn.of_type("mcp_tool_call")] == ["my.own"]

@@ -111,14 +111,27 @@ def test_each_failure_to_start_says_what_to_do(
     assert hint in message.splitlines()[2]
 
 
-def test_a_node_that_is_too_old_is_named(tmp_path: Path) -> None:
-    for name, body in {"node": "echo v18.19.1", "npx": "exit 1"}.items():
+@pytest.mark.parametrize(
+    ("last_words", "is_to_blame"),
+    [
+        ("npm warn EBADENGINE Unsupported engine", True),
+        ("SyntaxError: Unexpected token 'with'", True),
+        ("ReferenceError: File is not defined", True),
+        ("npm error 404 Not Found - GET https://registry.npmjs.org/x", False),
+        ("Error: API_KEY is required", False),
+    ],
+)
+def test_a_node_that_is_too_old_is_named_where_it_is_the_cause(
+    last_words: str, is_to_blame: bool, tmp_path: Path
+) -> None:
+    npx = f'echo "{last_words}" >&2; exit 1'
+    for name, body in {"node": "echo v18.19.1", "npx": npx}.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
         (tmp_path / name).chmod(stat.S_IRWXU)
     config = ServerConfig(command="npx", args=["-y", "x"], env={"PATH": f"{tmp_path}:/bin"})
     message = startup_failure(config)
     assert "Command: npx -y x" in message
-    assert "This is Node.js v18.19.1; current servers need more" in message
+    assert ("This is Node.js v18.19.1; current servers need more" in message) is is_to_blame
 
 
 @pytest.mark.parametrize("body", [b"\x7fELF", b"#!/bin/sh\nexec /bin/sleep 60", b"#!/bin/sh"])

@@ -1,0 +1,275 @@
+"""One tool server as the game uses it: connected, tried again, started again, given up.
+
+All of it happens in one event loop, which outlives the turns. A server that has not answered when
+its turn is over is closed there, in nobody's way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from mcp_ghost.errors import (
+    MCPError,
+    MCPServerDiedError,
+    MCPServerStartupError,
+    MCPToolCallError,
+)
+from mcp_ghost.results import ToolCallResult
+from mcp_ghost.servers.oauth.browser import on_terminal
+from mcp_ghost.servers.session import ServerSession
+from mcp_ghost.servers.tools import prefixed
+from session.events import log_event
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcp_ghost.config import ServerConfig
+    from mcp_ghost.messages import ToolSchema
+    from session.game_configuration import GameConfiguration
+
+
+_SETTINGS = (
+    "server_startup_timeout_seconds in [tool.zorkgpt.mcp]",
+    "server_install_timeout_seconds in [tool.zorkgpt.mcp]",
+)
+
+
+class GameServer:
+    """The server ``name``; one object serves one episode.
+
+    The first connection fails at once. Later ones are tried a second time, and when that fails
+    too, the server is off for the rest of the episode.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        server: ServerConfig,
+        config: GameConfiguration,
+        logger: logging.Logger,
+        *,
+        is_only: bool = True,
+    ) -> None:
+        """``is_only``: there is no other server to go on with."""
+        self.name = name
+        self.tools: list[ToolSchema] | None = None
+        """Named "server.tool", as of the latest connection; None before the first."""
+        self.is_off = False
+        """Whether it is left alone for the rest of the episode."""
+        self.reason = ""
+        """And why."""
+        self._server = server
+        self._config = config
+        self._logger = logger
+        self._is_only = is_only
+        self._connection: asyncio.Task[ServerSession] | None = None
+        """The way to an open session, and then the session."""
+        self._closing: asyncio.Task[None] | None = None
+        """The end of earlier sessions; the next server starts after it."""
+        self._news = ""
+        """What the model has to be told of a server that was started again."""
+        self._was_restarted = False
+        """And has not answered a call since."""
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether a call would go out at once."""
+        return self._session_now() is not None
+
+    def begin(self) -> None:
+        """Begin to connect, unless that is done; a server that died meanwhile is started again."""
+        if self.is_off:
+            return
+        if self._connection is None:
+            self._connection = asyncio.create_task(self._connect())
+        elif self._has_died():
+            self._begin_again(f"MCP server '{self.name}' is gone.")
+
+    async def session(self) -> ServerSession:
+        """The open session, once there is one.
+
+        Raises:
+            MCPServerStartupError: The connection failed.
+            MCPToolCallError: There is none.
+        """
+        connection = self._connection
+        if connection is None:
+            raise MCPToolCallError(
+                f"There is no connection to MCP server '{self.name}': "
+                "await connect_session() first."
+            )
+        try:
+            return await asyncio.shield(connection)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if connection.cancelled() and not (task and task.cancelling()):
+                raise MCPServerStartupError(
+                    f"The connection to MCP server '{self.name}' was closed "
+                    "while it was being opened."
+                ) from None
+            raise
+        except MCPError:
+            if self._connection is connection:
+                self._connection = None
+            raise
+
+    async def call(self, tool: str, arguments: dict[str, Any], seconds: float) -> ToolCallResult:
+        """Call ``tool``, by the server's own name, once the connection stands.
+
+        Where sessions last for the episode, a server that dies is started again, and the result
+        says so.
+
+        Raises:
+            TimeoutError: No answer in time; the session stays usable.
+            MCPServerDiedError: The server is gone.
+            MCPError: There is no connection.
+        """
+        session = await self.session()
+        if news := self._news:
+            self._news = ""
+            return refusal(f"{news} This call was not made: repeat it where it still makes sense.")
+        try:
+            result = await session.call(tool, arguments, seconds)
+        except MCPServerDiedError as error:
+            if self._config.mcp_session == "turn":
+                raise
+            self._begin_again(str(error))
+            await self.session()
+            news, self._news = self._news, ""
+            return refusal(f"{news} This call was not repeated: it may have had its effect.")
+        self._was_restarted = False
+        if await session.refresh():
+            self._list(session)
+        return result
+
+    def dismiss(self) -> None:
+        """Let the session end, also while it is being opened; ``ended`` waits for that."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._closing = asyncio.create_task(_end(connection, self._closing))
+
+    async def end(self) -> None:
+        """End the session; nothing of it is left."""
+        started, is_up = time.perf_counter(), self._session_now() is not None
+        self.dismiss()
+        if self._closing is not None:
+            await asyncio.shield(self._closing)
+        if is_up:
+            self._log_duration("stopped", started)
+
+    def _session_now(self) -> ServerSession | None:
+        connection = self._connection
+        if connection is None or not connection.done() or connection.cancelled():
+            return None
+        return None if connection.exception() else connection.result()
+
+    def _has_died(self) -> bool:
+        session = self._session_now()
+        return session is not None and not session.is_alive
+
+    async def _connect(self) -> ServerSession:
+        started = time.perf_counter()
+        try:
+            session = await self._open()
+        except MCPError as error:
+            if self.tools is None:  # the first connection: the configuration must be wrong
+                raise
+            session = await self._retry(error)
+        self._take(session, started)
+        return session
+
+    async def _retry(self, first: MCPError) -> ServerSession:
+        self._warn(f"MCP session connect failed, retrying: {first}", "mcp_connect_retry", first)
+        try:
+            session = await self._open()
+        except MCPError as error:
+            message = f"MCP retry failed, disabling MCP for episode: {error}"
+            self._warn(message, "mcp_disabled", error)
+            self._give_up(error)
+            raise
+        self._warn("MCP session retry successful", "mcp_connect_retry_successful")
+        return session
+
+    def _begin_again(self, death: str) -> None:
+        self.dismiss()
+        self._connection = asyncio.create_task(self._connect_again(death))
+
+    async def _connect_again(self, death: str) -> ServerSession:
+        started = time.perf_counter()
+        try:
+            if self._was_restarted:
+                raise MCPServerDiedError(f"{death}\nIt had been started again before.")
+            session = await self._open()
+        except MCPError as error:
+            self._warn(f"{death} It is not started again.", "mcp_disabled", error)
+            self._give_up(error)
+            raise MCPServerDiedError(f"{death}\nIt was not started again: {error}") from error
+        self._was_restarted = True
+        self._news = f"{death}\nIt was started again, and remembers nothing."
+        self._warn(f"{death} It was started again.", "mcp_server_restarted")
+        self._take(session, started)
+        return session
+
+    async def _open(self) -> ServerSession:
+        if self._closing is not None:
+            await asyncio.shield(self._closing)  # two at once may not get along
+        session = ServerSession(self.name, self._server, authorize=on_terminal())
+        await session.open(
+            self._config.mcp_server_startup_timeout_seconds,
+            install_timeout=self._config.mcp_server_install_timeout_seconds,
+            settings=_SETTINGS,
+            say=self._notice,
+        )
+        return session
+
+    def _list(self, session: ServerSession) -> None:
+        self.tools = [prefixed(tool, f"{self.name}.") for tool in session.tools]
+
+    def _take(self, session: ServerSession, started: float) -> None:
+        self._list(session)
+        self._log_duration("started", started)
+        if not self.tools:
+            self.is_off, self.reason = True, f"MCP server '{self.name}' has no tools."
+            self._warn(f"{self.reason} It is left out.", "mcp_no_tools")
+
+    def _give_up(self, error: MCPError) -> None:
+        self.is_off, self.reason = True, str(error)
+        without = "MCP tools" if self._is_only else f"the tools of MCP server '{self.name}'"
+        reason = str(error).partition("\n")[0]
+        self._warn(f"Continuing without {without}: {reason}", "mcp_disabled_fallback", error)
+
+    def _notice(self, message: str) -> None:
+        log_event(self._logger, logging.INFO, message, "notice", server_name=self.name)
+
+    def _warn(self, message: str, event_type: str, error: MCPError | None = None) -> None:
+        fields = {"server_name": self.name} | ({"error": str(error)} if error else {})
+        log_event(self._logger, logging.WARNING, message, event_type, **fields)
+
+    def _log_duration(self, what: str, since: float) -> None:
+        seconds = time.perf_counter() - since
+        log_event(
+            self._logger,
+            logging.DEBUG,
+            f"MCP server {self.name} {what} ({seconds:.2f}s)",
+            f"mcp_server_{what}",
+            server_name=self.name,
+            duration_ms=round(seconds * 1000, 3),
+        )
+
+
+def refusal(message: str) -> ToolCallResult:
+    """A result that tells the model why there is none."""
+    return ToolCallResult(content=None, is_error=True, error_message=message)
+
+
+async def _end(connection: asyncio.Task[ServerSession], before: asyncio.Task[None] | None) -> None:
+    if not connection.done():
+        connection.cancel()
+        await asyncio.wait([connection])
+    if not connection.cancelled() and connection.exception() is None:
+        await connection.result().close()
+    if before is not None:
+        await asyncio.wait([before])
