@@ -1,18 +1,55 @@
-"""Secrets blanked out of text that goes into errors and logs."""
+"""What is secret, and how it is blanked out of text: the one place that knows.
+
+A ``Redactor`` is made once for a run and used where text from outside comes in: results of tools,
+errors, what servers write to stderr. It takes out the values that it was told, also as they are
+written in JSON and in URLs, and what has the form of a known kind of key. ``words`` also takes out
+what only its place makes look like a key ("--token X", "key: X"): right for errors, but wrong for
+results, where ``"key": "item-1234567"`` is data.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from mcp_ghost.results import each_text
 
 MASK = "***"
-_SHORTEST_SECRET = 6
-SENSITIVE_NAMES = r"key|token|secret|passw|credential|cookie|auth(?!or(?:s|ity)?(?![a-z]))"
-"""Parts of the names of what is secret; an author is not."""
-_SECRET_NAME = re.compile(SENSITIVE_NAMES, re.IGNORECASE)
+SHORTEST_SECRET = 8
+"""Characters; blanking out shorter values would tear holes in ordinary words."""
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_SECRET_WORD = re.compile(
+    r"(?:\w*(?:api|access|auth|account|client|deploy|encryption|master|private|secret|signing|ssh))?keys?"
+    r"|\w*(?:token|secret|password|passwd|passphrase|credential|cookie)s?"
+    r"|pass|passw|pwd?|pat|creds?|o?auth|authorization|authentication|bearer|jwt|dsn|otp"
+    r"|signature|webhook"
+)
+_PLACEHOLDERS = frozenset(
+    {"changeme", "disabled", "not-needed", "no-key-required", "password", "required", "undefined"}
+)
 _SENSITIVE_WORD = r"(?:key|token|secret|password)"
-_PATTERNS = (
-    re.compile(r"()\b(?:sk|pk|rk|gh[pousr]|xox[abp]|AIza)[-_][A-Za-z0-9_-]{8,}"),
+_FORMATS = re.compile(
+    r"(?<![A-Za-z0-9_-])(?:"
+    r"(?:[spr]k-|[spr]k_(?:live|test)_)(?=[\w-]{0,30}\d)[\w-]{10,}"  # OpenAI, Stripe, Langfuse
+    r"|gh[oprsu]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}"
+    r"|(?:AKIA|ASIA)[A-Z0-9]{16}(?![\w+/=-])|AIza[\w-]{35}(?![\w+/=-])"  # not within base64
+    r"|xox[abeoprs]-[\w-]{10,}|xapp-[\w-]{10,}|hf_[A-Za-z0-9]{30,}|npm_[A-Za-z0-9]{36}"
+    r"|pypi-[\w-]{32,}|tvly-[\w-]{20,}|ya29\.[\w-]{20,}"
+    r"|eyJ[\w-]{8,}\.eyJ[\w-]{4,}\.[\w-]*"  # JSON Web Token
+    r")"
+    r"|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----"
+    r"(?:[\w+/=:,\s]|\\+[nr]|-(?!----END))*(?:-----END [A-Z ]+-----)?"
+    r"|(?<=\bBearer )(?=[\w.~+/-]{0,200}\d)[\w.~+/-]{8,}=*"
+    r"|(?<=\bbearer )(?=[\w.~+/-]{0,200}\d)[\w.~+/-]{8,}=*"
+    r"|(?<=://)[^/\s:@\"'\\<>]{1,200}:[^/\s@\"'\\<>]{1,200}(?=@)"
+)
+"""Known by their form alone. No quote or backslash is taken, so JSON text stays JSON."""
+_BY_PLACE = (
+    re.compile(r"()(?<![A-Za-z0-9_-])(?:sk|pk|rk|gh[pousr]|xox[abp]|AIza)[-_][A-Za-z0-9_-]{8,}"),
     re.compile(r"(Bearer )[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE),
     re.compile(r"(://)[^/\s@]+(?=@)"),
     # A value has a digit; without one, "missing key: SOME_NAME" would lose the name. The bound
@@ -25,19 +62,76 @@ _PATTERNS = (
 )
 
 
+class Redactor:
+    """Text without ``secrets`` and without what has the form of a key."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        known = {secret for secret in secrets if len(secret) >= SHORTEST_SECRET}
+        written = known | {form for secret in known for form in _forms(secret)}
+        longest_first = sorted(written, key=lambda it: (-len(it), it))
+        self._known = re.compile("|".join(map(re.escape, longest_first))) if written else None
+
+    def __call__(self, text: str) -> str:
+        """``text``, cleaned; what is JSON stays JSON."""
+        if len(text) < SHORTEST_SECRET:
+            return text
+        if self._known is not None:
+            text = self._known.sub(MASK, text)
+        return _FORMATS.sub(MASK, text)
+
+    def each(self, value: Any) -> Any:  # noqa: ANN401  any JSON
+        """A copy of ``value`` with every text in it cleaned, the keys included."""
+        return each_text(value, self)
+
+    def words(self, text: str) -> str:
+        """What an error says, or a server's log: also without what looks like a key there."""
+        text = self(text)
+        for pattern in _BY_PLACE:
+            text = pattern.sub(rf"\1{MASK}", text)
+        return text
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """The ``words`` of an error, without ``secrets``."""
+    return Redactor(secrets).words(text)
+
+
 def secrets_in(environment: Mapping[str, str]) -> set[str]:
     """The values of ``environment`` whose names say that they are secret."""
     return {
         value
         for name, value in environment.items()
-        if _SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET
+        if names_a_secret(name) and may_be_secret(value)
     }
 
 
-def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """``text`` without ``secrets`` and without what looks like a key."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, MASK)
-    for pattern in _PATTERNS:
-        text = pattern.sub(rf"\1{MASK}", text)
-    return text
+def names_a_secret(name: str) -> bool:
+    """Whether a variable, header, flag or parameter of this name holds a secret.
+
+    Decided by whole words: ``KEYBOARD``, ``MONKEY`` and ``AUTHOR`` hold none.
+    """
+    return any(_SECRET_WORD.fullmatch(word.lower()) for word in _WORD.findall(name))
+
+
+def may_be_secret(value: str) -> bool:
+    """Whether ``value`` is long enough, and neither a placeholder nor a file of this machine."""
+    long_enough = len(value) >= SHORTEST_SECRET and value.lower() not in _PLACEHOLDERS
+    return long_enough and not _is_a_place(value)
+
+
+def _is_a_place(value: str) -> bool:
+    """Whether ``value`` is a path that exists, or of a file that could be made."""
+    if not value.startswith(("/", "~/", "./", "../")):
+        return False
+    try:
+        path = Path(value).expanduser()
+        return path.exists() or (path.parent.is_dir() and len(path.parts) > 2)
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def _forms(secret: str) -> set[str]:
+    """How ``secret`` stands in JSON, in JSON within JSON, and in URLs."""
+    in_json = {json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+    twice = {json.dumps(it)[1:-1] for it in in_json}
+    return in_json | twice | {quote(secret, safe=""), quote(secret), quote_plus(secret)}

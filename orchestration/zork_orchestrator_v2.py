@@ -97,7 +97,9 @@ class ZorkOrchestratorV2:
 
     def _wire(self) -> None:
         episode_id = self.game_state.episode_id
-        self.tracing = Tracing(episode_id, self.logger, wanted=self.is_traced)
+        self.tracing = Tracing(
+            episode_id, self.logger, wanted=self.is_traced, secrets=self.config.secrets
+        )
         coming_turn = 1 + (self._saved.fold.turns if self._saved else 0)
         with event_context(episode_id=episode_id, turn=coming_turn):
             self.mcp_manager = self._create_mcp_manager()

@@ -23,6 +23,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from mcp_ghost.redact import SHORTEST_SECRET, secrets_in
 from mcp_ghost.text import address
 from session.configuration_file import ConfigurationError, explain, near, read_sections
 from session.endpoints import (
@@ -42,7 +43,6 @@ from shared_utils import EMBEDDED_BASE_URL, EMBEDDED_MODEL_NAME
 __all__ = ["ConfigurationError", "EngineChoice", "GameConfiguration", "RoleSettings"]
 
 _PREFIX, _DOTENV = "ZORKGPT_", ".env"
-_LEAST_SECRET = 8
 EngineChoice: TypeAlias = Literal["auto", "fernz", "jericho"]
 
 
@@ -338,13 +338,14 @@ class GameConfiguration(BaseSettings):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Every key; none of them may reach a log.
+        """Every key, and the values of our environment that look like one: for no log to hold.
 
         One as short as those that local endpoints accept does not count: taking it out of
         everything would leave no log to read.
         """
         keys = [self.client_api_key, *(key for it in HOSTED for key in self._keys_of(it))]
-        return tuple(key for key in keys if key and len(key) >= _LEAST_SECRET)
+        known = [key for key in keys if key and len(key) >= SHORTEST_SECRET]
+        return tuple(dict.fromkeys([*known, *sorted(secrets_in(os.environ))]))
 
     def _shared_endpoint(self, name: str) -> str:
         """A role without its own endpoint uses the agent's."""

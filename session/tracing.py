@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from mcp_ghost.redact import redact
+from mcp_ghost.redact import Redactor, redact
 from session.events import log_event
 from session.version import version
 
 if TYPE_CHECKING:
     from langfuse import Langfuse
+    from langfuse.types import MaskOtelSpansFunction, MaskOtelSpansParams, MaskOtelSpansResult
     from opentelemetry.sdk.trace import TracerProvider
 
 _Result = TypeVar("_Result")
@@ -99,10 +100,35 @@ def _guarded(
     try:
         yield Span(span, logger)
     except BaseException as error:
-        cause = (type(error), error, error.__traceback__)
+        told = _told(error)
+        cause = (type(told), told, error.__traceback__)
         _unless_it_raises(lambda: stack.__exit__(*cause), logger)
         raise
     _unless_it_raises(stack.close, logger)
+
+
+def _told(error: BaseException) -> BaseException:
+    """What a trace is told of ``error``: its type and its words, no secret and no cause."""
+    kind = type(error)
+    base = Exception if isinstance(error, Exception) else BaseException
+    same = type(kind.__name__, (base,), {"__module__": kind.__module__})
+    told: BaseException = same(redact(str(error)))
+    return told
+
+
+def _masking(redactor: Redactor) -> MaskOtelSpansFunction:
+    """Cleans whatever a span holds, in the thread that sends it."""
+    from langfuse.types import MaskOtelSpansResult, OtelSpanPatch
+
+    def mask(*, params: MaskOtelSpansParams) -> MaskOtelSpansResult:
+        patches = {}
+        for identifier, span in params.spans.items():
+            texts = {name: it for name, it in span.attributes.items() if isinstance(it, str)}
+            clean = {name: redactor(text) for name, text in texts.items()}
+            patches[identifier] = OtelSpanPatch(set_attributes=clean)
+        return MaskOtelSpansResult(span_patches=patches)
+
+    return mask
 
 
 def _unless_it_raises(action: Callable[[], _Result], logger: logging.Logger) -> _Result | None:
@@ -118,7 +144,14 @@ def _unless_it_raises(action: Callable[[], _Result], logger: logging.Logger) -> 
 class Tracing:
     """The traces of one episode; without keys nothing is imported, sent or said."""
 
-    def __init__(self, episode_id: str, logger: logging.Logger, *, wanted: bool = True) -> None:
+    def __init__(
+        self,
+        episode_id: str,
+        logger: logging.Logger,
+        *,
+        wanted: bool = True,
+        secrets: Iterable[str] = (),
+    ) -> None:
         self.client: Langfuse | None = None
         """Langfuse's client: what it starts during a turn becomes part of the turn's trace."""
         self._episode_id = episode_id
@@ -126,6 +159,7 @@ class Tracing:
         self._turn = 0
         self._version = version()
         self._provider: TracerProvider | None = None
+        self._secrets = frozenset(secrets)
         self._failures = _FailureWatch(self._report_failure)
         try:
             if wanted:
@@ -141,7 +175,7 @@ class Tracing:
         if missing:
             self._log(logging.INFO, f"Tracing is off: {missing[0]} is not set", "tracing_off")
             return
-        self.client, self._provider = _connect(settings)
+        self.client, self._provider = _connect(settings, self._secrets)
         where = redact(settings.base_url)
         self._log(logging.INFO, f"Traces go to {where}", "tracing_on", base_url=where)
 
@@ -224,7 +258,9 @@ class _FailureWatch(logging.Handler):
 
 
 @cache  # Langfuse keeps one set of resources for a public key, however many clients there are
-def _connect(settings: LangfuseSettings) -> tuple[Langfuse, TracerProvider]:
+def _connect(
+    settings: LangfuseSettings, secrets: frozenset[str]
+) -> tuple[Langfuse, TracerProvider]:
     """The client of this process, and what sends its spans; nothing is sent yet."""
     for name in ("langfuse", "opentelemetry"):  # their warnings have no place on the terminal
         logging.getLogger(name).propagate = False
@@ -251,6 +287,7 @@ def _connect(settings: LangfuseSettings) -> tuple[Langfuse, TracerProvider]:
         base_url=settings.base_url,
         environment=settings.tracing_environment,
         tracer_provider=provider,
+        mask_otel_spans=_masking(Redactor({*secrets, settings.secret_key.get_secret_value()})),
     )
     if client._resources is not None:  # noqa: SLF001  there is no public way to its exit handler
         # It flushes without a bound, too; close() has done so by then.

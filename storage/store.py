@@ -12,6 +12,7 @@ from typing import Self, TypeVar
 from pydantic import BaseModel
 from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select, update
 
+from mcp_ghost.redact import Redactor
 from session.game_configuration import GameConfiguration
 from session.knowledge import (
     CarriedOver,
@@ -25,7 +26,6 @@ from session.knowledge import (
     folded_claims,
     folded_memories,
 )
-from session.record.event_log import without_secrets
 from storage.database import KnowledgeDatabase
 from storage.episode_knowledge import Episode, EpisodeKnowledge, read_episode, read_uid
 from storage.errors import LogRefusedError, StorageError
@@ -53,7 +53,7 @@ class Store:
 
     def __init__(self, config: GameConfiguration) -> None:
         """Open the configured database."""
-        self._secrets = config.secrets
+        self._redactor = Redactor(config.secrets)
         self._database = KnowledgeDatabase(config)
 
     def __enter__(self) -> Self:
@@ -177,7 +177,7 @@ class Store:
     def _row(self, value: BaseModel, table: Table) -> dict[str, object]:
         names = set(table.c.keys()) & set(type(value).model_fields)
         asked_for = {name: getattr(value, name) for name in names}
-        return {**asked_for, "body": without_secrets(value.model_dump_json(), self._secrets)}
+        return {**asked_for, "body": self._redactor(value.model_dump_json())}
 
 
 def _by_table(value: BaseModel, tables: Mapping[str, Table]) -> dict[Table, Sequence[BaseModel]]:

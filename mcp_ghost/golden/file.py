@@ -14,9 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from mcp_ghost.config.secrets import secrets_of
 from mcp_ghost.errors import GoldenError
 from mcp_ghost.files import write_whole
-from mcp_ghost.golden.scrub import Scrubber, places, secrets_of
+from mcp_ghost.golden.scrub import Scrubber, places
 from mcp_ghost.results import jsonable
 
 RecordedFrom: TypeAlias = Literal["live provider", "protocol server", "embedded model"]
@@ -98,7 +99,7 @@ def save_golden(
 def _published(content: Mapping[str, Any], path: Path, secrets: Iterable[str]) -> dict[str, Any]:
     plain: Any = jsonable(content)  # strict JSON, whatever tools returned
     servers = plain.get("input", {}).get("server_config")
-    known = secrets_of(servers if servers else {"mcpServers": {}})
+    known = secrets_of(servers["mcpServers"] if servers else {})
     scrubber = Scrubber({*known, *secrets}, places(path))
     hidden: dict[str, Any] = {
         key: it if key in _AS_THEY_ARE else scrubber.hide(it) for key, it in plain.items()

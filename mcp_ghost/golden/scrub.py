@@ -10,24 +10,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from mcp_ghost.config.variables import read_env_file, variables_in, without_variables
-from mcp_ghost.errors import MCPConfigError
-from mcp_ghost.redact import SENSITIVE_NAMES, redact, secrets_in
+from mcp_ghost.config.variables import variables_in, without_variables
+from mcp_ghost.redact import MASK, Redactor, names_a_secret
 from mcp_ghost.results import each_text
 
-MASK = "***"
-_SHORTEST_SECRET = 6
-"""Shorter values would be found in the middle of ordinary words."""
 _ONLY_PLACES = re.compile(r"(?:\{path:\w+\}[\w./-]*[:;]?)+")
 _SAYS_NOTHING = frozenset(
     {"", "0", "1", "true", "false", "yes", "no", "on", "off", "basic", "bearer", "token"}
@@ -38,14 +31,11 @@ _SECRET_FIELD = re.compile(
     r"|(?:client[_-]?)?secret|private[_-]?key|cookie",
     re.IGNORECASE,
 )
-_SECRET_FLAG = re.compile(rf"--?[\w-]*(?:{SENSITIVE_NAMES})[\w-]*(=?)", re.IGNORECASE)
+_FLAG = re.compile(r"--?([\w-]+)(=?)")
 _TYPE_FIELDS = frozenset({"mimeType", "media_type"})
 """Beside ``data``, they say that it is an image or a sound."""
 _DATA_URL = re.compile(r"(data:[\w.+-]+/[\w.+-]+;base64,)([A-Za-z0-9+/=]+)")
-_IN_QUERY = re.compile(
-    rf"([?&;][\w-]*(?:{SENSITIVE_NAMES}|sig|code)[\w-]*=)[^&;#\s\"'<>]+",
-    re.IGNORECASE,
-)
+_IN_QUERY = re.compile(r"([?&;]([\w-]+)=)[^&;#\s\"'<>]+")
 
 
 def places(golden: Path | None) -> dict[str, str]:
@@ -71,9 +61,7 @@ class Scrubber:
     """Hides secrets and paths in JSON values, and shows the paths again."""
 
     def __init__(self, secrets: Iterable[str], paths: Mapping[str, str]) -> None:
-        known = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
-        escaped = {json.dumps(secret)[1:-1] for secret in known}
-        self._secrets = known | escaped | {quote(secret, safe="") for secret in known}
+        self._redactor = Redactor(secrets)
         self._paths = paths
         self._of_path: dict[str, str] = {}
         for name, path in paths.items():
@@ -136,7 +124,7 @@ class Scrubber:
                 hidden = self.hide(value)
                 return text if hidden == value else json.dumps(hidden, ensure_ascii=False)
         text = _DATA_URL.sub(lambda it: it[1] + _fingerprint(it[2]), text)
-        return _IN_QUERY.sub(rf"\1{MASK}", redact(self._hide_paths(text), self._secrets))
+        return _IN_QUERY.sub(_parameter, self._redactor.words(self._hide_paths(text)))
 
     def _hide_paths(self, text: str) -> str:
         return self._path.sub(lambda match: self._of_path[match[0]], text)
@@ -162,22 +150,6 @@ def same(recorded: object, now: object) -> bool:
     return recorded == now
 
 
-def secrets_of(servers: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> set[str]:
-    """Whatever a configured server, or our environment, may know and reveal."""
-    environ = os.environ if environ is None else environ
-    found = secrets_in(environ)
-    for entry in servers["mcpServers"].values():
-        values = [it for field in ("env", "headers") for it in (entry.get(field) or {}).values()]
-        values.append((entry.get("auth") or {}).get("client_secret") or "")
-        if file := entry.get("env_file"):
-            with suppress(MCPConfigError):
-                values += read_env_file(file, "recorded").values()
-        found |= {_bare(without_variables(it)) for it in values if not _is_harmless(it)}
-        for text in (json.dumps(entry), *values):
-            found |= {environ.get(name, "") for name, _ in variables_in(text)}
-    return found - {""}
-
-
 def usable_at_replay(servers: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
     """The configuration without variables, headers and files that this machine does not have."""
 
@@ -200,9 +172,9 @@ def _is_harmless(value: str) -> bool:
     return rest.lower() in _SAYS_NOTHING or _ONLY_PLACES.fullmatch(rest) is not None
 
 
-def _bare(header: str) -> str:
-    scheme, _, rest = header.partition(" ")
-    return rest if rest and scheme.lower() in _SAYS_NOTHING else header
+def _parameter(found: re.Match[str]) -> str:
+    is_secret = names_a_secret(found[2]) or found[2].lower() in ("sig", "code")
+    return found[1] + MASK if is_secret else found[0]
 
 
 def _without_secret_flags(arguments: Iterable[str]) -> list[str]:
@@ -210,10 +182,12 @@ def _without_secret_flags(arguments: Iterable[str]) -> list[str]:
     kept: list[str] = []
     is_value = False
     for argument in arguments:
-        flag = _SECRET_FLAG.match(argument)
+        flag = _FLAG.match(argument)
+        if flag and not names_a_secret(flag[1]):
+            flag = None
         if is_value and not argument.startswith("-") and not _is_harmless(argument):
             kept.append(MASK)
-        elif flag and flag[1] and not _is_harmless(argument[flag.end() :]):
+        elif flag and flag[2] and not _is_harmless(argument[flag.end() :]):
             kept.append(flag[0] + MASK)
         else:
             kept.append(argument)

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from mcp_ghost.messages import Usage, text_in
-from mcp_ghost.results import JSON, each_text, jsonable
+from mcp_ghost.redact import Redactor
+from mcp_ghost.results import JSON, jsonable
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse, Message
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 Place: TypeAlias = tuple[int, int, int]
 """(iteration, position in the reply, retry): where in a run something happened."""
 _TOKENS = ("prompt_tokens", "completion_tokens", "total_tokens")
-_SHORTEST_SECRET = 8
-"""Characters; blanking out shorter ones would tear holes in ordinary words."""
 
 
 @dataclass(frozen=True)
@@ -122,9 +121,9 @@ class GhostResult:
 
 @dataclass
 class Account:
-    """Grows while a run goes on; ``secret`` is blanked out of everything that enters."""
+    """Grows while a run goes on; ``redactor`` cleans everything that enters."""
 
-    secret: str | None = field(default=None, repr=False)
+    redactor: Redactor = field(default_factory=Redactor, repr=False)
     replies: int = 0
     backtracks: int = 0
     tools_discovered: int = 0
@@ -136,16 +135,12 @@ class Account:
     _errors: list[tuple[Place, ErrorRecord]] = field(default_factory=list)
 
     def clean(self, value: object) -> JSON:
-        """``value`` as plain JSON without the secret."""
-        plain = jsonable(value)
-        secret = self.secret or ""
-        if len(secret) < _SHORTEST_SECRET:
-            return plain
-        cleaned: JSON = each_text(plain, lambda text: text.replace(secret, "***"))
+        """``value`` as plain JSON without secrets."""
+        cleaned: JSON = self.redactor.each(jsonable(value))
         return cleaned
 
     def clean_text(self, text: str) -> str:
-        """``text`` without the secret."""
+        """``text`` without secrets."""
         return str(self.clean(text))
 
     def replied(self, response: LLMResponse) -> None:
@@ -181,7 +176,7 @@ class Account:
         self._errors.append((where, record))
 
     def words(self, error: Exception) -> str:
-        """What ``error`` says, without the secret."""
+        """What ``error`` says, without secrets."""
         return self.clean_text(str(error) or type(error).__name__)
 
     @property

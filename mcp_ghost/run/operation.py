@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mcp_ghost.config.secrets import redactor_of
 from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.loop import LoopEnd, run_loop
 from mcp_ghost.media import Gallery
@@ -55,7 +56,8 @@ class Operation:
     ) -> None:
         self._settings = settings
         self._client = client
-        self._account = Account(secret=client.api_key)
+        redactor = redactor_of(servers, [client.api_key])
+        self._account = Account(redactor)
         self._messages: list[Message] = []
         self._known_tools: list[ToolSchema] = []
         self._compactions: list[dict[str, Any]] = []
@@ -75,6 +77,7 @@ class Operation:
             elicit=settings.elicit,
             authorize=settings.authorize,
             on_progress=self._progressed,
+            redactor=redactor,
         )
         self._servers = [name for name, config in servers.items() if not config.disabled]
 

@@ -1,4 +1,4 @@
-"""Why a server did not start or is gone, in words that say what to do."""
+"""Why a server did not start or is gone, in words that say what to do; secrets are still there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from mcp_ghost.redact import redact, secrets_in
 from mcp_ghost.servers.process import ServerProcess
 
 if TYPE_CHECKING:
@@ -63,14 +62,14 @@ async def startup_message(
         f"Check that {await _hint(config.command or '', environment, process)}",
         *_stderr_block(process),
     ]
-    return redact("\n".join(lines), secrets_in(environment))
+    return "\n".join(lines)
 
 
-async def death_message(name: str, environment: Mapping[str, str], process: ServerProcess) -> str:
+async def death_message(name: str, process: ServerProcess) -> str:
     """What to tell callers of a server whose process or connection is gone."""
     await process.exits_within(_EXIT_STATUS_WAIT)
     lines = [f"MCP server '{name}' is gone: it {_ending(process)}.", *_stderr_block(process)]
-    return redact("\n".join(lines), secrets_in(environment))
+    return "\n".join(lines)
 
 
 def _details(

@@ -21,7 +21,7 @@ from mcp.types import PARSE_ERROR, JSONRPCError, jsonrpc_message_adapter
 
 from mcp_ghost.errors import MCPConfigError
 from mcp_ghost.network import basic_authorization, is_web_address
-from mcp_ghost.redact import MASK, redact
+from mcp_ghost.redact import MASK
 from mcp_ghost.servers.http_transport import HttpTransport
 from mcp_ghost.servers.process import MAX_LINE_BYTES
 from mcp_ghost.servers.sdk import import_with_sdk
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from mcp_ghost.config import OAuth, ServerConfig
+    from mcp_ghost.redact import Redactor
     from mcp_ghost.servers.oauth.browser import Authorize
     from mcp_ghost.servers.oauth.sign_in import SignIn
     from mcp_ghost.servers.protocol.wire import Receiving, Streams
@@ -45,10 +46,13 @@ for _name in ("mcp.client.streamable_http", "mcp.client.sse"):
 class HttpLink:
     """Connects to the URL of the server ``name``."""
 
-    def __init__(self, name: str, config: ServerConfig, authorize: Authorize) -> None:
+    def __init__(
+        self, name: str, config: ServerConfig, redactor: Redactor, authorize: Authorize
+    ) -> None:
         """``authorize`` sends the user to the page of a sign-in."""
         self._name = name
         self._config = config
+        self._redactor = redactor
         self._authorize = authorize
         self._wire: HttpTransport | None = None
         self._is_open = False
@@ -74,7 +78,11 @@ class HttpLink:
         _check(self._name, config)
         is_older = config.type == "sse"
         wire = HttpTransport(
-            self._config.url or "", config.url or "", config.headers or {}, one_stream=is_older
+            self._config.url or "",
+            config.url or "",
+            config.headers or {},
+            self._redactor,
+            one_stream=is_older,
         )
         self._wire = wire
         if config.auth is not None:
@@ -113,9 +121,9 @@ class HttpLink:
         details = (wire and wire.fault) or str(cause) or type(cause).__name__
         if isinstance(cause, TimeoutError):
             details = f"it did not answer within {seconds:g} s"
-        said = f"Failed to connect to MCP server '{self._name}': {redact(details)}"
+        said = f"Failed to connect to MCP server '{self._name}': {details}"
         if wire is None:
-            return said
+            return self._redactor.words(said)
         return f"{wire.redact(said)}\nURL: {wire.address}\nCheck that {wire.hint(cause)}"
 
     async def death_message(self) -> str:

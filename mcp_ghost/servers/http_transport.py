@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import urlsplit
 
 import anyio
 import httpx2
@@ -22,7 +22,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, METHOD_NOT_FOUND
 
 from mcp_ghost.network import basic_authorization, is_loopback, proxy_of, tls_context
-from mcp_ghost.redact import redact
+from mcp_ghost.redact import Redactor
 from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, ask
 from mcp_ghost.servers.process import MAX_LINE_BYTES
 
@@ -35,7 +35,6 @@ _KEEPALIVE_SECONDS = 3.0
 """Shorter than servers keep an idle connection (usually 5 s), or a request may hit its end."""
 _EXCERPT = 300
 _ERROR_BYTES = 65_536
-_SHORTEST_SECRET = 4
 _SESSION_ID = "mcp-session-id"
 _SUBSCRIPTION = "subscriptions/listen"
 _READ_BY_THE_SDK = frozenset({"content-type", _SESSION_ID})
@@ -51,7 +50,13 @@ class HttpTransport(httpx2.AsyncBaseTransport):
     """Adds what is secret, turns faults into answers, and knows how the connection is."""
 
     def __init__(
-        self, written: str, url: str, headers: Mapping[str, str], *, one_stream: bool = False
+        self,
+        written: str,
+        url: str,
+        headers: Mapping[str, str],
+        redactor: Redactor,
+        *,
+        one_stream: bool = False,
     ) -> None:
         """Take ``written`` for show, which is ``url`` before its variables were resolved.
 
@@ -68,7 +73,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         self._status = 0
         self._url = httpx2.URL(url).copy_with(userinfo=b"", fragment=None)
         self._headers = {**basic_authorization(url), **headers}
-        self._secrets = set(_secrets(url, self.address, self._headers))
+        self._redactor = redactor
         # Reading the certificates takes tens of milliseconds, which plain HTTP on this machine can
         # save; elsewhere, a server may redirect to its own HTTPS.
         is_plain = is_loopback(url) and self._url.scheme == "http"
@@ -147,7 +152,8 @@ class HttpTransport(httpx2.AsyncBaseTransport):
 
     def redact(self, text: str) -> str:
         """``text`` without anything of the configuration that may be secret."""
-        return redact(text, self._secrets | (self.sign_in.secrets if self.sign_in else set()))
+        tokens = self.sign_in.secrets if self.sign_in else ()
+        return Redactor(tokens)(self._redactor.words(text))
 
     def hint(self, cause: BaseException) -> str:
         """What to check after a failed start."""
@@ -277,17 +283,6 @@ def _address(written: str, url: str) -> str:
     parts, real = urlsplit(written), urlsplit(url)
     host = real.netloc.rpartition("@")[2]
     return f"{real.scheme}://{host}{parts.path if parts.scheme else ''}"
-
-
-def _secrets(url: str, address: str, headers: Mapping[str, str]) -> Iterator[str]:
-    """Everything that a server may repeat but nobody should read."""
-    parts = urlsplit(url)
-    values = [parts.username, parts.password, *(value for _, value in parse_qsl(parts.query))]
-    hidden = {*parts.path.split("/")} - {*urlsplit(address).path.split("/")}
-    sent = [part for value in headers.values() for part in (value, *value.split()[-1:])]
-    for value in (*values, *hidden, *sent):
-        if value and len(value) >= _SHORTEST_SECRET:
-            yield from {value, unquote(value)}
 
 
 async def _content(response: httpx2.Response, limit: int) -> bytes:

@@ -11,6 +11,7 @@ from mcp_ghost.servers.stdio import StdioLink
 
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
+    from mcp_ghost.redact import Redactor
     from mcp_ghost.servers.oauth.browser import Authorize
     from mcp_ghost.servers.protocol.wire import Streams
 
@@ -40,14 +41,16 @@ class Link(Protocol):
         """What to tell callers once the server is gone."""
 
 
-async def make_link(name: str, config: ServerConfig, authorize: Authorize) -> Link:
+async def make_link(
+    name: str, config: ServerConfig, redactor: Redactor, authorize: Authorize
+) -> Link:
     """The link that the configuration of the server ``name`` asks for.
 
     ``authorize`` sends the user to the page of a sign-in.
     """
     if config.url is None:
-        return StdioLink(name, config)
+        return StdioLink(name, config, redactor)
     await import_with_sdk("mcp_ghost.servers.http")
     from mcp_ghost.servers.http import HttpLink
 
-    return HttpLink(name, config, authorize)
+    return HttpLink(name, config, redactor, authorize)

@@ -20,13 +20,13 @@ from contextlib import (
 )
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from mcp_ghost.config.secrets import redactor_of
 from mcp_ghost.errors import (
     MCPError,
     MCPServerDiedError,
     MCPServerStartupError,
     MCPToolCallError,
 )
-from mcp_ghost.redact import redact
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, jsonable, result_from_mcp
 from mcp_ghost.servers.installers import INSTALL_TIMEOUT, first_start
 from mcp_ghost.servers.link import Link, make_link
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.messages import ToolSchema
+    from mcp_ghost.redact import Redactor
     from mcp_ghost.servers.protocol.wire import Streams, Wire
 
 OnProgress: TypeAlias = Callable[[str, float, float | None, str | None], Awaitable[None]]
@@ -70,11 +71,13 @@ class ServerSession:
         elicit: Elicit | None = None,
         authorize: Authorize | None = None,
         on_progress: OnProgress | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
         """Nothing is started yet.
 
         ``elicit`` asks the user what the server wants to know; without it, it may not ask.
         ``authorize`` sends the user to the page of a sign-in; without it, the browser opens.
+        ``redactor`` cleans all that the server says; by default one that knows only this server.
         """
         self.name = name
         self.tools: list[ToolSchema] = []
@@ -90,6 +93,7 @@ class ServerSession:
         self._elicit = elicit
         self._authorize = authorize or in_browser
         self._on_progress = on_progress
+        self._redactor = redactor or redactor_of({name: config})
         self._owner: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self._link: Link | None = None
@@ -180,7 +184,8 @@ class ServerSession:
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             patience.begin_anew()
             if self._on_progress is not None:
-                await self._on_progress(tool, progress, total, message)
+                words = message and self._redactor(message)
+                await self._on_progress(tool, progress, total, words)
 
         try:
             async with patience:
@@ -192,14 +197,16 @@ class ServerSession:
                 raise self._not_open() from error
             if not link.is_connected:
                 raise await self._died(link) from error
-            return ToolCallResult(None, is_error=True, error_message=refusal(error))
+            said = self._redactor(refusal(error))
+            return ToolCallResult(None, is_error=True, error_message=said)
         except (ValidationError, InputRequiredRoundsExceededError) as error:
             # Of what the server asks for instead of giving a result.
             words = _MALFORMED if isinstance(error, ValidationError) else _ENDLESS
             return ToolCallResult(None, is_error=True, error_message=words)
         finally:
             self._waits.discard(patience)
-        return result_from_mcp(as_sent(result), self._result_limit)
+        # Before it is cut: a part of a secret would not be known.
+        return result_from_mcp(self._redactor.each(as_sent(result)), self._result_limit)
 
     async def refresh(self) -> bool:
         """List the tools again if the server has said that they changed, or for how long they hold.
@@ -217,9 +224,8 @@ class ServerSession:
                 await self._list_tools(self._client)
         except Exception as error:  # noqa: BLE001 - the next call will meet it, and can tell
             self._fresh_until = math.inf  # nobody waits for it a second time
-            _logger.warning(
-                "MCP server '%s' does not list its tools: %s", self.name, redact(str(error))
-            )
+            words = self._redactor.words(str(error))
+            _logger.warning("MCP server '%s' does not list its tools: %s", self.name, words)
             return False
         return True
 
@@ -243,7 +249,7 @@ class ServerSession:
         except MCPError:
             raise
         except Exception as error:
-            words = redact(f"{type(error).__name__}: {error}")
+            words = self._redactor.words(f"{type(error).__name__}: {error}")
             raise MCPServerStartupError(
                 f"Failed to start MCP server '{self.name}': {words}"
             ) from error
@@ -272,7 +278,7 @@ class ServerSession:
         self, spoken: Revision, ready: asyncio.Future[None], seconds: float
     ) -> BaseException | None:
         """One connection from its start to its end; returns what kept it from getting ready."""
-        self._link = link = await make_link(self.name, self._config, self._sign_in)
+        self._link = link = await make_link(self.name, self._config, self._redactor, self._sign_in)
         if self._config.url is not None:
             self._begin(seconds)  # a process has its time from when the SDK is there
         try:
@@ -338,7 +344,8 @@ class ServerSession:
         from mcp import MCPError as ProtocolError
 
         try:
-            self.tools, self.annotations, seconds = await list_tools(client, self._config.offers)
+            tools, self.annotations, seconds = await list_tools(client, self._config.offers)
+            self.tools = self._redactor.each(tools)
             self._fresh_until = asyncio.get_running_loop().time() + seconds
         except ProtocolError as error:
             if error.code != _METHOD_NOT_FOUND:  # else a server of prompts or resources only

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from mcp_ghost.config import ServerConfig
+    from mcp_ghost.redact import Redactor
     from mcp_ghost.servers.stdio_streams import Incoming, Outgoing
 
 _UNREADY_GRACE = 0.2
@@ -23,10 +24,11 @@ _UNREADY_GRACE = 0.2
 class StdioLink:
     """Starts and ends the process of the server ``name``."""
 
-    def __init__(self, name: str, config: ServerConfig) -> None:
+    def __init__(self, name: str, config: ServerConfig, redactor: Redactor) -> None:
         self.process: ServerProcess | None = None
         self._name = name
         self._config = config
+        self._redactor = redactor
         self._environment: dict[str, str] = {}
 
     @property
@@ -64,11 +66,12 @@ class StdioLink:
 
     async def startup_message(self, seconds: float, cause: BaseException) -> str:
         """What to say of ``cause``, which ended a start within ``seconds`` of trying."""
-        return await startup_message(
+        said = await startup_message(
             self._name, self._config, self._environment, self.process, seconds, cause
         )
+        return self._redactor.words(said)
 
     async def death_message(self) -> str:
         """What to tell callers once the server is gone."""
         assert self.process is not None  # noqa: S101 - only what was connected can be gone
-        return await death_message(self._name, self._environment, self.process)
+        return self._redactor.words(await death_message(self._name, self.process))

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from mcp_ghost.config.secrets import redactor_of
 from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPToolCallError
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult
 from mcp_ghost.servers.session import (
@@ -26,6 +27,7 @@ from mcp_ghost.servers.tools import prefixed
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.messages import ToolSchema
+    from mcp_ghost.redact import Redactor
     from mcp_ghost.servers.oauth.browser import Authorize
     from mcp_ghost.servers.protocol.elicitation import Elicit
 
@@ -59,6 +61,7 @@ class Toolbox:
         elicit: Elicit | None = None,
         authorize: Authorize | None = None,
         on_progress: OnProgress | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
         """``on_progress`` is told of tools as "server.tool"."""
         self.failures: dict[str, MCPError] = {}
@@ -72,6 +75,7 @@ class Toolbox:
         self._elicit = elicit
         self._authorize = authorize
         self._on_progress = on_progress
+        self._redactor = redactor or redactor_of(self._servers)
         self._sessions: dict[str, ServerSession] = {}
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._listed: dict[str, list[ToolSchema]] = {}
@@ -240,6 +244,7 @@ class Toolbox:
             elicit=self._elicit,
             authorize=self._authorize,
             on_progress=partial(self._progressed, server),
+            redactor=self._redactor,
         )
         self._sessions[server] = session
         await session.open(self._startup_timeout)

@@ -25,9 +25,9 @@ def main() -> int:
 def _play(job: dict[str, object]) -> int:
     from dotenv import load_dotenv
 
+    from mcp_ghost.redact import redact
     from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
     from session.game_configuration import GameConfiguration
-    from session.record.event_log import without_secrets
 
     load_dotenv(".env")  # tracing and tool servers read the environment, not our settings
     config = GameConfiguration.model_validate(job["settings"])
@@ -36,7 +36,7 @@ def _play(job: dict[str, object]) -> int:
             it.play_episode()
     except Exception as error:  # noqa: BLE001  the edge of the process: its last line is shown
         text = f"{traceback.format_exc()}\n{one_line(error) or type(error).__name__}\n"
-        sys.stderr.write(without_secrets(text, config.secrets))
+        sys.stderr.write(redact(text, config.secrets))
         return 1
     return 0
 

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from mcp_ghost.redact import Redactor
 from session.events import event_fields
 from session.record.request_deltas import RequestDeltas, request_text
 from session.record.schema import STEPS, Entry, fields_of, parse
@@ -36,11 +37,11 @@ class EpisodeNotKeptError(RuntimeError):
 class EventLog(logging.Handler):
     """A logging handler that appends every event; others and plain records pass by."""
 
-    def __init__(self, folder: Path, secrets: tuple[str, ...] = ()) -> None:
+    def __init__(self, folder: Path, secrets: Iterable[str] = ()) -> None:
         super().__init__(logging.DEBUG)
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / EVENTS_FILE
-        self._secrets = secrets
+        self._redactor = Redactor(secrets)
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -72,15 +73,12 @@ class EventLog(logging.Handler):
         if event["event_type"] != "model_call":
             self._write(self._line(event))
             return
-        role, text = (
-            str(event["role"]),
-            without_secrets(request_text(event["request"]), self._secrets),
-        )
+        role, text = str(event["role"]), self._redactor(request_text(event["request"]))
         self._write(self._line({**event, "request": self._requests.delta(role, text)}))
         self._requests.keep(role, text)
 
     def _line(self, event: dict[str, Any]) -> bytes:
-        line = without_secrets(json.dumps(event, ensure_ascii=False, default=str), self._secrets)
+        line = self._redactor(json.dumps(event, ensure_ascii=False, default=str))
         return (line + "\n").encode(errors="backslashreplace")
 
     def _write(self, data: bytes) -> None:
@@ -111,13 +109,6 @@ class EventLog(logging.Handler):
             os.close(self._file)
             self._file = -1
         super().close()
-
-
-def without_secrets(text: str, secrets: Iterable[str]) -> str:
-    """``text`` without any of the configured keys, as everything has it that keeps an episode."""
-    for secret in filter(None, secrets):
-        text = text.replace(secret, "[redacted]")
-    return text
 
 
 def entry_of(record: logging.LogRecord) -> Entry | None:

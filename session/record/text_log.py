@@ -6,16 +6,18 @@ Tool calls and problems are lines such as ``[INFO] Turn 15 Iteration 1: Agent ca
 import io
 import logging
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
 
 from mcp_ghost.cli.screen import Screen
+from mcp_ghost.redact import Redactor
 from session.events import event_fields
 from session.game_state import FailedTurn
 from session.record.display import EpisodeDisplay
-from session.record.event_log import entry_of, without_secrets
+from session.record.event_log import entry_of
 from session.record.schema import LoggedEvent
 from session.record.summary import LOG_FILE, StorySoFar
 
@@ -23,9 +25,9 @@ from session.record.summary import LOG_FILE, StorySoFar
 class EpisodeLog(logging.FileHandler):
     """A logging handler that appends what a person wants to read."""
 
-    def __init__(self, folder: Path, secrets: tuple[str, ...] = ()) -> None:
+    def __init__(self, folder: Path, secrets: Iterable[str] = ()) -> None:
         super().__init__(folder / LOG_FILE, encoding="utf-8", errors="backslashreplace")
-        self._secrets = secrets
+        self._redactor = Redactor(secrets)
         self._text = io.StringIO()
         self._so_far = StorySoFar(folder)
         screen = Screen(Console(file=self._text, color_system=None, width=100), live=False)
@@ -37,7 +39,7 @@ class EpisodeLog(logging.FileHandler):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record for reading, without any key."""
-        return without_secrets(self._drawn(record) or _line(record), self._secrets)
+        return self._redactor(self._drawn(record) or _line(record))
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  logging's name
         """A full disk costs only lines for reading; the event log is what complains."""

@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mcp_ghost.redact import Redactor
 from session.knowledge import Claim, ClaimChange, Edits, Evidence
-from session.record.event_log import without_secrets
 from storage.files.markdown import (
     EDITOR,
     INTRO,
@@ -70,7 +70,7 @@ def read_document(path: Path, secrets: Iterable[str] = ()) -> Document:
         OSError: It cannot be read.
     """
     try:
-        return parsed(without_secrets(_decoded(path.read_bytes()), secrets))
+        return parsed(Redactor(secrets)(_decoded(path.read_bytes())))
     except FileNotFoundError:
         return Document()
 

@@ -97,7 +97,7 @@ def planted_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_secret_enters_a_file(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     result = record_temptation(wire, "case.json")
     assert result["success"]
-    assert "planted-elsewhere" in json.dumps(result["tool_chain"][0]["result"])
+    assert result["tool_chain"][0]["result"]["SOME_API_KEY"] == "***"
     text = Path("case.json").read_text()
     assert [line for line in text.splitlines() if "planted" in line] == []
     golden = load_golden("case.json")

@@ -59,13 +59,13 @@ async def test_old_protocols_and_chatter_on_stdout_do_not_matter(
 async def test_the_server_sees_the_system_environment_with_the_configured_on_top(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("FROM_SYSTEM", "system")
+    monkeypatch.setenv("FROM_SYSTEM", "ours")
     monkeypatch.setenv("IN_BOTH", "system")
     config = faulty(IN_BOTH="configured", EXPANDED="<{env:FROM_SYSTEM}>")
     env = (await call_in(config, "environment")).content
-    assert env["FROM_SYSTEM"] == "system"
+    assert env["FROM_SYSTEM"] == "ours"
     assert env["IN_BOTH"] == "configured"
-    assert env["EXPANDED"] == "<system>"
+    assert env["EXPANDED"] == "<ours>"
     assert env["PATH"].split(":")[0] == str(Path(sys.executable).parent)
     assert env["PATH"].endswith(os.environ["PATH"])
 

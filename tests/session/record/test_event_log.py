@@ -74,7 +74,7 @@ def test_no_key_reaches_a_file(tmp_path: Path, logger: logging.Logger) -> None:
     for name in (EVENTS_FILE, LOG_FILE):
         text = (tmp_path / name).read_text(encoding="utf-8")
         assert KEY not in text
-        assert "refused [redacted]" in text
+        assert "refused ***" in text
 
 
 def test_a_line_cut_by_a_crash_is_neither_read_nor_continued(
