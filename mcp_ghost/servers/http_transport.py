@@ -226,7 +226,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         status, said = response.status_code, b""
         with suppress(httpx2.HTTPError):
             said = await _content(response, _ERROR_BYTES)
-        code, message = _error_in(said.decode(errors="replace"))
+        code, message, data = _error_in(said.decode(errors="replace"))
         challenge = response.headers.get(_CHALLENGE, "")
         if status == 401 and challenge.lower().startswith("bearer") and self.sign_in is None:
             self._advice = _SIGN_IN
@@ -237,7 +237,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         words = self.redact(message)[:_EXCERPT].rstrip(". ") or HTTPStatus(status).phrase
         if code is None:
             words = f"it answered with status {status}: {words}"
-        refusal = _error_response(status, INTERNAL_ERROR if code is None else code, words)
+        refusal = _error_response(status, INTERNAL_ERROR if code is None else code, words, data)
         refusal.headers[_CHALLENGE] = challenge
         return refusal
 
@@ -298,20 +298,20 @@ async def _content(response: httpx2.Response, limit: int) -> bytes:
     return bytes(content)
 
 
-def _error_in(text: str) -> tuple[int | None, str]:
-    """Code and message of an error in JSON-RPC; of anything else, what it says."""
+def _error_in(text: str) -> tuple[int | None, str, object]:
+    """Code, message and data of an error in JSON-RPC; of anything else, what it says."""
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
-        return None, " ".join(re.sub(r"<[^>]*>", " ", text).split())
+        return None, " ".join(re.sub(r"<[^>]*>", " ", text).split()), None
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, dict) and isinstance(error.get("code"), int):
-        return error["code"], str(error.get("message", ""))
-    return None, text
+        return error["code"], str(error.get("message", "")), error.get("data")
+    return None, text, None
 
 
-def _error_response(status: int, code: int, message: str) -> httpx2.Response:
-    error = {"code": code, "message": message}
+def _error_response(status: int, code: int, message: str, data: object = None) -> httpx2.Response:
+    error = {"code": code, "message": message} | ({} if data is None else {"data": data})
     return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": error})
 
 

@@ -45,6 +45,13 @@ async def test_a_server_is_spoken_to_in_the_newest_revision_that_it_knows(known:
         assert await spoken(config) == known[-1]
 
 
+async def test_a_status_that_comes_with_the_known_revisions_is_understood(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with versions_over_http(MODERN, REJECT="1", SERVER_LOG=str(log)) as config:
+        assert await spoken(config) == MODERN
+    assert methods(log) == ["server/discover", "tools/list", "tools/call"]
+
+
 @pytest.mark.parametrize("discover", ["-32601", "-32602", "-32000", "ignore", "die", "die later"])
 async def test_whatever_an_older_server_makes_of_the_question_it_is_understood(
     discover: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -7,7 +7,8 @@ DISCOVER is what becomes of ``server/discover`` where no listed version has it: 
 Python SDK before 1.7 do). SLEEP is seconds before a line is read, LATE seconds before
 ``server/discover`` is answered. SERVER_LOG names a file that gets a line for each start and each
 message.
-Over HTTP, the port is printed once it listens.
+Over HTTP, the port is printed once it listens, and REJECT has the first request refused with a
+status and the versions that are known.
 """
 
 from __future__ import annotations
@@ -252,11 +253,14 @@ if TRANSPORT == "http":
             self.stream(message)
 
         def mismatch(self, message: JSONObject) -> JSONObject | None:
-            """What the headers of 2026-07-28 lack."""
+            """What is wrong with a request of 2026-07-28."""
             params = message.get("params") or {}
             version = params.get("_meta", {}).get(f"{META}protocolVersion")
             if version is None:
                 return None
+            if os.environ.pop("REJECT", None):
+                data = {"supported": KNOWN, "requested": version}
+                return {"code": UNSUPPORTED, "message": "Unsupported", "data": data}
             wanted = {"mcp-protocol-version": version, "mcp-method": message["method"]}
             listed = {tool["name"]: tool for tool in SERVER.tools}
             tool = listed.get(params.get("name"), {})
