@@ -181,6 +181,8 @@ class LoopThread:
             for call in calls:
                 call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)
+            for _ in range(3):
+                await asyncio.sleep(0)  # what they closed takes a few rounds to be gone
 
     async def _unless_closed(self, call: Coroutine[Any, Any, _T]) -> _T:
         try:

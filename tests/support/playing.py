@@ -67,6 +67,8 @@ class Player:
         return self
 
     def __exit__(self, *error: Any) -> None:  # noqa: ANN401  as the protocol has it
+        if self.manager is not None:
+            self.manager.close()
         self.client.close()
         self.model.__exit__(*error)
 
