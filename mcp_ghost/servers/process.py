@@ -57,7 +57,11 @@ class ServerProcess:
     """A running server; made by ``start``."""
 
     def __init__(
-        self, transport: asyncio.SubprocessTransport, pipes: _Pipes, stderr: IO[bytes]
+        self,
+        transport: asyncio.SubprocessTransport,
+        pipes: _Pipes,
+        stderr: IO[bytes],
+        mark: str,
     ) -> None:
         self.pid = transport.get_pid()
         self.stdout = pipes.stdout
@@ -67,6 +71,7 @@ class ServerProcess:
         self._has_been_told = False
         self._pipes = pipes
         self._stderr = stderr
+        self._mark = mark
         self._last_words = ""
         self.fault: str | None = None
         """What made us stop listening."""
@@ -83,15 +88,17 @@ class ServerProcess:
             OSError: It cannot be started; ``filename`` is ``cwd`` when that is to blame.
         """
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        mark = os.urandom(8).hex()
+        marked = {**env, reaper.MARK: mark}
         try:
             transport, pipes = await asyncio.get_running_loop().subprocess_exec(
-                _Pipes, *command, stderr=stderr, env=env, cwd=cwd, start_new_session=True
+                _Pipes, *command, stderr=stderr, env=marked, cwd=cwd, start_new_session=True
             )
         except BaseException:
             stderr.close()
             raise
-        reaper.guard(transport.get_pid())
-        return cls(transport, pipes, stderr)
+        reaper.guard(transport.get_pid(), mark)
+        return cls(transport, pipes, stderr, mark)
 
     @property
     def returncode(self) -> int | None:
@@ -149,6 +156,7 @@ class ServerProcess:
                 await self.exits_within(_TERM_GRACE)
         finally:
             leftovers = self._signal(signal.SIGKILL)  # the server, and whatever it started
+            reaper.end_strays(self.pid, self._mark)
             reaper.release(self.pid)
             if self._stdin.get_write_buffer_size():
                 self._stdin.abort()  # else it would wait for a reader that may never come

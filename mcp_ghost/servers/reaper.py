@@ -1,8 +1,13 @@
-"""No server outlives the program, however the program ends.
+"""No server outlives the program, however the program ends, and nothing outlives its server.
 
 ``guard`` and ``release`` tell a tiny helper process which process groups are ours, through a pipe.
 The pipe closes when the program ends, SIGKILL included; the helper then ends the groups that are
 left, and itself. It is this file, run as a script, and started with the first group.
+
+What leaves its group with ``setsid`` and forks twice has neither group nor parent of ours. Linux
+shows the environment that a process was started with, so each server gets a variable of its own,
+and what has it is a stray. A child subreaper would need a process more for each server, or make
+the whole program one, and would know nothing after a SIGKILL.
 """
 
 from __future__ import annotations
@@ -15,9 +20,19 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _TERM_GRACE = 1.0
 _EXIT_WAIT = 0.2
+MARK = "MCP_GHOST_SERVER"
+"""The variable that tells a server's processes from all others."""
+_ENVIRONMENT_BYTES = 1 << 21
+_ROUNDS = 5
+"""A stray may fork while it is looked for."""
 _logger = logging.getLogger(__name__)
 
 
@@ -26,21 +41,24 @@ class _Reaper:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._groups: set[int] = set()
+        self._groups: dict[int, str] = {}
         self._helper: subprocess.Popen[bytes] | None = None
 
-    def guard(self, pgid: int) -> None:
-        """End the process group ``pgid`` if this program ends without having released it."""
+    def guard(self, pgid: int, mark: str) -> None:
+        """End the process group ``pgid`` if this program ends without having released it.
+
+        ``mark`` is the value of ``MARK`` in its environment.
+        """
         with self._lock:
-            self._groups.add(pgid)
-            if not self._tell(b"+%d\n" % pgid):
+            self._groups[pgid] = mark
+            if not self._tell(b"+%d %s\n" % (pgid, mark.encode())):
                 self._start()
 
     def release(self, pgid: int) -> None:
         """Forget ``pgid``; its processes are gone."""
         with self._lock:
-            self._groups.discard(pgid)
-            self._tell(b"-%d\n" % pgid)
+            self._groups.pop(pgid, None)
+            self._tell(b"-%d -\n" % pgid)
 
     def _tell(self, line: bytes) -> bool:
         if self._helper is None or self._helper.stdin is None:
@@ -68,8 +86,8 @@ class _Reaper:
             )
         except OSError as error:  # too many processes: the servers work without it
             _logger.warning("Servers may outlive a killed program: %s", error)
-        for pgid in self._groups:
-            self._tell(b"+%d\n" % pgid)
+        for pgid, mark in self._groups.items():
+            self._tell(b"+%d %s\n" % (pgid, mark.encode()))
 
     def stop(self) -> None:
         """Let the helper go at exit; only groups that were never released can keep it."""
@@ -83,7 +101,7 @@ class _Reaper:
     def forget(self) -> None:
         """In a forked child: the groups and the helper are the parent's."""
         self._lock = threading.Lock()
-        self._groups = set()
+        self._groups = {}
         if self._helper is not None and self._helper.stdin is not None:
             self._helper.stdin.close()
             self._helper.returncode = 0
@@ -98,16 +116,52 @@ def _help() -> None:
     """The helper: read until the program is gone, then end what it left."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    groups: set[int] = set()
-    for line in sys.stdin.buffer:
-        (groups.add if line[:1] == b"+" else groups.discard)(int(line[1:]))
-    groups = {pgid for pgid in groups if signal_group(pgid, signal.SIGTERM)}
+    guarded: dict[int, str] = {}
+    for line in sys.stdin:
+        pgid, mark = line[1:].split()
+        guarded.pop(int(pgid), None)
+        if line[0] == "+":
+            guarded[int(pgid)] = mark
+    groups = {pgid for pgid in guarded if signal_group(pgid, signal.SIGTERM)}
     deadline = time.monotonic() + _TERM_GRACE
     while groups and time.monotonic() < deadline:
         time.sleep(0.02)
         groups = {pgid for pgid in groups if signal_group(pgid, 0)}
     for pgid in groups:
         signal_group(pgid, signal.SIGKILL)
+    for pgid, mark in guarded.items():
+        end_strays(pgid, mark)
+
+
+def end_strays(pid: int, mark: str) -> None:
+    """Kill what the server ``pid`` started, wherever it went; on Linux only."""
+    for _ in range(_ROUNDS):
+        strays = [*_marked(pid, f"{MARK}={mark}\0".encode())]
+        for stray in strays:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(stray, signal.SIGKILL)
+        if not strays:
+            return
+
+
+def _marked(first: int, variable: bytes) -> Iterator[int]:
+    """The processes that were started after ``first`` with ``variable`` in their environment."""
+    try:
+        with open("/proc/loadavg", "rb") as file:  # noqa: PTH123 - pathlib would be an import
+            newest = int(file.read().split()[-1])
+        names = os.listdir("/proc")  # noqa: PTH208 - likewise
+    except OSError:  # not Linux
+        return
+    for name in names:
+        # Numbers are given out in turn; when they have begun anew, any of them may be ours.
+        if not name.isdigit() or newest >= first > int(name):
+            continue
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:  # noqa: PTH123
+                if variable in b"\0" + file.read(_ENVIRONMENT_BYTES) + b"\0":
+                    yield int(name)
+        except OSError:  # gone, or somebody else's
+            continue
 
 
 def signal_group(pgid: int, number: int) -> bool:

@@ -24,6 +24,7 @@ from tests.support.servers import call_in, eventually, faulty, is_running, pids,
 from tests.support.warm import WarmPopen
 
 pytestmark = pytest.mark.mcp
+linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
 
 def open_descriptors() -> int:
@@ -68,6 +69,21 @@ def test_children_of_a_server_that_died_are_gone_too_and_do_not_hide_its_death(
             assert is_running(int(file.read_text()))  # it holds the server's pipes
 
     asyncio.run(dying())
+    assert not is_running(int(file.read_text()))
+
+
+@linux
+async def test_what_leaves_the_session_of_a_server_is_gone_after_close() -> None:
+    stray = int((await call_in(faulty(), "daemonize")).content)
+    assert not is_running(stray)
+
+
+@linux
+async def test_what_left_the_session_of_a_server_that_died_is_gone_too(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    async with ServerSession("s", faulty()) as session:
+        with pytest.raises(MCPServerDiedError, match="status 7"):
+            await session.call("daemonize", {"then": "die", "file": str(file)})
     assert not is_running(int(file.read_text()))
 
 
@@ -209,6 +225,39 @@ def test_nothing_outlives_a_program_that_is_ended_by_a_signal(
         program.send_signal(number)
         assert program.wait(PATIENCE) != 0
         assert eventually(lambda: not any(is_running(pid) for pid in servers + helpers))
+
+
+STRAYS = """
+    import asyncio, sys
+    from tests.support.servers import faulty
+    from mcp_ghost.servers.session import ServerSession
+
+    async def main():
+        sessions = [ServerSession(f"s{i}", faulty()) for i in range(int(sys.argv[1]))]
+        for session in sessions:
+            await session.open()
+        pids = [(await session.call("daemonize", {})).content for session in sessions]
+        print(*pids, flush=True)
+        await asyncio.sleep(1000)
+
+    asyncio.run(main())
+"""
+
+
+@linux
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_nothing_that_left_its_session_outlives_a_program_that_is_ended(
+    number: signal.Signals,
+) -> None:
+    """By hand with more of them: ``STRAYS=40 uv run poe tests -k left_its_session``."""
+    program, strays = start_program(os.environ.get("STRAYS", "2"), STRAYS)
+    with program:
+        assert strays
+        assert all(is_running(pid) for pid in strays)
+        program.send_signal(number)
+        assert program.wait(PATIENCE) != 0
+        assert eventually(lambda: not any(is_running(pid) for pid in strays))
 
 
 def test_a_helper_that_was_killed_is_replaced_and_knows_the_servers() -> None:

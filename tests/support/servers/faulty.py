@@ -85,6 +85,26 @@ def spawn(arguments: JSONObject, id_: int) -> JSONObject:
     return text(str(child.pid))
 
 
+def daemonize(arguments: JSONObject, id_: int) -> JSONObject:
+    """Start a process that leaves the session, and that nobody is the parent of."""
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            for descriptor in (0, 1, 2):
+                os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            os.write(writing, str(os.getpid()).encode())
+            time.sleep(600)
+        os._exit(0)
+    os.wait()
+    stray = os.read(reading, 20).decode()
+    if arguments.get("then") == "die":
+        Path(arguments["file"]).write_text(stray)
+        os._exit(7)
+    return text(stray)
+
+
 def huge(arguments: JSONObject, id_: int) -> JSONObject:
     return text("x" * arguments["size"])
 
@@ -145,6 +165,7 @@ TOOLS = {
         die,
         close_output,
         spawn,
+        daemonize,
         huge,
         fail,
         refuse,
