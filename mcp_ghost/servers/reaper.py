@@ -30,6 +30,7 @@ _TERM_GRACE = 1.0
 _EXIT_WAIT = 0.2
 MARK = "MCP_GHOST_SERVER"
 """The variable that tells a server's processes from all others."""
+NO_MARK = "-"
 _ENVIRONMENT_BYTES = 1 << 21
 _ROUNDS = 5
 """A stray may fork while it is looked for."""
@@ -44,10 +45,10 @@ class _Reaper:
         self._groups: dict[int, str] = {}
         self._helper: subprocess.Popen[bytes] | None = None
 
-    def guard(self, pgid: int, mark: str) -> None:
+    def guard(self, pgid: int, mark: str = NO_MARK) -> None:
         """End the process group ``pgid`` if this program ends without having released it.
 
-        ``mark`` is the value of ``MARK`` in its environment.
+        ``mark`` is the value of ``MARK`` in its environment, if what leaves the group goes too.
         """
         with self._lock:
             self._groups[pgid] = mark
@@ -130,7 +131,8 @@ def _help() -> None:
     for pgid in groups:
         signal_group(pgid, signal.SIGKILL)
     for pgid, mark in guarded.items():
-        end_strays(pgid, mark)
+        if mark != NO_MARK:
+            end_strays(pgid, mark)
 
 
 def end_strays(pid: int, mark: str) -> None:
