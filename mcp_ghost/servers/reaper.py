@@ -32,8 +32,9 @@ MARK = "MCP_GHOST_SERVER"
 """The variable that tells a server's processes from all others."""
 NO_MARK = "-"
 _ENVIRONMENT_BYTES = 1 << 21
-_ROUNDS = 5
-"""A stray may fork while it is looked for."""
+_ROUNDS = 50
+_PAUSE = 0.01
+"""Seconds between looks for strays: one may have forked, and dying takes a moment."""
 _logger = logging.getLogger(__name__)
 
 
@@ -144,6 +145,7 @@ def end_strays(pid: int, mark: str) -> None:
                 os.kill(stray, signal.SIGKILL)
         if not strays:
             return
+        time.sleep(_PAUSE)
 
 
 def _marked(first: int, variable: bytes) -> Iterator[int]:
