@@ -19,6 +19,15 @@ def is_web_address(url: str) -> bool:
         return False
 
 
+def is_ip_address(text: str) -> bool:
+    """Whether ``text`` is an IP address and nothing else."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def is_loopback(url: str) -> bool:
     """Whether the server at ``url`` runs on this machine."""
     host = urlsplit(url).hostname or ""

@@ -19,12 +19,12 @@ from mcp_ghost.config.variables import (
     without_variables,
 )
 from mcp_ghost.errors import MCPConfigError
-from mcp_ghost.network import basic_authorization
+from mcp_ghost.network import basic_authorization, is_ip_address
 from mcp_ghost.redact import Redactor, may_be_secret, names_a_secret, secrets_in
 
 _PLAIN_NAME = re.compile(
     r"accept(?:-[a-z]+)?|content-type|user-agent|host|origin|referer|mcp-[a-z-]+"
-    r"|tz|lang|language|lc_[a-z]+|node_env|term|home|user|logname|shell|pwd|path|[a-z]+_?path",
+    r"|tz|lang|language|no_proxy|lc_[a-z]+|node_env|term|home|user|logname|shell|pwd|path|[a-z]+_?path",
     re.IGNORECASE,
 )
 """Headers and variables that are set often and never secret."""
@@ -88,7 +88,7 @@ def _is_plain(name: str, value: str) -> bool:
     """Whether this is a setting that results may repeat: a word, an address, a place."""
     if names_a_secret(name):
         return False
-    if _PLAIN_NAME.fullmatch(name) or _WORD.fullmatch(value):
+    if _PLAIN_NAME.fullmatch(name) or _WORD.fullmatch(value) or is_ip_address(value):
         return True
     parts = urlsplit(value) if re.match(r"https?://", value) else None
     return parts is not None and not (parts.query or "@" in parts.netloc)

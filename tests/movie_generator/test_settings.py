@@ -117,8 +117,8 @@ def test_a_configuration_that_cannot_be_used_is_an_error_that_names_the_file() -
 async def test_variables_are_resolved_everywhere_in_a_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # A24
-    monkeypatch.setenv("FOLDER", "here")
-    monkeypatch.setenv("lower_case", "small")
+    monkeypatch.setenv("FOLDER", "up")
+    monkeypatch.setenv("lower_case", "low")
     entry: dict[str, Any] = {
         "command": sys.executable,
         "args": [str(SERVERS / "faulty.py"), "normal"],
@@ -129,7 +129,7 @@ async def test_variables_are_resolved_everywhere_in_a_server(
         async with MCPClient({"mcpServers": {"s": entry}}) as client:
             return (await client.call_tool("environment")).content
 
-    assert (await environment())["JOINED"] == "here/small"
+    assert (await environment())["JOINED"] == "up/low"
 
 
 async def test_an_undefined_variable_is_an_error_only_for_the_server_that_needs_it() -> None:  # A28

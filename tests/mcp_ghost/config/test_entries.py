@@ -17,6 +17,7 @@ from mcp_ghost.config import OAuth, ServerConfig, load_servers
 from mcp_ghost.config.dialects import KEYS
 from mcp_ghost.errors import MCPConfigError
 from mcp_ghost.servers.process import NEEDED_BY_ALL
+from mcp_ghost.servers.reaper import MARK
 from mcp_ghost.servers.session import ServerSession
 from tests.support.servers import call_in, faulty
 
@@ -221,7 +222,8 @@ async def test_a_server_inherits_what_its_entry_says(
     assert theirs["OWN"] == "own"
     if inherit is not True:
         ours = {"OWN", *inherited, *NEEDED_BY_ALL}
-        assert {*theirs} - ours <= {"LC_CTYPE", "PWD", "SHLVL", "_"}, "Python and shells add these"
+        added = {MARK, "LC_CTYPE", "PWD", "SHLVL", "_"}
+        assert {*theirs} - ours <= added, "our guard, Python and shells add these"
 
 
 @pytest.mark.parametrize("value", ["no", 1, [1], {"A": 1}])
