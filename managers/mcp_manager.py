@@ -202,9 +202,9 @@ class MCPManager:
     async def wait_for(self, tool_names: Iterable[str]) -> None:
         """Until the servers of these tools are connected, or known not to be."""
         known = self._tools()
-        asked = {known[name][0] for name in tool_names if name in known}
-        if pending := [server for server in asked if not server.is_connected]:
-            await self._in_thread(_settled(pending))
+        if asked := {known[name][0] for name in tool_names if name in known}:
+            # Only there is it known that the session of the turn before was let go.
+            await self._in_thread(_settled(asked))
 
     async def call_tool(
         self, tool_name: str, arguments: dict[str, Any], timeout_seconds: float = 30

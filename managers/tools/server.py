@@ -74,11 +74,6 @@ class GameServer:
         self._was_restarted = False
         """And has not answered a call since."""
 
-    @property
-    def is_connected(self) -> bool:
-        """Whether a call would go out at once."""
-        return self._session_now() is not None
-
     def begin(self) -> None:
         """Begin to connect, unless that is done; a server that died meanwhile is started again."""
         if self.is_off:
