@@ -175,7 +175,7 @@ def _play_episode(
         orchestrator.logger.addHandler(view)
         try:
             orchestrator.play_episode()
-        except Exception as error:
+        except Exception as error:  # whatever it was, and raised again
             _keep_traceback(error, folder, config)
             raise
         finally:

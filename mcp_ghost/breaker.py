@@ -47,7 +47,7 @@ class CircuitBreaker:
         try:
             yield
             failed = False
-        except Exception as error:
+        except Exception as error:  # of foreign code; judged, and raised again
             failed = True if self._is_failure(error) else None
             raise
         finally:

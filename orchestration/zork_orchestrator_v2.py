@@ -91,7 +91,7 @@ class ZorkOrchestratorV2:
             self.logger.addHandler(handler)
         try:
             self._wire()
-        except BaseException:
+        except BaseException:  # interrupted, too: nobody else would close them
             self._close_logs()
             raise
 

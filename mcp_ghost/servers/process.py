@@ -94,7 +94,7 @@ class ServerProcess:
             transport, pipes = await asyncio.get_running_loop().subprocess_exec(
                 _Pipes, *command, stderr=stderr, env=marked, cwd=cwd, start_new_session=True
             )
-        except BaseException:
+        except BaseException:  # cancelled, too: nobody else would close it
             stderr.close()
             raise
         reaper.guard(transport.get_pid(), mark)

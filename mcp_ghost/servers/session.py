@@ -150,7 +150,7 @@ class ServerSession:
             await asyncio.wait([ready, owner], return_when=asyncio.FIRST_COMPLETED)
             if not ready.done():
                 await self._outcome(owner)
-        except BaseException:
+        except BaseException:  # cancelled, too: no server is left
             owner.cancel()
             await self.close()
             raise
@@ -248,7 +248,7 @@ class ServerSession:
             await owner
         except MCPError:
             raise
-        except Exception as error:
+        except Exception as error:  # a fault of ours, too, costs this server only
             words = self._redactor.words(f"{type(error).__name__}: {error}")
             raise MCPServerStartupError(
                 f"Failed to start MCP server '{self.name}': {words}"

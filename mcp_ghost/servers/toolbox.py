@@ -96,7 +96,7 @@ class Toolbox:
             async with asyncio.TaskGroup() as group:
                 for server in self._servers:
                     group.create_task(self._try_to_open(server))
-        except BaseException:
+        except BaseException:  # cancelled, too: no server is left
             await self.close()
             raise
         self._index()

@@ -104,7 +104,7 @@ class SignIn(httpx2.Auth):
     @property
     def _token(self) -> str | None:
         context = self._provider.context
-        return context.current_tokens.access_token if context.is_token_valid() else None  # type: ignore[union-attr]
+        return context.current_tokens.access_token if context.is_token_valid() else None  # type: ignore[union-attr]  # valid: there
 
     def _can_try(self, token: str | None) -> bool:
         """Whether there is hope: whoever was asked once is not asked again."""
