@@ -9,26 +9,20 @@ import asyncio
 import re
 import socket
 import ssl
-from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-from typing import TypeAlias
+from contextlib import suppress
+from ipaddress import ip_address
 
 import httpx
 
+from mcp_ghost.network import Address, is_private_use, is_public
 from mcp_ghost.text import address as without_secrets
 from mcp_ghost.text import one_line
 from movie_generator.errors import MovieGeneratorError
 
-Address: TypeAlias = IPv4Address | IPv6Address
-
-_LONGEST_URL = 4096
+LONGEST_URL = 4096
 _HOST = re.compile(rb"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
 _AMBIGUOUS = re.compile(r"[\\\s\x00-\x1f\x7f]")
 _RESOLVE_SECONDS = 10.0
-_NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
-_IPV4_COMPATIBLE = IPv6Network("::/96")
-_METADATA = frozenset({IPv4Address("168.63.129.16")})
-"""Public by number, but answered by the machine's own cloud (Azure)."""
 _HOW_TO_ALLOW = "Set MOVIE_ALLOW_PRIVATE_URLS=1 to allow such addresses."
 
 
@@ -46,8 +40,8 @@ def parse_url(text: str) -> httpx.URL:
     Raises:
         UrlRefusedError: It is not a plain http or https URL.
     """
-    if len(text) > _LONGEST_URL:
-        raise UrlRefusedError(f"The URL is longer than {_LONGEST_URL} characters.")
+    if len(text) > LONGEST_URL:
+        raise UrlRefusedError(f"The URL is longer than {LONGEST_URL} characters.")
     shown = without_secrets(text)
     try:
         url = httpx.URL(text)
@@ -77,12 +71,18 @@ async def check_url(text: str, *, allow_private: bool = False) -> None:
         UrlUnresolvedError: Its host has no address.
     """
     url = parse_url(text)
-    if not allow_private:
-        await public_addresses(_host(url), url.port)
+    # A name of the worker's own network may be unknown here.
+    with suppress(*([UrlUnresolvedError] if allow_private else [])):
+        await checked_addresses(_host(url), url.port, allow_private=allow_private)
 
 
-async def public_addresses(host: str, port: int | None = None) -> list[Address]:
-    """Where ``host`` leads, in the order in which to try; all of it is public.
+async def checked_addresses(
+    host: str, port: int | None = None, *, allow_private: bool = False
+) -> list[Address]:
+    """Where ``host`` leads, in the order in which to try; all of it may be fetched.
+
+    ``allow_private`` adds this machine and private networks to what is public, but no link-local
+    address and none of those that tell a machine of a cloud its keys.
 
     Raises:
         UrlRefusedError: Some of it is not.
@@ -90,38 +90,19 @@ async def public_addresses(host: str, port: int | None = None) -> list[Address]:
     """
     addresses = await _resolve(host, port)
     for address in addresses:
-        if not is_public(address):
-            leads = "is" if str(address) == host else f"leads to {address},"
+        if is_public(address):
+            continue
+        leads = f"{one_line(host)} {'is' if str(address) == host else f'leads to {address},'}"
+        if not is_private_use(address):
             raise UrlRefusedError(
-                f"{one_line(host)} {leads} an address inside this machine or its network, from "
-                f"which nothing is fetched. {_HOW_TO_ALLOW}"
+                f"{leads} an address with a special purpose, from which nothing is ever fetched."
+            )
+        if not allow_private:
+            raise UrlRefusedError(
+                f"{leads} an address inside this machine or its network, from which nothing is "
+                f"fetched. {_HOW_TO_ALLOW}"
             )
     return addresses
-
-
-def is_public(address: Address) -> bool:
-    """Whether everybody on the internet reaches the same machine by ``address``."""
-    if isinstance(address, IPv6Address):
-        inner = list(_wrapped(address))
-        if inner:
-            return all(is_public(it) for it in inner)
-    return (
-        address.is_global
-        and not (address.is_multicast or address.is_reserved or address.is_link_local)
-        and address not in _METADATA
-    )
-
-
-def _wrapped(address: IPv6Address) -> Iterable[IPv4Address]:
-    """The IPv4 addresses that packets to ``address`` may end at."""
-    if address.ipv4_mapped:
-        yield address.ipv4_mapped
-    if address.sixtofour:
-        yield address.sixtofour
-    if address.teredo:
-        yield from address.teredo
-    if address in _IPV4_COMPATIBLE or any(address in network for network in _NAT64):
-        yield IPv4Address(int(address) & 0xFFFFFFFF)
 
 
 async def _resolve(host: str, port: int | None) -> list[Address]:
@@ -139,12 +120,12 @@ async def _resolve(host: str, port: int | None) -> list[Address]:
 
 
 class GuardedTransport(httpx.AsyncHTTPTransport):
-    """Connects to public addresses only. Give it to ``httpx.AsyncClient(transport=...)``."""
+    """Connects only where it may. Give it to ``httpx.AsyncClient(transport=...)``."""
 
     def __init__(
         self, *, allow_private: bool = False, verify: ssl.SSLContext | bool = True
     ) -> None:
-        """Guard every request unless ``allow_private``; ``verify`` as in httpx."""
+        """``allow_private`` as for ``checked_addresses``; ``verify`` as in httpx."""
         # Connections are kept by address here: one that was opened for another name on the same
         # machine would show the wrong certificate.
         super().__init__(verify=verify, limits=httpx.Limits(max_keepalive_connections=0))
@@ -157,9 +138,7 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
             UrlRefusedError: It leads into a private network, or is not plain http or https.
         """
         url = parse_url(str(request.url))
-        if self._allow_private:
-            return await super().handle_async_request(request)
-        addresses = await public_addresses(_host(url), url.port)
+        addresses = await checked_addresses(_host(url), url.port, allow_private=self._allow_private)
         for number, address in enumerate(addresses, start=1):
             try:
                 return await super().handle_async_request(_sent_to(address, request))

@@ -17,14 +17,13 @@ from typing import Any
 import httpx
 import pytest
 
+from mcp_ghost.network import Address, is_public
 from movie_generator.pages import urls
 from movie_generator.pages.urls import (
-    Address,
     GuardedTransport,
     UrlRefusedError,
     UrlUnresolvedError,
     check_url,
-    is_public,
     parse_url,
 )
 from tests.support import PATIENCE
@@ -67,6 +66,15 @@ FRIEND, FOE = "127.0.0.1", "127.0.0.2"
         "http://[fc00::1]/",
         "http://[fd00:ec2::254]/",
         "http://[ff02::1]/",
+        "http://192.88.99.1/",
+        "http://192.0.0.9/",
+        "http://[fec0::1]/",
+        "http://[3fff::1]/",
+        "http://[5f00::1]/",
+        "http://[100::1]/",
+        "http://[2001:db8::1]/",
+        "http://[64:ff9b:1::8.8.8.8]/",
+        "http://[::ffff:0:10.0.0.1]/",
     ],
 )
 def test_addresses_inside_are_refused_in_every_spelling(url: str) -> None:
@@ -121,10 +129,34 @@ def test_a_name_without_an_address_is_told_apart(url: str) -> None:
         asyncio.run(check_url(url))
 
 
-def test_private_addresses_are_allowed_on_request_but_nothing_else() -> None:
-    asyncio.run(check_url("http://127.0.0.1:8000/", allow_private=True))
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "0", "localhost", "10.0.0.1", "100.64.0.1", "[::1]", "[fc00::1]",
+     "[::ffff:10.0.0.1]", "[64:ff9b::192.168.1.1]", "[2002:a00:1::]"],
+)  # fmt: skip
+def test_private_addresses_are_allowed_on_request(host: str) -> None:
+    asyncio.run(check_url(f"http://{host}:8000/", allow_private=True))
+
+
+def test_what_is_no_web_address_is_refused_with_private_addresses_allowed() -> None:
     with pytest.raises(UrlRefusedError):
         asyncio.run(check_url("file:///etc/passwd", allow_private=True))
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["169.254.169.254", "169.254.0.1", "168.63.129.16", "100.100.100.200", "192.0.0.192",
+     "[fe80::1]", "[fd00:ec2::254]", "[fd20:ce::254]", "[::ffff:169.254.169.254]",
+     "[::169.254.169.254]", "[::ffff:0:169.254.169.254]", "[64:ff9b::169.254.169.254]",
+     "[64:ff9b:1::169.254.169.254]", "[2002:a9fe:a9fe::]", "0xa9fea9fe", "192.88.99.1",
+     "[fec0::1]", "[3fff::1]"],
+)  # fmt: skip
+def test_link_local_and_metadata_addresses_are_refused_always(host: str) -> None:
+    url = f"http://{host}/"
+    with pytest.raises(UrlRefusedError, match="with a special purpose"):
+        asyncio.run(check_url(url, allow_private=True))
+    with pytest.raises(UrlRefusedError, match="with a special purpose"):
+        get(url, allow_private=True)
 
 
 class Names:
