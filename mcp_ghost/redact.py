@@ -17,8 +17,13 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from mcp_ghost.results import each_text
+from mcp_ghost.text import harmless
 
 MASK = "***"
+_STEP = 65_536
+"""Characters that are searched at once: the interpreter does nothing else meanwhile."""
+_MARGIN = 4096
+"""Characters beyond a step, so that what begins in it is seen whole."""
 SHORTEST_SECRET = 8
 """Characters; blanking out shorter values would tear holes in ordinary words."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -42,7 +47,7 @@ _FORMATS = re.compile(
     r"|eyJ[\w-]{8,}\.eyJ[\w-]{4,}\.[\w-]*"  # JSON Web Token
     r")"
     r"|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----"
-    r"(?:[\w+/=:,\s]|\\+[nr]|-(?!----END))*(?:-----END [A-Z ]+-----)?"
+    r"(?:[\w+/=:,\s]++|\\+[nr]|-(?!----END))*+(?:-----END [A-Z ]+-----)?"
     r"|(?<=\bBearer )(?=[\w.~+/-]{0,200}\d)[\w.~+/-]{8,}=*"
     r"|(?<=\bbearer )(?=[\w.~+/-]{0,200}\d)[\w.~+/-]{8,}=*"
     r"|(?<=://)[^/\s:@\"'\\<>]{1,200}:[^/\s@\"'\\<>]{1,200}(?=@)"
@@ -76,24 +81,50 @@ class Redactor:
         if len(text) < SHORTEST_SECRET:
             return text
         if self._known is not None:
-            text = self._known.sub(MASK, text)
-        return _FORMATS.sub(MASK, text)
+            text = _replaced(self._known, MASK, text)
+        return _replaced(_FORMATS, MASK, text)
 
     def each(self, value: Any) -> Any:  # noqa: ANN401  any JSON
         """A copy of ``value`` with every text in it cleaned, the keys included."""
         return each_text(value, self)
 
     def words(self, text: str) -> str:
-        """What an error says, or a server's log: also without what looks like a key there."""
+        """What an error says, or a server's log: also harmless, and ``strictly`` cleaned."""
+        return self.strictly(harmless(text))
+
+    def strictly(self, text: str) -> str:
+        """``text``, also without what only looks like a key because of its place."""
         text = self(text)
         for pattern in _BY_PLACE:
-            text = pattern.sub(rf"\1{MASK}", text)
+            text = _replaced(pattern, rf"\1{MASK}", text)
         return text
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """The ``words`` of an error, without ``secrets``."""
     return Redactor(secrets).words(text)
+
+
+def _replaced(pattern: re.Pattern[str], replacement: str, text: str) -> str:
+    """``pattern.sub(replacement, text)``, in steps between which other threads get their turn."""
+    if len(text) <= _STEP:
+        return pattern.sub(replacement, text)
+    pieces, copied, start = [], 0, 0
+    while start < len(text):
+        stop = start + _STEP
+        found = pattern.search(text, start, stop + _MARGIN)
+        if found is None or found.start() >= stop:
+            start = stop
+            continue
+        begin = found.start()
+        if found.end() > stop:  # it may go on beyond what was looked at
+            found = pattern.match(text, begin)
+        if found is None or found.end() == begin:
+            start = begin + 1
+            continue
+        pieces += [text[copied:begin], found.expand(replacement)]
+        copied = start = found.end()
+    return "".join([*pieces, text[copied:]])
 
 
 def secrets_in(environment: Mapping[str, str]) -> set[str]:

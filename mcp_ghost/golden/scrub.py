@@ -124,7 +124,7 @@ class Scrubber:
                 hidden = self.hide(value)
                 return text if hidden == value else json.dumps(hidden, ensure_ascii=False)
         text = _DATA_URL.sub(lambda it: it[1] + _fingerprint(it[2]), text)
-        return _IN_QUERY.sub(_parameter, self._redactor.words(self._hide_paths(text)))
+        return _IN_QUERY.sub(_parameter, self._redactor.strictly(self._hide_paths(text)))
 
     def _hide_paths(self, text: str) -> str:
         return self._path.sub(lambda match: self._of_path[match[0]], text)

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from mcp_ghost.cli.screen import Screen
 from mcp_ghost.redact import Redactor
+from mcp_ghost.text import harmless
 from session.events import event_fields
 from session.game_state import FailedTurn
 from session.record.display import EpisodeDisplay
@@ -38,8 +39,8 @@ class EpisodeLog(logging.FileHandler):
         return event_fields(record).get("event_type") != "model_call"
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record for reading, without any key."""
-        return self._redactor(self._drawn(record) or _line(record))
+        """The record for reading, without any key, and harmless to the terminal that shows it."""
+        return self._redactor(self._drawn(record) or harmless(_line(record)))
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  logging's name
         """A full disk costs only lines for reading; the event log is what complains."""

@@ -9,7 +9,7 @@ import random
 import pytest
 
 from mcp_ghost.config import ServerConfig, redactor_of
-from mcp_ghost.redact import Redactor, names_a_secret, redact, secrets_in
+from mcp_ghost.redact import MASK, Redactor, names_a_secret, redact, secrets_in
 from tests.support.work import growth
 
 KEYS = [
@@ -118,3 +118,23 @@ def test_values_are_secret_unless_plain() -> None:
 def test_placeholders_and_places_are_no_secrets() -> None:
     plain = {"API_KEY": "changeme", "GOOGLE_APPLICATION_CREDENTIALS": "/usr/bin", "PWD": "/usr/lib"}
     assert secrets_in(plain) == set()
+
+
+@pytest.mark.parametrize("key", [*KEYS, "open sesame", "https://user:hunter22@host"])
+def test_keys_are_found_wherever_they_are_in_a_long_text(key: str) -> None:
+    clean = Redactor(["open sesame"])
+    short = clean(f" {key} ")
+    assert MASK in short
+    for before in range(65_536 - len(key) - 2, 65_536 + 2):
+        text = "x" * (before - 1) + f" {key} " + "y" * 10_000
+        assert clean(text) == "x" * (before - 1) + short + "y" * 10_000
+
+
+def test_a_private_key_that_is_longer_than_a_step_is_found() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\n" + "MIIE" * 50_000 + "\n-----END PRIVATE KEY-----"
+    assert Redactor()("x" * 60_000 + key + "y") == "x" * 60_000 + MASK + "y"
+    assert redact(f"{'x' * 65_500} --token hunter22hunter22 {'y' * 9000}").count(MASK) == 1
+
+
+def test_an_error_is_harmless_to_a_terminal_and_hides_no_key_behind_escapes() -> None:
+    assert redact("\x1b[31mno\x1b]0;title\x07 --to\x1b[0mken hunter22\x9b1m") == "no --token ***"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from rich.console import Console
 from mcp_ghost.cli.screen import Screen
 from mcp_ghost.testing import content_reply, tool_reply
 from session.record.summary import LOG_FILE
+from session.record.text_log import EpisodeLog
 from tests.support import ROOT
 from tests.support.episodes import answer, played
 from viewer.show import show_episode
@@ -65,3 +67,11 @@ def test_a_resumed_episode_is_logged_on_with_its_score(tmp_path: Path) -> None:
     assert text.count("Turn 3 · ") == 1
     assert "Episode continues after turn 3" in text
     assert re.search(r"^Turn 4 · \w.* · \d+/100$", text, re.MULTILINE)
+
+
+def test_what_is_logged_is_harmless_to_a_terminal(tmp_path: Path) -> None:
+    log = EpisodeLog(tmp_path)
+    said = "\x1b[31mred\x1b]0;title\x07 and \x9b2Jgone\r\nnext"
+    log.handle(logging.LogRecord("x", logging.INFO, "x.py", 1, "%s", (said,), None))
+    log.close()
+    assert (tmp_path / LOG_FILE).read_text(encoding="utf-8") == "[INFO] red and gone\n    next\n"
