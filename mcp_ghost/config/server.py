@@ -25,6 +25,7 @@ from mcp_ghost.config.variables import read_env_file, resolved, with_braces, wit
 from mcp_ghost.errors import MCPConfigError
 
 _logger = logging.getLogger(__name__)
+MOST_MESSAGE_BYTES = 8 * 1024 * 1024
 _NAMED_AT_MOST = 10
 """Unknown keys that are named."""
 
@@ -84,6 +85,8 @@ class ServerConfig(BaseModel):
     """The only tools to offer, by the server's own names."""
     exclude_tools: list[str] = Field(default_factory=list)
     """Tools not to offer; wins over ``include_tools``."""
+    max_message_bytes: int = Field(default=MOST_MESSAGE_BYTES, ge=65_536)
+    """What one message of the server may have; a longer answer is an error of its call."""
     disabled: bool = False
 
     _fault: str | None = PrivateAttr(default=None)

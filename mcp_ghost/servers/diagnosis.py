@@ -24,6 +24,7 @@ _NODE_VERSION_TIMEOUT = 3.0
 _EXIT_STATUS_WAIT = 0.25
 """Seconds for the exit status, which may come after the end of the output."""
 _STDERR_LINES = 15
+_STDERR_SHOWN_BYTES = 4096
 _NODE = "Node.js is installed and the package is available."
 _HINTS: Mapping[str, str] = {
     "node": _NODE,
@@ -68,6 +69,7 @@ async def startup_message(
 async def death_message(name: str, process: ServerProcess) -> str:
     """What to tell callers of a server whose process or connection is gone."""
     await process.exits_within(_EXIT_STATUS_WAIT)
+    await process.last_words()
     lines = [f"MCP server '{name}' is gone: it {_ending(process)}.", *_stderr_block(process)]
     return "\n".join(lines)
 
@@ -155,7 +157,8 @@ def _ending(process: ServerProcess) -> str:
 
 
 def _stderr_block(process: ServerProcess | None) -> list[str]:
-    lines = process.stderr_tail().strip().splitlines() if process is not None else []
+    tail = process.stderr_tail(_STDERR_SHOWN_BYTES) if process is not None else ""
+    lines = tail.strip().splitlines()
     if not lines:
         return []
     return ["Its last output on stderr:", *(f"  {line}" for line in lines[-_STDERR_LINES:])]

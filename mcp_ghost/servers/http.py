@@ -23,7 +23,7 @@ from mcp_ghost.errors import MCPConfigError
 from mcp_ghost.network import basic_authorization, is_web_address
 from mcp_ghost.redact import MASK
 from mcp_ghost.servers.http_transport import HttpTransport
-from mcp_ghost.servers.process import MAX_LINE_BYTES
+from mcp_ghost.servers.protocol.reading import malformed
 from mcp_ghost.servers.sdk import import_with_sdk
 
 if TYPE_CHECKING:
@@ -77,13 +77,7 @@ class HttpLink:
         config = self._config.resolved(server=self._name)
         _check(self._name, config)
         is_older = config.type == "sse"
-        wire = HttpTransport(
-            self._config.url or "",
-            config.url or "",
-            config.headers or {},
-            self._redactor,
-            one_stream=is_older,
-        )
+        wire = HttpTransport(self._config.url or "", config, self._redactor, one_stream=is_older)
         self._wire = wire
         if config.auth is not None:
             wire.sign_in = await self._sign_in(config.auth, config.url or "", wire.address)
@@ -96,7 +90,9 @@ class HttpLink:
             sse_client(wire.address, httpx_client_factory=lambda *_, **__: client)
             if is_older
             else streamable_http_client(
-                wire.address, http_client=client, max_sse_event_size=MAX_LINE_BYTES
+                wire.address,
+                http_client=client,
+                max_sse_event_size=None,  # the wire bounds them
             )
         )
         self._is_open = True
@@ -147,7 +143,7 @@ class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
         if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCError):
             error = item.message.error
             if error.code == PARSE_ERROR and error.message.startswith("Failed to parse "):
-                error.message = "The server sent a malformed reply"
+                error.message = malformed(error.message)
         return item
 
     async def aclose(self) -> None:

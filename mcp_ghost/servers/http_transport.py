@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -24,9 +24,11 @@ from mcp.types import INTERNAL_ERROR, METHOD_NOT_FOUND
 from mcp_ghost.network import basic_authorization, is_loopback, proxy_of, tls_context
 from mcp_ghost.redact import Redactor
 from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, ask
-from mcp_ghost.servers.process import MAX_LINE_BYTES
+from mcp_ghost.servers.protocol.events import TooLongEventError, readable_events
+from mcp_ghost.servers.protocol.reading import UnreadableError, check_values, malformed, too_long
 
 if TYPE_CHECKING:
+    from mcp_ghost.config import ServerConfig
     from mcp_ghost.servers.oauth.network import Failure
     from mcp_ghost.servers.oauth.sign_in import SignIn
 
@@ -37,7 +39,10 @@ _EXCERPT = 300
 _ERROR_BYTES = 65_536
 _SESSION_ID = "mcp-session-id"
 _SUBSCRIPTION = "subscriptions/listen"
-_READ_BY_THE_SDK = frozenset({"content-type", _SESSION_ID})
+_READ_BY_THE_SDK = frozenset({"content-type", "location", _SESSION_ID})
+_EVENTS = "text/event-stream"
+MOST_IN_ONE_STREAM = 1024 * 1024
+"""Bytes of a message over the older SSE transport, where the SDK has no setting."""
 _RESUMES = "last-event-id"
 _CHALLENGE = "www-authenticate"
 _SIGN_IN = (
@@ -52,16 +57,16 @@ class HttpTransport(httpx2.AsyncBaseTransport):
     def __init__(
         self,
         written: str,
-        url: str,
-        headers: Mapping[str, str],
+        config: ServerConfig,
         redactor: Redactor,
         *,
         one_stream: bool = False,
     ) -> None:
-        """Take ``written`` for show, which is ``url`` before its variables were resolved.
+        """Take ``written`` for show, the URL of ``config`` before its variables were resolved.
 
         ``one_stream``: as in the older SSE transport, all answers come in the stream of one GET.
         """
+        url = config.url or ""
         self.address = _address(written, url)
         self.fault: str | None = None
         """What ended the connection."""
@@ -72,7 +77,9 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         self._advice = ""
         self._status = 0
         self._url = httpx2.URL(url).copy_with(userinfo=b"", fragment=None)
-        self._headers = {**basic_authorization(url), **headers}
+        self._headers = {**basic_authorization(url), **(config.headers or {})}
+        most = config.max_message_bytes
+        self._most_bytes = min(most, MOST_IN_ONE_STREAM) if one_stream else most
         self._redactor = redactor
         # Reading the certificates takes tens of milliseconds, which plain HTTP on this machine can
         # save; elsewhere, a server may redirect to its own HTTPS.
@@ -105,12 +112,30 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             self._status = response.status_code
             if response.status_code >= 400:
                 return await self._refused(request, response)
-            if request.headers.get("mcp-method") == _SUBSCRIPTION:
-                return response  # whose end is not that of the connection
-            if response.headers.get("content-type", "").startswith("text/event-stream"):
-                response.stream = _Events(response.stream, self)
-            elif response.is_success:
-                return await self._whole(response)
+        if not response.is_success or request.method == "DELETE":
+            return await _without_body(response)
+        if _is_stream(response):
+            return await self._streamed(request, response)
+        return await self._whole(response)
+
+    async def _streamed(
+        self, request: httpx2.Request, response: httpx2.Response
+    ) -> httpx2.Response:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            await response.aclose()  # it was not asked for, and would have to be bounded too
+            return _error_response(502, INTERNAL_ERROR, malformed(""))
+        response.headers["content-type"] = _EVENTS  # in UTF-8, whatever it says
+        is_answer = request.method == "POST"
+        is_subscription = request.headers.get("mcp-method") == _SUBSCRIPTION
+        is_extra = not self._one_stream and (is_subscription or not is_answer)
+        response.stream = _Events(
+            response.stream,
+            self,
+            self._most_bytes,
+            is_answer=is_answer,
+            is_all=self._one_stream,
+            is_extra=is_extra,
+        )
         return response
 
     async def _of_one_stream(
@@ -125,9 +150,9 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             self.end(json.loads(refused.content)["error"]["message"])
             # The SDK would report the failure of a message to nobody who waits for its answer.
             return refused if request.method == "GET" else httpx2.Response(202)
-        if request.method == "GET":
-            response.stream = _Events(response.stream, self, is_all=True)
-        return response
+        if request.method == "GET" and response.is_success:
+            return await self._streamed(request, response)
+        return await _without_body(response)
 
     async def unless_it_ends(
         self, receive: Callable[[], Awaitable[SessionMessage | Exception]]
@@ -209,17 +234,18 @@ class HttpTransport(httpx2.AsyncBaseTransport):
     async def _whole(self, response: httpx2.Response) -> httpx2.Response:
         """``response`` with its body, if that arrives and can be read."""
         try:
-            content = await _content(response, MAX_LINE_BYTES)
+            content = await _content(response, self._most_bytes)
+            if len(content) > self._most_bytes:
+                return _error_response(502, INTERNAL_ERROR, too_long(self._most_bytes))
+            check_values(content)
         except httpx2.DecodingError:
-            return _error_response(502, INTERNAL_ERROR, "The server sent a malformed reply")
+            return _error_response(502, INTERNAL_ERROR, malformed(""))
+        except UnreadableError as error:
+            return _error_response(502, INTERNAL_ERROR, str(error))
         except httpx2.TransportError as error:
             self.broke(error)
-        else:
-            if len(content) <= MAX_LINE_BYTES:
-                kept = {n: v for n, v in response.headers.items() if n in _READ_BY_THE_SDK}
-                return httpx2.Response(response.status_code, headers=kept, content=content)
-            self.end("it sent a message that is too long")
-        return _error_response(503, INTERNAL_ERROR, self.fault or "")
+            return _error_response(503, INTERNAL_ERROR, self.fault or "")
+        return httpx2.Response(response.status_code, headers=_kept(response), content=content)
 
     async def _refused(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """An HTTP status as an error in JSON-RPC, with the server's words where it has any."""
@@ -256,22 +282,38 @@ class _Events(httpx2.AsyncByteStream):
         self,
         stream: httpx2.SyncByteStream | httpx2.AsyncByteStream,
         wire: HttpTransport,
+        most_bytes: int,
         *,
-        is_all: bool = False,
+        is_answer: bool,
+        is_all: bool,
+        is_extra: bool,
     ) -> None:
-        """``is_all``: there is no other stream, so that its end is the end."""
+        """What the stream is.
+
+        ``is_answer``: to one request; ``is_all``: there is no other, so that its end is the end;
+        ``is_extra``: the connection goes on without it.
+        """
         assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - it came from the network
         self._stream = stream
         self._wire = wire
+        self._most_bytes = most_bytes
+        self._is_answer = is_answer
         self._is_all = is_all
+        self._is_extra = is_extra
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        events = readable_events(self._stream, self._most_bytes, is_answer=self._is_answer)
         try:
-            async for chunk in self._stream:
-                yield chunk
+            async for event in events:
+                yield event
             if self._is_all:
                 self._wire.end("it closed the connection")
+        except TooLongEventError:
+            if self._is_all:
+                self._wire.end("it sent a message that is too long")
         except httpx2.TransportError as error:
+            if self._is_extra:
+                raise
             self._wire.broke(error)
 
     async def aclose(self) -> None:
@@ -283,6 +325,20 @@ def _address(written: str, url: str) -> str:
     parts, real = urlsplit(written), urlsplit(url)
     host = real.netloc.rpartition("@")[2]
     return f"{real.scheme}://{host}{parts.path if parts.scheme else ''}"
+
+
+def _is_stream(response: httpx2.Response) -> bool:
+    return response.headers.get("content-type", "").lower().startswith(_EVENTS)
+
+
+async def _without_body(response: httpx2.Response) -> httpx2.Response:
+    """``response`` without what the SDK would read to its end and throw away."""
+    await response.aclose()
+    return httpx2.Response(response.status_code, headers=_kept(response))
+
+
+def _kept(response: httpx2.Response) -> dict[str, str]:
+    return {name: it for name, it in response.headers.items() if name in _READ_BY_THE_SDK}
 
 
 async def _content(response: httpx2.Response, limit: int) -> bytes:

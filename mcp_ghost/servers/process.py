@@ -12,25 +12,25 @@ import fcntl
 import os
 import signal
 import sys
-import tempfile
 import termios
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, cast
+from typing import cast
 
 from mcp_ghost.servers import reaper
 
-MAX_LINE_BYTES = 64 * 1024 * 1024
-"""The longest message of a server that is accepted."""
+_MOST_LINE_BYTES = 65_536
+"""Of what is no MCP server."""
 POLITE_GRACE = 2.0
 """Seconds for the exit that a closed stdin asks for."""
 _TERM_GRACE = 1.0
 _CLOSE_WAIT = 1.0
 _KILL_WAIT = 0.1
 _LAST_OUTPUT_WAIT = 0.03
-"""Seconds for output that was still in the pipe when the process ended."""
-_STDERR_TAIL_BYTES = 4096
+"""Seconds for output that was still in a pipe when the process ended."""
+STDERR_BYTES = 65_536
+"""Of what a server wrote to stderr, this much of the end is kept."""
 
 
 NEEDED_BY_ALL = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
@@ -60,7 +60,6 @@ class ServerProcess:
         self,
         transport: asyncio.SubprocessTransport,
         pipes: _Pipes,
-        stderr: IO[bytes],
         mark: str,
     ) -> None:
         self.pid = transport.get_pid()
@@ -70,9 +69,7 @@ class ServerProcess:
         self._unread = _Unread(self._stdin)
         self._has_been_told = False
         self._pipes = pipes
-        self._stderr = stderr
         self._mark = mark
-        self._last_words = ""
         self.fault: str | None = None
         """What made us stop listening."""
         self.ended_by_itself = False
@@ -80,25 +77,26 @@ class ServerProcess:
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], env: Mapping[str, str], cwd: str | None
+        cls,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        cwd: str | None,
+        most_line_bytes: int = _MOST_LINE_BYTES,
     ) -> ServerProcess:
         """Start ``command``, looked up on the PATH of ``env``.
+
+        ``most_line_bytes``: what a line on its stdout may have.
 
         Raises:
             OSError: It cannot be started; ``filename`` is ``cwd`` when that is to blame.
         """
-        stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         mark = os.urandom(8).hex()
         marked = {**env, reaper.MARK: mark}
-        try:
-            transport, pipes = await asyncio.get_running_loop().subprocess_exec(
-                _Pipes, *command, stderr=stderr, env=marked, cwd=cwd, start_new_session=True
-            )
-        except BaseException:  # cancelled, too: nobody else would close it
-            stderr.close()
-            raise
+        transport, pipes = await asyncio.get_running_loop().subprocess_exec(
+            lambda: _Pipes(most_line_bytes), *command, env=marked, cwd=cwd, start_new_session=True
+        )
         reaper.guard(transport.get_pid(), mark)
-        return cls(transport, pipes, stderr, mark)
+        return cls(transport, pipes, mark)
 
     @property
     def returncode(self) -> int | None:
@@ -126,14 +124,17 @@ class ServerProcess:
         self.fault = fault
         self._pipes.end_output()
 
-    def stderr_tail(self) -> str:
+    def stderr_tail(self, most_bytes: int = STDERR_BYTES) -> str:
         """The end of what the server wrote to stderr; also after ``stop``."""
-        if self._stderr.closed:
-            return self._last_words
-        size = os.fstat(self._stderr.fileno()).st_size
-        start = max(0, size - _STDERR_TAIL_BYTES)
-        tail = os.pread(self._stderr.fileno(), _STDERR_TAIL_BYTES, start)
-        return (_from_a_line_start(tail) if start else tail).decode(errors="replace")
+        tail = bytes(self._pipes.stderr[-most_bytes:])
+        is_whole = self._pipes.stderr_bytes == len(tail)
+        return (tail if is_whole else _from_a_line_start(tail)).decode(errors="replace")
+
+    async def last_words(self) -> None:
+        """Wait until what an ended process wrote to stderr is read."""
+        with contextlib.suppress(TimeoutError):  # a child of the server may hold the pipe open
+            async with asyncio.timeout(_LAST_OUTPUT_WAIT):
+                await self._pipes.stderr_ended.wait()
 
     async def exits_within(self, seconds: float) -> bool:
         """Wait for the process itself; children that it left do not count."""
@@ -169,14 +170,13 @@ class ServerProcess:
             async with asyncio.timeout(_CLOSE_WAIT):
                 # Closed earlier, the transport would snatch the exit status from asyncio's watcher.
                 await self._pipes.exited.wait()
+                await self.last_words()
                 self._transport.close()
                 await self._pipes.closed.wait()
         except TimeoutError:
             pass  # a process in uninterruptible sleep; the kernel ends it later
         finally:
             self._transport.close()
-            self._last_words = self.stderr_tail()
-            self._stderr.close()
 
     async def _group_is_empty(self) -> None:
         # Death by SIGKILL takes the kernel a moment. Children that nobody reaps count as members
@@ -227,8 +227,13 @@ class _Unread:
 class _Pipes(asyncio.SubprocessProtocol):
     """asyncio's callbacks: the output as a stream, exit and end of the pipes as events."""
 
-    def __init__(self) -> None:
-        self.stdout = asyncio.StreamReader(limit=MAX_LINE_BYTES)
+    def __init__(self, most_line_bytes: int) -> None:
+        self.stdout = asyncio.StreamReader(limit=most_line_bytes)
+        self.stderr = bytearray()
+        """The end of it."""
+        self.stderr_bytes = 0
+        """How much there was altogether."""
+        self.stderr_ended = asyncio.Event()
         self.exited = asyncio.Event()
         self.closed = asyncio.Event()
         self.output_ended = False
@@ -239,12 +244,20 @@ class _Pipes(asyncio.SubprocessProtocol):
             self.stdout.set_transport(pipe)  # lets a full buffer pause the server
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if not self.output_ended:
+        if fd == 2:
+            self.stderr_bytes += len(data)
+            self.stderr += data[-STDERR_BYTES:]
+            del self.stderr[:-STDERR_BYTES]
+        elif not self.output_ended:
             self.stdout.feed_data(data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        # A server that closed its stdin cannot be asked anything.
-        self.end_output() if fd == 1 else self._end_output_soon()
+        if fd == 1:
+            self.end_output()
+        elif fd == 2:
+            self.stderr_ended.set()
+        else:
+            self._end_output_soon()  # a server that closed its stdin cannot be asked anything
 
     def process_exited(self) -> None:
         self.exited.set()
@@ -252,6 +265,7 @@ class _Pipes(asyncio.SubprocessProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed.set()
+        self.stderr_ended.set()
         self.end_output()
 
     def _end_output_soon(self) -> None:

@@ -11,13 +11,7 @@ import asyncio
 import logging
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import (
-    AsyncExitStack,
-    ExitStack,
-    asynccontextmanager,
-    contextmanager,
-    nullcontext,
-)
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from mcp_ghost.config.secrets import redactor_of
@@ -184,7 +178,7 @@ class ServerSession:
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             patience.begin_anew()
             if self._on_progress is not None:
-                words = message and self._redactor(message)
+                words = message and self._redactor.words(message)
                 await self._on_progress(tool, progress, total, words)
 
         try:
@@ -195,9 +189,9 @@ class ServerSession:
         except ProtocolError as error:
             if self._closing.is_set():
                 raise self._not_open() from error
-            if not link.is_connected:
+            if not self.is_alive:
                 raise await self._died(link) from error
-            said = self._redactor(refusal(error))
+            said = self._redactor.words(refusal(error))
             return ToolCallResult(None, is_error=True, error_message=said)
         except (ValidationError, InputRequiredRoundsExceededError) as error:
             # Of what the server asks for instead of giving a result.
@@ -205,8 +199,13 @@ class ServerSession:
             return ToolCallResult(None, is_error=True, error_message=words)
         finally:
             self._waits.discard(patience)
-        # Before it is cut: a part of a secret would not be known.
-        return result_from_mcp(self._redactor.each(as_sent(result)), self._result_limit)
+        return await asyncio.to_thread(self._result, as_sent(result))
+
+    def _result(self, sent: dict[str, Any]) -> ToolCallResult:
+        # Cleaned before it is cut: a part of a secret would not be known.
+        result = result_from_mcp(self._redactor.each(sent), self._result_limit)
+        result.error_message = result.error_message and self._redactor.words(result.error_message)
+        return result
 
     async def refresh(self) -> bool:
         """List the tools again if the server has said that they changed, or for how long they hold.
@@ -240,7 +239,9 @@ class ServerSession:
     @property
     def is_alive(self) -> bool:
         """Whether calls can still be answered."""
-        return self._client is not None and bool(self._link and self._link.is_connected)
+        if self._client is None or self._link is None or self._wire is None:
+            return False
+        return self._link.is_connected and not self._wire.has_ended
 
     async def _outcome(self, owner: asyncio.Task[None]) -> None:
         """Raise what ended a start; even a fault of ours is only this server's failure."""
@@ -344,7 +345,9 @@ class ServerSession:
         from mcp import MCPError as ProtocolError
 
         try:
-            tools, self.annotations, seconds = await list_tools(client, self._config.offers)
+            tools, self.annotations, seconds = await list_tools(
+                client, self.name, self._config.offers
+            )
             self.tools = self._redactor.each(tools)
             self._fresh_until = asyncio.get_running_loop().time() + seconds
         except ProtocolError as error:
@@ -365,7 +368,7 @@ class ServerSession:
         """What answers calls."""
         if self._client is None or self._link is None or self._closing.is_set():
             raise self._not_open()
-        if not self._link.is_connected:
+        if not self.is_alive:
             raise await self._died(self._link)
         return self._client, self._link
 

@@ -55,12 +55,13 @@ class StdioLink:
         config = self._config.resolved(server=self._name)
         self._environment = child_environment(config.env, config.inherit_env)
         command = [config.command or "", *config.args]
-        self.process = await ServerProcess.start(command, self._environment, config.cwd)
+        most_bytes = config.max_message_bytes
+        self.process = await ServerProcess.start(command, self._environment, config.cwd, most_bytes)
         try:
             await import_with_sdk("mcp_ghost.servers.stdio_streams")  # while the server is starting
             from mcp_ghost.servers.stdio_streams import Incoming, Outgoing
 
-            yield Incoming(self.process), Outgoing(self.process)
+            yield Incoming(self.process, most_bytes), Outgoing(self.process)
         finally:
             await self.process.stop(POLITE_GRACE if ready.done() else _UNREADY_GRACE)
 

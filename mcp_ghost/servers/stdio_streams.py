@@ -5,7 +5,7 @@ What is not a JSON-RPC message on the server's stdout is skipped: many servers p
 
 from __future__ import annotations
 
-import json
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,15 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+from mcp_ghost.servers.protocol.reading import (
+    EDGE,
+    MOST_SKIPPED,
+    UnreadableError,
+    read,
+    refusal,
+    too_long,
+)
 
 if TYPE_CHECKING:
     from mcp_ghost.servers.process import ServerProcess
@@ -24,50 +32,52 @@ _logger = logging.getLogger(__name__)
 class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
     """Messages from the server, until its output ends."""
 
-    def __init__(self, process: ServerProcess) -> None:
+    def __init__(self, process: ServerProcess, most_bytes: int) -> None:
+        """``most_bytes``: of one message; what the process was started with."""
         self._process = process
+        self._most_bytes = most_bytes
         self._noticed_garbage = False
 
     async def receive(self) -> SessionMessage | Exception:
         """The next message; EndOfStream after the last."""
-        while line := await self._read_line():
+        while True:
             try:
-                return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-            except ValueError:
-                if reply := _refusal_of(line):
-                    return reply
-                if not self._noticed_garbage and not line.isspace():
-                    self._noticed_garbage = True
-                    _logger.debug("Skipping output that is not JSON-RPC, first: %r", line[:200])
+                line = await self._process.stdout.readuntil()
+                return read(line)
+            except asyncio.IncompleteReadError:
+                raise anyio.EndOfStream from None
+            except asyncio.LimitOverrunError:
+                line, why = await self._edges_of_line(), too_long(self._most_bytes)
+            except UnreadableError as error:
+                why = str(error)
+            if reply := refusal(line, why):
+                return SessionMessage(reply)
+            if not self._noticed_garbage and not line.isspace():
+                self._noticed_garbage = True
+                _logger.debug("Skipping output that is not JSON-RPC, first: %r", line[:200])
             # Lines that are already here are read without a pause: a server that pours them out
             # would leave no time for timeouts and signals.
             await anyio.lowlevel.checkpoint()
-        raise anyio.EndOfStream
 
     async def aclose(self) -> None:
         """The process owns the pipe."""
 
-    async def _read_line(self) -> bytes:
-        try:
-            return await self._process.stdout.readline()
-        except ValueError:
-            # The rest would be read as garbage and its caller would wait for nothing.
-            self._process.stop_listening("sent a message that is too long")
-            return b""
-
-
-def _refusal_of(line: bytes) -> SessionMessage | None:
-    """An error in place of a malformed reply, for which its caller would wait until the timeout."""
-    try:
-        reply = json.loads(line)
-    except ValueError:
-        return None
-    if not isinstance(reply, dict) or not isinstance(reply.get("id"), int | str):
-        return None
-    if "method" in reply or not reply.keys() & {"result", "error"}:
-        return None
-    error = ErrorData(code=INTERNAL_ERROR, message="The server sent a malformed reply")
-    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=reply["id"], error=error))
+    async def _edges_of_line(self) -> bytes:
+        """Begin and end of a line that is too long; one without end ends the connection."""
+        stdout = self._process.stdout
+        head, tail, skipped = await stdout.readexactly(EDGE), b"", 0
+        while not tail.endswith(b"\n"):
+            try:
+                rest = await stdout.readuntil()
+            except asyncio.LimitOverrunError as error:
+                rest = await stdout.readexactly(error.consumed)
+            except asyncio.IncompleteReadError:
+                break
+            tail, skipped = (tail + rest)[-EDGE:], skipped + len(rest)
+            if skipped > MOST_SKIPPED:
+                self._process.stop_listening("sent a message that is too long")
+                break
+        return head + tail
 
 
 class Outgoing(ObjectSendStream[SessionMessage]):

@@ -6,6 +6,7 @@ one without a usable input schema takes no parameters.
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 from collections.abc import Callable, Mapping
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
 
     from mcp_ghost.messages import ToolSchema
 
-_MAX_PAGES = 100
+MOST_TOOLS = 1000
+"""Of one server; no model can choose among more."""
+MOST_TOOL_CHARACTERS = 65_536
+"""Of one tool as JSON, all of which every request to a model repeats."""
+MOST_PAGES = 100
+_MOST_WARNINGS = 10
+"""About one listing."""
 _logger = logging.getLogger(__name__)
 
 
@@ -32,28 +39,71 @@ class Listing(NamedTuple):
     """For how long this holds, where the server says so; else for ever."""
 
 
-async def list_tools(client: Client, offers: Callable[[str], bool]) -> Listing:
-    """Every tool of every page that the configuration offers, each name once."""
-    tools: dict[str, Mapping[str, Any]] = {}
+async def list_tools(client: Client, server: str, offers: Callable[[str], bool]) -> Listing:
+    """The tools of every page that the configuration offers, each name once.
+
+    Of ``server``, as it is called in what is logged of its faults.
+    """
+    tools = _Tools(server, offers)
     cursors: set[str] = set()
     cursor: str | None = None
     seconds = math.inf
-    for _ in range(_MAX_PAGES):
+    for _ in range(MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
         seconds = min(seconds, page.ttl_ms / 1000 if page.ttl_ms else math.inf)
         for tool in page.tools:
-            _add(tools, as_sent(tool))
+            tools.add(as_sent(tool))
         cursor = page.next_cursor
         # A server that repeats a cursor would be asked for ever.
-        if cursor is None or cursor in cursors:
+        if cursor is None or cursor in cursors or tools.is_full:
             break
         cursors.add(cursor)
-    tools = {name: tool for name, tool in tools.items() if offers(name)}
     return Listing(
-        [tool_schema(tool) for tool in tools.values()],
-        {name: _hints(tool.get("annotations")) for name, tool in tools.items()},
+        [tool_schema(tool) for tool in tools.found.values()],
+        {name: _hints(tool.get("annotations")) for name, tool in tools.found.items()},
         seconds,
     )
+
+
+class _Tools:
+    """What is listed page by page, as far as it can be used."""
+
+    def __init__(self, server: str, offers: Callable[[str], bool]) -> None:
+        self.found: dict[str, Mapping[str, Any]] = {}
+        self.is_full = False
+        """Whether there are more."""
+        self._server = server
+        self._offers = offers
+        self._warnings = 0
+
+    def add(self, entry: object) -> None:
+        """Take ``entry``, or say why not."""
+        name = entry.get("name") if isinstance(entry, Mapping) else None
+        if not isinstance(entry, Mapping) or not isinstance(name, str) or not name:
+            self._warn("Skipping a tool without a name: %.200r", entry)
+        elif name in self.found:
+            self._warn("Skipping the second tool of the name %.200r", name)
+        elif not self._offers(name) or self.is_full:
+            pass
+        elif (size := len(json.dumps(entry))) > MOST_TOOL_CHARACTERS:
+            limit = f"more than {MOST_TOOL_CHARACTERS:,}"
+            self._warn(
+                "Skipping the tool %.200r: as JSON it has %d characters, %s", name, size, limit
+            )
+        elif len(self.found) == MOST_TOOLS:
+            self.is_full = True
+            self._warn(
+                "It lists more than %d tools; the others are left out. Name those that you need "
+                "in 'include_tools' of its entry",
+                MOST_TOOLS,
+            )
+        else:
+            self.found[name] = entry
+
+    def _warn(self, words: str, *values: object) -> None:
+        self._warnings += 1
+        if self._warnings <= _MOST_WARNINGS:
+            _logger.warning(f"MCP server '%s': {words}", self._server, *values)
 
 
 def tool_schema(tool: Mapping[str, Any]) -> ToolSchema:
@@ -83,16 +133,6 @@ def prefixed(schema: ToolSchema, prefix: str) -> ToolSchema:
     """A copy of ``schema`` with ``prefix`` before its name."""
     function = schema["function"]
     return {**schema, "function": {**function, "name": f"{prefix}{function['name']}"}}
-
-
-def _add(tools: dict[str, Mapping[str, Any]], entry: object) -> None:
-    name = entry.get("name") if isinstance(entry, Mapping) else None
-    if not isinstance(entry, Mapping) or not isinstance(name, str) or not name:
-        _logger.warning("Skipping a tool without a name: %.200r", entry)
-    elif name in tools:
-        _logger.warning("Skipping the second tool of the name '%s'", name)
-    else:
-        tools[name] = entry
 
 
 def _hints(annotations: object) -> dict[str, Any]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from mcp.types import CallToolResult, Tool
 
 _AS_SENT = "mcp_ghost/as-sent"
+_LONGEST_TTL = 10**12
+"""Milliseconds; what is said to hold longer holds for ever, which 0 stands for."""
 _READ_STRICTLY = frozenset({"$schema", "type", "properties", "required"})
 
 
@@ -43,7 +45,7 @@ def _listing(result: Mapping[str, Any]) -> dict[str, Any]:
     ttl = result.get("ttlMs")
     return {
         "tools": [_tool(entry) for entry in (entries if isinstance(entries, list) else [])],
-        "ttlMs": int(ttl) if isinstance(ttl, int | float) and ttl > 0 else 0,
+        "ttlMs": int(ttl) if isinstance(ttl, int | float) and 0 < ttl < _LONGEST_TTL else 0,
         "cacheScope": "private",
         "resultType": "complete",
         **({"nextCursor": cursor} if isinstance(cursor, str) and cursor else {}),

@@ -72,6 +72,8 @@ class Wire:
         """What the SDK gets."""
         self.tools_changed = False
         """Whether the server said so, or meets calls with another list in mind."""
+        self.has_ended = False
+        """Whether the SDK's reader has, for whatever reason, so that no answer can come."""
         self._has_read = has_read
         self._asked: dict[str, str] = {}
         """The methods of the requests without an answer, by id."""
@@ -147,7 +149,7 @@ class Wire:
 
 
 class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
-    """Messages from the server."""
+    """Messages from the server; closed by the SDK when it stops reading."""
 
     def __init__(self, stream: Receiving, wire: Wire) -> None:
         self._stream = stream
@@ -163,6 +165,7 @@ class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
 
     async def aclose(self) -> None:
         """Close the link's stream."""
+        self._wire.has_ended = True
         await self._stream.aclose()
 
 

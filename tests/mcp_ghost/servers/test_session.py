@@ -208,18 +208,6 @@ def test_a_long_result_arrives_and_is_cut_visibly() -> None:
     assert content.startswith("x" * 1000 + "\n[cut here: 2999000 of 3000000")
 
 
-def test_a_message_beyond_all_bounds_ends_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcp_ghost.servers.process.MAX_LINE_BYTES", 100_000)
-
-    async def flooded() -> None:
-        async with ServerSession("demo", faulty()) as session:
-            for _ in range(2):
-                with pytest.raises(MCPServerDiedError, match="sent a message that is too long"):
-                    await session.call("huge", {"size": 200_000})
-
-    asyncio.run(flooded())
-
-
 async def test_notifications_during_a_call_do_not_disturb_it() -> None:
     assert (await call_in(faulty(), "change_list")).content == "changed"
 

@@ -18,6 +18,7 @@ from tests.support import PATIENCE
 FAULTY = Path(__file__).parent / "faulty.py"
 LISTING = Path(__file__).parent / "listing.py"
 VERSIONS = Path(__file__).parent / "versions.py"
+WILD = Path(__file__).parent / "wild.py"
 
 
 def faulty(mode: str = "ok", **env: str) -> ServerConfig:
@@ -41,6 +42,27 @@ def versions_over_http(*known: str, **env: str) -> Iterator[ServerConfig]:
         try:
             assert process.stdout is not None
             yield ServerConfig(url=f"http://127.0.0.1:{int(process.stdout.readline())}/mcp")
+        finally:
+            process.kill()
+
+
+@contextmanager
+def wild(transport: str, **env: str) -> Iterator[ServerConfig]:
+    """The server of ``wild.py``; its upper-case variables as keywords."""
+    command = [sys.executable, "-S", str(WILD), transport]
+    if transport == "stdio":
+        yield ServerConfig(command=command[0], args=command[1:], env=env)
+        return
+    with subprocess.Popen(
+        command, env={**os.environ, **env}, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            port = int(process.stdout.readline())
+            if transport == "sse":
+                yield ServerConfig(url=f"http://127.0.0.1:{port}/sse", type="sse")
+            else:
+                yield ServerConfig(url=f"http://127.0.0.1:{port}/mcp")
         finally:
             process.kill()
 

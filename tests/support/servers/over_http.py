@@ -178,8 +178,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, "{}", "application/json", **{"content-encoding": "gzip"})
         elif kind == "close":
             self.close_connection = True
-        elif kind == "long":
-            self._send(200, "x" * int(rest), "application/json")
         else:
             raise ValueError(fault)
 

@@ -1,0 +1,98 @@
+"""Server-sent events, each looked at as a whole before the SDK gets it.
+
+The SDK bounds their length, but neither what they hold nor how long nobody learns that one could
+not be read. Importing this imports the SDK.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterable, AsyncIterator
+
+from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError
+
+from mcp_ghost.servers.protocol.reading import (
+    EDGE,
+    MOST_SKIPPED,
+    UnreadableError,
+    read,
+    refusal,
+    too_long,
+)
+
+_END = re.compile(rb"\r?\n\r?\n|\r\r")
+_LONGEST_END = 4
+_MOST_LINES = 10_000
+"""Of one event: each costs more memory than it has bytes."""
+
+
+class TooLongEventError(Exception):
+    """Raised after an event without end whose caller is not known."""
+
+
+async def readable_events(
+    chunks: AsyncIterable[bytes], most_bytes: int, *, is_answer: bool
+) -> AsyncIterator[bytes]:
+    """The events in ``chunks``; in place of one that cannot be read, an error for its caller.
+
+    ``is_answer``: the stream answers one request, and the SDK knows which.
+
+    Raises:
+        TooLongEventError: One has more than ``most_bytes``, and nobody can be told.
+    """
+    pending, head, skipped = bytearray(), b"", 0
+    async for chunk in chunks:
+        searched, begin = max(0, len(pending) - _LONGEST_END), 0
+        pending += chunk
+        for end in _END.finditer(pending, searched):
+            event, begin = bytes(pending[begin : end.end()]), end.end()
+            if head:
+                yield _too_long(head + event[-EDGE:], most_bytes, is_answer)
+                head, skipped = b"", 0
+            else:
+                yield _readable(event, most_bytes, is_answer)
+        del pending[:begin]
+        if len(pending) > most_bytes:
+            head = head or bytes(pending[:EDGE])
+            skipped += len(pending) - EDGE
+            del pending[:-EDGE]
+            if skipped > MOST_SKIPPED:
+                raise TooLongEventError
+
+
+def _too_long(event: bytes, most_bytes: int, is_answer: bool) -> bytes:
+    error = _in_place_of(_data(event[:EDGE] + event[-EDGE:]), too_long(most_bytes), is_answer)
+    if error is None:
+        raise TooLongEventError
+    return error
+
+
+def _readable(event: bytes, most_bytes: int, is_answer: bool) -> bytes:
+    if len(event) > most_bytes or event.count(b"\n") + event.count(b"\r") > _MOST_LINES:
+        return _too_long(event, most_bytes, is_answer)
+    data = _data(event)
+    if not data:
+        return event
+    try:
+        read(data)
+    except UnreadableError as error:
+        return _in_place_of(data, str(error), is_answer) or b": not a message\n\n"
+    return event
+
+
+def _data(event: bytes) -> bytes:
+    """The data of a message; nothing where it is of another kind."""
+    fields = [line.partition(b":") for line in event.splitlines()]
+    kinds = {value.strip() for name, _, value in fields if name == b"event"}
+    if kinds - {b"message"}:
+        return b""
+    return b"\n".join(value.removeprefix(b" ") for name, _, value in fields if name == b"data")
+
+
+def _in_place_of(data: bytes, why: str, is_answer: bool) -> bytes | None:
+    error = refusal(data, why)
+    if error is None and is_answer:
+        error = JSONRPCError(jsonrpc="2.0", id=0, error=ErrorData(code=INTERNAL_ERROR, message=why))
+    if error is None:
+        return None
+    return b"data: %b\n\n" % error.model_dump_json(by_alias=True).encode()
