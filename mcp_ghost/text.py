@@ -18,7 +18,9 @@ _HARMFUL = frozenset({"Cc", "Cf", "Cs"})
 
 def harmless(text: object) -> str:
     """``text`` without anything that a terminal would obey; tabs and all lines stay."""
-    without_sequences = _ESCAPE_SEQUENCE.sub("", str(text))
+    if (said := str(text)).isprintable():
+        return said
+    without_sequences = _ESCAPE_SEQUENCE.sub("", said)
     lines = _LINE_ENDS.sub("\n", without_sequences)
     return "".join(
         char for char in lines if char in "\n\t" or unicodedata.category(char) not in _HARMFUL

@@ -4,9 +4,11 @@ A line that cannot be understood is never an error: it is kept among the notes.
 """
 
 import codecs
+import errno
 import hashlib
 import json
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -29,13 +31,17 @@ from storage.files.markdown import (
 _HEADING = re.compile(r"##\s+(tested|inferred|retired|notes|memories)\s*", re.IGNORECASE)
 _TITLE = re.compile(r"# What is known of.*")
 _BULLET = re.compile(r"[-*+](?:\s+(.*))?")
-_WITH_ID = re.compile(r"(.*?)\s*`(\w+-c\d+)`")
+_WITH_ID = re.compile(r"(.*)`(\w+-c\d+)`")
 _DETAIL = re.compile(r'\s+[-*+] (?:".*|because: .*|\(written by people\))')
 _MORE = re.compile(r"\s+(?![-*+] )\S.*")
 _MEMORY = re.compile(r"### .* \(room \d+\)|[-*+] .*`\w+-m\d+`")
 _MARK = re.compile(re.escape(MARK) + r"(.*)-->")
 _BY_HAND = Evidence(episode=EDITOR, turn=0, quote="")
 _NUMBERS = 1_000_000
+MOST_BYTES = 2 * 1024 * 1024
+"""Of one file."""
+MOST_CLAIMS = 5000
+"""In one file."""
 
 
 @dataclass
@@ -67,12 +73,29 @@ def read_document(path: Path, secrets: Iterable[str] = ()) -> Document:
     """The file at ``path`` without any keys; an empty document where there is none.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: It cannot be read, or is too large.
+    """
+    return parsed(Redactor(secrets)(_decoded(file_bytes(path))))
+
+
+def file_bytes(path: Path) -> bytes:
+    """What is in the file at ``path``; nothing where there is none.
+
+    Raises:
+        OSError: It cannot be read, or is too large.
     """
     try:
-        return parsed(Redactor(secrets)(_decoded(path.read_bytes())))
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
-        return Document()
+        return b""
+    if len(data) > MOST_BYTES:
+        raise _too_large(f"{MOST_BYTES // 1024**2} MiB")
+    return data
+
+
+def _too_large(limit: str) -> OSError:
+    return OSError(errno.EFBIG, f"it has more than {limit}, so nothing of it is read; shorten it")
 
 
 def _decoded(data: bytes) -> str:
@@ -89,7 +112,11 @@ def _decoded(data: bytes) -> str:
 
 
 def parsed(text: str) -> Document:
-    """The document in ``text``."""
+    """The document in ``text``.
+
+    Raises:
+        OSError: It is too large.
+    """
     return _Reader(text).document
 
 
@@ -120,15 +147,17 @@ class _Reader:
             if line or self.document.notes:
                 self.document.notes.append(line)
         elif self._is_claim(line):
+            if len(self._claims) == MOST_CLAIMS:
+                raise _too_large(f"{MOST_CLAIMS:,} claims")
             self._open = [_BULLET.sub(r"\1", line)]
             self._claims.append((self._heading, self._open))
         elif self._heading != "memories" and _DETAIL.fullmatch(line):
             self._open = None
         elif self._open is not None and _MORE.fullmatch(line):
-            self._open.append(line)
-            # What follows the id of a retired claim cannot be a claim, so it is a note.
-            if self._heading == "retired" and not self._is_claim(" ".join(self._open)):
-                self._keep(number, self._open.pop())
+            if self._heading == "retired":
+                self._keep(number, line)  # what follows the id of a claim is not of it
+            else:
+                self._open.append(line)
         else:
             self._open = None
             self._keep(number, line)
@@ -193,18 +222,23 @@ def _assigned(
             at_hand[bullet.id] = bullet
         elif bullet.id in claims or not _is_as_exported(bullet, document):
             others.append(bullet)
-    for bullet in list(others):  # somebody may have lost the id
-        same = (it for it in claims.values() if normal(it.text) == bullet.text)
-        claim = next((it for it in same if it.id not in at_hand), None)
-        if claim and claim.status == "active":
-            at_hand[claim.id] = bullet
-            others.remove(bullet)
-    return at_hand, others
+    missing: dict[str, deque[Claim]] = {}
+    for claim in claims.values():
+        if claim.id not in at_hand:
+            missing.setdefault(normal(claim.text), deque()).append(claim)
+    new: list[Bullet] = []
+    for bullet in others:  # somebody may have lost the id
+        same = missing.get(bullet.text)
+        if same and same[0].status == "active":
+            at_hand[same.popleft().id] = bullet
+        else:
+            new.append(bullet)
+    return at_hand, new
 
 
 def _is_as_exported(bullet: Bullet, document: Document) -> bool:
-    _, exported = document.exported.get(bullet.id or "", ("", ""))
-    return fingerprint(bullet.text) == exported
+    exported = document.exported.get(bullet.id or "")
+    return exported is not None and fingerprint(bullet.text) == exported[1]
 
 
 def _changes(

@@ -9,7 +9,7 @@ from mcp_ghost.files import write_whole
 from session.game_configuration import GameConfiguration
 from session.knowledge import Edits
 from storage.errors import StorageError
-from storage.files.edits import Document, edits_of, read_document
+from storage.files.edits import Document, edits_of, file_bytes, read_document
 from storage.files.markdown import rendered
 from storage.selection import latest_memories
 from storage.store import Store
@@ -56,7 +56,7 @@ class KnowledgeFiles:
         """
         path = self.path(story, story_sha256)
         with _translated(path):
-            before = _bytes(path)
+            before = file_bytes(path)
             document = read_document(path, self._secrets)
             claims = self._store.claims(story_sha256)
             if edits_of(document, claims) != Edits():
@@ -65,7 +65,7 @@ class KnowledgeFiles:
             if before or claims or memories:
                 text = rendered(story, story_sha256, claims, memories, document.notes)
                 # Not when it was changed meanwhile.
-                return write_whole(path, text, only_if=lambda: _bytes(path) == before)
+                return write_whole(path, text, only_if=lambda: file_bytes(path) == before)
         return True
 
     def odd_lines(self, story: str, story_sha256: str) -> list[int]:
@@ -75,13 +75,6 @@ class KnowledgeFiles:
     def _document(self, path: Path) -> Document:
         with _translated(path):
             return read_document(path, self._secrets)
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return b""
 
 
 @contextmanager

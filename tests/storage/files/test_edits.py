@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from session.knowledge import Claim, Edits, folded_claims
 from storage.files.edits import edits_of, parsed, read_document
 from storage.files.markdown import normal, rendered
 from tests.support.stored import STORY, claim, memory
+from tests.support.work import growth, steps
 
 TESTED = claim("aaaaaa", 1, "Lamps burn out.", basis="tested")
 INFERRED = claim("aaaaaa", 2, "Trolls fear [fire].")
@@ -175,6 +177,37 @@ def test_odd_lines_are_named_and_kept() -> None:
     again = parsed(rendered("cave", STORY, KNOWN, [SHOWN], document.notes))
     assert again.notes == document.notes
     assert again.odd == []
+
+
+def many(number: int) -> tuple[Claim, ...]:
+    return tuple(claim("aaaaaa", it, f"Lamp {it} burns.", basis="tested") for it in range(number))
+
+
+def without_ids(number: int) -> str:
+    lines = rendered("cave", STORY, many(number), []).split("\n")
+    return "\n".join(it.rpartition(" `")[0] if it.startswith("- ") else it for it in lines)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        without_ids,
+        lambda number: "## Tested\n" + "".join(f"- new {it}\n" for it in range(number)),
+        lambda number: "## Tested\n- a\n" + "  more `a-c1`\n" * number,
+        lambda number: "## Retired\n- - a `a-c1`\n" + "  more `a-c1`\n" * number,
+    ],
+)
+def test_the_work_grows_with_the_length_of_the_file(text: Callable[[int], str]) -> None:
+    def work(number: int) -> int:
+        known, document = many(number), parsed(text(number))
+        return steps(lambda: edits_of(document, known))
+
+    assert work(800) < 9 * work(200)
+    assert growth(lambda number: parsed(text(number)), 500) < 9
+
+
+def test_a_long_line_is_read_in_time_that_grows_with_it() -> None:
+    assert growth(lambda size: parsed("- a" + " " * size + "b"), 4000) < 9
 
 
 any_text = st.text(max_size=60)

@@ -7,6 +7,7 @@ import pytest
 
 from session.knowledge import Edits
 from storage.errors import StorageError
+from storage.files.edits import MOST_BYTES, MOST_CLAIMS
 from storage.files.imports import log_import
 from storage.files.knowledge_files import KnowledgeFiles
 from storage.store import Store
@@ -120,6 +121,26 @@ def test_a_file_that_cannot_be_written_is_a_clear_error(files: KnowledgeFiles) -
     files.folder.write_text("no folder")
     with pytest.raises(StorageError, match="cannot be read or written"):
         files.write("cave", STORY)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("x" * (MOST_BYTES + 1), "2 MiB"),
+        ("## Tested\n" + "- a\n" * (MOST_CLAIMS + 1), "5,000 claims"),
+    ],
+)
+def test_a_file_that_is_too_large_is_left_alone_with_a_clear_line(
+    files: KnowledgeFiles, text: str, limit: str
+) -> None:
+    files.write("cave", STORY)
+    path = edit(files, after="Lamps burn.")
+    path.write_text(text)
+    said = f"cave.md cannot be read or written: it has more than {limit}, so nothing of it is read;"
+    for use in (files.read_edits, files.write, files.odd_lines):
+        with pytest.raises(StorageError, match=said):
+            use("cave", STORY)
+    assert path.read_text() == text
 
 
 def test_writing_leaves_no_other_files(files: KnowledgeFiles) -> None:
