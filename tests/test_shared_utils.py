@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, create_model
 
 from mcp_ghost.testing.refusals import refusal
-from shared_utils import LoopThread, create_json_schema, extract_json, run_in_daemon_thread
+from shared_utils import LoopThread, create_json_schema, run_in_daemon_thread
 from tests.support import FOREVER, PATIENCE
 
 
@@ -114,28 +114,6 @@ FIELDS = [int, str, float, bool, str | None, int | str, list[str], Step, Step | 
 def test_every_model_of_ordinary_fields_is_accepted(fields: dict[str, Any]) -> None:
     definitions: dict[str, Any] = {f"f_{name}": (kind, ...) for name, kind in fields.items()}
     assert is_accepted(create_json_schema(create_model("Answer", **definitions))) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ('{"action": "look"}', {"action": "look"}),
-        ('```json\n{"action": "look"}\n```', {"action": "look"}),
-        ('I would {look}: {"action": {"verb": "go"}} - fine?', {"action": {"verb": "go"}}),
-        ('{"action": "wait"} or rather {"action": "look"} {}', {"action": "look"}),
-        ('{"thinking": "two\nlines"}', {"thinking": "two\nlines"}),
-        ('{"a": "}{"}', {"a": "}{"}),
-        ("{}", {}),
-        ("go north", None),
-        ("{'action': 'look'}", None),
-        ('{"action": "lo', None),
-        ("[1, 2]", None),
-        ("", None),
-        ('{"a":' * 5000, None),
-    ],
-)
-def test_the_object_in_a_reply_is_found(text: str, found: dict[str, Any] | None) -> None:
-    assert extract_json(text) == found
 
 
 def test_a_daemon_thread_hands_back_results_errors_and_context() -> None:
