@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -89,9 +88,12 @@ class Anthropic:
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
         """See :class:`mcp_ghost.providers.common.Provider`."""
         blocks = _blocks(body)
-        said = "".join(str(b.get("text") or "") for b in blocks if b["type"] == "text")
+        said = "".join(b.get("text", "") for b in blocks if b["type"] == "text")
         thinking = [str(b["thinking"]) for b in blocks if b.get("thinking")]
-        calls = [_call(block, names) for block in blocks if block["type"] == "tool_use"]
+        uses = (block for block in blocks if block["type"] == "tool_use")
+        calls = common.tool_calls(
+            ((use.get("id"), use.get("name"), use.get("input") or {}) for use in uses), names
+        )
         stop = body.get("stop_reason")
         if stop == "refusal" and not said and not calls:
             error = LLMReplyError("Claude refused to answer this request (stop reason 'refusal').")
@@ -105,7 +107,7 @@ class Anthropic:
             finish_reason=_FINISH_REASON.get(str(stop), str(stop)) if stop else None,
             text=(said or None) if calls else None,
             reasoning="\n".join(thinking) or None,
-            provider_state=_state(blocks),
+            provider_state=_state(blocks, calls),
         )
 
 
@@ -227,20 +229,16 @@ def _blocks(body: Mapping[str, Any]) -> list[JSONObject]:
     content = body.get("content")
     if not isinstance(content, list):
         raise LLMReplyError("The model server sent a reply without content.")
-    return [block for block in content if isinstance(block, dict) and block.get("type")]
+    return [block for block in common.blocks_in(content) if block.get("type")]
 
 
-def _call(block: JSONObject, names: ToolNames) -> ToolCall:
-    arguments = json.dumps(block.get("input") or {}, ensure_ascii=False)
-    return common.tool_call(block.get("id"), block.get("name"), arguments, names)
-
-
-def _state(blocks: Iterable[JSONObject]) -> JSONObject | None:
+def _state(blocks: Iterable[JSONObject], calls: Iterable[ToolCall]) -> JSONObject | None:
     """The reply as it was, where something in it is signed; of calls only their place."""
+    remaining = iter(calls)
     kept = [
-        {"type": "tool_use", "id": block.get("id")} if block["type"] == "tool_use" else block
+        {"type": "tool_use", "id": next(remaining).id} if block["type"] == "tool_use" else block
         for block in blocks
-        if block["type"] != "text" or str(block.get("text")).strip()
+        if block["type"] != "text" or block.get("text", "").strip()
     ]
     signed = any(block["type"] not in ("text", "tool_use") for block in kept)
     return {Anthropic.name: kept} if signed else None

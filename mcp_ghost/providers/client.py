@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError, LLMUnreachableError
 from mcp_ghost.media import has_images, without_images
 from mcp_ghost.messages import Usage, assistant_message
-from mcp_ghost.providers.common import LLMRequest, usage_of
+from mcp_ghost.providers.common import LLMRequest, doubtful, usage_of
 from mcp_ghost.providers.exchange import Exchange, FailedTry
 from mcp_ghost.providers.optional_fields import refused_fields, refuses_images, without_fields
 from mcp_ghost.providers.registry import get_provider
@@ -56,7 +56,7 @@ class ProviderClient:
         max_tokens: The longest answer, where a call says nothing else.
         temperature: The same for the temperature.
         on_exchange: Told once of every call, also of one that failed, before it returns.
-        logger: Told of tries that failed and of fields that a model refuses.
+        logger: Told of failed tries, refused fields and, once, a usage that cannot be true.
     """
 
     def __init__(
@@ -94,6 +94,7 @@ class ProviderClient:
         """Models that refused images."""
         self._defaults = {"max_tokens": max_tokens, "temperature": temperature}
         self._was_answered = False
+        self._has_doubted = False
         self._on_exchange = on_exchange
         self._log = logger
 
@@ -270,6 +271,7 @@ class ProviderClient:
     ) -> LLMResponse:
         body = await transport.post(wire.path, wire.payload, wire.headers, model=request.model)
         self._was_answered = True
+        self._doubt(doubtful(body), request.model)
         try:
             response = self._provider.decode(body, request.names, model=request.model)
         except LLMStatusError as error:  # it came with HTTP status 200, in the server's words
@@ -305,6 +307,18 @@ class ProviderClient:
                 "fields": names,
                 "error": str(error),
             },
+        )
+
+    def _doubt(self, figures: Sequence[str], model: str) -> None:
+        """Say once that a usage is not taken as it was reported."""
+        if not figures or self._has_doubted:
+            return
+        self._has_doubted = True
+        names = ", ".join(figures)[:200]
+        self._log.warning(
+            f"{self._endpoint.where} reports a usage that cannot be true ({names}): such figures "
+            "count as the nearest that can, and budgets may end too late.",
+            extra={"event_type": "llm_usage_doubted", "model": model, "fields": names},
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-import math
+import re
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 OPENING = "Go on."
 """Said for the user where a provider wants a first user message and the history has none."""
+MOST_TOKENS = 10**9
+"""Of one reply; a provider that reports more, or fewer than none, is not believed."""
+MOST_DOLLARS = 10**4
+"""For one reply, the same."""
+_COUNT = re.compile(r"tokens$|token_?count$", re.IGNORECASE)
 _NOT_AT_TOP_LEVEL = frozenset({"anyOf", "oneOf", "allOf", "enum", "not"})
 
 
@@ -152,6 +157,16 @@ def text_of(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
+def blocks_in(content: object) -> list[JSONObject]:
+    """The parts of a reply, each with a text that is one if it has any."""
+    parts = content if isinstance(content, list) else []
+    return [
+        {**part, "text": text_of(part["text"])} if "text" in part else part
+        for part in parts
+        if isinstance(part, dict)
+    ]
+
+
 def result_text(message: Message) -> str:
     """A tool's result as text, whatever it holds; images are left to :func:`images_of`."""
     content = message.get("content")
@@ -233,20 +248,22 @@ def alternating(
     return merged
 
 
-def tool_call(
-    call_id: object, name: object, arguments: object, names: ToolNames, taken: Collection[str] = ()
-) -> ToolCall:
-    """One call of a reply; ``arguments`` is their JSON text, or what it would say.
+def tool_calls(said: Iterable[tuple[object, object, object]], names: ToolNames) -> list[ToolCall]:
+    """The calls of a reply from id, name and arguments, which are JSON text or what it would say.
 
-    It gets an id of our own where the given one is missing or ``taken``.
+    A call whose id is missing or that of one before it gets an id of our own.
     """
-    known = str(call_id or "")
-    if not known or known in taken:
-        known = f"call_{uuid.uuid4().hex[:24]}"
-    if not isinstance(arguments, str):
-        arguments = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
-    called = FunctionCall(names.decode(str(name or "")), arguments if arguments.strip() else "{}")
-    return ToolCall(known, "function", called)
+    calls: dict[str, ToolCall] = {}
+    for call_id, name, arguments in said:
+        known = str(call_id or "")
+        if not known or known in calls:
+            known = f"call_{uuid.uuid4().hex[:24]}"
+        text = arguments
+        if not isinstance(text, str):
+            text = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
+        called = FunctionCall(names.decode(str(name or "")), text if text.strip() else "{}")
+        calls[known] = ToolCall(known, "function", called)
+    return [*calls.values()]
 
 
 def state_of(message: Message, provider: str) -> list[JSONObject]:
@@ -288,6 +305,34 @@ def error_text(body: object) -> str:
 
 
 def count(*values: object) -> int:
-    """A number of tokens, which may come in parts; anything else counts as 0."""
-    numbers = (value for value in values if isinstance(value, (int, float)))
-    return sum(int(number) for number in numbers if math.isfinite(number))
+    """A number of tokens, which may come in parts; one that cannot be true becomes the nearest."""
+    return sum(int(_within(value, MOST_TOKENS) or 0) for value in values)
+
+
+def cost_of(value: object) -> float | None:
+    """US dollars as a provider reports them, the same way."""
+    cost = _within(value, MOST_DOLLARS)
+    return None if cost is None else float(cost)
+
+
+def doubtful(body: Mapping[str, Any]) -> list[str]:
+    """The figures in the usage of a reply, whatever the wire, that cannot be true."""
+    usage = body.get("usage") or body.get("usageMetadata")
+    figures = dict(usage) if isinstance(usage, dict) else {}
+    for details in [it for it in figures.values() if isinstance(it, dict)]:
+        figures |= details
+    return [name for name, value in figures.items() if value is not None and _is_odd(name, value)]
+
+
+def _is_odd(name: str, value: object) -> bool:
+    if name == "cost":
+        return _within(value, MOST_DOLLARS) != value
+    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    return bool(_COUNT.search(name)) and not (is_whole and _within(value, MOST_TOKENS) == value)
+
+
+def _within(value: object, most: int) -> int | float | None:
+    """A number as the nearest from 0 to ``most``; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        return None
+    return min(max(value, 0), most)

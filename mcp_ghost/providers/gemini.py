@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -93,7 +92,10 @@ class Gemini:
         parts = _reply_parts(candidate)
         said = "".join(part["text"] for part in parts if "text" in part and not part.get("thought"))
         thinking = [part["text"] for part in parts if "text" in part and part.get("thought")]
-        calls = [_call(part["functionCall"], names) for part in parts if _is_call(part)]
+        called = (part["functionCall"] for part in parts if _is_call(part))
+        calls = common.tool_calls(
+            ((call.get("id"), call.get("name"), call.get("args") or {}) for call in called), names
+        )
         reason = str(candidate.get("finishReason") or "")
         if reason in _ADVICE or (reason not in _FINISH_REASON and not said and not calls):
             error = _unusable(reason, candidate.get("finishMessage"))
@@ -270,7 +272,7 @@ def _candidate(body: Mapping[str, Any]) -> JSONObject:
 def _reply_parts(candidate: JSONObject) -> list[JSONObject]:
     content = candidate.get("content")
     parts = content.get("parts") if isinstance(content, dict) else None
-    return [part for part in parts or () if isinstance(part, dict)]
+    return common.blocks_in(parts)
 
 
 def _is_call(part: JSONObject) -> bool:
@@ -281,11 +283,6 @@ def _unusable(reason: str, message: object) -> LLMReplyError:
     advice = _ADVICE.get(reason, "Nothing came back.")
     said = f" It says: {message}" if message else ""
     return LLMReplyError(f"Gemini gave no usable answer ({reason}). {advice}{said}")
-
-
-def _call(call: JSONObject, names: ToolNames) -> ToolCall:
-    arguments = json.dumps(call.get("args") or {}, ensure_ascii=False)
-    return common.tool_call(call.get("id"), call.get("name"), arguments, names)
 
 
 def _state(parts: Iterable[JSONObject], calls: Iterable[ToolCall]) -> JSONObject | None:

@@ -7,7 +7,6 @@ others, which differ in what they refuse; a ``Dialect`` says how.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -91,7 +90,8 @@ class OpenAI:
         said, thinking = split_thinking(common.text_of(message.get("content")))
         said = said if said.strip() else common.text_of(message.get("refusal"))
         thoughts = _thinking_fields(message), _thinking_parts(message.get("content")), thinking
-        calls = _tool_calls(message.get("tool_calls"), names)
+        raw = message.get("tool_calls")
+        calls = common.tool_calls(map(_said, raw if isinstance(raw, list) else ()), names)
         usage = body.get("usage")
         usage = usage if isinstance(usage, dict) else None
         cost = usage.get("cost") if usage else None
@@ -104,7 +104,7 @@ class OpenAI:
             finish_reason=str(finish_reason) if finish_reason else None,
             text=(said or None) if calls else None,
             reasoning="\n".join(filter(None, thoughts)) or None,
-            cost=float(cost) if isinstance(cost, (int, float)) and math.isfinite(cost) else None,
+            cost=common.cost_of(cost),
             provider_state=_state(message, calls),
         )
 
@@ -293,15 +293,12 @@ def _thinking_parts(content: object) -> str:
     return "".join(common.text_of(part.get("thinking")) for part in parts if isinstance(part, dict))
 
 
-def _tool_calls(raw: object, names: ToolNames) -> list[ToolCall]:
-    calls: list[ToolCall] = []
-    for item in raw if isinstance(raw, list) else ():
-        entry = item if isinstance(item, dict) else {}
-        function = entry.get("function")
-        function = function if isinstance(function, dict) else {}
-        said = entry.get("id"), function.get("name"), function.get("arguments")
-        calls.append(common.tool_call(*said, names, taken=[call.id for call in calls]))
-    return calls
+def _said(entry: object) -> tuple[object, object, object]:
+    """Id, name and arguments of a call."""
+    call = entry if isinstance(entry, dict) else {}
+    function = call.get("function")
+    function = function if isinstance(function, dict) else {}
+    return call.get("id"), function.get("name"), function.get("arguments")
 
 
 def _state(message: JSONObject, calls: Sequence[ToolCall]) -> JSONObject | None:

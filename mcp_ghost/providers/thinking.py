@@ -13,8 +13,10 @@ def split_thinking(text: str) -> tuple[str, str]:
     """(answer, thinking); an answer in JSON is left as it stands."""
     if text.lstrip()[:1] in ("{", "["):
         return text, ""
-    thoughts = _BLOCK.findall(text)
-    answer = _BLOCK.sub("", text)
+    end = max((found.end() for found in _END.finditer(text)), default=0)
+    # Beyond it, the search for an end would run to the last character from every start.
+    thoughts = _BLOCK.findall(text[:end])
+    answer = _BLOCK.sub("", text[:end]) + text[end:]
     if ends := list(_END.finditer(answer)):  # chat templates may swallow the opening tag
         thoughts.append(answer[: ends[-1].start()])
         answer = answer[ends[-1].end() :]

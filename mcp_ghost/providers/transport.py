@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import MAXYEAR, UTC, datetime
+from email.utils import parsedate_to_datetime, parsedate_tz
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,7 +32,13 @@ from mcp_ghost.providers.common import error_text
 from mcp_ghost.redact import redact
 from mcp_ghost.text import address
 
-_CONNECT_SECONDS = 10.0
+MOST_REPLY_BYTES = 8 * 2**20
+"""Of one reply, as it arrives and unpacked; the longest that models write have a tenth of it."""
+_PIECE = 4096
+"""Bytes that are unpacked at a time: they become four million at most."""
+_ENCODINGS = frozenset({"", "identity", "gzip", "deflate"})
+"""Those that we ask for. One inside another would multiply, and others have no such limit."""
+CONNECT_SECONDS = 10.0
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _EXCERPT = 600
 _MOST_DOUBLINGS = 32
@@ -118,7 +125,7 @@ class Transport:
         self._authorization = network.basic_authorization(endpoint.base_url)
         seconds = endpoint.timeout
         timeouts = dict.fromkeys(("read", "write", "pool"), seconds)
-        self._timeouts = {**timeouts, "connect": min(_CONNECT_SECONDS, seconds)}
+        self._timeouts = {**timeouts, "connect": min(CONNECT_SECONDS, seconds)}
 
     async def post(
         self,
@@ -135,7 +142,7 @@ class Transport:
         Raises:
             LLMConnectionError: no complete answer in time, whatever arrived.
             LLMStatusError: an HTTP status that is not a success.
-            LLMReplyError: a success without a JSON object.
+            LLMReplyError: a success without a JSON object, or more than MOST_REPLY_BYTES.
             LLMError: the request cannot be sent at all.
         """
         endpoint = self._endpoint
@@ -150,7 +157,7 @@ class Transport:
             async with asyncio.timeout(endpoint.timeout):
                 response = await self._http.handle_async_request(request)
                 try:
-                    content = await response.aread()
+                    content = await _content_of(response, endpoint)
                 finally:
                     await response.aclose()
         except TimeoutError as error:
@@ -196,6 +203,52 @@ def connection_error(exc: Exception, endpoint: Endpoint) -> LLMError:
     return LLMConnectionError(f"The connection to {where} broke during the answer: {detail}")
 
 
+async def _content_of(response: httpx.Response, endpoint: Endpoint) -> bytes:
+    """The unpacked body, of which no more is ever held than it may have."""
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding not in _ENCODINGS:
+        raise LLMReplyError(f"{endpoint.where} sent a reply packed as '{encoding[:40]}'.")
+    if isinstance(response.stream, httpx.AsyncByteStream):
+        response.stream = _Pieces(response.stream)
+    content = bytearray()
+    try:
+        async for piece in response.aiter_bytes():
+            content += piece
+            _check_size(len(content))
+    except _TooLongError:
+        raise LLMReplyError(
+            f"{endpoint.where} sent a reply of more than {MOST_REPLY_BYTES // 2**20} MiB."
+        ) from None
+    return bytes(content)
+
+
+class _TooLongError(Exception):
+    """Raised when a body exceeds its bound."""
+
+
+class _Pieces(httpx.AsyncByteStream):
+    """``stream`` in pieces that are small when they are unpacked."""
+
+    def __init__(self, stream: httpx.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        arrived = 0
+        async for chunk in self._stream:
+            arrived += len(chunk)
+            _check_size(arrived)
+            for start in range(0, len(chunk), _PIECE):
+                yield chunk[start : start + _PIECE]
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def _check_size(size: int) -> None:
+    if size > MOST_REPLY_BYTES:
+        raise _TooLongError
+
+
 def read_body(
     response: httpx.Response, content: bytes, endpoint: Endpoint, *, model: object = ""
 ) -> dict[str, Any]:
@@ -237,14 +290,18 @@ def _asked_delay(headers: Mapping[str, str], body: object) -> float | None:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait as the server asked: a number or a date (RFC 9110, 10.2.3)."""
+    """Seconds to wait as the server asked: a number or a date (RFC 9110, 10.2.3).
+
+    Infinite until a date that no calendar has.
+    """
     value = headers.get("retry-after", "").strip()
     if re.fullmatch(r"\d+(\.\d+)?", value):
         return float(value)
     try:
         date = parsedate_to_datetime(value)
-    except ValueError:
-        return None
+    except (ValueError, OverflowError):
+        parts = parsedate_tz(value)
+        return math.inf if parts and parts[0] > MAXYEAR else None
     date = date if date.tzinfo else date.replace(tzinfo=UTC)
     return max(0.0, (date - datetime.now(UTC)).total_seconds())
 

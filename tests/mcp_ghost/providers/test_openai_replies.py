@@ -104,7 +104,7 @@ def test_thinking_beside_an_answer_is_not_sent_back() -> None:
     assert sent == {"role": "assistant", "content": "Done."}
 
 
-@pytest.mark.parametrize("number", [float("nan"), float("inf"), "12", None])
+@pytest.mark.parametrize("number", [float("nan"), "12", None])
 def test_what_is_not_a_number_counts_nothing(number: Anything) -> None:
     read = reply({"content": "Done."}, usage={"prompt_tokens": number, "cost": number})
     assert read.usage is not None
