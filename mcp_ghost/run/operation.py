@@ -139,9 +139,10 @@ class Operation:
             account.failed(server, error, recovery)
             _logger.warning("Server '%s' is not available: %s", server, account.words(error))
             await self._events.emit("server_failed", server=server, error=str(error))
-        for server in toolbox.connected:
+        for server, revision in toolbox.revisions.items():
             tools = sum(toolbox.server_of(name) == server for name in toolbox.routes)
-            await self._events.emit("server_connected", server=server, tools=tools)
+            told = {"server": server, "tools": tools, "revision": revision}
+            await self._events.emit("server_connected", **told)
         if toolbox.unmatched:
             _logger.warning("No tool fits allow or deny: %s", ", ".join(toolbox.unmatched))
         if self._servers and not toolbox.connected:

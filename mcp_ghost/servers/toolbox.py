@@ -119,6 +119,11 @@ class Toolbox:
         return tuple(name for name in self._servers if name in sessions and sessions[name].is_alive)
 
     @property
+    def revisions(self) -> dict[str, str]:
+        """The revision of the protocol that each of ``connected`` speaks."""
+        return {name: self._sessions[name].protocol_version for name in self.connected}
+
+    @property
     def schemas(self) -> list[ToolSchema]:
         """The tools that may be called, in the order of the servers and of their lists.
 

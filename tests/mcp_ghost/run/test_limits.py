@@ -224,7 +224,8 @@ def test_every_step_is_an_event(notes: Notes) -> None:
         "run_end",
     ]
     assert events[0]["servers"] == ["notes", "ill"]
-    assert events[2] == {"type": "server_connected", "server": "notes", "tools": 8}
+    connected = {"server": "notes", "tools": 8, "revision": "2025-11-25"}
+    assert events[2] == {"type": "server_connected", **connected}
     assert events[3]["content"] == "Let me look."
     assert events[4] | {"tool_name": "notes.read", "arguments": {"name": "a"}} == events[4]
     assert events[5]["success"] is False
