@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from managers.tools.server import GameServer, refusal
-from mcp_ghost.config import ServerConfig, load_servers
+from mcp_ghost.config import ServerConfig, load_servers, redactor_of
 from mcp_ghost.errors import (
     MCPConfigError,
     MCPConfigNotFoundError,
@@ -132,8 +132,10 @@ class MCPManager:
         self.server_names = tuple(chosen)
         self.server_name = next(iter(chosen), "")
         self.server_config = chosen.get(self.server_name)
+        # One for all: a server may say what another one is configured with.
+        cleaner = redactor_of(chosen, config.secrets)
         self._servers = [
-            GameServer(name, server, config, self.logger, is_only=len(chosen) == 1)
+            GameServer(name, server, config, self.logger, cleaner, is_only=len(chosen) == 1)
             for name, server in chosen.items()
         ]
         self._turn: asyncio.AbstractEventLoop | None = None

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.messages import ToolSchema
+    from mcp_ghost.redact import Redactor
     from session.game_configuration import GameConfiguration
 
 
@@ -50,10 +51,11 @@ class GameServer:
         server: ServerConfig,
         config: GameConfiguration,
         logger: logging.Logger,
+        redactor: Redactor,
         *,
         is_only: bool = True,
     ) -> None:
-        """``is_only``: there is no other server to go on with."""
+        """``redactor`` cleans what it says; ``is_only``: there is no other server to go on with."""
         self.name = name
         self.tools: list[ToolSchema] | None = None
         """Named "server.tool", as of the latest connection; None before the first."""
@@ -64,6 +66,7 @@ class GameServer:
         self._server = server
         self._config = config
         self._logger = logger
+        self._redactor = redactor
         self._is_only = is_only
         self._connection: asyncio.Task[ServerSession] | None = None
         """The way to an open session, and then the session."""
@@ -211,7 +214,9 @@ class GameServer:
     async def _open(self) -> ServerSession:
         if self._closing is not None:
             await asyncio.shield(self._closing)  # two at once may not get along
-        session = ServerSession(self.name, self._server, authorize=on_terminal())
+        session = ServerSession(
+            self.name, self._server, authorize=on_terminal(), redactor=self._redactor
+        )
         await session.open(
             self._config.mcp_server_startup_timeout_seconds,
             install_timeout=self._config.mcp_server_install_timeout_seconds,

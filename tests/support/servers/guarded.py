@@ -1,7 +1,7 @@
 """An MCP server on loopback that only those may use who signed in, and the one who signs them in.
 
 The tools: ``read`` and ``write``, which need the scope of their name, and ``leak``, which repeats
-what it was sent.
+what it was sent, the token by itself, too.
 """
 
 from __future__ import annotations
@@ -188,7 +188,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif method == "tools/list":
             result = {"tools": [{"name": n, "inputSchema": {"type": "object"}} for n in TOOLS]}
         elif method == "tools/call":
-            text = str(dict(self.headers.items())) if name == "leak" else f"did {name}"
+            token = self.headers.get("authorization", "").removeprefix("Bearer ")
+            text = f"{dict(self.headers.items())}: {token}" if name == "leak" else f"did {name}"
             result = {"content": [{"type": "text", "text": text}]}
         elif "id" in message:
             error = {"code": -32601, "message": f"no {method} here"}

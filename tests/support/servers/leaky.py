@@ -1,7 +1,8 @@
 """An MCP server that tells all it knows, over stdio or HTTP; standard library only.
 
-Usage: leaky.py stdio | leaky.py http, which prints its port. Its tools show its environment or the
-request that it got, and keys of known forms that no configuration knows.
+Usage: leaky.py stdio [FLAG ...] | leaky.py http, which prints its port. Its tools show its command
+line and environment, or the request that it got, and keys of known forms that no configuration
+knows.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ IN_RESOURCE = "AKIA" + "0RESOURCE0123456"
 IN_ERROR = "sk-proj-" + "error0123456789abcdef"
 IN_STDERR = "xoxb-" + "123456789012-stderr-abcdef"
 IN_EXCEPTION = "Bearer " + "exception-0123456789"
+IN_MODEL_ERROR = "sk-ant-" + "model-error-0123456789"
+"""What the server of the model says by itself."""
 KEYBOARD = "us-international-0123"
 """No secret, though it is the value of a variable with a suspicious name."""
 
@@ -95,7 +98,8 @@ def main() -> None:
     for line in sys.stdin:
         message = json.loads(line)
         if "id" in message:
-            said = answer(message["method"], message.get("params", {}), dict(os.environ))
+            context = {**os.environ, "command line": sys.argv}
+            said = answer(message["method"], message.get("params", {}), context)
             sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], **said}) + "\n")
             sys.stdout.flush()
 
