@@ -60,7 +60,7 @@ async def startup_message(
     lines = [
         f"Failed to start MCP server '{name}': {_details(config, process, seconds, cause)}",
         f"Command: {config.command_line()}",
-        f"Check that {await _hint(config.command or '', environment, process)}",
+        f"Check that {await _hint(config, environment, process, cause)}",
         *_stderr_block(process),
     ]
     return "\n".join(lines)
@@ -89,7 +89,7 @@ def _details(
 
 
 def _os_details(config: ServerConfig, cause: OSError) -> str:
-    if cause.filename is not None and cause.filename == config.cwd:
+    if _is_of_the_folder(config, cause):
         return f"the working directory {config.cwd} cannot be entered: {cause.strerror}"
     if isinstance(cause, FileNotFoundError):
         return f"command not found: {config.command}"
@@ -100,7 +100,20 @@ def _os_details(config: ServerConfig, cause: OSError) -> str:
     return str(cause)
 
 
-async def _hint(command: str, environment: Mapping[str, str], process: ServerProcess | None) -> str:
+def _is_of_the_folder(config: ServerConfig, cause: BaseException) -> bool:
+    where = cause.filename if isinstance(cause, OSError) else None
+    return where is not None and where == config.cwd
+
+
+async def _hint(
+    config: ServerConfig,
+    environment: Mapping[str, str],
+    process: ServerProcess | None,
+    cause: BaseException,
+) -> str:
+    if _is_of_the_folder(config, cause):
+        return f"this folder exists; a relative one is looked for in {Path.cwd()}."
+    command = config.command or ""
     program = re.sub(r"[\d.]+$", "", Path(command).name) or command
     hint = _HINTS.get(program, _OTHER_HINT)
     if hint is _NODE:

@@ -97,7 +97,11 @@ def test_a_server_that_never_answers_is_given_up(tmp_path: Path) -> None:
         (ServerConfig(command="docker", env={"PATH": "/x"}), "not found: docker", "Docker is"),
         (ServerConfig(command="/etc/passwd"), "/etc/passwd is not executable", ""),
         (ServerConfig(command="a\0b"), "embedded null byte", ""),
-        (faulty().model_copy(update={"cwd": "/nowhere"}), "directory /nowhere cannot be", ""),
+        (
+            ServerConfig(command="npx", cwd="./nowhere"),
+            "the working directory ./nowhere cannot be entered",
+            "Check that this folder exists; a relative one is looked for in /",
+        ),
         (faulty("badproto"), "Unsupported protocol version from the server: 1999-01-01", ""),
         (faulty("badinit"), "its answer is not MCP", ""),
         (ServerConfig(command="true"), "it exited with status 0 before it was ready", ""),
