@@ -131,3 +131,25 @@ async def test_tools_say_what_they_do(known: str) -> None:
         assert session.annotations["echo"] == {"readOnlyHint": True, "idempotentHint": True}
         assert session.annotations["pay"] == {"destructiveHint": True}
         assert session.annotations["ask"] == {}
+
+
+@pytest.mark.parametrize("known", ["2025-11-25", MODERN])
+async def test_of_all_that_a_server_offers_only_its_tools_are_asked_for(
+    known: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    await spoken(versions(known, SERVER_LOG=str(log)))
+    began = {"2025-11-25": ["initialize", "notifications/initialized"], MODERN: []}[known]
+    assert methods(log) == ["server/discover", *began, "tools/list", "tools/call"]
+
+
+@pytest.mark.parametrize("known", ["2025-11-25", MODERN])
+async def test_servers_are_told_of_no_capability(known: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    await spoken(versions(known, SERVER_LOG=str(log)))
+    said = [entry.get("params", {}) for entry in seen(log)]
+    capability = "io.modelcontextprotocol/clientCapabilities"
+    announced = [it["capabilities"] for it in said if "capabilities" in it]
+    announced += [it["_meta"][capability] for it in said if capability in it.get("_meta", {})]
+    assert announced
+    assert [it for it in announced if it] == []

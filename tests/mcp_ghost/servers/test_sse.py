@@ -27,7 +27,7 @@ def config(server: Remote, query: str = "") -> ServerConfig:
     return ServerConfig(url=f"http://127.0.0.1:{server.port}/sse{query}", type="sse")
 
 
-def test_a_session_opens_lists_calls_and_closes() -> None:
+def test_a_session_over_sse_opens_lists_calls_and_closes() -> None:
     async def life(server: Remote) -> None:
         async with ServerSession("s", config(server, f"?k={SECRET}")) as session:
             assert session.protocol_version == "2025-11-25"

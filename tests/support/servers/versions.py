@@ -35,6 +35,8 @@ NOT_FOUND, INVALID, MISMATCH, UNSUPPORTED = -32601, -32602, -32020, -32022
 TRANSPORT, KNOWN = sys.argv[1], sys.argv[2].split(",")
 DISCOVER = sys.argv[3] if len(sys.argv) > 3 else "-32601"
 INFO = {"name": "versions", "version": "1.0"}
+CAPABILITIES = {"tools": {"listChanged": True}, "resources": {}, "prompts": {}, "logging": {}}
+"""More than there is: nobody is to ask for it."""
 OBJECT = {"type": "object"}
 FORM = {
     "type": "object",
@@ -113,8 +115,8 @@ class Server:
         fresh = {"ttlMs": int(os.environ.get("TTL", "0")), "cacheScope": "private"}
         if method == "server/discover":
             time.sleep(float(os.environ.get("LATE", "0")))
-            capabilities = {"tools": {"listChanged": True}}
-            return {**done, **fresh, "supportedVersions": KNOWN, "capabilities": capabilities}
+            offered = {"supportedVersions": KNOWN, "capabilities": CAPABILITIES}
+            return {**done, **fresh, **offered}
         if method == "tools/list":
             return {**done, **fresh, "tools": self.tools}
         if method == "subscriptions/listen":
@@ -148,8 +150,7 @@ class Server:
             wanted = params["protocolVersion"]
             version = wanted if wanted in older else older[-1]
             self.has_shaken_hands = True
-            capabilities = {"tools": {"listChanged": True}}
-            return {"protocolVersion": version, "capabilities": capabilities, "serverInfo": INFO}
+            return {"protocolVersion": version, "capabilities": CAPABILITIES, "serverInfo": INFO}
         if not self.has_shaken_hands:
             raise RefusedError(INVALID, "initialize comes first")
         if method == "tools/list":
