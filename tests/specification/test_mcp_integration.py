@@ -26,6 +26,7 @@ from mcp_ghost.testing import (
 )
 from orchestration.replay import replay
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+from scripts.interoperability.catalogue import SEQUENTIAL_THINKING
 from session.game_configuration import GameConfiguration
 from tests.support import ROOT
 from tests.support.episodes import read_events
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.mcp
 
 SHIPPED = ROOT / "mcp_config.json"
-SEQUENTIAL_THINKING = "@modelcontextprotocol/server-sequential-thinking"
 
 
 class Played(NamedTuple):

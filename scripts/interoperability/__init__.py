@@ -1,0 +1,1 @@
+"""The parts of ``scripts/real_servers.py``."""

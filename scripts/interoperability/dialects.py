@@ -1,0 +1,166 @@
+"""Configurations of other programs, as they document them, each with a server or two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+SERVE, NOTES, URL = "/opt/serve", "/srv/notes", "https://remote.example/mcp"
+"""To be replaced by real ones."""
+FROM_FILE = {"FROM_FILE": "yes $HOME", "PROJECT": "{project}/src"}
+CLAUDE_DESKTOP = """{
+  "globalShortcut": "",
+  "mcpServers": {
+    "local": {"command": "/opt/serve", "args": ["/srv/notes"], "env": {"TOKEN": "t0ken"}}
+  }
+}"""
+CLAUDE_CODE = """{
+  "mcpServers": {
+    "local": {
+      "type": "stdio", "command": "${SERVER:-/opt/serve}", "args": ["${NOTES:-/srv/notes}"],
+      "env": {"TOKEN": "${MY_TOKEN}"}, "timeout": 600000
+    },
+    "remote": {
+      "type": "http", "url": "${REMOTE:-https://remote.example/mcp}",
+      "headers": {"Authorization": "Bearer ${MY_TOKEN}"}, "alwaysLoad": true
+    }
+  }
+}"""
+CURSOR = """{
+  "mcpServers": {
+    "local": {
+      "type": "stdio", "command": "/opt/serve", "args": ["/srv/notes"],
+      "env": {"TOKEN": "${env:MY_TOKEN}", "PROJECT": "${workspaceFolder}${/}src"},
+      "envFile": "${workspaceFolder}/.env"
+    },
+    "remote": {
+      "url": "https://remote.example/mcp", "headers": {"Authorization": "Bearer ${env:MY_TOKEN}"}
+    }
+  }
+}"""
+VS_CODE = """{
+  // Shared with the team.
+  "inputs": [{"type": "promptString", "id": "key", "description": "API key", "password": true}],
+  "servers": {
+    "local": {
+      "type": "stdio", "command": "/opt/serve", "args": ["/srv/notes"], /* and a file */
+      "envFile": ".env",
+      "env": {"TOKEN": "${env:MY_TOKEN}", "PROJECT": "${workspaceFolder}/src"},
+      "dev": {"watch": "src/**/*.py"},
+    },
+    "remote": {
+      "type": "http", "url": "https://remote.example/mcp",
+      "headers": {"Authorization": "Bearer ${env:MY_TOKEN}"},
+    },
+  },
+}"""
+CLINE = """{
+  "mcpServers": {
+    "local": {
+      "command": "/opt/serve", "args": ["/srv/notes"], "env": {"TOKEN": "t0ken"},
+      "disabled": false, "autoApprove": ["echo"], "timeout": 60, "transportType": "stdio"
+    },
+    "remote": {
+      "type": "streamableHttp", "url": "https://remote.example/mcp",
+      "headers": {"Authorization": "Bearer t0ken"}, "autoApprove": [], "timeout": 30
+    },
+    "off": {"transportType": "pigeon", "disabled": true, "timeout": "soon"}
+  }
+}"""
+WINDSURF = """{
+  "mcpServers": {
+    "local": {
+      "command": "/opt/serve", "args": ["/srv/notes"], "env": {"TOKEN": "${env:MY_TOKEN}"},
+      "disabled": false, "disabledTools": ["die"]
+    },
+    "remote": {
+      "serverUrl": "https://remote.example/mcp",
+      "headers": {"Authorization": "Bearer ${env:MY_TOKEN}"}
+    }
+  }
+}"""
+GEMINI_CLI = """{
+  "theme": "Default", // of the terminal
+  "mcpServers": {
+    "local": {
+      "command": "/opt/serve", "args": ["/srv/notes"], "env": {"TOKEN": "$MY_TOKEN"},
+      "cwd": "./src", "timeout": 15000, "trust": false,
+      "includeTools": ["echo", "die"], "excludeTools": ["die"]
+    },
+    "remote": {
+      "httpUrl": "https://remote.example/mcp", "headers": {"Authorization": "Bearer $MY_TOKEN"},
+      "timeout": 5000, "description": "Elsewhere"
+    }
+  }
+}"""
+ZED = """{
+  "buffer_font_size": 15,
+  "context_servers": {
+    "local": {
+      "source": "custom", "enabled": true,
+      "command": "/opt/serve", "args": ["/srv/notes"], "env": {"TOKEN": "t0ken"},
+    },
+    // over HTTP
+    "remote": {
+      "url": "https://remote.example/mcp", "headers": {"Authorization": "Bearer t0ken"},
+    },
+    "off": {"source": "extension", "enabled": false, "settings": {}},
+  },
+}"""
+CODEX = """
+model = "some-model"
+
+[mcp_servers.local]
+command = "/opt/serve"
+args = ["/srv/notes"]
+env = { "TOKEN" = "t0ken" }
+env_vars = ["LANG_OF_GAME", { name = "MY_TOKEN", source = "local" }]
+enabled_tools = ["echo", "die"]
+disabled_tools = ["die"]
+startup_timeout_sec = 20
+
+[mcp_servers.remote]
+url = "https://remote.example/mcp"
+bearer_token_env_var = "MY_TOKEN"
+http_headers = { "X-Region" = "eu" }
+env_http_headers = { "X-Language" = "LANG_OF_GAME" }
+
+[mcp_servers.off]
+enabled = false
+"""
+
+
+class Example(NamedTuple):
+    """A program's file in a project, and what comes of it."""
+
+    file: str
+    text: str
+    variables: Mapping[str, str] = MappingProxyType({})
+    """What the local server knows besides its TOKEN."""
+    not_offered: tuple[str, ...] = ()
+    folder: str = "."
+    """Where the local server works."""
+    headers: Mapping[str, str] = MappingProxyType({"authorization": "Bearer t0ken"})
+
+
+EXAMPLES = {
+    "Claude Desktop": Example("claude_desktop_config.json", CLAUDE_DESKTOP, headers={}),
+    "Claude Code": Example(".mcp.json", CLAUDE_CODE),
+    "Cursor": Example(".cursor/mcp.json", CURSOR, FROM_FILE),
+    "VS Code": Example(".vscode/mcp.json", VS_CODE, FROM_FILE),
+    "VS Code's settings.json": Example("settings.json", f'{{"mcp": {VS_CODE}}}', FROM_FILE),
+    "Cline": Example("cline_mcp_settings.json", CLINE),
+    "Windsurf": Example("mcp_config.json", WINDSURF, not_offered=("die",)),
+    "Gemini CLI": Example(
+        ".gemini/settings.json", GEMINI_CLI, not_offered=("die", "fail"), folder="src"
+    ),
+    "Zed": Example(".zed/settings.json", ZED),
+    "Codex": Example(
+        ".codex/config.toml",
+        CODEX,
+        {"LANG_OF_GAME": "en", "MY_TOKEN": "t0ken"},
+        not_offered=("die", "fail"),
+        headers={"authorization": "Bearer t0ken", "x-region": "eu", "x-language": "en"},
+    ),
+}
