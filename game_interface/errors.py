@@ -2,10 +2,11 @@
 
 GameError
 ├── StoryNotFoundError        no story file under that name or path
-├── StoryFormatError          the file is not a story that can be played
+├── StoryFormatError          the file is not a story that can be played, or a damaged one
 ├── StoryDownloadError        the download failed, was too slow, or brought the wrong file
 ├── EngineUnavailableError    the engine that was asked for is not installed
 ├── EngineError               the engine could not carry a command out
+│   └── EngineStoppedError    it was stopped for that, or ended by itself, and the game with it
 ├── InvalidCommandError       the command was refused before any engine saw it
 ├── GameOverError             a command was sent to a game that has ended
 └── SnapshotError             a snapshot is damaged, or belongs to another story or engine
@@ -21,7 +22,10 @@ class StoryNotFoundError(GameError):
 
 
 class StoryFormatError(GameError):
-    """Raised when a file is not a Z-machine story of version 3, 4, 5 or 8."""
+    """Raised when a file is no Z-machine story of version 3, 4, 5 or 8, or damaged; it says where.
+
+    Inside a command the game is as it was before it.
+    """
 
 
 class StoryDownloadError(GameError):
@@ -34,6 +38,10 @@ class EngineUnavailableError(GameError):
 
 class EngineError(GameError):
     """Raised when the engine failed inside a command; the game is as it was before it."""
+
+
+class EngineStoppedError(EngineError):
+    """Raised when the engine's process is gone; a snapshot continues the game in another one."""
 
 
 class InvalidCommandError(GameError):

@@ -1,59 +1,74 @@
 """A game being played: commands in, text and facts out."""
 
+import base64
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self
 
+from game_interface.child.messages import Moment, Opened, Opening
+from game_interface.child.process import TURN_TIMEOUT_SECONDS, EngineProcess
 from game_interface.command_guard import validate_command
 from game_interface.download import ZORK1_URL
-from game_interface.engines.engine import MAX_SEED, Engine, EngineChoice, EngineName
-from game_interface.engines.starting import start_engine
+from game_interface.engines.engine import MAX_SEED, EngineChoice, EngineName
 from game_interface.errors import GameError, GameOverError
-from game_interface.machine.facts import Facts, FactsReader
-from game_interface.machine.memory import MachineMemory
-from game_interface.machine.outcome import died_and_ending
+from game_interface.machine.facts import Facts
 from game_interface.machine.vocabulary import Vocabulary
-from game_interface.snapshot import Progress, Snapshot, decode, encode
-from game_interface.story import Story, StoryInfo, find_story
+from game_interface.story import StoryInfo, find_story
+
+
+class Player(Protocol):
+    """Who plays the story: the process of an engine, or an engine in this process."""
+
+    def start(self) -> Moment:
+        """Begin (again)."""
+
+    def step(self, command: str) -> Moment:
+        """Give the game a command."""
+
+    def restore(self, data: bytes) -> Moment:
+        """Continue from a snapshot."""
+
+    def close(self) -> None:
+        """Release what is held; calling it again does nothing."""
 
 
 class Game:
     """One story in one engine, sharing nothing with any other game."""
 
-    def __init__(self, story: Story, engine: Engine, seed: int) -> None:
+    def __init__(self, story: StoryInfo, player: Player, opened: Opened, seed: int) -> None:
         """Use `open_game`; a game must be started or restored before it is played."""
         self._story = story
-        self._engine = engine
+        self._player = player
+        self._opened = opened
         self._seed = seed
-        self._facts = FactsReader(story.image, story.profile)
-        self._progress: Progress | None = None
+        self._moment: Moment | None = None
         self._closed = False
 
     @property
     def story(self) -> StoryInfo:
         """What is known about the story."""
-        return self._story.info
+        return self._story
 
     @property
     def engine_name(self) -> EngineName:
         """Which engine runs the story."""
-        return self._engine.name
+        return self._opened.engine
 
     @property
     def seed(self) -> int:
         """The seed of the game's random numbers; the same seed and commands give the same game."""
-        return self._seed
+        return self._moment.seed if self._moment else self._seed
 
     @property
     def dictionary(self) -> frozenset[str]:
         """The words that the game's parser knows, cut to its word length."""
-        return self._story.image.dictionary
+        return self._opened.vocabulary.words
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The words of the story and what they stand for."""
-        return self._facts.vocabulary
+        """The same, and what can be asked of them."""
+        return self._opened.vocabulary
 
     @property
     def is_over(self) -> bool:
@@ -66,53 +81,44 @@ class Game:
         return self._current.died
 
     @property
-    def _current(self) -> Progress:
+    def _current(self) -> Moment:
         self._require_open()
-        if self._progress is None:
+        if self._moment is None:
             raise GameError("the game has not begun: call start() or restore() first")
-        return self._progress
+        return self._moment
 
     def _require_open(self) -> None:
         if self._closed:
             raise GameError("the game is closed; open it again")
 
     def start(self) -> str:
-        """Begin (again) and return the opening text."""
+        """Begin (again) and return the opening text.
+
+        Raises: StoryFormatError, EngineError when it cannot begin.
+        """
         self._require_open()
-        text = self._engine.reset()
-        self._progress = Progress(ending="other" if self._engine.done else None)
-        return text
+        self._moment = self._player.start()
+        return self._moment.text
 
     def step(self, command: str) -> str:
         """Give the game a command and return its answer, with its line breaks.
 
         Raises: InvalidCommandError when the command is refused; GameOverError after the end;
-            EngineError when the engine failed, after which the game stands as before the command.
+            StoryFormatError or EngineError when the story or the engine failed, after which the
+            game stands as before the command; but after an EngineStoppedError it takes no more.
         """
-        progress = self._current
-        if progress.ending is not None:
+        if self._current.ending is not None:
             raise GameOverError("the game is over; start a new one")
-        cleaned = validate_command(command)
-        before = self._memory()
-        text = self._engine.step(cleaned)
-        died, ending = died_and_ending(
-            self._story.profile, before, self._memory(), text, quit_=self._engine.done
-        )
-        self._progress = Progress(progress.steps + 1, died, ending)
-        return text
+        self._moment = self._player.step(validate_command(command))
+        return self._moment.text
 
     def facts(self) -> Facts:
         """The facts of this moment, read from the game's memory."""
-        progress = self._current
-        return self._facts.read(self._memory(), ending=progress.ending, steps=progress.steps)
-
-    def _memory(self) -> MachineMemory:
-        return MachineMemory(self._story.image, self._engine.memory())
+        return self._current.facts
 
     def snapshot(self) -> bytes:
         """This moment as bytes, from which `restore` continues with the identical game."""
-        moment = Snapshot(self.engine_name, self._seed, self._current, self._engine.snapshot())
-        return encode(moment, self._story.image)
+        return base64.b64decode(self._current.snapshot)
 
     def restore(self, data: bytes) -> None:
         """Continue from a snapshot, taken in this process or another.
@@ -120,15 +126,12 @@ class Game:
         Raises: SnapshotError when it is damaged, or of another story or engine.
         """
         self._require_open()
-        snapshot = decode(data, self._story.image, self.engine_name)
-        self._engine.restore(snapshot.vm)
-        self._progress = snapshot.progress
-        self._seed = snapshot.seed
+        self._moment = self._player.restore(data)
 
     def close(self) -> None:
         """Release the engine; calling it again does nothing."""
         self._closed = True
-        self._engine.close()
+        self._player.close()
 
     def __enter__(self) -> Self:
         return self
@@ -146,26 +149,35 @@ def open_game(
     on_notice: Callable[[str], None] | None = None,
     fallback: bool = False,
     download_url: str = ZORK1_URL,
+    turn_timeout_seconds: float = TURN_TIMEOUT_SECONDS,
 ) -> Game:
     """Open a story: "zork1", "bundled" (or its name), or the path of a story file.
 
     Zork I is taken from the path in `ZORK1_STORY`, else from `cache_dir` (None: the user's), else
     downloaded into it. With `fallback` the bundled story is played where that fails, and
     `on_notice` gets one line that says so. With `seed` None one is drawn; `Game.seed` says which.
+    An engine that takes longer than `turn_timeout_seconds` over a command is stopped.
 
-    Raises: StoryNotFoundError, StoryFormatError, StoryDownloadError, EngineUnavailableError;
-        ValueError for a seed outside 1..2147483647.
+    Raises: StoryNotFoundError, StoryFormatError, StoryDownloadError, EngineUnavailableError,
+        EngineError; ValueError for a seed outside 1..2147483647.
     """
     if seed is not None and not 1 <= seed <= MAX_SEED:
         raise ValueError(f"the seed must be between 1 and {MAX_SEED}, not {seed}")
-    found = find_story(
-        story,
-        cache_dir=cache_dir,
-        download_url=download_url,
-        fallback=fallback,
-        on_notice=on_notice or (lambda _line: None),
-    )
     chosen = seed if seed is not None else 1 + secrets.randbelow(MAX_SEED)
-    return Game(
-        found, start_engine(engine, found.image, chosen, profiled=found.info.profiled), chosen
-    )
+    process = EngineProcess(turn_timeout_seconds)
+    try:
+        found = find_story(
+            story,
+            cache_dir=cache_dir,
+            download_url=download_url,
+            fallback=fallback,
+            on_notice=on_notice or (lambda _line: None),
+        )
+        profile = found.profile if found.info.profiled else None
+        opened = process.open(
+            Opening(found.image.data, profile, engine, chosen, turn_timeout_seconds)
+        )
+    except BaseException:
+        process.close()
+        raise
+    return Game(found.info, process, opened, chosen)

@@ -36,17 +36,18 @@ class Engine(Protocol):
         """Whether the story has quit; an engine that cannot tell says False."""
 
     def reset(self) -> str:
-        """Start the story again and return what it prints up to its first question."""
+        """Start the story again and return what it prints up to its first question.
+
+        Raises: StoryFormatError or EngineError, as from `step`.
+        """
 
     def step(self, command: str) -> str:
         """Give the story a line and return what it prints, prompt and status line left out.
 
-        Raises: InvalidCommandError for characters the story cannot take; EngineError when the
-        interpreter fails, after which the game stands as before the command.
+        Raises: InvalidCommandError for characters the story cannot take; StoryFormatError where it
+        does what no story may; EngineError when it goes on for too long. After the last two only
+        `reset` and `restore` are of use.
         """
-
-    def memory(self) -> bytes:
-        """The dynamic memory as it is now."""
 
     def snapshot(self) -> VmState:
         """Everything that `restore` needs, the random numbers included."""

@@ -3,43 +3,73 @@
 import base64
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
-from fernz import ExecutionError, FernzEnv, GameState, Memory, MemoryAccessError, _machine
+from fernz import ExecutionError, FernzEnv, GameState, Memory, _machine
+from fernz._errors import UnsupportedOpcodeError
 from fernz._instruction import Instruction
 
 from game_interface.engines.engine import EngineName, VmState, without_prompt
-from game_interface.errors import EngineError, InvalidCommandError, SnapshotError
-from game_interface.machine.memory import StoryImage
+from game_interface.errors import (
+    EngineError,
+    InvalidCommandError,
+    SnapshotError,
+    StoryFormatError,
+)
+from game_interface.machine.memory import StoryImage, damaged
 
 _STREAM_PART = re.compile(r"<<|<([^<>]*)>|[^<]+")
 _WINDOWS = {"top": False, "bottom": True}
+_UNCHECKED = (ArithmeticError, AssertionError, LookupError, NotImplementedError, ValueError)
+"""What fernz fails with where it does not check a story; a failed access to memory, too."""
 
 
-def _decoding_once(
-    decode: Callable[[Memory, int], Instruction],
-) -> Callable[[Memory, int], Instruction]:
+class _Decoder:
     """A `decode` that remembers, for code outside the dynamic memory cannot change.
 
     fernz spends two thirds of its time on decoding the same instructions again.
     """
-    decoded: WeakKeyDictionary[Memory, dict[int, Instruction]] = WeakKeyDictionary()
 
-    def decode_once(memory: Memory, address: int) -> Instruction:
+    def __init__(self, decode: Callable[[Memory, int], Instruction]) -> None:
+        self._decode = decode
+        self._decoded: WeakKeyDictionary[Memory, dict[int, Instruction]] = WeakKeyDictionary()
+        self.address = 0
+        """Of the latest instruction."""
+
+    def __call__(self, memory: Memory, address: int) -> Instruction:
+        self.address = address
         try:
-            return decoded[memory][address]
+            return self._decoded[memory][address]
         except KeyError:
-            instruction = decode(memory, address)
+            instruction = self._decode(memory, address)
         if address >= memory.story.header.static_memory:
-            decoded.setdefault(memory, {})[address] = instruction
+            self._decoded.setdefault(memory, {})[address] = instruction
         return instruction
-
-    return decode_once
 
 
 # The only private name that is changed here; the version of fernz is pinned exactly.
-_machine.decode = _decoding_once(_machine.decode)  # type: ignore[attr-defined, assignment] # private
+_decoder = _Decoder(_machine.decode)  # type: ignore[attr-defined]  # private
+_machine.decode = _decoder  # type: ignore[attr-defined]
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Say what a story did that no story may, and where.
+
+    fernz checks much of it, and leaves the rest to Python.
+    """
+    try:
+        yield
+    except ExecutionError as error:
+        if str(error).startswith("Instruction budget"):
+            raise EngineError(f"the story does not come to an end ({error})") from error
+        raise damaged(str(error)) from error
+    except UnsupportedOpcodeError as error:
+        raise damaged(str(error)) from error
+    except _UNCHECKED as error:
+        raise damaged(f"{error!r} in the instruction at {_decoder.address:#x}") from error
 
 
 class FernzEngine:
@@ -61,21 +91,18 @@ class FernzEngine:
     def reset(self) -> str:
         """Start the story again and return its opening."""
         self._in_main_window = True
-        try:
+        with _explained():
             observation, _ = self._env.reset()
-        except (ExecutionError, MemoryAccessError, NotImplementedError) as error:
-            raise EngineError(f"fernz cannot start this story: {error}") from error
         return self._main_text(observation.stream)
 
     def step(self, command: str) -> str:
         """Give the story a line and return its answer."""
-        before = self._env.get_state()
         try:
-            observation, *_ = self._env.step(command)
-        except (ExecutionError, MemoryAccessError, NotImplementedError) as error:
-            self._env.set_state(before)
-            raise EngineError(f"the engine failed at {command!r}: {error}") from error
-        except ValueError as error:
+            with _explained():
+                observation, *_ = self._env.step(command)
+        except StoryFormatError as error:
+            if command.isascii() or not self._env.initialized:
+                raise
             raise InvalidCommandError(f"the story cannot take this text: {error}") from error
         return self._main_text(observation.stream)
 
@@ -88,10 +115,6 @@ class FernzEngine:
             elif self._in_main_window:
                 kept.append("<" if part[0] == "<<" else part[0])
         return without_prompt("".join(kept))
-
-    def memory(self) -> bytes:
-        """The dynamic memory as it is now."""
-        return bytes(self._env.memory.read_bytes(0, self._story.header.static_memory))
 
     def snapshot(self) -> VmState:
         """The machine's state, in fernz's own JSON without the memory."""

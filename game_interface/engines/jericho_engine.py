@@ -1,7 +1,7 @@
 """The fast engine, an optional extra: jericho, which carries Frotz as a C library.
 
 Known gaps, which the game layer makes up for: it runs on past a story's QUIT, so `done` is always
-False; and a loop inside a story cannot be interrupted.
+False; and a loop inside a story ends with its process only.
 """
 
 import base64
@@ -10,7 +10,6 @@ import re
 import tempfile
 import warnings
 from pathlib import Path
-from typing import cast
 
 from jericho import FrotzEnv
 
@@ -57,10 +56,6 @@ class JerichoEngine:
         if self._image.version == 3:
             text = text.partition("\n")[2]  # prompt and status line come before the answer
         return without_prompt(_STATUS_LINE_BEHIND.sub("", text))
-
-    def memory(self) -> bytes:
-        """The dynamic memory as it is now."""
-        return cast("bytes", self._env.get_state()[0].tobytes())
 
     def snapshot(self) -> VmState:
         """The machine's state."""

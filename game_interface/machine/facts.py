@@ -12,7 +12,7 @@ from typing import Literal
 from game_interface.machine.exits import Exit, ExitReader
 from game_interface.machine.memory import MachineMemory, StoryImage
 from game_interface.machine.profile import NO_PROFILE, Profile
-from game_interface.machine.vocabulary import Vocabulary
+from game_interface.machine.vocabulary import AbsentWords
 from game_interface.machine.world import world_hash
 
 Ending = Literal["death", "victory", "other"]
@@ -66,7 +66,7 @@ class FactsReader:
         unprofiled = profile is NO_PROFILE
         self._image = image
         self._profile = profile
-        self.vocabulary = Vocabulary(image, profile)
+        self._absent = AbsentWords(image, profile)
         self._exits = ExitReader(image, profile)
         self._player = _guess_player(image) if unprofiled else profile.player
         # Where no profile tells, the globals of version 3 are those that `Profile` has by default.
@@ -93,7 +93,7 @@ class FactsReader:
             dead=ending == "death",
             won=ending == "victory",
             world_hash=world_hash(memory, self._profile, room, score),
-            absent_words=self.vocabulary.absent_words(memory, room),
+            absent_words=self._absent.read(memory, room),
         )
 
     def _room(self, memory: MachineMemory) -> int:
@@ -119,7 +119,7 @@ class FactsReader:
         """An object's name; Inform may keep a better one in a property."""
         inform = self._profile.inform
         if inform and inform.short_name is not None:
-            packed = int.from_bytes(memory.property_data(number, inform.short_name), "big")
+            packed = int.from_bytes(memory.property_data(number, inform.short_name)[:2], "big")
             if packed >= inform.strings_start:
                 return self._image.packed_text(packed)
         return self._image.name(number)

@@ -19,6 +19,11 @@ SUPPORTED_VERSIONS = (3, 4, 5, 8)
 _NO_STORY = "not a Z-machine story of version 3, 4, 5 or 8"
 
 
+def damaged(how: str) -> StoryFormatError:
+    """The error for a story that is one by its header, and contradicts itself further on."""
+    return StoryFormatError(f"the story is damaged: {how}")
+
+
 class StoryImage:
     """A story as it was loaded: bytes that never change, and what can be read from them once."""
 
@@ -44,6 +49,16 @@ class StoryImage:
         self._decoder = Text(Memory(self.story))
         self._names: dict[int, str] = {}
         self._texts: dict[int, str] = {}
+
+    def byte(self, address: int) -> int:
+        """The byte at `address`.
+
+        Raises: StoryFormatError when the story ends before it.
+        """
+        try:
+            return self.data[address]
+        except IndexError:
+            raise damaged(f"it points to {address:#x}, which is behind its end") from None
 
     def word(self, address: int) -> int:
         """The two bytes at `address` as a number."""
@@ -83,7 +98,7 @@ class StoryImage:
         """The short name of an object, whole, or "" when it has none."""
         if number not in self._names:
             address = self.property_list(number)
-            self._names[number] = self._text(address + 1, self.data[address])
+            self._names[number] = self._text(address + 1, self.byte(address))
         return self._names[number]
 
     def packed_text(self, packed: int) -> str:
@@ -96,7 +111,7 @@ class StoryImage:
         """The text at a byte address, at most so many words of it; "" where there is none."""
         try:
             return self._decoder.decode(address, words=words)
-        except (ExecutionError, MemoryAccessError):  # the story is damaged there
+        except (ExecutionError, MemoryAccessError, IndexError):  # the story is damaged there
             return ""
 
     @cached_property
@@ -113,20 +128,25 @@ class StoryImage:
     def dictionary_entries(self) -> dict[int, str]:
         """Address -> word."""
         first, length, count = self._dictionary_table
-        entries = range(first, first + length * count, length)
+        entries = (first + length * number for number in range(count))
         return {at: self._text(at, self._word_bytes // 2) for at in entries}
 
     def word_flags(self, address: int) -> int:
         """The first byte that the compiler added to the word at `address`; 0 without any."""
         _, length, _ = self._dictionary_table
-        return self.data[address + self._word_bytes] if length > self._word_bytes else 0
+        return self.byte(address + self._word_bytes) if length > self._word_bytes else 0
 
     @property
     def _dictionary_table(self) -> tuple[int, int, int]:
         """The address of the first entry, the length of one, and their number (13.2)."""
         start = self.header.dictionary
-        start += 1 + self.data[start]  # the word separators
-        return start + 3, self.data[start], self.word(start + 1)
+        start += 1 + self.byte(start)  # the word separators
+        first, length, count = start + 3, self.byte(start), self.word(start + 1)
+        if count and (length < self._word_bytes or first + length * count > len(self.data)):
+            raise damaged(
+                f"its dictionary at {self.header.dictionary:#x} has {count} words of {length} bytes"
+            )
+        return first, length, count
 
     @property
     def _word_bytes(self) -> int:
@@ -168,10 +188,16 @@ class MachineMemory:
         """Whether there is an object of this number."""
         return 1 <= number <= self.image.object_count
 
+    def _byte(self, address: int) -> int:
+        try:
+            return self._dynamic[address]
+        except IndexError:
+            raise damaged(f"its objects reach {address:#x}, which cannot change") from None
+
     def _relative(self, number: int, which: int) -> int:
         entry = self.image.entry(number) + self.image.attribute_bytes
         if self.image.version <= 3:
-            return self._dynamic[entry + which]
+            return self._byte(entry + which)
         return self._word(entry + 2 * which)
 
     def parent(self, number: int) -> int:
@@ -212,12 +238,12 @@ class MachineMemory:
     def properties(self, number: int) -> Iterator[tuple[int, int, int]]:
         """The object's own properties: number, start and end of the data (12.4)."""
         address = self.image.property_list(number)
-        address += 1 + 2 * self._dynamic[address]
-        while size_byte := self._dynamic[address]:
+        address += 1 + 2 * self._byte(address)
+        while size_byte := self._byte(address):
             if self.image.version <= 3:
                 current, length, address = size_byte & 31, (size_byte >> 5) + 1, address + 1
             elif size_byte & 0x80:
-                current, length = size_byte & 63, self._dynamic[address + 1] & 63 or 64
+                current, length = size_byte & 63, self._byte(address + 1) & 63 or 64
                 address += 2
             else:
                 current, length, address = size_byte & 63, 2 if size_byte & 0x40 else 1, address + 1

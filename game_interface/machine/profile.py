@@ -6,11 +6,11 @@ properties are the Z-machine's own, globals counted from 0.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from game_interface.errors import StoryFormatError
 from game_interface.machine.memory import MachineMemory
@@ -19,10 +19,13 @@ STORIES = Path(__file__).resolve().parents[2] / "stories"
 PROFILE_SUFFIX = ".profile.json"
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class _Part:
+    """Checked by pydantic where it is read, and loaded without it where the game is played."""
+
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012  pydantic's own name for it
 
 
+@dataclass(frozen=True, kw_only=True)
 class Globals(_Part):
     """Which global variable holds what."""
 
@@ -34,6 +37,7 @@ class Globals(_Part):
     """How often the player died and the game went on."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class GlobalTest(_Part):
     """A statement that is true while a global has a value."""
 
@@ -41,6 +45,7 @@ class GlobalTest(_Part):
     value: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class EndingGlobal(_Part):
     """A global that says how the game ended; other values than these mean that it goes on."""
 
@@ -49,6 +54,7 @@ class EndingGlobal(_Part):
     victory: tuple[int, ...] = (2,)
 
 
+@dataclass(frozen=True, kw_only=True)
 class Attributes(_Part):
     """Attribute numbers; None where the story has no such attribute."""
 
@@ -73,6 +79,7 @@ class Attributes(_Part):
         return None
 
 
+@dataclass(frozen=True, kw_only=True)
 class Inform(_Part):
     """What exits of an Inform 6 library story need beyond the directions."""
 
@@ -83,6 +90,7 @@ class Inform(_Part):
     short_name: int | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
 class WorldHash(_Part):
     """What counts as a change of the world."""
 
@@ -96,26 +104,31 @@ class WorldHash(_Part):
     """Areas of the dynamic memory, [start, end), for example properties of things."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class Profile(_Part):
     """The meaning of one story's memory."""
 
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    sha256: str
     title: str
     max_score: int | None = None
     player: int | None = None
     globals: Globals = Globals()
     dark_when: GlobalTest | None = None
     ending: EndingGlobal | None = None
-    ending_lines: Mapping[str, Literal["death", "victory"]] = {}
+    ending_lines: Mapping[str, Literal["death", "victory"]] = field(default_factory=dict)
     """Where no global tells: `line_digest` of a line that only this ending prints."""
     attributes: Attributes = Attributes()
-    directions: Mapping[str, int] = {}
+    directions: Mapping[str, int] = field(default_factory=dict)
     """Full direction words and their properties, in the order in which exits are listed."""
     inform: Inform | None = None
     """None: exits are encoded as Infocom's compiler did it."""
     scenery_property: int | None = None
     """A room's list of things that it shares with other rooms, one object number a byte."""
     world: WorldHash = WorldHash()
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch("[0-9a-f]{64}", self.sha256):
+            raise ValueError("sha256 must be 64 hexadecimal digits")
 
 
 NO_PROFILE = Profile(sha256="0" * 64, title="")
@@ -127,8 +140,10 @@ def read_profile(path: Path) -> Profile:
 
     Raises: StoryFormatError that names the file and the wrong field.
     """
+    from pydantic import TypeAdapter, ValidationError
+
     try:
-        return Profile.model_validate_json(path.read_bytes())
+        return TypeAdapter(Profile).validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
         raise StoryFormatError(f"the story profile {path} cannot be used: {error}") from error
 
@@ -136,7 +151,7 @@ def read_profile(path: Path) -> Profile:
 def _named_hash(path: Path) -> str | None:
     try:
         document = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return document.get("sha256") if isinstance(document, dict) else None
 

@@ -8,7 +8,9 @@ object that mentions the word in any of its properties counts as one that it may
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 from game_interface.machine.memory import MachineMemory, StoryImage
 from game_interface.machine.profile import Profile
@@ -22,17 +24,23 @@ _INFORM_OTHERS = 0x08 | 0x01
 _INFORM_NAME = 1
 
 
+@dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The words of one story."""
+    """The words that a story's parser knows."""
 
-    def __init__(self, image: StoryImage, profile: Profile) -> None:
-        """Without a profile (`NO_PROFILE`) it is not known what words stand for."""
-        self._image = image
-        self._profile = profile
+    words: frozenset[str]
+    """Cut to `word_length`."""
+    word_length: int
+    has_own_alphabet: bool
+
+    @classmethod
+    def of(cls, image: StoryImage) -> Self:
+        """The words of a story."""
+        return cls(image.dictionary, image.word_length, image.has_own_alphabet)
 
     def cut(self, word: str) -> str:
         """The part of the word that the parser looks at."""
-        return word.lower()[: self._image.word_length]
+        return word.lower()[: self.word_length]
 
     def may_know(self, word: str) -> bool:
         """Whether the parser knows the word, or that cannot be determined.
@@ -40,12 +48,20 @@ class Vocabulary:
         It cannot for numbers and for words with characters beyond the 26 letters, which
         parsers take apart or cut in their own ways, nor where the story has no dictionary.
         """
-        dictionary = self._image.dictionary
-        if not dictionary or self._image.has_own_alphabet or not _PLAIN.fullmatch(word.lower()):
+        if not self.words or self.has_own_alphabet or not _PLAIN.fullmatch(word.lower()):
             return True
-        return self.cut(word) in dictionary
+        return self.cut(word) in self.words
 
-    def absent_words(self, memory: MachineMemory, room: int) -> frozenset[str]:
+
+class AbsentWords:
+    """The words for things, and which of those are certainly not at hand."""
+
+    def __init__(self, image: StoryImage, profile: Profile) -> None:
+        """Without a profile (`NO_PROFILE`) it is not known what words stand for."""
+        self._image = image
+        self._profile = profile
+
+    def read(self, memory: MachineMemory, room: int) -> frozenset[str]:
         """Words, cut, for nothing but things that can be carried and are certainly not here.
 
         Here means whatever is in the room, however deep, the player and what is carried included.

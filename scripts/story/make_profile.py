@@ -23,6 +23,8 @@ from xml.etree import ElementTree as ET
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run from a checkout
 
+from pydantic import TypeAdapter
+
 from game_interface.errors import StoryFormatError
 from game_interface.machine.memory import MachineMemory, StoryImage
 from game_interface.machine.profile import (
@@ -141,7 +143,7 @@ def make_profile(
 
 def as_json(profile: Profile) -> bytes:
     """The profile as its file holds it."""
-    return (profile.model_dump_json(indent=2, exclude_none=True) + "\n").encode()
+    return TypeAdapter(Profile).dump_json(profile, indent=2, exclude_none=True) + b"\n"
 
 
 def _attributes(debug: DebugInfo) -> Attributes:

@@ -13,6 +13,7 @@ from game_interface.errors import (
     EngineUnavailableError,
     GameOverError,
     InvalidCommandError,
+    StoryFormatError,
 )
 from game_interface.machine.memory import StoryImage
 from tests.support.games import ENGINES, bundled_solution, needs_jericho, started, written
@@ -83,7 +84,7 @@ def test_a_story_that_hangs_is_stopped_and_stands_as_before(tmp_path: Path) -> N
 def test_a_story_with_broken_code_cannot_start(tmp_path: Path) -> None:
     game = open_game(written(tmp_path, build(code=b"\0\0\0\0")), engine="fernz")
 
-    with pytest.raises(EngineError, match="cannot start"):
+    with game, pytest.raises(StoryFormatError, match=r"cannot start: .* damaged: .* at 0x1000"):
         game.start()
 
 

@@ -141,16 +141,14 @@ def facts_of(folder: Path, image: bytes) -> Facts:
     """The facts of an image that need not run."""
     from game_interface.machine.facts import FactsReader
     from game_interface.machine.memory import MachineMemory
-    from game_interface.machine.profile import Profile
+    from game_interface.machine.profile import Attributes, Profile
 
     story = StoryImage(image)
-    profile = Profile.model_validate(
-        {
-            "sha256": story.sha256,
-            "title": "Tiny",
-            "attributes": {"open": OPEN, "hidden": HIDDEN, "door": IS_DOOR},
-            "directions": {"north": 31, "east": 30, "south": 29, "west": 28, "up": 27, "down": 26},
-        }
+    profile = Profile(
+        sha256=story.sha256,
+        title="Tiny",
+        attributes=Attributes(open=OPEN, hidden=HIDDEN, door=IS_DOOR),
+        directions={"north": 31, "east": 30, "south": 29, "west": 28, "up": 27, "down": 26},
     )
     memory = MachineMemory(story, story.data[: story.dynamic_size])
     return FactsReader(story, profile).read(memory, ending=None, steps=0)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from game_interface.machine.memory import StoryImage
+from game_interface.machine.memory import MachineMemory, StoryImage
 from game_interface.machine.profile import NO_PROFILE
-from game_interface.machine.vocabulary import Vocabulary
+from game_interface.machine.vocabulary import AbsentWords, Vocabulary
 from tests.support.games import bundled_solution, needs_zork1, started, written
 from tests.support.tiny_story import LOWER, Object, build, pack
 
@@ -126,14 +126,14 @@ def test_what_parsers_take_apart_in_their_own_ways_is_not_judged(word: str) -> N
 
 
 def test_without_a_dictionary_every_word_may_be_known() -> None:
-    assert Vocabulary(StoryImage(build()), NO_PROFILE).may_know("gazebo")
+    assert Vocabulary.of(StoryImage(build())).may_know("gazebo")
 
 
 def test_without_a_profile_no_word_is_absent(tmp_path: Path) -> None:
     with tiny_game(tmp_path) as game:
-        image = game._story.image
-        memory = game._memory()
-    assert Vocabulary(image, NO_PROFILE).absent_words(memory, HALL) == frozenset()
+        image = StoryImage(game.story.path.read_bytes())
+    memory = MachineMemory(image, image.data[: image.dynamic_size])
+    assert AbsentWords(image, NO_PROFILE).read(memory, HALL) == frozenset()
 
 
 def test_what_is_carried_or_seen_in_the_bundled_story_is_never_absent() -> None:

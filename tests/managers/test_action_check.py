@@ -13,7 +13,6 @@ from pydantic import ValidationError
 from game_interface.command_guard import validate_command
 from game_interface.errors import InvalidCommandError
 from game_interface.machine.memory import StoryImage
-from game_interface.machine.profile import NO_PROFILE
 from game_interface.machine.vocabulary import Vocabulary
 from managers.action_check import ActionCheck, Checks, Verdict
 from managers.attempt_manager import AttemptManager
@@ -240,7 +239,7 @@ def test_an_open_question_may_be_answered_with_any_word(play: Play) -> None:
 
 
 def test_without_a_dictionary_no_word_is_refused(play: Play) -> None:
-    check = ActionCheck(Vocabulary(StoryImage(build()), NO_PROFILE))
+    check = ActionCheck(Vocabulary.of(StoryImage(build())))
     assert check.check("take gazebo", play.facts).kind == "accept"
 
 

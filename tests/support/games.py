@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from game_interface import Facts, Game, open_game
+from game_interface import Facts, Game
+from game_interface.child.play import Play
 from game_interface.engines.engine import EngineName
+from game_interface.story import find_story
 from tests.support import DATA
 
 WALKTHROUGH = (DATA / "weatherworks_walkthrough.txt").read_text().split("\n")
@@ -23,8 +25,11 @@ needs_zork1 = pytest.mark.skipif(not ZORK1, reason="ZORK1_STORY names no copy of
 
 
 def started(story: str | Path = "bundled", *, engine: EngineName = "fernz", seed: int = 12) -> Game:
-    """A game at its first prompt."""
-    game = open_game(story, seed=seed, engine=engine)
+    """A game at its first prompt, its engine in this process."""
+    found = find_story(story, cache_dir=None, download_url="", fallback=False, on_notice=print)
+    profile = found.profile if found.info.profiled else None
+    play = Play(found.image, profile, engine, seed)
+    game = Game(found.info, play, play.opened, seed)
     game.start()
     return game
 

@@ -1,0 +1,187 @@
+"""The process of an engine, from the program's side: a deadline for each turn, and no orphans."""
+
+import os
+import pickle
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+from game_interface import errors
+from game_interface.child.limits import MEMORY_BYTES, OUT_OF_MEMORY
+from game_interface.child.messages import Answer, Failure, Moment, Opened, Opening, decode
+from game_interface.errors import EngineError, EngineStoppedError, EngineUnavailableError
+
+TURN_TIMEOUT_SECONDS = 30.0
+START_SECONDS = 60.0
+"""For the process to start and to load the story."""
+STOP_SECONDS = 2.0
+ANSWER_BYTES = 2**23
+
+_CHUNK = 2**16
+_ERRORS = {name: it for name, it in vars(errors).items() if isinstance(it, type)}
+
+T = TypeVar("T", Opened, Moment)
+
+
+class EngineProcess:
+    """One story being played in a process of its own."""
+
+    def __init__(self, turn_seconds: float = TURN_TIMEOUT_SECONDS) -> None:
+        """Start the process; it loads its modules while the caller does something else.
+
+        Raises: EngineUnavailableError when the system starts none.
+        """
+        self._turn_seconds = turn_seconds
+        self._why_gone = ""
+        try:
+            self._process, self._link, folder = _start()
+        except OSError as error:
+            raise EngineUnavailableError(
+                f"the engine's process cannot be started: {error}"
+            ) from error
+        self._finalize = weakref.finalize(self, _stop, self._process, self._link, folder)
+
+    @property
+    def pid(self) -> int:
+        """The process id, also of a process that is gone."""
+        return self._process.pid
+
+    def open(self, opening: Opening) -> Opened:
+        """Load a story.
+
+        Raises: StoryFormatError, EngineUnavailableError, EngineStoppedError.
+        """
+        return self._ask(Opened, opening, START_SECONDS, "while it loaded the story")
+
+    def start(self) -> Moment:
+        """Begin (again)."""
+        return self._ask(Moment, ("start",), self._turn_seconds, "at the start of the game")
+
+    def step(self, command: str) -> Moment:
+        """Give the game a command."""
+        return self._ask(Moment, ("step", command), self._turn_seconds, f"at {command!r}")
+
+    def restore(self, data: bytes) -> Moment:
+        """Continue from a snapshot."""
+        return self._ask(Moment, ("restore", data), self._turn_seconds, "at a snapshot")
+
+    def close(self) -> None:
+        """End the process; calling it again does nothing."""
+        self._finalize()
+
+    def _ask(self, kind: type[T], request: object, seconds: float, when: str) -> T:
+        """The answer to a request.
+
+        Raises: EngineStoppedError, now and ever after, when there is none; the error that it is.
+        """
+        if self._why_gone:
+            raise EngineStoppedError(self._why_gone)
+        try:
+            answer = self._exchange(pickle.dumps(request), time.monotonic() + seconds)
+        except TimeoutError:
+            self._give_up(f"the engine was stopped: no answer in {seconds:g} seconds {when}")
+        except (ConnectionError, EOFError):
+            self._give_up(f"the engine {self._how_it_ended()} {when}")
+        except ValueError as error:
+            self._give_up(f"the engine was stopped: its answer {when} is unusable: {error}")
+        except BaseException:  # interrupted: this answer must not pass for that to the next request
+            self._kill("the game was interrupted")
+            raise
+        if isinstance(answer, Failure):
+            raise _ERRORS.get(answer.kind, EngineError)(answer.message)
+        if not isinstance(answer, kind):
+            self._give_up(f"the engine was stopped: it answered something else {when}")
+        return answer
+
+    def _exchange(self, request: bytes, deadline: float) -> Answer:
+        self._link.settimeout(_left(deadline))
+        self._link.sendall(request)
+        line = bytearray()
+        while not line.endswith(b"\n"):
+            self._link.settimeout(_left(deadline))
+            chunk = self._link.recv(_CHUNK)
+            line += chunk
+            if not chunk:
+                raise EOFError
+            if len(line) > ANSWER_BYTES:
+                raise ValueError(f"more than {ANSWER_BYTES >> 20} MiB")
+        return decode(bytes(line))
+
+    def _how_it_ended(self) -> str:
+        try:
+            code = self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "closed its connection"
+        if code == OUT_OF_MEMORY:
+            return f"needed more than {MEMORY_BYTES >> 20} MiB of memory"
+        if code == -signal.SIGXCPU:
+            return "used up its processor time"
+        return f"ended by itself ({signal.Signals(-code).name if code < 0 else f'code {code}'})"
+
+    def _give_up(self, why: str) -> NoReturn:
+        self._kill(why)
+        raise EngineStoppedError(why)
+
+    def _kill(self, why: str) -> None:
+        self._why_gone = why
+        self._process.kill()
+        self.close()
+
+
+def _left(deadline: float) -> float:
+    if (seconds := deadline - time.monotonic()) <= 0:
+        raise TimeoutError
+    return seconds
+
+
+def _start() -> tuple[subprocess.Popen[bytes], socket.socket, str]:
+    """The process, our end of its socket, and the folder that is all it writes to."""
+    folder = tempfile.mkdtemp(prefix="zorkgpt-")
+    ours, theirs = socket.socketpair()
+    try:
+        with theirs:
+            process = subprocess.Popen(
+                # -P: the modules of the program, not those of the folder that it is started in.
+                [sys.executable, "-P", "-m", "game_interface.child", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                cwd=folder,
+                env=_environment(folder),
+                start_new_session=True,  # Ctrl-C is for the program, which then ends this one
+            )
+    except OSError:
+        ours.close()
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return process, ours, folder
+
+
+def _environment(folder: str) -> dict[str, str]:
+    root = str(Path(__file__).resolve().parents[2])
+    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {
+        **os.environ,
+        "OPENBLAS_NUM_THREADS": "1",  # of jericho's arrays: each thread takes memory of its own
+        "PYTHONPATH": os.pathsep.join(paths),
+        "TMPDIR": folder,
+    }
+
+
+def _stop(process: subprocess.Popen[bytes], link: socket.socket, folder: str) -> None:
+    """Let the process end, which it does when nobody can ask it any more, or end it."""
+    link.close()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    shutil.rmtree(folder, ignore_errors=True)
