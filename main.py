@@ -140,7 +140,7 @@ def _play_episodes(
             screen.text(f"{error}\nThe next episode tries again.", "red", mark="!")
             failed, code = error, FAILED
             continue
-        if reason is EndReason.LLM_UNAVAILABLE:
+        if reason in (EndReason.LLM_UNAVAILABLE, EndReason.ENGINE_FAILED):
             return FAILED
         failed = None
     return code

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from game_interface.errors import EngineError, StoryFormatError
 from managers.action_check import Check
 from managers.candidate_commands import CandidateCommands
 from managers.context_manager import ContextManager
@@ -45,7 +46,8 @@ class TurnPlayer:
     def play(self, state: GameState) -> TurnRecord | FailedTurn:
         """One turn, from what is known to the record of the outcome.
 
-        Without a usable answer the game is given nothing: any command would be a move.
+        Without a usable answer the game is given nothing: any command would be a move. Where the
+        game fails at a command, it stands as before it.
         """
         started = time.perf_counter()
         place, facts = _place_of(state), self.game.facts()
@@ -53,16 +55,22 @@ class TurnPlayer:
         text = self.context.build(state, menu)
         judge = _Judge(self.check, facts, text, self.refuses)
         decision = self._decide(state, text, menu, judge)
-        if decision.failure:
+        failure, response = decision.failure, ""
+        if not failure:
+            try:
+                response = self.game.step(decision.action)
+            except (EngineError, StoryFormatError) as error:
+                failure = str(error)
+        if failure:
             return FailedTurn(
                 turn=state.turn_count + 1,
-                failure=decision.failure,
+                failure=failure,
                 incurable=decision.incurable,
+                of_the_game=not decision.failure,
                 tools=decision.tools,
                 usage=decision.usage + judge.usage,
                 seconds=_since(started),
             )
-        response = self.game.step(decision.action)
         return self._record(state, place, decision, judge, response, started)
 
     def _decide(self, state: GameState, text: str, menu: list[str], judge: _Judge) -> Decision:

@@ -231,6 +231,7 @@ class ZorkOrchestratorV2:
             engine=saved.engine if saved else self.config.engine,
             fallback=saved is None and "story" not in self.config.model_fields_set,
             on_notice=self._notice,
+            turn_timeout_seconds=self.config.turn_timeout_seconds,
         )
         opening = game.start()
         with event_context(episode_id=state.episode_id, turn=state.turn_count):
@@ -353,6 +354,8 @@ class ZorkOrchestratorV2:
     def _given_up(self, failed: FailedTurn) -> EndReason | None:
         """Why this turn is not tried again, if it is not."""
         self._has_answered = self._has_answered or failed.usage.calls > 0
+        if failed.of_the_game:
+            return EndReason.ENGINE_FAILED
         tries_left = self.config.max_failed_turns - self.game_state.failed_turns
         if failed.incurable or not self._has_answered or tries_left <= 0:
             return EndReason.LLM_UNAVAILABLE

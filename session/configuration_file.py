@@ -50,7 +50,7 @@ _LISTED = {
         "client_base_url",
         "client_timeout_seconds",
     ),
-    "game": ("story", "seed", "engine", "workdir"),
+    "game": ("story", "seed", "engine", "turn_timeout_seconds", "workdir"),
     "orchestrator": [
         "max_turns_per_episode",
         "max_turns_stuck",

@@ -124,6 +124,8 @@ class GameConfiguration(BaseSettings):
     """Seed of the game's dice; unset: drawn at random and written to the log."""
     engine: EngineChoice = "auto"
     """Interpreter; ``auto`` takes jericho where it is installed and knows the story."""
+    turn_timeout_seconds: PositiveFloat = 30
+    """Seconds that the game may take over a command; then its engine is stopped."""
     workdir: str = "game_files"
     """Folder for logs, below the working directory unless absolute."""
 

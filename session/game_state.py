@@ -16,6 +16,7 @@ class EndReason(StrEnum):
     STALLED = "stalled"
     MAX_TURNS = "max_turns"
     LLM_UNAVAILABLE = "llm_unavailable"
+    ENGINE_FAILED = "engine_failed"
     ABORTED = "aborted"
     BUDGET = "budget"
 
@@ -127,12 +128,14 @@ class TurnRecord(Value):
 
 
 class FailedTurn(Value):
-    """An attempt at a turn that was not played, because the model gave no usable answer."""
+    """An attempt at a turn that was not played: no usable answer of the model, or of the game."""
 
     turn: int
     failure: str
     incurable: bool = False
     """Whether asking again cannot help, for example with a wrong key."""
+    of_the_game: bool = False
+    """Whether it was the game that failed, at the model's command."""
     tools: tuple[ToolUse, ...] = ()
     usage: Usage = Usage()
     seconds: float

@@ -40,7 +40,7 @@ class EpisodeFold:
         self.turn_seconds = self.reflection_seconds = 0.0
         self.deaths = self.tool_calls = self.failed_turns = 0
         self.last_failure = ""
-        """Why the model gave no usable answer, when it last did not."""
+        """Why the model, or the game, gave no usable answer when it last did not."""
         self.reflections: list[Reflection] = []
         self.end: EpisodeEnd | None = None
         """How it ended; None while it goes on."""

@@ -21,12 +21,16 @@ _HEADINGS = {
     EndReason.STALLED: ("The episode ended: nothing new happened for a long time", "bold yellow"),
     EndReason.MAX_TURNS: ("The episode ended: its last turn was played", "bold"),
     EndReason.LLM_UNAVAILABLE: ("The episode stopped: the model gave no usable answer", "bold red"),
+    EndReason.ENGINE_FAILED: ("The episode stopped: the game failed", "bold red"),
     EndReason.ABORTED: ("The episode was stopped", "bold yellow"),
     EndReason.BUDGET: (
         "The episode ended: its budget is used up; raise it to continue",
         "bold yellow",
     ),
 }
+
+
+_FAILURES = frozenset({EndReason.LLM_UNAVAILABLE, EndReason.ENGINE_FAILED})
 
 
 class StorySoFar(EpisodeFold):
@@ -94,7 +98,7 @@ def show_summary(screen: Screen, so_far: StorySoFar) -> None:
             ("time", duration(so_far.seconds)),
             (
                 "failure",
-                so_far.last_failure if end.reason is EndReason.LLM_UNAVAILABLE else "",
+                so_far.last_failure if end.reason in _FAILURES else "",
             ),
         ],
         to_copy=[

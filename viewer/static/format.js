@@ -10,6 +10,7 @@ const ENDS = {
   stalled: "Stalled",
   max_turns: "Turn limit",
   llm_unavailable: "Model unavailable",
+  engine_failed: "Game failed",
   aborted: "Stopped",
   budget: "Budget spent",
 };
