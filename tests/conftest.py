@@ -21,7 +21,7 @@ settings.register_profile("unit", deadline=None, max_examples=20)
 PREFIXES = ("LANGFUSE_", "MOVIE_", "OPENROUTER_", "ZORKGPT_")
 STARTED = re.compile(
     r"subprocess|multiprocessing|socket|httpx|executable|Program\b|ModelServer|ZorkOrchestrator"
-    r"|MCPManager\(|Worker\(|hundred_times|support\.(browser|clients|collector|embedded_model"
+    r"|MCPManager\(|Worker\(|open_game\(|hundred_times|support\.(browser|clients|collector|embedded_model"
     r"|ghosts|journal|movie|playing|postgres|servers|stored|viewing)"
 )
 """What a test of one unit has nothing to do with: processes, servers, whole episodes."""

@@ -1,18 +1,22 @@
-"""The process of an engine: `python -m game_interface.child SOCKET`.
+"""The process of an engine: `python -m game_interface.child SOCKET FOLDER`.
 
-It answers requests until nobody can ask any more. However the program ends, the system closes its
-end of the socket, and this process ends, too: at once between two turns, and within a turn that
-would never end when its processor time is used up.
+It answers requests until nobody can ask any more, and then removes the folder, which is all that
+it writes to. However the program ends, the system closes its end of the socket, and this process
+ends at once, within a turn, too. Were it too busy even for that, it would end when the processor
+time of the turn is used up.
 """
 
 import os
 import pickle
+import select
+import shutil
 import socket
 import sys
+import threading
 import traceback
 from collections.abc import Callable
-from contextlib import closing
-from typing import IO, TypeVar
+from contextlib import suppress
+from typing import IO, NoReturn, TypeVar
 
 from game_interface.child.limits import OUT_OF_MEMORY, limit_process, limit_turn
 from game_interface.child.messages import Failure, Opening, encode
@@ -23,16 +27,29 @@ from game_interface.machine.memory import StoryImage
 T = TypeVar("T")
 
 
-def main(number: int) -> None:
+def main(number: int, folder: str) -> NoReturn:
     """Serve whoever holds the other end of the socket."""
     limit_process()
-    with socket.socket(fileno=number) as link, link.makefile("rb") as requests:
-        try:
-            _serve(link, requests)
-        except (EOFError, ConnectionError):
-            pass  # the program has closed the game, or is gone
-        except MemoryError:
-            os._exit(OUT_OF_MEMORY)  # what else there was to be done cannot be trusted any more
+    link = socket.socket(fileno=number)
+    threading.Thread(target=_end_with_program, args=(link, folder), daemon=True).start()
+    try:
+        with suppress(EOFError, ConnectionError):  # the game is closed, or the program gone
+            _serve(link, link.makefile("rb"))
+    except MemoryError:
+        _end(folder, OUT_OF_MEMORY)  # what else there is to be done cannot be trusted any more
+    _end(folder)
+
+
+def _end_with_program(link: socket.socket, folder: str) -> None:
+    closed = select.poll()
+    closed.register(link, 0)  # for nothing but that the other end is closed
+    closed.poll()
+    _end(folder)
+
+
+def _end(folder: str, code: int = 0) -> NoReturn:
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(code)
 
 
 def _serve(link: socket.socket, requests: IO[bytes]) -> None:
@@ -41,13 +58,12 @@ def _serve(link: socket.socket, requests: IO[bytes]) -> None:
     if isinstance(play, Failure):
         link.sendall(encode(play))
         return
-    with closing(play):
-        link.sendall(encode(play.opened))
-        while True:
-            method, *arguments = pickle.load(requests)  # noqa: S301
-            limit_turn(opening.turn_seconds)
-            answer = _attempt(lambda: getattr(play, method)(*arguments))  # noqa: B023  used at once
-            link.sendall(encode(answer))
+    link.sendall(encode(play.opened))
+    while True:
+        method, *arguments = pickle.load(requests)  # noqa: S301
+        limit_turn(opening.turn_seconds)
+        answer = _attempt(lambda: getattr(play, method)(*arguments))  # noqa: B023  used at once
+        link.sendall(encode(answer))
 
 
 def _open(opening: Opening) -> Play:
@@ -67,4 +83,4 @@ def _attempt(work: Callable[[], T]) -> T | Failure:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), sys.argv[2])

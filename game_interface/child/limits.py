@@ -7,7 +7,7 @@ from contextlib import suppress
 MEMORY_BYTES = 2**30
 FILE_BYTES = 2**24
 """An engine may write a copy of the story and of itself; a story may write files, too."""
-SPARE_SECONDS = 5
+SPARE_SECONDS = 1
 """Of processor time: while the program is there, it is the first to stop a turn."""
 OUT_OF_MEMORY = 71
 """Exit code of a process that needed more."""

@@ -35,8 +35,8 @@ class Play:
         """Begin (again)."""
         try:
             text = self._engine.reset()
-            ending = "other" if self._engine.done else None
-            return self._moment(text, self._engine.snapshot(), Progress(ending=ending))
+            progress = Progress(ending="other" if self._engine.done else None)
+            return self._moment(text, self._engine.snapshot(), progress)
         except (EngineError, StoryFormatError) as error:
             raise type(error)(f"the game cannot start: {error}") from error
 

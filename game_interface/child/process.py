@@ -149,7 +149,7 @@ def _start() -> tuple[subprocess.Popen[bytes], socket.socket, str]:
         with theirs:
             process = subprocess.Popen(
                 # -P: the modules of the program, not those of the folder that it is started in.
-                [sys.executable, "-P", "-m", "game_interface.child", str(theirs.fileno())],
+                [sys.executable, "-P", "-m", "game_interface.child", str(theirs.fileno()), folder],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

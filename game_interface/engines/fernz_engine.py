@@ -20,6 +20,9 @@ from game_interface.errors import (
 )
 from game_interface.machine.memory import StoryImage, damaged
 
+MAX_INSTRUCTIONS = 1_000_000
+"""Between two questions of a story; the most that a real one was seen to need is 250,000."""
+
 _STREAM_PART = re.compile(r"<<|<([^<>]*)>|[^<]+")
 _WINDOWS = {"top": False, "bottom": True}
 _UNCHECKED = (ArithmeticError, AssertionError, LookupError, NotImplementedError, ValueError)
@@ -65,11 +68,16 @@ def _explained() -> Iterator[None]:
     except ExecutionError as error:
         if str(error).startswith("Instruction budget"):
             raise EngineError(f"the story does not come to an end ({error})") from error
-        raise damaged(str(error)) from error
+        raise _damage(str(error)) from error
     except UnsupportedOpcodeError as error:
-        raise damaged(str(error)) from error
+        raise _damage(str(error)) from error
     except _UNCHECKED as error:
-        raise damaged(f"{error!r} in the instruction at {_decoder.address:#x}") from error
+        raise _damage(repr(error)) from error
+
+
+def _damage(how: str) -> StoryFormatError:
+    placed = "0x" in how
+    return damaged(how if placed else f"{how}, in the instruction at {_decoder.address:#x}")
 
 
 class FernzEngine:
@@ -92,14 +100,14 @@ class FernzEngine:
         """Start the story again and return its opening."""
         self._in_main_window = True
         with _explained():
-            observation, _ = self._env.reset()
+            observation, _ = self._env.reset(max_steps=MAX_INSTRUCTIONS)
         return self._main_text(observation.stream)
 
     def step(self, command: str) -> str:
         """Give the story a line and return its answer."""
         try:
             with _explained():
-                observation, *_ = self._env.step(command)
+                observation, *_ = self._env.step(command, max_steps=MAX_INSTRUCTIONS)
         except StoryFormatError as error:
             if command.isascii() or not self._env.initialized:
                 raise

@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_ghost.testing import ModelServer, Reply, content_reply, error_reply, tool_reply
+from orchestration.replay import replay
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+from tests.support.bad_stories import HANGING_LATER
 from tests.support.episodes import answer, configured, played, read_events, watched
+from tests.support.games import written
 from tests.support.journal import NAME, Journal
+from tests.support.tiny_story import build, loop, say
 
 if TYPE_CHECKING:
     from mcp_ghost.testing import ModelRequest
@@ -150,3 +154,31 @@ def test_the_tool_calls_of_a_failed_try_are_kept_and_counted(tmp_path: Path) -> 
     (failed,) = episode.events("turn_failed")
     assert [tool["name"] for tool in failed["tools"]] == [f"{NAME}.echo"]
     assert episode.end["tool_calls"] == len(journal.calls) == 1
+
+
+def test_where_the_game_hangs_the_episode_ends_with_the_reason_and_can_go_on(
+    tmp_path: Path,
+) -> None:
+    settings: dict[str, Any] = {
+        "story": str(written(tmp_path, HANGING_LATER)),
+        "engine": "fernz",
+        "turn_timeout_seconds": 0.5,
+    }
+    for resume in (False, True):
+        episode = played(tmp_path, lambda _: answer("wait"), resume=resume, **settings)
+        assert (episode.end["reason"], episode.end["turns"]) == ("engine_failed", 1)
+        failed = episode.events("turn_failed")[-1]
+        assert failed["turn"] == 2
+        assert failed["failure"] == "the engine was stopped: no answer in 0.5 seconds at 'wait'"
+    assert [turn.response for turn in episode.turns] == ["On."]
+    assert replay(episode.folder).turns == 1
+
+
+def test_where_a_command_finds_the_story_damaged_the_episode_ends_with_the_place(
+    tmp_path: Path,
+) -> None:
+    story = written(tmp_path, build(code=say("Hall\n") + loop(b"\0")))
+    episode = played(tmp_path, lambda _: answer("wait"), story=str(story), engine="fernz")
+    assert (episode.end["reason"], episode.end["turns"]) == ("engine_failed", 0)
+    (failed,) = episode.events("turn_failed")
+    assert "the story is damaged: Illegal V3 opcode 2OP:0 at 0x10" in failed["failure"]

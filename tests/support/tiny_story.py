@@ -12,6 +12,9 @@ OBJECTS = 0x0400
 CODE = 0x1000
 
 QUIT, NEW_LINE = b"\xba", b"\xbb"
+READ_LINE = b"\xe4\x0f" + TEXT_BUFFER.to_bytes(2, "big") + PARSE_BUFFER.to_bytes(2, "big")
+READ_KEY = b"\xf6\x7f\x01\x00"
+"""In version 4 and later."""
 
 
 @dataclass
@@ -62,13 +65,17 @@ def increment(global_number: int) -> bytes:
 
 def loop(body: bytes) -> bytes:
     """Read a line and do `body`, for ever."""
-    read = b"\xe4\x0f" + TEXT_BUFFER.to_bytes(2, "big") + PARSE_BUFFER.to_bytes(2, "big")
-    back = -(len(read) + len(body) + 1)
-    return read + body + b"\x8c" + (back & 0xFFFF).to_bytes(2, "big")
+    return endlessly(READ_LINE + body)
+
+
+def endlessly(body: bytes) -> bytes:
+    """Do `body` again and again."""
+    back = -(len(body) + 1)
+    return body + b"\x8c" + (back & 0xFFFF).to_bytes(2, "big")
 
 
 HANG = b"\x8c\xff\xff"
-READ_KEYS = b"\xf6\x7f\x01\x00" + b"\x8c\xff\xfb"  # version 4 and later
+READ_KEYS = endlessly(READ_KEY)
 
 
 def build(
