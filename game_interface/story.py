@@ -24,7 +24,7 @@ _ZORK1_HASHES = (
     "158f1f63b1302591bbce30e1ec23b17909d2a66e39403ed14593a75280b1e7f9",  # release 88
 )
 
-_MAX_BYTES = 2**20
+MAX_STORY_BYTES = 2**20
 """Twice what the standard allows, padding included; a wrong file may be of any size."""
 
 Notice = Callable[[str], None]
@@ -111,7 +111,7 @@ def load_story(path: Path, *, name: str | None = None) -> Story:
 
 def _read(path: Path) -> bytes:
     with path.open("rb") as file:
-        return file.read(_MAX_BYTES)
+        return file.read(MAX_STORY_BYTES)
 
 
 def _bundled() -> Story:

@@ -19,9 +19,7 @@ from session.record.fold import EpisodeFold
 from session.record.index import LogIndex
 
 CHECKPOINTS = (50, 100, 200)
-UNFINISHED = frozenset(
-    {EndReason.ABORTED, EndReason.LLM_UNAVAILABLE, EndReason.ENGINE_FAILED}
-)
+UNFINISHED = frozenset({EndReason.ABORTED, EndReason.LLM_UNAVAILABLE, EndReason.ENGINE_FAILED})
 """Ends after which an episode can go on, and has to before it counts."""
 PER_TURN = ("model_calls", "prompt_tokens", "completion_tokens", "cost", "seconds")
 _COUNTED = [

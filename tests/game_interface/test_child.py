@@ -31,13 +31,13 @@ from game_interface.errors import (
     StoryFormatError,
 )
 from game_interface.machine.memory import StoryImage
-from tests.support import FOREVER, PATIENCE, ROOT
-from tests.support.bad_stories import (
+from tests.game_interface.bad_stories import (
     COPYING,
     HANGING,
     PRINTING,
     SHOUTING,
 )
+from tests.support import FOREVER, PATIENCE, ROOT
 from tests.support.games import BUNDLED_COMMANDS, ENGINES, bundled_solution, needs_jericho, written
 from tests.support.servers import eventually, is_running
 from tests.support.tiny_story import READ_KEY, build, endlessly, loop, say

@@ -13,7 +13,7 @@ import pytest
 from mcp_ghost.testing import ModelServer, Reply, content_reply, error_reply, tool_reply
 from orchestration.replay import replay
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
-from tests.support.bad_stories import HANGING_LATER
+from tests.game_interface.bad_stories import HANGING_LATER
 from tests.support.episodes import answer, configured, played, read_events, watched
 from tests.support.games import written
 from tests.support.journal import NAME, Journal
@@ -156,9 +156,7 @@ def test_the_tool_calls_of_a_failed_try_are_kept_and_counted(tmp_path: Path) -> 
     assert episode.end["tool_calls"] == len(journal.calls) == 1
 
 
-def test_where_the_game_hangs_the_episode_ends_with_the_reason_and_can_go_on(
-    tmp_path: Path,
-) -> None:
+def test_where_the_game_hangs_the_episode_ends_and_can_go_on(tmp_path: Path) -> None:
     settings: dict[str, Any] = {
         "story": str(written(tmp_path, HANGING_LATER)),
         "engine": "fernz",

@@ -81,9 +81,7 @@ SHOWN_BY = {
     "breaker_recovery_seconds": "test_after_the_recovery_time_one_success_closes_the_breaker",
     "local_model_path": "test_a_wrong_model_file_ends_with_2_and_names_the_setting",
     "local_threads": "test_the_embedded_model_gets_the_configured_threads",
-    "turn_timeout_seconds": (
-        "test_where_the_game_hangs_the_episode_ends_with_the_reason_and_can_go_on"
-    ),
+    "turn_timeout_seconds": "test_where_the_game_hangs_the_episode_ends_and_can_go_on",
     **dict.fromkeys(("story", "seed", "engine", "workdir"), "test_the_configured_game_is_played"),
     "turn_delay_seconds": "test_turns_are_spaced_by_the_configured_delay",
     "evaluation_group": "test_an_episode_tells_its_group",
