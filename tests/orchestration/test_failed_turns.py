@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import os
+import random
+import signal
 import socket
+import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from game_interface.child.process import EngineProcess
 from mcp_ghost.testing import ModelServer, Reply, content_reply, error_reply, tool_reply
 from orchestration.replay import replay
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+from scripts.scripted_model import ScriptedModel
 from tests.game_interface.bad_stories import HANGING_LATER
-from tests.support.episodes import answer, configured, played, read_events, watched
-from tests.support.games import written
+from tests.support.episodes import Played, answer, configured, played, read_events, watched
+from tests.support.games import BUNDLED_COMMANDS, started, written
 from tests.support.journal import NAME, Journal
 from tests.support.tiny_story import build, loop, say
 
@@ -180,3 +187,28 @@ def test_where_a_command_finds_the_story_damaged_the_episode_ends_with_the_place
     assert (episode.end["reason"], episode.end["turns"]) == ("engine_failed", 0)
     (failed,) = episode.events("turn_failed")
     assert "the story is damaged: Illegal V3 opcode 2OP:0 at 0x10" in failed["failure"]
+
+
+@pytest.mark.slow
+def test_after_many_deaths_of_its_engine_an_episode_is_the_same_game(tmp_path: Path) -> None:
+    chance, reasons = random.Random(8), []
+    with ModelServer(ScriptedModel(BUNDLED_COMMANDS)) as model:
+        config = configured(tmp_path, model.base_url, max_turns_per_episode=len(BUNDLED_COMMANDS))
+        for resume in (False, *[True] * 9):
+            with ZorkOrchestratorV2("killed", config, resume=resume) as orchestrator:
+                orchestrator._start()
+                assert orchestrator.game
+                engine = orchestrator.game._player
+                assert isinstance(engine, EngineProcess)
+                kill = threading.Timer(chance.random() / 5, os.kill, (engine.pid, signal.SIGKILL))
+                kill.start()
+                orchestrator.play_episode()
+                kill.join()
+                reasons.append(orchestrator.game_state.end_reason)
+    assert reasons == ["engine_failed"] * 10
+    turns = Played(orchestrator.folder, [], []).turns
+    with started(seed=7) as game:
+        for number, turn in enumerate(turns, 1):
+            assert (turn.turn, turn.response) == (number, game.step(turn.command))
+            assert base64.b64decode(turn.snapshot) == game.snapshot()
+    assert turns
