@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from game_interface.errors import EngineError, StoryFormatError
+from game_interface.errors import EngineError, SnapshotError, StoryFormatError
 from managers.action_check import Check
 from managers.candidate_commands import CandidateCommands
 from managers.context_manager import ContextManager
@@ -26,6 +26,7 @@ from zork_agent import Decision, ZorkAgent
 
 if TYPE_CHECKING:
     from game_interface import Facts, Game, Thing
+    from session.record.resume import SavedEpisode
 
 _NAMELESS = "Unnamed place"
 """Where the game is somewhere without a name, or does not say where."""
@@ -170,6 +171,21 @@ def observation_of(facts: Facts) -> Observation:
 def snapshot_of(game: Game) -> str:
     """The engine's state as text."""
     return base64.b64encode(game.snapshot()).decode("ascii")
+
+
+def return_to(saved: SavedEpisode, game: Game) -> None:
+    """Bring ``game`` to where the episode stopped.
+
+    Raises:
+        EpisodeDamagedError: Its log holds no moment of this story.
+        SnapshotError: The story's file was replaced.
+    """
+    try:
+        game.restore(saved.snapshot)
+    except SnapshotError as error:
+        if saved.start.story_sha256 != game.story.sha256:
+            raise
+        raise saved.damaged_snapshot(str(error)) from error
 
 
 def _since(started: float) -> float:

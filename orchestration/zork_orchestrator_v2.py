@@ -14,7 +14,7 @@ from mcp_ghost.errors import MCPError
 from mcp_ghost.text import address, one_line
 from orchestration.knowledge_sync import KnowledgeSync
 from orchestration.mind import Mind
-from orchestration.turn import TurnPlayer, observation_of, snapshot_of
+from orchestration.turn import TurnPlayer, observation_of, return_to, snapshot_of
 from prompts import prompt_digests
 from session.events import event_context, log_event
 from session.game_configuration import GameConfiguration
@@ -309,7 +309,7 @@ class ZorkOrchestratorV2:
             if isinstance(step, TurnRecord) and step.turn in saved.fold.gave_up:
                 state.reset_stall_counters()
         state.failed_turns = 0  # whoever resumes it wants to try again
-        game.restore(saved.snapshot)
+        return_to(saved, game)
         latest = state.history[-1] if state.history else None
         state.end_reason = self._end_reason(latest) if latest else self._limit_reached()
         resumed = EpisodeResumed(

@@ -30,6 +30,15 @@ class EpisodeDamagedError(ValueError):
     """Raised when an episode's log cannot be read; the message says how to save what can be."""
 
 
+def damaged(folder: Path, number: int, why: str = "") -> EpisodeDamagedError:
+    """The error for line ``number``, counted from 1, of the episode in ``folder``."""
+    reason = f" ({why})" if why else ""
+    return EpisodeDamagedError(
+        f"Line {number} of {folder / EVENTS_FILE} is damaged{reason}. To continue from the turn "
+        "before it, delete that line and all after it."
+    )
+
+
 class EpisodeNotKeptError(RuntimeError):
     """Raised when a step of the episode cannot be written; it then does not count as played."""
 
@@ -127,17 +136,14 @@ def read(folder: Path) -> Iterator[Entry]:
     Raises:
         EpisodeDamagedError: A line cannot be read.
     """
-    path, requests = folder / EVENTS_FILE, RequestDeltas()
-    with path.open("rb") as file:
+    requests = RequestDeltas()
+    with (folder / EVENTS_FILE).open("rb") as file:
         for number, line in enumerate(file, 1):
             if line.endswith(b"\n"):
                 try:
                     yield parse(fields_of(line), requests)
                 except ValueError as error:
-                    raise EpisodeDamagedError(
-                        f"Line {number} of {path} is damaged. To continue from the turn before it, "
-                        "delete that line and all after it."
-                    ) from error
+                    raise damaged(folder, number) from error
 
 
 def _head(record: logging.LogRecord) -> dict[str, object]:

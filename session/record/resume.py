@@ -7,9 +7,9 @@ from pathlib import Path
 from session.game_configuration import ConfigurationError, EngineChoice
 from session.game_state import FailedTurn, TurnRecord
 from session.knowledge import Reflection
-from session.record.event_log import EVENTS_FILE, read
+from session.record.event_log import EVENTS_FILE, EpisodeDamagedError, damaged, read
 from session.record.fold import EpisodeFold
-from session.record.schema import EpisodeStart
+from session.record.schema import EpisodeStart, Event
 
 
 class SavedEpisode:
@@ -26,13 +26,31 @@ class SavedEpisode:
             raise ConfigurationError(f"There is no episode to resume in {folder}.")
         self.folder = folder
         self.fold = EpisodeFold()
-        for entry in read(folder):
+        self._snapshot_line = 0
+        for number, entry in enumerate(read(folder), 1):
+            self._check(number, entry.event)
             self.fold.take(entry)
+            if isinstance(entry.event, EpisodeStart | TurnRecord):
+                self._snapshot_line = number
         end = self.fold.end
         if end and end.reason.is_final:
             raise ConfigurationError(
                 f"The game of {folder.name} is over ({end.reason}): start a new episode."
             )
+
+    def _check(self, number: int, event: Event) -> None:
+        """Refuse what cannot follow the lines before it, as after an edit."""
+        if isinstance(event, EpisodeStart) and (self.began or not event.story):
+            raise damaged(self.folder, number, "no episode begins so")
+        if isinstance(event, TurnRecord):
+            if not self.began:
+                raise damaged(self.folder, number, "the episode has not begun")
+            if event.turn != self.fold.turns + 1:
+                raise damaged(self.folder, number, f"turn {self.fold.turns + 1} is missing")
+
+    def damaged_snapshot(self, why: str) -> EpisodeDamagedError:
+        """The error for a snapshot from which the game cannot go on."""
+        return damaged(self.folder, self._snapshot_line, why)
 
     @property
     def began(self) -> bool:
@@ -59,8 +77,15 @@ class SavedEpisode:
 
     @property
     def snapshot(self) -> bytes:
-        """The engine after the last finished turn."""
-        return base64.b64decode(self.fold.snapshot)
+        """The engine after the last finished turn.
+
+        Raises:
+            EpisodeDamagedError: It is not base64.
+        """
+        try:
+            return base64.b64decode(self.fold.snapshot, validate=True)
+        except ValueError as error:
+            raise self.damaged_snapshot("its snapshot is not base64") from error
 
     def steps(self) -> Iterator[TurnRecord | FailedTurn | Reflection]:
         """The finished turns, those that failed, and the reflections, in order."""

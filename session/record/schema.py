@@ -151,6 +151,7 @@ _KINDS: Mapping[str, type[BaseModel]] = {
     "episode_resumed": EpisodeResumed,
     "episode_end": EpisodeEnd,
 }
+MOST_DIGITS = 18
 _TYPES = {kind: name for name, kind in _KINDS.items()}
 STEPS = frozenset(_KINDS) - {"model_call"}
 """Events that change the episode: each is on the disk before the next begins."""
@@ -191,13 +192,20 @@ def fields_of(line: bytes) -> dict[str, Any]:
         ValueError: It is not an event.
     """
     try:
-        fields = json.loads(line)
+        fields = json.loads(line, parse_int=_integer)
     except RecursionError as error:
         raise ValueError("The line is nested too deeply.") from error
     if not isinstance(fields, dict) or "event_type" not in fields:
         raise ValueError("The line is not an event.")
     # Neither pages nor pydantic models accept half a character.
     return jsonable(fields) if b"\\ud" in line else fields  # type: ignore[return-value]  # a dict stays one
+
+
+def _integer(digits: str) -> int:
+    """No count and no id has more digits; and neither databases nor pages could hold it."""
+    if len(digits) > MOST_DIGITS:
+        raise ValueError("The line holds a number of too many digits.")
+    return int(digits)
 
 
 def write(
