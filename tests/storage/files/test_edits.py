@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,7 @@ def made(found: list[tuple[str, str, bool]]) -> tuple[Claim, ...]:
     return tuple(made_up)
 
 
+@pytest.mark.fuzz
 @given(claims, any_text, any_text)
 def test_whatever_texts_hold_they_are_read_as_they_were_written(
     found: list[tuple[str, str, bool]], said: str, name: str
@@ -241,6 +243,7 @@ def test_whatever_texts_hold_they_are_read_as_they_were_written(
     assert {it.id: it.text for it in document.bullets} == {it.id: normal(it.text) for it in known}
 
 
+@pytest.mark.fuzz
 @given(claims, any_text)
 def test_whatever_people_write_into_a_claim_is_read(
     found: list[tuple[str, str, bool]], text: str
@@ -260,25 +263,57 @@ def _of(known: tuple[Claim, ...], claim_id: str) -> str:
     return next(it.text for it in known if it.id == claim_id)
 
 
-@given(st.data())
-def test_however_a_file_is_mangled_what_people_wrote_is_kept(data: st.DataObject) -> None:
+@st.composite
+def mangled(draw: st.DrawFn) -> str:
+    """The file with lines deleted, cut and written by hand."""
     lines = FILE.split("\n")
-    for number in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, len(lines) - 1))
-        match data.draw(st.sampled_from(["delete", "cut", "write"])):
+    for number in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(lines) - 1))
+        match draw(st.sampled_from(["delete", "cut", "write"])):
             case "delete":
                 del lines[at]
             case "cut":
-                lines[at] = lines[at][: data.draw(st.integers(0, len(lines[at])))]
+                lines[at] = lines[at][: draw(st.integers(0, len(lines[at])))]
             case "write":
-                words = data.draw(st.text("abc #-*`[]<>!\\", max_size=12))
+                words = draw(st.text("abc #-*`[]<>!\\", max_size=12))
                 lines.insert(at, f"{words}written{number}")
-    mangled = "\n".join(lines)
-    document = parsed(mangled)
+    return "\n".join(lines)
+
+
+@pytest.mark.fuzz
+@given(mangled())
+def test_however_a_file_is_mangled_what_people_wrote_is_kept(text: str) -> None:
+    document = parsed(text)
     found = edits_of(document, KNOWN)
     known = folded_claims((*KNOWN, *found.claims), found.changes)
     again = rendered("cave", STORY, known, [SHOWN], document.notes)
     assert edits(again, known) == Edits()
     for number in range(4):
-        if f"written{number}" in mangled:
+        if f"written{number}" in text:
             assert f"written{number}" in again
+
+
+@st.composite
+def garbled(draw: st.DrawFn) -> bytes:
+    """The file with other bytes at some places, as an editor or a disk leaves it."""
+    encoding = draw(st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "latin-1"]))
+    data = bytearray(FILE.encode(encoding, errors="replace"))
+    marks = [b"\n", b"## Tested\n", b"- ", b"`aaaaaa-c1`", b"<!-- zorkgpt: {", b"]}}", b"\xff"]
+    for _ in range(draw(st.integers(0, 6))):
+        at = draw(st.integers(0, len(data)))
+        junk = st.sampled_from(marks) | st.binary(max_size=8)
+        data[at : at + draw(st.integers(0, 40))] = draw(junk)
+    return bytes(data)
+
+
+@pytest.mark.fuzz
+@given(garbled())
+def test_whatever_bytes_a_file_holds_it_is_read_and_settles_at_once(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "cave.md"
+        path.write_bytes(data)
+        document = read_document(path)
+    found = edits_of(document, KNOWN)
+    known = folded_claims((*KNOWN, *found.claims), found.changes)
+    again = rendered("cave", STORY, known, [SHOWN], document.notes)
+    assert edits(again, known) == Edits()

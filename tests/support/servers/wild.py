@@ -3,6 +3,7 @@
 Usage: wild.py stdio|json|events|sse. All but the first listen on a port of this machine and print
 it: "json" and "events" are the two forms of streamable HTTP, "sse" is the older transport.
 The tool "answer" takes ``kind``, one of KINDS, and ``last``: whether its id comes after the result.
+The kind "raw" is the bytes in ``hex``, in which ID stands for the call's, and then a good answer.
 TOOLS is how many tools are listed beside it, TOOL_SIZE how long the description of one more is.
 """
 
@@ -48,6 +49,13 @@ KINDS: dict[str, Callable[[], bytes]] = {
     ),
 }
 
+BETWEEN = {
+    "stdio": b"\n",
+    "json": b"",
+    "events": b"\n\ndata: ",
+    "sse": b"\n\nevent: message\ndata: ",
+}
+
 
 def written(id_: object, result: bytes, *, last: bool = False) -> bytes:
     number = json.dumps(id_).encode()
@@ -71,6 +79,9 @@ def answer(message: dict[str, Any]) -> bytes | None:
         return None
     if method == "tools/call":
         asked = params["arguments"]
+        if asked["kind"] == "raw":
+            raw = bytes.fromhex(asked["hex"]).replace(b"ID", json.dumps(id_).encode())
+            return raw + BETWEEN[sys.argv[1]] + written(id_, text(b"on"))
         return written(id_, KINDS[asked["kind"]](), last=asked.get("last", False))
     if method == "tools/list":
         return written(id_, json.dumps({"tools": tools()}).encode())
