@@ -58,11 +58,19 @@ def pytest_collection() -> Iterator[None]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     _slow_files_first(items)
+    if "soak" not in config.getoption("-m"):
+        _leave_out(config, items, "soak")
     if config.getoption("--record-golden"):
         return
     for item in items:
         if item.get_closest_marker("record_golden"):
             item.add_marker(pytest.mark.skip(reason="records only with --record-golden"))
+
+
+def _leave_out(config: pytest.Config, items: list[pytest.Item], marker: str) -> None:
+    left_out = [item for item in items if item.get_closest_marker(marker)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if not item.get_closest_marker(marker)]
 
 
 def _slow_files_first(items: list[pytest.Item]) -> None:

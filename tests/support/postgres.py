@@ -29,10 +29,19 @@ def new_database() -> str:
     programs = _programs()
     if programs is None:
         pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
-    folder = _running_cluster(programs)
+    folder = _running_cluster(programs).folder
     name = f"test_{next(_numbers)}"
     _sql(folder, f"CREATE SCHEMA {name}")  # much faster than a database
     return f"postgresql://tester@/postgres?host={folder}&options=-csearch_path%3D{name}"
+
+
+def restart() -> None:
+    """Let the server end its connections at once, and start it again."""
+    programs = _programs()
+    assert programs is not None
+    cluster = _running_cluster(programs)
+    cluster.stop()
+    cluster.start()
 
 
 def _programs() -> Path | None:
@@ -47,34 +56,70 @@ def _programs() -> Path | None:
     return None
 
 
-@functools.cache
-def _running_cluster(programs: Path) -> Path:
-    """A folder with a cluster's data and its socket; both are gone when the tests end."""
-    folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a socket's path has to be short
-    user = _unprivileged()
-    if user:
-        os.chown(folder, user["user"], user["group"])
-    data = str(folder / "data")
-    subprocess.run(
-        [str(programs / "initdb"), "-D", data, *_INITDB_OPTIONS],
-        check=True,
-        capture_output=True,
-        timeout=PATIENCE,
-        cwd=folder,
-        **user,
-    )
-    options = [part for option in _OPTIONS for part in ("-c", option)]
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(
-            [programs / "postgres", "-D", data, "-k", folder, *options],
-            stdout=log,
-            stderr=log,
-            cwd=folder,
-            **user,
+class _Cluster:
+    """A server with its data and its socket in one folder."""
+
+    def __init__(self, programs: Path) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a socket's path has to be short
+        self._programs = programs
+        self._user = _unprivileged()
+        if self._user:
+            os.chown(self.folder, self._user["user"], self._user["group"])
+        self._data = str(self.folder / "data")
+        subprocess.run(
+            [str(programs / "initdb"), "-D", self._data, *_INITDB_OPTIONS],
+            check=True,
+            capture_output=True,
+            timeout=PATIENCE,
+            cwd=self.folder,
+            **self._user,
         )
-    atexit.register(_stop, server, folder)
-    _wait_until_ready(server, folder)
-    return folder
+
+    def start(self) -> None:
+        options = [part for option in _OPTIONS for part in ("-c", option)]
+        with (self.folder / "log").open("ab") as log:
+            self._server = subprocess.Popen(
+                [self._programs / "postgres", "-D", self._data, "-k", self.folder, *options],
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                **self._user,
+            )
+        self._wait_until_ready()
+
+    def stop(self) -> None:
+        self._server.send_signal(signal.SIGINT)  # which ends all connections first
+        try:
+            self._server.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._server.send_signal(signal.SIGQUIT)
+            self._server.wait(PATIENCE)
+
+    def remove(self) -> None:
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _wait_until_ready(self) -> None:
+        import psycopg
+
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return _sql(self.folder, "SELECT 1")
+            except psycopg.OperationalError:
+                if self._server.poll() is not None or time.monotonic() > end:
+                    said = (self.folder / "log").read_text()
+                    pytest.fail(f"PostgreSQL did not start: {said}")
+                time.sleep(0.02)
+
+
+@functools.cache
+def _running_cluster(programs: Path) -> _Cluster:
+    """Both the server and its folder are gone when the tests end."""
+    cluster = _Cluster(programs)
+    atexit.register(cluster.remove)
+    cluster.start()
+    return cluster
 
 
 def _unprivileged() -> dict[str, Any]:
@@ -86,31 +131,8 @@ def _unprivileged() -> dict[str, Any]:
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
 
 
-def _wait_until_ready(server: subprocess.Popen[bytes], folder: Path) -> None:
-    import psycopg
-
-    end = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return _sql(folder, "SELECT 1")
-        except psycopg.OperationalError:
-            if server.poll() is not None or time.monotonic() > end:
-                pytest.fail(f"PostgreSQL did not start: {(folder / 'log').read_text()}")
-            time.sleep(0.02)
-
-
 def _sql(folder: Path, statement: str) -> None:
     import psycopg
 
     with psycopg.connect(f"postgresql://tester@/postgres?host={folder}", autocommit=True) as it:
         it.execute(statement.encode())
-
-
-def _stop(server: subprocess.Popen[bytes], folder: Path) -> None:
-    server.send_signal(signal.SIGINT)  # which ends all connections first
-    try:
-        server.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        server.send_signal(signal.SIGQUIT)
-        server.wait(PATIENCE)
-    shutil.rmtree(folder, ignore_errors=True)

@@ -1,8 +1,9 @@
 """A worker process for tests: the real one, with a generator whose doings are left in a file.
 
-The last part of a job's URL says how it goes: ``quick`` is done soon, ``slow`` takes one and a half
-leases, ``hang`` never ends on the first worker, ``deaf`` blocks the first worker as long as a file
-named like the doings' with ``.block`` exists, ``deadly`` kills its worker.
+The last part of a job's URL says how it goes: ``quick`` is done soon, ``steady`` takes a tenth of a
+second, ``slow`` one and a half leases, ``hang`` never ends on the first worker, ``deaf`` blocks the
+first worker as long as a file named like the doings' with ``.block`` exists, ``deadly`` kills its
+worker.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ class Generator:
         return script(f"{url} by {os.getpid()}")
 
     async def _work(self, kind: str, *, first: bool) -> None:
-        if kind == "slow":
+        if kind == "steady":
+            await asyncio.sleep(0.1)
+        elif kind == "slow":
             await asyncio.sleep(1.5 * self._lease)
         elif kind == "hang" and first:
             await asyncio.Event().wait()
