@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from game_interface.errors import EngineError, SnapshotError, StoryFormatError
+from game_interface.errors import EngineError, InvalidCommandError, SnapshotError, StoryFormatError
 from managers.action_check import Check
 from managers.candidate_commands import CandidateCommands
 from managers.context_manager import ContextManager
@@ -56,18 +56,20 @@ class TurnPlayer:
         text = self.context.build(state, menu)
         judge = _Judge(self.check, facts, text, self.refuses)
         decision = self._decide(state, text, menu, judge)
-        failure, response = decision.failure, ""
+        failure, response, of_the_game = decision.failure, "", False
         if not failure:
             try:
                 response = self.game.step(decision.action)
+            except InvalidCommandError as error:
+                failure = f"The model's command '{decision.action}' cannot be played: {error}"
             except (EngineError, StoryFormatError) as error:
-                failure = str(error)
+                failure, of_the_game = str(error), True
         if failure:
             return FailedTurn(
                 turn=state.turn_count + 1,
                 failure=failure,
                 incurable=decision.incurable,
-                of_the_game=not decision.failure,
+                of_the_game=of_the_game,
                 tools=decision.tools,
                 usage=decision.usage + judge.usage,
                 seconds=_since(started),

@@ -37,6 +37,7 @@ UNUSABLE = {
     "no reply": error_reply(500, "on fire"),
     "garbage": GARBAGE,
     "no command of the game": answer("save"),
+    "a character that the story cannot take": answer("say \u00b6"),
     "an empty reply": content_reply("", usage=USAGE),
 }
 
