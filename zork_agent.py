@@ -13,9 +13,8 @@ from managers.answer import AgentResponse, answer_format, read_answer
 from managers.tools.events import ToolEvents
 from managers.tools.session import ToolSession
 from mcp_ghost.errors import LLMError, LLMStatusError
-from mcp_ghost.loop import LoopEnd, LoopObserver, in_order, run_loop
+from mcp_ghost.loop import LoopEnd, LoopObserver, run_loop
 from mcp_ghost.messages import LLMResponse, Message, Usage, assistant_message
-from mcp_ghost.results import ResultBudget
 from prompts import load_prompt
 from session.events import event_context, log_event
 from session.game_configuration import GameConfiguration
@@ -208,7 +207,7 @@ class _Deliberation:
         finally:
             await self._tools.close()
         if decision.iterations:
-            self._log_session(decision)
+            self._events.session_ended(decision.action)
         return decision
 
     def _beginning(self, text: str) -> list[Message]:
@@ -235,12 +234,10 @@ class _Deliberation:
     async def _ask_until_decided(self, messages: list[Message]) -> Decision:
         with_tools = bool(self._tools.schemas)
         observer = self._events if with_tools else LoopObserver()
-        budget = ResultBudget(self._config.mcp_max_result_tokens_per_turn)
-        answer_calls = in_order(self._tools.call, observer, budget=budget)
         result = await run_loop(
             messages,
             ask=self._ask,
-            answer_calls=self._tools.once_connected(answer_calls),
+            answer_calls=self._tools.answering(observer, with_images=not self._agent.is_embedded),
             max_iterations=self._config.mcp_max_tool_iterations if with_tools else 1,
             observer=observer,
         )
@@ -252,7 +249,7 @@ class _Deliberation:
                 why = f"an answer that is not a decision ({error})"
                 messages.append(assistant_message(result.response))
         elif result.end is LoopEnd.EMPTY_REPLY:
-            self._log_empty_reply(result.response)
+            self._events.reply_was_empty(result.response)
         if self._schema_was_enforced:
             return self._fall_back(why, result.response)
         return await self._force_final(messages, why)
@@ -335,7 +332,7 @@ class _Deliberation:
             action=action,
             reasoning=reasoning,
             refused=tuple(self._refused),
-            tools=tuple(self._events.used),
+            tools=self._events.used,
             iterations=self._events.iteration,
             usage=Usage.of(self._responses) + self._lost,
             **more,
@@ -359,23 +356,6 @@ class _Deliberation:
         message = f"Refused: {decision.action} ({reason})"
         fields = {"action": decision.action, "reason": reason}
         log_event(self._logger, logging.INFO, message, "action_refused", **fields)
-
-    def _log_empty_reply(self, response: LLMResponse) -> None:
-        reason, iteration = response.finish_reason, self._events.iteration
-        message = f"LLM returned no content and no tool_calls, finish_reason={reason}"
-        fields = {"finish_reason": reason, "iteration": iteration}
-        log_event(self._logger, logging.WARNING, message, "mcp_unexpected_state", **fields)
-
-    def _log_session(self, decision: Decision) -> None:
-        iterations, calls = decision.iterations, len(decision.tools)
-        message = f"MCP session complete ({iterations} iterations, {calls} tool calls)"
-        fields = {
-            "iterations": iterations,
-            "tool_calls_count": calls,
-            "tools_used": sorted({tool.name for tool in decision.tools}),
-            "final_action": decision.action,
-        }
-        log_event(self._logger, logging.INFO, message, "mcp_session_complete", **fields)
 
 
 def _default_client(config: GameConfiguration, logger: logging.Logger) -> LLMClient:

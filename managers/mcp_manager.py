@@ -191,7 +191,7 @@ class MCPManager:
         """The tools in OpenAI's format, named "server.tool"; none when MCP is off.
 
         Waits for the first connection. During a later one, the tools known from before are
-        returned at once.
+        returned at once. A server that said that its tools changed is asked for them.
 
         Raises:
             MCPError: There was no connection yet, or the first one failed.
@@ -199,7 +199,13 @@ class MCPManager:
         if any(server.tools is None for server in self._usable):
             await asyncio.sleep(0)  # lets a connect_session() that was just scheduled begin
             await self._in_thread(self._listed())
+        elif self._turn is not None:
+            await self._in_thread(self._refresh())
         return [schema for _, schema in self._tools().values()]
+
+    def is_read_only(self, tool_name: str) -> bool:
+        """Whether its server says that the tool changes nothing."""
+        return any(tool_name in server.read_only for server in self._servers)
 
     async def wait_for(self, tool_names: Iterable[str]) -> None:
         """Until the servers of these tools are connected, or known not to be."""
@@ -304,6 +310,9 @@ class MCPManager:
         for server in self._usable:
             if server.tools is None:
                 await server.session()
+
+    async def _refresh(self) -> None:
+        await asyncio.gather(*(server.refresh() for server in self._usable))
 
     async def _end(self) -> None:
         await asyncio.gather(*(server.end() for server in self._servers))

@@ -11,7 +11,7 @@ from enum import IntEnum, StrEnum
 from typing import Any, TypeAlias, TypeVar
 
 from mcp_ghost.errors import MCPServerDiedError, NotExecutedError
-from mcp_ghost.media import in_words
+from mcp_ghost.media import Gallery, in_words
 from mcp_ghost.messages import (
     LLMResponse,
     Message,
@@ -121,12 +121,15 @@ def in_order(
     is_read_only: Callable[[str], bool] = lambda _: False,
     max_parallel: int = 1,
     budget: ResultBudget | None = None,
+    gallery: Gallery | None = None,
 ) -> AnswerCalls:
     """Calls one after the other, until one times out or loses the server.
 
     Those of tools that only read run side by side, at most ``max_parallel`` of them. ``budget`` is
-    for all results that the model is told, also in later replies.
+    for all results that the model is told, also in later replies, and ``gallery`` for the images
+    in them; without one, it is told of images in words.
     """
+    room = budget or ResultBudget(None)
 
     async def answer_calls(response: LLMResponse, _iteration: int) -> Batch:
         calls = response.tool_calls or []
@@ -138,9 +141,11 @@ def in_order(
                     for call in step
                 )
             )
-            results = _fitted([result for result, _ in outcomes], budget or ResultBudget(None))
+            shown = [_shown(result, gallery, room) for result, _ in outcomes]
+            results = _fitted([result for result, _ in shown], room)
             answers += [
-                _result_message(call, result) for call, result in zip(step, results, strict=True)
+                _result_message(call, result, images)
+                for call, result, (_, images) in zip(step, results, shown, strict=True)
             ]
             then = max(then for _, then in outcomes)
             if then is _Then.GO_ON:
@@ -214,6 +219,16 @@ async def _execute(
     return _failure(f"Tool call failed: {reason}{doubt}"), then
 
 
+def _shown(
+    result: ToolCallResult, gallery: Gallery | None, budget: ResultBudget
+) -> tuple[ToolCallResult, list[dict[str, Any]]]:
+    """``result`` with its images in words, and those that the model is shown beside it."""
+    if gallery is None or result.is_error:
+        return result, []
+    notes, images = gallery.attach(result.content, budget.take)
+    return replace(result, content=in_words(result.content, notes)), images
+
+
 def _fitted(results: Sequence[ToolCallResult], budget: ResultBudget) -> list[ToolCallResult]:
     """``results`` with as much of them as ``budget`` allows."""
     texts = [
@@ -236,9 +251,11 @@ def _failure(reason: str) -> ToolCallResult:
     return ToolCallResult(content=None, is_error=True, error_message=reason)
 
 
-def _result_message(call: ToolCall, result: ToolCallResult) -> Message:
+def _result_message(
+    call: ToolCall, result: ToolCallResult, images: Sequence[dict[str, Any]] = ()
+) -> Message:
     text = json.dumps(result.to_dict(), ensure_ascii=False)
-    return tool_message(call.id, text, is_error=result.is_error)
+    return tool_message(call.id, text, images=images, is_error=result.is_error)
 
 
 def arguments_of(response: LLMResponse, call: ToolCall) -> dict[str, Any]:

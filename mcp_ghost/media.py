@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeGuard
 
 Block: TypeAlias = Mapping[str, Any]
@@ -76,6 +76,23 @@ class Gallery:
         self._images += 1
         self._size += len(data)
         return None
+
+    def attach(
+        self, content: object, has_room: Callable[[int], bool]
+    ) -> tuple[list[str], list[dict[str, Any]]]:
+        """A note on each block in ``content``, and those attached, as parts of a neutral message.
+
+        ``has_room`` is asked for the tokens of each image that could be.
+        """
+        notes: list[str] = []
+        parts: list[dict[str, Any]] = []
+        for block in media_in(content):
+            objection = self.admit(block)
+            if objection is None and not has_room(TOKENS_OF_IMAGE):
+                objection = "this turn's results have become too long"
+            notes.append(f"not attached: {objection}" if objection else "attached")
+            parts += [] if objection else [image_part(block)]
+        return notes, parts
 
 
 def image_part(block: Block) -> dict[str, Any]:

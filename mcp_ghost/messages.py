@@ -9,7 +9,7 @@ others. ``cache_control`` on a message asks for prompt caching up to and includi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from operator import add
 from typing import Any, TypeAlias
@@ -123,8 +123,9 @@ def text_in(message: Message) -> str:
 
 
 def tool_message(
-    call_id: str, content: str | list[dict[str, Any]], *, is_error: bool = False
+    call_id: str, text: str, *, images: Sequence[dict[str, Any]] = (), is_error: bool = False
 ) -> Message:
     """The answer to one call; some providers are told separately whether it is a failure."""
+    content = [{"type": "text", "text": text}, *images] if images else text
     message: Message = {"role": "tool", "tool_call_id": call_id, "content": content}
     return {**message, "is_error": True} if is_error else message

@@ -224,6 +224,11 @@ class GameConfiguration(BaseSettings):
     mcp_server_startup_timeout_seconds: PositiveFloat = 10
     mcp_max_result_tokens_per_turn: PositiveInt | None = 10_000
     """Tokens, as estimated, that tools may add to one turn; longer results are cut, visibly."""
+    mcp_max_parallel_calls: PositiveInt = 8
+    """Calls of one reply that run side by side, of tools that say that they only read."""
+    mcp_images: Literal["auto", "never"] = "auto"
+    """``auto``: a model that takes images sees those that tools return; ``never``: it reads of
+    them."""
     mcp_server_install_timeout_seconds: PositiveFloat = 120
     """For the first start by npx, uvx and their like, which may download the server."""
     mcp_force_tool_support: bool = False

@@ -33,7 +33,8 @@ THINK: dict[str, Any] = {
         "notes: it knows nothing about the world."
     ),
     "inputSchema": SCHEMA,
-    "annotations": {"readOnlyHint": True, "openWorldHint": False},
+    # Not read-only: each step adds to the chain, so steps belong one after the other.
+    "annotations": {"readOnlyHint": False, "destructiveHint": False, "openWorldHint": False},
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.loop import LoopObserver
@@ -14,7 +15,7 @@ from session.events import event_context, log_event, log_line
 from session.game_state import ToolUse
 
 if TYPE_CHECKING:
-    from mcp_ghost.messages import ToolCall
+    from mcp_ghost.messages import LLMResponse, ToolCall
     from mcp_ghost.results import ToolCallResult
 
 RECORDED_CHARACTERS = 100_000
@@ -27,11 +28,19 @@ class ToolEvents(LoopObserver):
     def __init__(
         self, logger: logging.Logger, max_iterations: int, server_names: Sequence[str] = ()
     ) -> None:
-        self.used: list[ToolUse] = []
         self.iteration = 0
+        self._calls: list[ToolCall] = []
+        """In the order in which they began; those that run side by side end in another."""
+        self._uses: dict[int, ToolUse] = {}
+        """By the place of the call in it."""
         self._logger = logger
         self._max_iterations = max_iterations
         self._server_names = server_names
+
+    @property
+    def used(self) -> tuple[ToolUse, ...]:
+        """What has been called, in order."""
+        return tuple(use for _, use in sorted(self._uses.items(), key=itemgetter(0)))
 
     def iteration_started(self, iteration: int) -> None:
         """Remember the iteration and log it."""
@@ -45,6 +54,7 @@ class ToolEvents(LoopObserver):
 
     def tool_called(self, call: ToolCall, arguments: dict[str, Any]) -> None:
         """Log the call and its arguments."""
+        self._calls.append(call)
         self._event(
             logging.INFO,
             f"Agent calling tool {call.function.name}",
@@ -98,6 +108,26 @@ class ToolEvents(LoopObserver):
             skipped=[call.function.name for call in calls],
         )
 
+    def reply_was_empty(self, response: LLMResponse) -> None:
+        """Log a reply that neither answers nor calls."""
+        reason = response.finish_reason
+        message = f"LLM returned no content and no tool_calls, finish_reason={reason}"
+        self._event(logging.WARNING, message, "mcp_unexpected_state", finish_reason=reason)
+
+    def session_ended(self, final_action: str) -> None:
+        """Log what came of the turn's tool calls."""
+        iterations, calls = self.iteration, len(self.used)
+        log_event(
+            self._logger,
+            logging.INFO,
+            f"MCP session complete ({iterations} iterations, {calls} tool calls)",
+            "mcp_session_complete",
+            iterations=iterations,
+            tool_calls_count=calls,
+            tools_used=sorted({tool.name for tool in self.used}),
+            final_action=final_action,
+        )
+
     def _error(self, call: ToolCall, error: str) -> None:
         self._event(
             logging.WARNING,
@@ -113,17 +143,20 @@ class ToolEvents(LoopObserver):
     def _names(self, call: ToolCall) -> dict[str, str]:
         name = call.function.name
         known = [it for it in self._server_names if name.startswith(f"{it}.")]  # may hold dots
-        return {"tool_name": name, "server_name": max(known, key=len, default=name.split(".")[0])}
+        server = max(known, key=len, default=name.split(".")[0])
+        return {"tool_name": name, "server_name": server, "call_id": call.id}
 
     def _use(self, call: ToolCall, text: str, *, is_error: bool, seconds: float) -> None:
-        self.used.append(
-            ToolUse(
-                name=call.function.name,
-                arguments=jsonable(_arguments(call.function.arguments)),
-                result=_recorded(text),
-                is_error=is_error,
-                duration_ms=round(seconds * 1000, 3),
-            )
+        open_ones = (place for place in range(len(self._calls)) if place not in self._uses)
+        place = next((it for it in open_ones if self._calls[it] is call), len(self._calls))
+        if place == len(self._calls):  # it was not made
+            self._calls.append(call)
+        self._uses[place] = ToolUse(
+            name=call.function.name,
+            arguments=jsonable(_arguments(call.function.arguments)),
+            result=_recorded(text),
+            is_error=is_error,
+            duration_ms=round(seconds * 1000, 3),
         )
 
 

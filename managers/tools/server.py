@@ -20,7 +20,7 @@ from mcp_ghost.errors import (
 from mcp_ghost.results import ToolCallResult
 from mcp_ghost.servers.oauth.browser import on_terminal
 from mcp_ghost.servers.session import ServerSession
-from mcp_ghost.servers.tools import prefixed
+from mcp_ghost.servers.tools import is_read_only, prefixed
 from session.events import log_event
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ class GameServer:
         self.name = name
         self.tools: list[ToolSchema] | None = None
         """Named "server.tool", as of the latest connection; None before the first."""
+        self.read_only: frozenset[str] = frozenset()
+        """Those that say that they only read."""
         self.is_off = False
         """Whether it is left alone for the rest of the episode."""
         self.reason = ""
@@ -126,6 +128,7 @@ class GameServer:
             MCPError: There is no connection.
         """
         session = await self.session()
+        connection = self._connection
         if news := self._news:
             self._news = ""
             return refusal(f"{news} This call was not made: repeat it where it still makes sense.")
@@ -134,14 +137,19 @@ class GameServer:
         except MCPServerDiedError as error:
             if self._config.mcp_session == "turn":
                 raise
-            self._begin_again(str(error))
+            if self._connection is connection:  # of several calls, the first to see it die
+                self._begin_again(str(error))
             await self.session()
-            news, self._news = self._news, ""
+            news, self._news = self._news or f"{error}\nIt was started again.", ""
             return refusal(f"{news} This call was not repeated: it may have had its effect.")
         self._was_restarted = False
-        if await session.refresh():
-            self._list(session)
         return result
+
+    async def refresh(self) -> None:
+        """List the tools of an open session again, if the server has said that they changed."""
+        session = self._session_now()
+        if session is not None and await session.refresh():
+            self._list(session)
 
     def dismiss(self) -> None:
         """Let the session end, also while it is being opened; ``ended`` waits for that."""
@@ -227,6 +235,8 @@ class GameServer:
 
     def _list(self, session: ServerSession) -> None:
         self.tools = [prefixed(tool, f"{self.name}.") for tool in session.tools]
+        hints = session.annotations.items()
+        self.read_only = frozenset(f"{self.name}.{it}" for it, said in hints if is_read_only(said))
 
     def _take(self, session: ServerSession, started: float) -> None:
         self._list(session)

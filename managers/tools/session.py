@@ -7,11 +7,14 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.errors import MCPError
+from mcp_ghost.loop import in_order
+from mcp_ghost.media import Gallery
+from mcp_ghost.results import ResultBudget
 from session.events import log_event
 
 if TYPE_CHECKING:
     from managers.mcp_manager import MCPManager
-    from mcp_ghost.loop import AnswerCalls, Batch
+    from mcp_ghost.loop import AnswerCalls, Batch, LoopObserver
     from mcp_ghost.messages import LLMResponse, ToolSchema
     from mcp_ghost.results import ToolCallResult
     from session.game_configuration import GameConfiguration
@@ -75,6 +78,20 @@ class ToolSession:
                 max_iterations=limit,
                 tools=[schema["function"]["name"] for schema in self.schemas],
             )
+
+    def answering(self, observer: LoopObserver, *, with_images: bool) -> AnswerCalls:
+        """Has the calls of replies made, for the loop; ``with_images``: the model may see some."""
+        config = self._config
+        return self.once_connected(
+            in_order(
+                self.call,
+                observer,
+                is_read_only=_own(self._manager, "is_read_only") or (lambda _: False),
+                max_parallel=config.mcp_max_parallel_calls,
+                budget=ResultBudget(config.mcp_max_result_tokens_per_turn),
+                gallery=Gallery(is_open=with_images and config.mcp_images == "auto"),
+            )
+        )
 
     def once_connected(self, answer_calls: AnswerCalls) -> AnswerCalls:
         """The same, but not before the servers that are called are connected or given up.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_ghost.errors import MCPServerDiedError, NotExecutedError
 from mcp_ghost.loop import MAY_HAVE_ACTED, Batch, LoopEnd, arguments_of, steps
-from mcp_ghost.media import TOKENS_OF_IMAGE, Gallery, image_part, in_words, media_in
+from mcp_ghost.media import Gallery, in_words, media_in
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, tool_message
 from mcp_ghost.providers.common import object_of
 from mcp_ghost.results import ResultBudget, format_tool_response
@@ -92,26 +92,15 @@ class Calls:
         shown = [self._shown(outcome, budget) for outcome in outcomes]
         texts = budget.fit([text for text, _ in shown])
         return [
-            tool_message(
-                call.id,
-                [{"type": "text", "text": text}, *images] if images else text,
-                is_error=outcome.is_error,
-            )
+            tool_message(call.id, text, images=images, is_error=outcome.is_error)
             for call, outcome, text, (_, images) in zip(calls, outcomes, texts, shown, strict=True)
         ]
 
     def _shown(self, outcome: _Outcome, budget: ResultBudget) -> tuple[str, list[dict[str, Any]]]:
         """The text of a result, and the images to attach to it."""
-        blocks = media_in(outcome.media)
-        if not blocks:
+        if not media_in(outcome.media):
             return outcome.text, []
-        notes, images = [], []
-        for block in blocks:
-            objection = self._gallery.admit(block)
-            if objection is None and not budget.take(TOKENS_OF_IMAGE):
-                objection = "this turn's results have become too long"
-            notes.append(f"not attached: {objection}" if objection else "attached")
-            images += [] if objection else [image_part(block)]
+        notes, images = self._gallery.attach(outcome.media, budget.take)
         return format_tool_response(in_words(outcome.media, notes)), images
 
     def _groups(self, response: LLMResponse, iteration: int) -> list[list[_Asked]]:

@@ -41,7 +41,8 @@ class EpisodeDisplay:
         self._screen = screen
         self._so_far = so_far
         self._whole = whole
-        self._call = ""
+        self._calls: dict[object, str] = {}
+        """The arguments of the calls under way."""
         """The arguments of the tool call under way."""
         self._failed_after: float | None = None
         """Milliseconds of a call whose error is still to come."""
@@ -95,19 +96,21 @@ class EpisodeDisplay:
         self._screen.heading(f"Turn {so_far.turn}{place}", so_far.score_line)
 
     def _tool_call(self, fields: Fields) -> None:
-        self._call = _arguments(fields.get("arguments"))
+        self._calls[fields.get("call_id")] = _arguments(fields.get("arguments"))
 
     def _tool_result(self, fields: Fields) -> None:
         if fields.get("is_error"):
             self._failed_after = fields.get("duration_ms")
             return
-        self._tool_line(fields, "✓", "green", self._call)
+        self._tool_line(fields, "✓", "green", self._calls.pop(fields.get("call_id"), ""))
 
     def _tool_error(self, fields: Fields) -> None:
+        self._calls.pop(fields.get("call_id"), None)
         failed_after, self._failed_after = self._failed_after, None
         self._tool_line({"duration_ms": failed_after, **fields}, "✗", "red", str(fields["error"]))
 
     def _tool_timeout(self, fields: Fields) -> None:
+        self._calls.pop(fields.get("call_id"), None)
         self._tool_line(fields, "✗", "red", "no answer in time")
 
     def _tool_line(self, fields: Fields, mark: str, style: str, more: str) -> None:

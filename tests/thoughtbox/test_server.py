@@ -106,7 +106,7 @@ async def test_a_session_with_it_is_one_without_handshake() -> None:
     config = load_servers(ROOT / "mcp_config.json")["thoughtbox"]
     async with ServerSession("t", config) as session:
         assert session.protocol_version == "2026-07-28"
-        assert session.annotations["think"]["readOnlyHint"] is True
+        assert session.annotations["think"]["readOnlyHint"] is False
         assert not (await session.call("think", step())).is_error
 
 
