@@ -187,7 +187,7 @@ class ServerSession:
         except TimeoutError:
             raise TimeoutError(f"MCP server '{self.name}' {patience.complaint(tool)}") from None
         except ProtocolError as error:
-            if self._closing.is_set():
+            if self._closing.is_set() and self._death_message is None:
                 raise self._not_open() from error
             if not self.is_alive:
                 raise await self._died(link) from error
