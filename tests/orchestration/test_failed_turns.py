@@ -37,7 +37,6 @@ UNUSABLE = {
     "no reply": error_reply(500, "on fire"),
     "garbage": GARBAGE,
     "no command of the game": answer("save"),
-    "a character that the story cannot take": answer("say \u00b6"),
     "an empty reply": content_reply("", usage=USAGE),
 }
 
@@ -57,6 +56,18 @@ def test_without_a_usable_answer_a_turn_is_not_played_but_tried_again(
     assert (episode.end["reason"], episode.end["turns"]) == ("max_turns", 2)
     tried, tried_again = (request.messages for request in episode.requests[-2:])
     assert tried == tried_again
+
+
+def test_a_command_that_the_story_cannot_take_is_not_a_turn_and_is_tried_again(
+    tmp_path: Path,
+) -> None:
+    script = [answer("say \u00b6"), answer("north")]
+    episode = played(tmp_path, script, max_turns_per_episode=1)
+    assert [turn.command for turn in episode.turns] == ["north"]
+    (failed,) = episode.events("turn_failed")
+    assert "'say \u00b6' cannot be played" in failed["failure"]
+    assert not failed["of_the_game"]
+    assert episode.end["reason"] == "max_turns"
 
 
 @pytest.mark.parametrize("tries", [1, 3])
