@@ -79,7 +79,7 @@ def edited(draw: st.DrawFn) -> tuple[str, bytes]:
                 if edit == "delete":
                     holder.pop(last, None) if isinstance(holder, dict) else holder.pop(last)
                 else:
-                    holder[last] = draw(st.sampled_from(ODD))
+                    holder[last] = copy.deepcopy(draw(st.sampled_from(ODD)))
     return name, b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
