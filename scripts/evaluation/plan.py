@@ -23,8 +23,8 @@ PLAN_FILE = "evaluation.json"
 TOOLS = "tools"
 CHOICES = (*PARTS, TOOLS)
 """What the player can be played without."""
-SECRET = {"client_api_key", "openrouter_api_key", "openai_api_key", "storage_database_url"}
-"""Never passed on: a child reads keys from the environment, as its parent did."""
+SECRET = {name for name, field in GameConfiguration.model_fields.items() if not field.repr}
+"""Never passed on or written: a child reads keys from the environment, as its parent did."""
 _NOT_COMPARED = SECRET.union(
     ["story", "seed", "workdir", "evaluation_group", "max_turns_per_episode", "local_threads"],
     ["storage_enabled", "storage_carry_over", "mcp_enabled"],

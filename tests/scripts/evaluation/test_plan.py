@@ -11,6 +11,7 @@ from game_interface import open_game
 from orchestration.parts import PARTS
 from scripts.evaluation.plan import CHOICES, PLAN_FILE, TOOLS, Cell, Plan, Variant, variants_of
 from session.configuration_file import ConfigurationError
+from session.endpoints import HOSTED
 from session.game_configuration import GameConfiguration
 from session.record.event_log import EVENTS_FILE
 
@@ -102,11 +103,16 @@ def test_only_what_is_carried_over_is_stored_and_then_below_the_evaluation(
 def test_orders_and_agreement_hold_no_key_but_an_episode_finds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up")
+    fields = ["client_api_key", *(name for hosted in HOSTED for name in hosted.keys)]
+    for name in fields:
+        alias = GameConfiguration.model_fields[name].validation_alias
+        monkeypatch.setenv(str(alias or f"ZORKGPT_{name}").upper(), f"made-up-{name}")
     played = plan(tmp_path, client_base_url="https://user:sesame@example.org/v1")
-    assert "sk-made-up" not in json.dumps(played.job(played.cells[0], None))
+    assert "made-up" not in json.dumps(played.job(played.cells[0], None))
+    assert "made-up" not in json.dumps(played.agreement())
     assert "sesame" not in json.dumps(played.agreement())
-    assert configuration(played, played.cells[0]).openai_api_key == "sk-made-up"
+    config = configuration(played, played.cells[0])
+    assert [getattr(config, name) for name in fields] == [f"made-up-{name}" for name in fields]
 
 
 def test_threads_are_shared_unless_they_are_configured(tmp_path: Path) -> None:
