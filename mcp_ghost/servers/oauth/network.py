@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
+from ipaddress import ip_address
 from typing import NamedTuple
 
 import httpx2
 
-from mcp_ghost.network import is_loopback, proxy_of, tls_context
+from mcp_ghost.network import is_loopback, is_private_use, is_public, proxy_of, tls_context
 from mcp_ghost.text import address
 
 ELSEWHERE = "mcp_ghost_elsewhere"
@@ -35,6 +38,8 @@ async def ask(request: httpx2.Request) -> httpx2.Response:
     url = str(request.url)
     if request.method == "POST" and request.url.scheme != "https" and not is_loopback(url):
         return _fault(f"{address(url)} is not https, and nothing secret is sent to it")
+    if await _leads_to_keys(request.url):
+        return _fault(f"{address(url)} leads to an address with a special purpose")
     bounds = dict.fromkeys(("connect", "read", "write", "pool"), _SECONDS)
     copy = httpx2.Request(
         request.method,
@@ -61,6 +66,23 @@ async def _content(response: httpx2.Response) -> bytes:
         if len(content) > _MOST_BYTES:
             raise httpx2.DecodingError("its answer is too long")
     return bytes(content)
+
+
+async def _leads_to_keys(url: httpx2.URL) -> bool:
+    """Whether the host is where a cloud tells a machine its keys, or the like.
+
+    The MCP server says which addresses these are, and may name any.
+    """
+    if proxy_of(str(url)) is not None:
+        return False  # the proxy's network is not ours
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(_SECONDS):
+            found = await loop.getaddrinfo(url.host, url.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError, TimeoutError):
+        return False  # the request will say so
+    hosts = {ip_address(str(entry[4][0]).partition("%")[0]) for entry in found}
+    return not all(is_public(host) or is_private_use(host) for host in hosts)
 
 
 def _fault(words: str) -> httpx2.Response:

@@ -16,6 +16,7 @@ from mcp_ghost.errors import MCPConfigError, MCPServerStartupError
 from mcp_ghost.results import ToolCallResult
 from mcp_ghost.servers.oauth import browser
 from mcp_ghost.servers.oauth.browser import Authorize
+from mcp_ghost.servers.oauth.network import FAULT, ask
 from mcp_ghost.servers.session import ServerSession
 from mcp_ghost.testing import Reply, tool_reply
 from tests.support import PATIENCE
@@ -269,3 +270,12 @@ def test_a_secret_is_shown_to_the_issuer_of_the_entry_only(server: Guarded) -> N
     )
     assert "issuer mismatch" in failure(config, nobody)
     assert server.token_requests == []
+
+
+@pytest.mark.parametrize("host", ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]"])
+async def test_no_server_sends_us_to_where_a_cloud_keeps_keys(
+    host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "*")
+    response = await ask(httpx2.Request("GET", f"http://{host}/latest/meta-data"))
+    assert "leads to an address with a special purpose" in response.extensions[FAULT]
