@@ -22,8 +22,9 @@ from mcp_ghost.text import harmless
 MASK = "***"
 _STEP = 65_536
 """Characters that are searched at once: the interpreter does nothing else meanwhile."""
-_MARGIN = 4096
-"""Characters beyond a step, so that what begins in it is seen whole."""
+_MARGIN = 16_384
+"""Characters beyond a step, so that what begins in it is seen whole; keys go into headers, which
+are no longer."""
 SHORTEST_SECRET = 8
 """Characters; blanking out shorter values would tear holes in ordinary words."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -75,13 +76,14 @@ class Redactor:
         written = known | {form for secret in known for form in _forms(secret)}
         longest_first = sorted(written, key=lambda it: (-len(it), it))
         self._known = re.compile("|".join(map(re.escape, longest_first))) if written else None
+        self._longest = len(longest_first[0]) if written else 0
 
     def __call__(self, text: str) -> str:
         """``text``, cleaned; what is JSON stays JSON."""
         if len(text) < SHORTEST_SECRET:
             return text
         if self._known is not None:
-            text = _replaced(self._known, MASK, text)
+            text = _replaced(self._known, MASK, text, self._longest)
         return _replaced(_FORMATS, MASK, text)
 
     def each(self, value: Any) -> Any:  # noqa: ANN401  any JSON
@@ -105,14 +107,14 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     return Redactor(secrets).words(text)
 
 
-def _replaced(pattern: re.Pattern[str], replacement: str, text: str) -> str:
+def _replaced(pattern: re.Pattern[str], replacement: str, text: str, margin: int = _MARGIN) -> str:
     """``pattern.sub(replacement, text)``, in steps between which other threads get their turn."""
     if len(text) <= _STEP:
         return pattern.sub(replacement, text)
     pieces, copied, start = [], 0, 0
     while start < len(text):
         stop = start + _STEP
-        found = pattern.search(text, start, stop + _MARGIN)
+        found = pattern.search(text, start, stop + margin)
         if found is None or found.start() >= stop:
             start = stop
             continue

@@ -130,6 +130,17 @@ def test_keys_are_found_wherever_they_are_in_a_long_text(key: str) -> None:
         assert clean(text) == "x" * (before - 1) + short + "y" * 10_000
 
 
+LONG = "".join(random.Random(2).choices("abcdef012345", k=30_000))
+
+
+@pytest.mark.parametrize("key", [LONG, f"eyJhbGciOiJSUzI1NiJ9.eyJ{LONG[:12_000]}.sig"])
+def test_long_keys_are_found_wherever_they_are(key: str) -> None:
+    clean = Redactor([LONG])
+    for before in range(30_000, 70_000, 500):
+        text = "x " * (before // 2)
+        assert clean(f"{text}{key} {'y' * 40_000}") == f"{text}{MASK} {'y' * 40_000}"
+
+
 def test_a_private_key_that_is_longer_than_a_step_is_found() -> None:
     key = "-----BEGIN PRIVATE KEY-----\n" + "MIIE" * 50_000 + "\n-----END PRIVATE KEY-----"
     assert Redactor()("x" * 60_000 + key + "y") == "x" * 60_000 + MASK + "y"
