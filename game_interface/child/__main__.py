@@ -33,7 +33,8 @@ def main(number: int, folder: str) -> NoReturn:
     link = socket.socket(fileno=number)
     threading.Thread(target=_end_with_program, args=(link, folder), daemon=True).start()
     try:
-        with suppress(EOFError, ConnectionError):  # the game is closed, or the program gone
+        # The game is closed, or the program gone, perhaps in the middle of a request.
+        with suppress(EOFError, ConnectionError, pickle.UnpicklingError):
             _serve(link, link.makefile("rb"))
     except MemoryError:
         _end(folder, OUT_OF_MEMORY)  # what else there is to be done cannot be trusted any more

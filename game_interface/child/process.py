@@ -25,6 +25,7 @@ STOP_SECONDS = 2.0
 ANSWER_BYTES = 2**23
 
 _CHUNK = 2**16
+_SIGNALS = {it.value: it.name for it in signal.Signals}
 _ERRORS = {name: it for name, it in vars(errors).items() if isinstance(it, type)}
 
 T = TypeVar("T", Opened, Moment)
@@ -46,7 +47,9 @@ class EngineProcess:
             raise EngineUnavailableError(
                 f"the engine's process cannot be started: {error}"
             ) from error
-        self._finalize = weakref.finalize(self, _stop, self._process, self._link, folder)
+        self._finalize = weakref.finalize(
+            self, _stop, self._process, self._link, folder, os.getpid()
+        )
 
     @property
     def pid(self) -> int:
@@ -123,7 +126,7 @@ class EngineProcess:
             return f"needed more than {MEMORY_BYTES >> 20} MiB of memory"
         if code == -signal.SIGXCPU:
             return "used up its processor time"
-        return f"ended by itself ({signal.Signals(-code).name if code < 0 else f'code {code}'})"
+        return f"ended by itself ({_SIGNALS.get(-code, f'code {code}')})"
 
     def _give_up(self, why: str) -> NoReturn:
         self._kill(why)
@@ -176,9 +179,11 @@ def _environment(folder: str) -> dict[str, str]:
     }
 
 
-def _stop(process: subprocess.Popen[bytes], link: socket.socket, folder: str) -> None:
+def _stop(process: subprocess.Popen[bytes], link: socket.socket, folder: str, owner: int) -> None:
     """Let the process end, which it does when nobody can ask it any more, or end it."""
     link.close()
+    if os.getpid() != owner:  # a fork of the program, which goes on playing
+        return
     try:
         process.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:

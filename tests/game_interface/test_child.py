@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -21,7 +22,7 @@ import pytest
 
 from game_interface import Game, open_game
 from game_interface.child import limits
-from game_interface.child.process import ANSWER_BYTES, EngineProcess
+from game_interface.child.process import ANSWER_BYTES, EngineProcess, _start
 from game_interface.engines.engine import EngineName
 from game_interface.errors import (
     EngineStoppedError,
@@ -192,6 +193,43 @@ def test_what_a_story_writes_is_not_written_here(tmp_path: Path) -> None:
         game.step("wave")
 
     assert list(tmp_path.iterdir()) == [story]
+
+
+def test_a_program_that_ends_within_a_request_leaves_no_folder() -> None:
+    for _ in range(5):
+        process, link, folder = _start()
+        with link:
+            link.sendall(pickle.dumps(bytes(2000))[:1000])
+        assert process.wait(PATIENCE) == 0
+        assert not Path(folder).exists()
+
+
+def test_a_fork_of_the_program_that_ends_takes_nothing_from_the_game(tmp_path: Path) -> None:
+    code = """if True:
+        import os, sys, tempfile
+        from game_interface import open_game
+        tempfile.tempdir = sys.argv[1]
+        with open_game("bundled", engine="fernz") as game:
+            game.start()
+            if not (fork := os.fork()):
+                sys.exit()
+            os.waitpid(fork, 0)
+            print(os.listdir(sys.argv[1]) != [], game.step("north").split()[0])
+    """
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    run = subprocess.run(command, cwd=ROOT, timeout=PATIENCE, check=True, stdout=subprocess.PIPE)
+    assert run.stdout == b"True Cliff\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems name all their signals")
+def test_an_engine_that_a_nameless_signal_ends_is_an_error_like_any_other() -> None:
+    with open_game("bundled", engine="fernz") as game:
+        game.start()
+        number = signal.SIGRTMIN + 1
+        os.kill(pid_of(game), number)
+        with pytest.raises(EngineStoppedError, match=rf"ended by itself \(code -{number}\)"):
+            game.step("north")
 
 
 @contextmanager
