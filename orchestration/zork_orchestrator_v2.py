@@ -129,13 +129,13 @@ class ZorkOrchestratorV2:
             KeyboardInterrupt: The player wants to stop; the episode can be resumed.
         """
         reason = EndReason.ABORTED
-        try:
-            while self._process_turn():
-                time.sleep(self.config.turn_delay_seconds)
-            reason = self.game_state.end_reason or reason
-        finally:
-            self._end(reason)
-            self.close()
+        with self:
+            try:
+                while self._process_turn():
+                    time.sleep(self.config.turn_delay_seconds)
+                reason = self.game_state.end_reason or reason
+            finally:
+                self._end(reason)
         return self.game_state.score
 
     def _process_turn(self) -> bool:

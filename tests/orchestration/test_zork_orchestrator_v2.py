@@ -7,6 +7,7 @@ from datetime import datetime
 
 import pytest
 
+from game_interface.errors import GameError
 from mcp_ghost.testing import ModelServer, action_reply
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 from session.game_configuration import GameConfiguration
@@ -29,17 +30,27 @@ def test_a_password_in_the_base_url_reaches_the_server_but_no_file() -> None:
     assert not any("hunter2" in text for text in files)
 
 
-def test_a_turn_that_cannot_be_kept_does_not_count_as_played() -> None:
-    class FullDisk(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if getattr(record, "event_type", "") == "turn":
-                raise OSError("No space left on device")
+class FullDisk(logging.Handler):
+    """Fails from the first turn's record on."""
 
+    is_full = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.is_full |= getattr(record, "event_type", "") == "turn"
+        if self.is_full:
+            raise OSError("No space left on device")
+
+
+def test_a_turn_that_cannot_be_kept_does_not_count_as_played_and_all_is_closed() -> None:
     with ModelServer([action_reply("wait")]) as model:
         orchestrator = ZorkOrchestratorV2("e", configuration(model.base_url), handlers=[FullDisk()])
         with pytest.raises(OSError, match="No space left"):
             orchestrator.play_episode()
     assert orchestrator.game_state.turn_count == 0
+    assert orchestrator.logger.handlers == []
+    assert orchestrator.game
+    with pytest.raises(GameError, match="closed"):
+        orchestrator.game.step("wait")
 
 
 def test_the_menu_of_the_compact_prompt_suits_openai_too() -> None:
