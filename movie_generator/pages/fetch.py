@@ -18,7 +18,7 @@ _HEADERS = {
 }
 _HTML = ("text/html", "application/xhtml+xml", "")
 _TEXT = ("text/plain", "text/markdown", "text/x-markdown")
-_MAX_REDIRECTS = 10
+MAX_REDIRECTS = 10
 
 
 async def fetch_page(url: str, limits: Limits, *, allow_private: bool = False) -> Page:
@@ -36,7 +36,7 @@ async def fetch_page(url: str, limits: Limits, *, allow_private: bool = False) -
                 transport=transport,
                 headers=_HEADERS,
                 follow_redirects=True,
-                max_redirects=_MAX_REDIRECTS,
+                max_redirects=MAX_REDIRECTS,
                 timeout=limits.page_timeout,
             ) as client,
             client.stream("GET", url) as response,
