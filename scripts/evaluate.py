@@ -2,7 +2,7 @@
 
     uv run python scripts/evaluate.py --story bundled --seeds 1,2,3 --turns 100 --each
 
-Run again with the same --out (or --name), it continues where it was interrupted.
+When run again with the same --out (or --name), it continues where it was interrupted.
 """
 
 import argparse
@@ -37,27 +37,28 @@ from session.game_configuration import ConfigurationError, GameConfiguration
 
 _EPILOG = """\
 exit code: 0 every episode was played to its end; 1 some were not (run again to continue them);
-  2 wrong use or configuration; 130 interrupted by Ctrl-C (143 by SIGTERM, 129 by a closed terminal)
+  2 wrong usage or configuration; 130 interrupted by Ctrl-C (143 by SIGTERM, 129 by a closed
+  terminal)
 
 Settings that have no flag here come from the environment (ZORKGPT_*), .env and pyproject.toml.
 """
 _PLAYED = """\
 --story NAME|PATH  zork1, bundled, or a story file
 --seeds N,N,...    seeds of the game's dice (default 1,2,3,4,5)
---episodes N       of each seed (default 1)
---turns N          of an episode (default 100)
+--episodes N       episodes of each variant and seed (default 1)
+--turns N          at most this many turns an episode (default 100)
 --carry-over       pass on what is learned from episode to episode of one variant and seed
 """
 _PLAYER = f"""\
 --model NAME       the model's name at the endpoint
---base-url URL     an OpenAI-compatible endpoint
+--base-url URL     the model's endpoint (default: by the key that is set, or the small model)
 --mcp              offer MCP tools
---without PART     also play without this part, may be repeated: {", ".join(CHOICES)}
---each             also play without each part, and without all of them
+--without PART     also play without this part; may be repeated: {", ".join(CHOICES)}
+--each             also play without each part, and without any of them
 """
 _HOW = """\
 --jobs J           episodes at a time (default: one per core, here %(default)s)
---name NAME        of the evaluation; episodes carry it in their log
+--name NAME        name of the evaluation, which its episodes record
 --out DIR          where everything goes (default: game_files/evaluations/NAME)
 """
 _MAX_SEED = 2**31 - 1

@@ -8,24 +8,24 @@ from mcp_ghost.cli.arguments import Commands, Parser, add_flags
 PROGRAM = "python -m storage"
 
 _DESCRIPTION = """\
-What the player learned from episode to episode: show it, write it for people, read it back.
+Show what the player learned from episode to episode, write it for people to edit, read it back.
 """
 _EPILOG = """\
-The event logs below the working directory are the truth; the database follows them, and
-`rebuild` recreates it from them. Settings are those of main.py: storage_database_url names
-a database other than knowledge.db in the working directory.
+The event logs in the work folder are the truth; the database follows them, and `rebuild`
+recreates it from them. Settings are those of main.py: storage_database_url names a database
+other than knowledge.db in the work folder.
 
-exit code: 0 done; 1 failed, or a log was left out; 2 wrong use or configuration
+exit code: 0 done; 1 failed, or a log was left out; 2 wrong usage or configuration
 
 examples:
   uv run python -m storage show
-  uv run python -m storage export           # writes game_files/knowledge/STORY.md, to be edited
+  uv run python -m storage export           # writes game_files/knowledge/STORY.md
   uv run python -m storage import
   uv run python -m storage forget --story zork1 --yes
 """
 _WHERE = """\
---config FILE    settings to read instead of ./pyproject.toml, in the same form
---workdir DIR    folder of the logs, instead of the configured one
+--config FILE    read settings from FILE, in the same form, instead of ./pyproject.toml
+--workdir DIR    the work folder (default: as configured)
 """
 _WHAT = """\
 --episode ID     an episode's name or uid
@@ -51,13 +51,13 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _command(commands, "rebuild", "bring the database up to date with all event logs")
     show = _command(commands, "show", "print what is known")
-    add_flags(show, "--json  everything, as JSON")
+    add_flags(show, "--json  print everything, as JSON")
     _add_story(show)
-    _add_story(_command(commands, "export", "write what is known as Markdown, for reading"))
+    _add_story(_command(commands, "export", "write what is known as Markdown, for people to edit"))
     _add_story(_command(commands, "import", "read back what people changed in the Markdown"))
     forget = _command(commands, "forget", "remove what was learned")
     add_flags(forget.add_mutually_exclusive_group(required=True), _WHAT)
-    add_flags(forget, "--yes  really do it")
+    add_flags(forget, "--yes  confirm: nothing is removed without it")
     return parser.parse_args(arguments, Flags())
 
 
@@ -67,6 +67,8 @@ def _add_story(command: Parser) -> None:
 
 
 def _command(commands: Commands, name: str, purpose: str) -> Parser:
-    command = commands.add_parser(name, help=purpose, description=f"{purpose.capitalize()}.")
+    command = commands.add_parser(
+        name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}."
+    )
     add_flags(command, _WHERE)
     return command

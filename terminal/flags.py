@@ -22,8 +22,8 @@ settings: flag > environment (ZORKGPT_*, and the key: OPENROUTER_API_KEY, OPENAI
   ANTHROPIC_API_KEY or GEMINI_API_KEY) > .env > [tool.zorkgpt.*] in pyproject.toml > default
 
 exit code: 0 played; 1 stopped by a failure, such as a model that does not answer, or a replay
-  that differs; 2 wrong use or configuration; 130 interrupted by Ctrl-C (143 by SIGTERM, 129 by a
-  closed terminal, 141 by a closed pipe). --resume continues an interrupted or failed episode.
+  that differs; 2 wrong usage or configuration; 130 interrupted by Ctrl-C (143 by SIGTERM, 129
+  by a closed terminal, 141 by a closed pipe). --resume continues an interrupted or failed episode.
 
 examples:
   uv run python main.py --max-turns 20
@@ -41,21 +41,21 @@ _WHICH = """\
 """
 _GAME = """\
 --story NAME|PATH   zork1 (default; downloaded once), bundled, or a story file (.z3 .z4 .z5 .z8)
---seed N            seed of the game's dice, to play it the same again
+--seed N            seed of the game's dice, so that they fall the same way again
 """
 _MIND = """\
 --model NAME        the model's name at the endpoint
---base-url URL      the model's endpoint (default: by the key that is set, else the small model)
---mcp               offer the tools of the server in mcp_config.json, or none
---without PART      play without a part of the mind; may be repeated: {parts}
+--base-url URL      the model's endpoint (default: by the key that is set, or the small model)
+--mcp               offer the model the tools of the configured MCP servers, or none
+--without PART      play without one part of the player's mind; may be repeated: {parts}
 """
 _PAGE = """\
---watch PORT        show the episode live on a page of this machine, and open it
+--watch PORT        show the episode live on a page served by this machine, and open it
 --no-open           with --watch: do not open a browser
 """
 _OTHERS = """\
---config FILE       settings to read instead of ./pyproject.toml, in the same form
---version           print the version and stop
+--config FILE       read settings from FILE, in the same form, instead of ./pyproject.toml
+--version           print the version and exit
 """
 _STORAGE = "storage"
 """Left out like a part of the mind, but belongs to no episode."""

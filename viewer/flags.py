@@ -10,13 +10,13 @@ from mcp_ghost.cli.arguments import Commands, Parser, add_flags, port_number
 PROGRAM = "python -m viewer"
 DEFAULT_PORT = 8723
 _DESCRIPTION = """\
-Shows episodes: without a command it serves all of a work folder's, live ones included, as a page.
-It reads event logs and writes nothing but the files that a command is asked for.
+Show episodes. Without a command, serve a page with all those of a work folder, live ones included.
+Only event logs are read, and nothing is written but the files that you ask a command for.
 """
 _EPILOG = """\
 EPISODE is an episode's name, its folder, or 'latest'.
 
-exit code: 0 done; 1 stopped by a failure; 2 wrong use; 130 interrupted by Ctrl-C
+exit code: 0 done; 1 stopped by a failure; 2 wrong usage; 130 interrupted by Ctrl-C
 
 examples:
   uv run python -m viewer --open
@@ -27,15 +27,15 @@ examples:
 """
 _WHERE = """\
 --workdir DIR   the work folder, or an evaluation's folder (default: as configured)
---config FILE   settings to read instead of ./pyproject.toml, in the same form
+--config FILE   read settings from FILE, in the same form, instead of ./pyproject.toml
 """
 _SERVER = f"""\
---port N        port to serve at (default {DEFAULT_PORT}, or the next one that is free)
---host HOST     address to serve at (default 127.0.0.1: this machine only)
---open          open the page in a browser, or do not (default)
+--port N        port to serve on (default {DEFAULT_PORT}, or the next free one)
+--host HOST     address to serve on (default 127.0.0.1: this machine only)
+--open          whether to open the page in a browser (default: no)
 """
 _SHOWN = """\
---turns A-B     these turns only
+--turns A-B     only these turns, such as 10-20, 10- or 10
 --plain         no colours
 """
 
@@ -80,12 +80,12 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
 def _add_export(commands: Commands, where: Parser) -> None:
     command = _added(commands, where, "export", "write a site that any web host can serve")
     command.add_argument("folder", type=Path, metavar="DIR", help="where to write it")
-    command.add_argument("episodes", nargs="*", metavar="EPISODE", help="which (default: all)")
+    command.add_argument("episodes", nargs="*", metavar="EPISODE", help="which ones (default: all)")
     add_flags(command, "--force  write into a folder that is not empty")
 
 
 def _add_show(commands: Commands, where: Parser) -> None:
-    command = _added(commands, where, "show", "print an episode for reading")
+    command = _added(commands, where, "show", "print an episode for people to read")
     command.add_argument("episode", metavar="EPISODE")
     add_flags(command, _SHOWN, turns={"type": _turns})
 
@@ -93,13 +93,13 @@ def _add_show(commands: Commands, where: Parser) -> None:
 def _add_map(commands: Commands, where: Parser) -> None:
     command = _added(commands, where, "map", "draw an episode's map")
     command.add_argument("episode", metavar="EPISODE")
-    _add_output(command, (".svg", ".png", ".pdf", ".mmd"), "the map; .mmd is Mermaid's text")
+    _add_output(command, (".svg", ".png", ".pdf", ".mmd"), "the map; .mmd is Mermaid source")
 
 
 def _add_plot(commands: Commands, where: Parser) -> None:
     command = _added(commands, where, "plot", "draw the scores of episodes over their turns")
     command.add_argument("episodes", nargs="+", metavar="EPISODE")
-    _add_output(command, (".png", ".svg", ".pdf"), "the drawing")
+    _add_output(command, (".png", ".svg", ".pdf"), "the plot")
 
 
 def _added(commands: Commands, where: Parser, name: str, text: str) -> Parser:

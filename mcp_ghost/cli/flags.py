@@ -13,10 +13,11 @@ _DESCRIPTION = """\
 Let a language model do what you ask with the tools of MCP servers.
 """
 _EPILOG = """\
-The key comes from the environment or from .env: OPENAI_API_KEY, ANTHROPIC_API_KEY, GOOGLE_API_KEY.
-A server on this machine needs none. The result goes to standard output, progress to standard error.
+The key comes from the environment or from .env: OPENAI_API_KEY, ANTHROPIC_API_KEY, GOOGLE_API_KEY
+or GEMINI_API_KEY. A model on this machine needs none. The result goes to standard output, progress
+to standard error.
 
-exit code: 0 success; 1 a run without success; 2 wrong use or configuration; 130 interrupted by
+exit code: 0 success; 1 a run without success; 2 wrong usage or configuration; 130 interrupted by
   Ctrl-C (143 by SIGTERM, 129 by a closed terminal, 141 by a closed pipe)
 
 examples:
@@ -26,28 +27,28 @@ examples:
 """
 DEFAULT_SYSTEM_PROMPT = "Do what the user asks. Use the tools where they help."
 _WHAT_TO_DO = """\
---config FILE       the MCP servers, in your file or another program's
+--config FILE       the MCP servers: a file of your own or another program's
 --provider NAME     openai, anthropic or gemini
---prompt TEXT       what to do; - reads standard input
+--prompt TEXT       what the model is to do; - reads it from standard input
 --system TEXT       the system prompt
 """
 _MODEL = """\
---model NAME        default: the provider's
---base-url URL      any server that speaks its format
+--model NAME        the model (default: the provider's)
+--base-url URL      any model server that speaks the provider's format
 """
 _LIMITS = """\
 --timeout S         seconds for one tool call (default 30)
---llm-timeout S     seconds for one answer of the model (default 120)
+--llm-timeout S     seconds for one reply of the model (default 120)
 --deadline S        seconds for the whole run
---max-iterations N  replies with tool calls (default 10)
+--max-iterations N  at most this many replies with tool calls (default 10)
 --reply-tokens N    at most this many tokens in one reply
---allow PATTERN     only these tools: names or patterns such as 'files.*' or '*.delete_*'
---deny PATTERN      not these tools: names or patterns such as 'files.*' or '*.delete_*'
+--allow PATTERN     offer only these tools: names or patterns such as 'files.*' or '*.delete_*'
+--deny PATTERN      do not offer these tools: names or patterns such as 'files.*' or '*.delete_*'
 """
 _OUTPUT = """\
 --json              print the whole result as JSON
 --quiet             show no progress
---record FILE       write the run to FILE as a golden, to inspect and replay
+--record FILE       write the run to FILE as a golden, to inspect or replay later
 """
 
 
@@ -115,4 +116,4 @@ def _add_run(commands: Commands) -> None:
 def _add_inspect(commands: Commands) -> None:
     inspect = commands.add_parser("inspect", help="show a recorded run step by step")
     inspect.add_argument("file", metavar="FILE", help="a golden, or what 'run --json' printed")
-    add_flags(inspect, "--json  print the facts as JSON")
+    add_flags(inspect, "--json  print what is shown as JSON")

@@ -1,6 +1,6 @@
 """How every program here ends: errors as lines, exit codes. Standard library only, for ``--help``.
 
-0 done, 1 failed, 2 wrong use or configuration, 128 + N ended by signal N: 130 by Ctrl-C, 141 when
+0 done, 1 failed, 2 wrong usage or configuration, 128 + N ended by signal N: 130 by Ctrl-C, 141 when
 nobody reads the output any longer.
 """
 

@@ -10,7 +10,7 @@ from mcp_ghost.cli.arguments import Commands, Parser, add_flags, seconds, whole_
 PROGRAM = "python -m movie_generator"
 
 _DESCRIPTION = """\
-Video scripts from web pages: one right away, or many through a queue.
+Write video scripts from web pages: one right away, or many through a queue.
 """
 _EPILOG = """\
 environment (also read from .env):
@@ -20,9 +20,9 @@ environment (also read from .env):
   MCP_CONFIG_PATH       MCP servers (JSON or JSONC); pages are then read by an agent
   MOVIE_DATABASE_URL    the queue: sqlite:///movie_jobs.db, or postgresql://user:password@host/name
   MOVIE_JOB_LEASE       seconds after which a silent worker loses its job (60)
-  MOVIE_ALLOW_PRIVATE_URLS=1   lets URLs lead into private networks
+  MOVIE_ALLOW_PRIVATE_URLS=1   lets URLs lead to this machine and into private networks
 
-exit code: 0 done; 1 failed; 2 wrong use or configuration; 130 interrupted by Ctrl-C (143 by
+exit code: 0 done; 1 failed; 2 wrong usage or configuration; 130 interrupted by Ctrl-C (143 by
   SIGTERM). A worker without --drain that is stopped hands its jobs back and exits with 0.
 
 examples:
@@ -33,16 +33,16 @@ examples:
   uv run python -m movie_generator result 1 -o one.yaml
 """
 _SCRIPT = """\
---config FILE          instead of CONFIG_PATH
---mcp-config FILE      instead of MCP_CONFIG_PATH
+--config FILE          use this instead of CONFIG_PATH
+--mcp-config FILE      use this instead of MCP_CONFIG_PATH
 """
 _WORKER = """\
---drain                end when no job is pending or processing
---concurrency N        jobs at a time (1)
---job-timeout SECONDS  a job that takes longer fails (3600)
+--drain                stop when no job is pending or processing
+--concurrency N        jobs at a time (default 1)
+--job-timeout SECONDS  a job that takes longer fails (default 3600)
 """
 _OUTPUT = """\
--o --output FILE       save it as YAML, or as JSON if FILE ends in .json; default: print YAML
+-o --output FILE       save it as YAML, or as JSON if FILE ends in .json (default: print YAML)
 """
 _STATES = ("pending", "processing", "completed", "failed", "cancelled")
 _job_id = whole_number(1, 2**31 - 1)
@@ -85,7 +85,7 @@ def _add_script(commands: Commands) -> None:
 
 
 def _add_queue(commands: Commands) -> None:
-    enqueue = _command(commands, "enqueue", "add jobs to the queue; prints their ids")
+    enqueue = _command(commands, "enqueue", "add jobs to the queue and print their ids")
     enqueue.add_argument("urls", nargs="+", metavar="URL")
     cancel = _command(commands, "cancel", "stop jobs that are not finished")
     cancel.add_argument("ids", nargs="+", type=_job_id, metavar="ID")
