@@ -139,7 +139,7 @@ def _play(variants: Sequence[Figures]) -> Table:
         for figures in variants
     ]
     names = (column.replace("_", " ") for column in columns)
-    return Table("Play, an episode", ["variant", "episodes", *names, "ended"], rows)
+    return Table("Play per episode", ["variant", "episodes", *names, "ended"], rows)
 
 
 def _cost(variants: Sequence[Figures]) -> Table:
@@ -156,7 +156,7 @@ def _cost(variants: Sequence[Figures]) -> Table:
         for figures in variants
     ]
     header = ["model calls", "prompt tokens", "cached", "completion tokens", "cost", "seconds"]
-    return Table("Cost, a turn", ["variant", *header], rows)
+    return Table("Cost per turn", ["variant", *header], rows)
 
 
 def _middle(spread: Figures | None, digits: int = 1) -> str:
