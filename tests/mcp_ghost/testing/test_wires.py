@@ -109,12 +109,12 @@ def test_a_reply_in_the_providers_own_words_is_sent_as_it_is(wire: WireName) -> 
         assert post(server, wire, [USER]).json() == {"odd": True}
 
 
-@pytest.mark.parametrize(("wire", "broken"), [("anthropic", "x"), ("gemini", "x")])
-def test_broken_arguments_reach_the_client(wire: WireName, broken: str) -> None:
-    with ModelServer([tool_reply([("fs.read", broken)])], wire=wire) as server:
+@pytest.mark.parametrize("wire", WIRES)
+def test_broken_arguments_reach_the_client(wire: WireName) -> None:
+    with ModelServer([tool_reply([("fs.read", "x")])], wire=wire) as server:
         response = read(wire, post(server, wire, [USER], tools=[READ]))
     assert response.tool_calls
-    assert response.tool_calls[0].function.arguments == '"x"'
+    assert response.tool_calls[0].function.arguments == "x"
 
 
 @pytest.mark.parametrize("wire", WIRES)
