@@ -43,7 +43,6 @@ class EpisodeDisplay:
         self._whole = whole
         self._calls: dict[object, str] = {}
         """The arguments of the calls under way."""
-        """The arguments of the tool call under way."""
         self._failed_after: float | None = None
         """Milliseconds of a call whose error is still to come."""
         self._draw: dict[str, Callable[[Fields], None]] = {
