@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from llm_client import LLMClient
 from mcp_ghost.errors import LLMError, MCPError, MCPServerDiedError
+from mcp_ghost.media import Gallery
 from mcp_ghost.messages import LLMResponse, Message, ToolSchema, Usage
 from mcp_ghost.providers.common import LLMRequest
 from mcp_ghost.results import ToolCallResult
@@ -133,6 +134,10 @@ class RecordedTools:
 
     def __init__(self, recording: Recording, server_names: str) -> None:
         self.server_names = tuple(server_names.split(", "))
+        self.gallery = _RecordedGallery()
+        self._request: Mapping[str, Any] = {}
+        self._given: set[str] = set()
+        """Ids of the calls whose answers, which that request holds, were given."""
         self._recording = recording
 
     @property
@@ -166,19 +171,44 @@ class RecordedTools:
             MCPError: It was told that the call failed.
             MCPServerDiedError: So that no tool was offered from then on.
         """
-        messages = self._recording.upcoming().get("messages") or []
+        request = self._recording.upcoming()
+        if request is not self._request:
+            self._request, self._given = request, set()
+        messages = request.get("messages") or []
         last = max((n for n, it in enumerate(messages) if it.get("tool_calls")), default=0)
         answers = {it["tool_call_id"]: it for it in messages[last:] if it["role"] == "tool"}
         for call in messages[last].get("tool_calls", ()) if messages else ():
             function = call["function"]
-            if function["name"] == tool_name and _same(function["arguments"], arguments):
-                told = json.loads(answers[call["id"]]["content"])
+            is_it = function["name"] == tool_name and _same(function["arguments"], arguments)
+            if is_it and call["id"] not in self._given:
+                self._given.add(call["id"])
+                text, images = _parts(answers[call["id"]]["content"])
+                told = json.loads(text)
                 error, content = told.get("error"), told.get("content")
                 if error is not None and error.startswith(_FAILED):
                     gone = messages[-1]["role"] == "user"
                     raise _failure(error.removeprefix(_FAILED), gone=gone)
+                self.gallery.images[id(content)] = images
                 return ToolCallResult(content, is_error=error is not None, error_message=error)
         return ToolCallResult(None, is_error=True, error_message="This call is not in the record.")
+
+
+class _RecordedGallery(Gallery):
+    """Attaches to a result what was attached, or what took the place of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.images: dict[int, list[dict[str, Any]]] = {}
+        """By the identity of the content of a result."""
+
+    def attach(self, content: object, has_room: object) -> tuple[list[str], list[dict[str, Any]]]:
+        """The notes are in the content already."""
+        return [], self.images.pop(id(content), [])
+
+
+def _parts(content: str | list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
+    """The text of a result, and what follows it."""
+    return (content, []) if isinstance(content, str) else (content[0]["text"], content[1:])
 
 
 def _failure(words: str, *, gone: bool) -> MCPError:

@@ -143,6 +143,7 @@ def _configuration(
         "storage_enabled": False,
         "storage_database_url": None,
         "turn_delay_seconds": 0,
+        "mcp_max_result_tokens_per_turn": None,  # what is recorded was cut already
     }
     known = {name: it for name, it in fields.items() if name in GameConfiguration.model_fields}
     try:

@@ -82,6 +82,7 @@ class ToolSession:
     def answering(self, observer: LoopObserver, *, with_images: bool) -> AnswerCalls:
         """Has the calls of replies made, for the loop; ``with_images``: the model may see some."""
         config = self._config
+        gallery = Gallery(is_open=with_images and config.mcp_images == "auto")
         return self.once_connected(
             in_order(
                 self.call,
@@ -89,7 +90,7 @@ class ToolSession:
                 is_read_only=_own(self._manager, "is_read_only") or (lambda _: False),
                 max_parallel=config.mcp_max_parallel_calls,
                 budget=ResultBudget(config.mcp_max_result_tokens_per_turn),
-                gallery=Gallery(is_open=with_images and config.mcp_images == "auto"),
+                gallery=getattr(self._manager, "gallery", gallery),  # a stand-in's own
             )
         )
 

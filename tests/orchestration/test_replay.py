@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import zork_agent
-from mcp_ghost.testing import content_reply, error_reply
+from mcp_ghost.testing import content_reply, error_reply, tool_reply
 from orchestration.recorded import DivergenceError
 from orchestration.replay import replay
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
@@ -21,7 +21,10 @@ from session.record.event_log import EVENTS_FILE
 from tests.support import ROOT
 from tests.support.episodes import answer, played, wanted
 from tests.support.games import BUNDLED_COMMANDS
+from tests.support.ghosts import Bank
+from tests.support.journal import NAME
 from tests.support.program import Program
+from tests.support.servers import faulty, write_config
 from tests.support.viewing import LEARNED
 
 if TYPE_CHECKING:
@@ -110,6 +113,33 @@ def test_a_refused_command_is_refused_again(tmp_path: Path) -> None:
     script = [answer("take the golden fleece"), answer("north"), answer("north")]
     folder = played(tmp_path, script, max_turns_per_episode=2).folder
     assert replay(folder).turns == 2
+
+
+SHOW: tuple[str, dict[str, Any]] = ("bank.show", {})
+HUGE = tool_reply([(f"{NAME}.huge", {"size": 40_000})])
+BLIND = error_reply(404, "No endpoints found that support image input")
+TOLD: list[tuple[int, list[Reply]]] = [
+    (1_000, [HUGE, HUGE]),
+    (10_000, [HUGE]),
+    (10_000, [tool_reply([SHOW, ("bank.balance", {}), SHOW])]),
+    (6_000, [tool_reply([SHOW] * 3)]),
+    (10_000, [tool_reply([SHOW]), BLIND, tool_reply([SHOW])]),
+]
+
+
+@pytest.mark.parametrize(("tokens", "script"), TOLD)
+def test_results_that_were_cut_and_images_reach_the_model_as_they_did(
+    tokens: int, script: list[Reply], tmp_path: Path
+) -> None:
+    servers = {"bank": Bank(tmp_path).config, NAME: faulty("ok")}
+    settings: dict[str, Any] = {
+        "mcp_enabled": True,
+        "mcp_config_file": str(write_config(tmp_path / "servers.json", **servers)),
+        "mcp_servers": tuple(servers),
+        "mcp_max_result_tokens_per_turn": tokens,
+    }
+    episode = played(tmp_path, [*script, answer("north")], max_turns_per_episode=1, **settings)
+    assert replay(episode.folder).turns == 1
 
 
 def test_an_episode_of_the_embedded_model_is_replayed_without_it(tmp_path: Path) -> None:
