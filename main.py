@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from session.record.summary import StorySoFar
 
 _SMALL_MODEL = (
-    "No API key found: the small model on this machine plays, and not well. For a large one set "
+    "No API key found: the small model on this machine plays, and not well. For a large one, set "
     "OPENROUTER_API_KEY, or the key of OpenAI, Anthropic or Gemini, or give --base-url."
 )
 
