@@ -212,6 +212,9 @@ class _Comparison(logging.Handler):
             if not self._steps:
                 raise RecordEndsError
             recorded = self._steps.popleft()
+            failed_then = isinstance(recorded, FailedTurn) and recorded.of_the_game
+            if failed_then and isinstance(event, TurnRecord):
+                raise RecordEndsError  # what ended the engine, and so the run, need not come again
             if type(recorded) is not type(event):
                 kinds = type(recorded).__name__, type(event).__name__
                 raise DivergenceError(f"a {kinds[0]} was recorded, but this is a {kinds[1]}")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import zork_agent
-from mcp_ghost.testing import content_reply, error_reply, tool_reply
+from game_interface.child.process import EngineProcess
+from mcp_ghost.testing import ModelServer, content_reply, error_reply, tool_reply
 from orchestration.recorded import DivergenceError
 from orchestration.replay import replay
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
@@ -19,7 +22,7 @@ from scripts.scripted_model import ScriptedModel
 from session.game_configuration import ConfigurationError, GameConfiguration
 from session.record.event_log import EVENTS_FILE
 from tests.support import ROOT
-from tests.support.episodes import answer, played, wanted
+from tests.support.episodes import answer, configured, played, wanted
 from tests.support.games import BUNDLED_COMMANDS
 from tests.support.ghosts import Bank
 from tests.support.journal import NAME
@@ -107,6 +110,21 @@ def test_turns_that_were_not_played_fail_again(tmp_path: Path) -> None:
     script = [answer("north"), error_reply(503), content_reply("Hm."), answer("north")]
     folder = played(tmp_path, script, max_turns_per_episode=2).folder
     assert replay(folder).turns == 2
+
+
+def test_an_engine_that_was_killed_need_not_be_killed_again(tmp_path: Path) -> None:
+    with ModelServer(lambda _: answer("wait")) as model:
+        config = configured(tmp_path, model.base_url, max_turns_per_episode=3)
+        with ZorkOrchestratorV2("played", config) as orchestrator:
+            orchestrator._process_turn()
+            assert orchestrator.game
+            engine = orchestrator.game._player
+            assert isinstance(engine, EngineProcess)
+            os.kill(engine.pid, signal.SIGKILL)
+            orchestrator.play_episode()
+        assert orchestrator.game_state.end_reason == "engine_failed"
+    folder = played(tmp_path, [answer("wait")] * 2, resume=True, max_turns_per_episode=3).folder
+    assert replay(folder).turns == 3
 
 
 def test_a_refused_command_is_refused_again(tmp_path: Path) -> None:
