@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, NoReturn, TypeVar
 
-from game_interface.child.limits import OUT_OF_MEMORY, limit_process, limit_turn
+from game_interface.child.limits import OUT_OF_MEMORY, START_SECONDS, limit_process, limit_time
 from game_interface.child.messages import Failure, Opening, encode
 from game_interface.child.play import Play
 from game_interface.errors import EngineError, GameError
@@ -55,6 +55,7 @@ def _end(folder: str, code: int = 0) -> NoReturn:
 
 def _serve(link: socket.socket, requests: IO[bytes]) -> None:
     opening: Opening = pickle.load(requests)  # noqa: S301  who sends it has started us
+    limit_time(START_SECONDS)
     play = _attempt(lambda: _open(opening))
     if isinstance(play, Failure):
         link.sendall(encode(play))
@@ -62,7 +63,7 @@ def _serve(link: socket.socket, requests: IO[bytes]) -> None:
     link.sendall(encode(play.opened))
     while True:
         method, *arguments = pickle.load(requests)  # noqa: S301
-        limit_turn(opening.turn_seconds)
+        limit_time(opening.turn_seconds)
         answer = _attempt(lambda: getattr(play, method)(*arguments))  # noqa: B023  used at once
         link.sendall(encode(answer))
 

@@ -7,6 +7,8 @@ from contextlib import suppress
 MEMORY_BYTES = 2**30
 FILE_BYTES = 2**24
 """An engine may write a copy of the story and of itself; a story may write files, too."""
+START_SECONDS = 60.0
+"""For the process to start and to load the story."""
 SPARE_SECONDS = 1
 """Of processor time: while the program is there, it is the first to stop a turn."""
 OUT_OF_MEMORY = 71
@@ -20,7 +22,7 @@ def limit_process() -> None:
     _limit(resource.RLIMIT_CORE, 0)
 
 
-def limit_turn(seconds: float) -> None:
+def limit_time(seconds: float) -> None:
     """Let the process use so much more processor time, and a little."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     allowed = used.ru_utime + used.ru_stime + seconds + SPARE_SECONDS

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from game_interface import errors
-from game_interface.child.limits import MEMORY_BYTES, OUT_OF_MEMORY
+from game_interface.child.limits import MEMORY_BYTES, OUT_OF_MEMORY, START_SECONDS
 from game_interface.child.messages import Answer, Failure, Moment, Opened, Opening, decode
 from game_interface.errors import EngineError, EngineStoppedError, EngineUnavailableError
+from mcp_ghost.redact import names_a_secret
 
 TURN_TIMEOUT_SECONDS = 30.0
-START_SECONDS = 60.0
-"""For the process to start and to load the story."""
 STOP_SECONDS = 2.0
 ANSWER_BYTES = 2**23
 
@@ -169,10 +168,11 @@ def _start() -> tuple[subprocess.Popen[bytes], socket.socket, str]:
 
 
 def _environment(folder: str) -> dict[str, str]:
+    """That of the program, without its keys: what runs there is somebody else's."""
     root = str(Path(__file__).resolve().parents[2])
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if not names_a_secret(name)},
         "OPENBLAS_NUM_THREADS": "1",  # of jericho's arrays: each thread takes memory of its own
         "PYTHONPATH": os.pathsep.join(paths),
         "TMPDIR": folder,

@@ -25,6 +25,7 @@ from session.record.event_log import EVENTS_FILE
 
 ROOT = Path(__file__).parents[2]
 _POLL = 0.1
+_SIGNALS = {it.value: it.name for it in signal.Signals}  # real-time ones have no names
 _STOP_WAIT = 8.0
 """Seconds for an episode to release what it opened: twice what an MCP server may take."""
 _LOCK_WAIT = 5.0
@@ -70,7 +71,7 @@ class EpisodeProcess:
             return ""
         lines = self._last_words().strip().splitlines()
         if code < 0:
-            return f"killed by {signal.Signals(-code).name}"
+            return f"killed by {_SIGNALS.get(-code, f'signal {-code}')}"
         return f"{lines[-1] if lines else f'exit code {code}'} ({self._errors})"
 
     def stop(self) -> None:

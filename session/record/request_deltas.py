@@ -12,6 +12,9 @@ from typing import Any, TypeAlias
 
 _SHORT = 12
 """Characters up to which a line is not worth its own reference."""
+LONG = 2**17
+"""Characters above which a line, that of an image, is known to the next request of its role only:
+whoever writes or reads an episode would hold all of its images in memory otherwise."""
 Part: TypeAlias = list[int] | int | str
 """[first, number] of the request before, or a line of all so far, or a new text."""
 
@@ -32,7 +35,7 @@ class RequestDeltas:
         """Let the next requests build on this one."""
         lines = self._latest[role] = _split(text)
         for line in lines:
-            if len(line) > _SHORT and line not in self._lines:
+            if _SHORT < len(line) <= LONG and line not in self._lines:
                 self._lines[line] = len(self._texts)
                 self._texts.append(line)
 

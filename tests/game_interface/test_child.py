@@ -14,7 +14,7 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
 
@@ -159,6 +159,17 @@ def test_without_another_process_there_is_no_game(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(EngineUnavailableError, match=r"process cannot be started: .*/nowhere"):
         open_game("bundled")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_engine_gets_no_key_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up")
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    with closing(EngineProcess()) as engine:
+        variables = Path(f"/proc/{engine.pid}/environ")
+        eventually(lambda: b"PYTHONPATH" in variables.read_bytes())  # the program has begun
+        assert b"LANG=C.UTF-8" in variables.read_bytes()
+        assert b"sk-made-up" not in variables.read_bytes()
 
 
 def test_a_story_that_is_not_found_leaves_no_process() -> None:
@@ -335,6 +346,6 @@ def test_engines_killed_at_any_instant_leave_the_identical_game(engine: EngineNa
 
 @pytest.mark.slow
 def test_a_turn_that_nobody_stops_ends_with_its_processor_time() -> None:
-    code = "from game_interface.child.limits import limit_turn\nlimit_turn(0)\nwhile True: pass"
+    code = "from game_interface.child.limits import limit_time\nlimit_time(0)\nwhile True: pass"
     ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=PATIENCE, check=False)
     assert ended.returncode == -signal.SIGXCPU
