@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from mcp_ghost.cli.arguments import Parser, port_number, whole_number
@@ -28,6 +29,8 @@ from mcp_ghost.testing import (
     tool_reply,
 )
 
+SERVED_AS = "scripted_model.py"
+"""The model that its replies name, whatever was asked for: no log can take it for another."""
 _LOOKED_BACK_AT = re.compile(r"^Turn (\d+), .*?: > ([^\[\n]+?)( \[[^\n]*)?$", re.MULTILINE)
 _TURN = re.compile(r"^Turn (\d+) of at most", re.MULTILINE)
 
@@ -41,6 +44,14 @@ class ScriptedModel:
 
     def __call__(self, request: ModelRequest) -> Reply:
         """The reply to one request."""
+        reply = self._reply(request)
+        return (
+            replace(reply, body={**reply.body, "model": SERVED_AS})
+            if isinstance(reply.body, dict)
+            else reply
+        )
+
+    def _reply(self, request: ModelRequest) -> Reply:
         if is_reflection(request):
             return content_reply(json.dumps({"memories": _looked_back(request)}))
         turn = turn_of(request)

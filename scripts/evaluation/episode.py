@@ -32,6 +32,7 @@ def _play(job: dict[str, object]) -> int:
     load_dotenv(".env")  # tracing and tool servers read the environment, not our settings
     config = GameConfiguration.model_validate(job["settings"])
     try:
+        _expect_the_same(job["program"])
         with ZorkOrchestratorV2(str(job["episode"]), config, resume=job["resume"] is True) as it:
             it.play_episode()
     except Exception as error:  # noqa: BLE001  the edge of the process: its last line is shown
@@ -39,6 +40,17 @@ def _play(job: dict[str, object]) -> int:
         sys.stderr.write(redact(text, config.secrets))
         return 1
     return 0
+
+
+def _expect_the_same(program: object) -> None:
+    """Refuse to play with other prompts or code than the evaluation was agreed on for."""
+    from scripts.evaluation.agreement import differences, program_at_hand
+    from session.configuration_file import ConfigurationError
+
+    if isinstance(program, dict) and (changed := differences(program, program_at_hand())):
+        raise ConfigurationError(
+            f"Prompts or code changed while the evaluation was running: {'; '.join(changed)}."
+        )
 
 
 if __name__ == "__main__":

@@ -13,19 +13,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias
 
+from scripts.evaluation.provenance import Provenance
 from session.game_state import EndReason, TurnRecord
 from session.record.event_log import EpisodeDamagedError, read
 from session.record.fold import EpisodeFold
 from session.record.index import LogIndex
+from session.record.schema import Entry
 
 CHECKPOINTS = (50, 100, 200)
 UNFINISHED = frozenset({EndReason.ABORTED, EndReason.LLM_UNAVAILABLE, EndReason.ENGINE_FAILED})
 """Ends after which an episode can go on, and has to before it counts."""
-PER_TURN = ("model_calls", "prompt_tokens", "completion_tokens", "cost", "seconds")
+PER_TURN = ("model_calls", "requests", "prompt_tokens", "completion_tokens", "cost", "seconds")
 _COUNTED = [
     "turns",
+    "moves",
     "rooms",
     "deaths",
+    "refused_proposals",
     "failed_turns",
     "reflections",
     "failed_reflections",
@@ -54,6 +58,15 @@ class Spread(NamedTuple):
 
 class EpisodeFigures(EpisodeFold):
     """What the events of one episode add up to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.provenance = Provenance()
+
+    def take(self, entry: Entry) -> None:
+        """Add what one line says."""
+        super().take(entry)
+        self.provenance.take(entry.event)
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -86,19 +99,24 @@ class EpisodeFigures(EpisodeFold):
 
     def summary(self) -> Figures:
         """The figures, ready for JSON."""
-        curve, usage = self.curve, asdict(self.usage)
+        curve, how = self.curve, self.provenance
+        usage = asdict(how.billed if how.requests else self.usage)  # older logs have no calls
         failures = [it for it in self.reflections if it.failure is not None]
         return {
             "end_reason": self.end_reason,
             "finished": self.finished,
             "turns": max(len(curve) - 1, 0),
+            "moves": how.moves,
             "score": curve[-1] if curve else None,
             "best_score": max(curve, default=None),
             "max_score": self.max_score,
             "rooms": len(self.rooms),
             **{name: getattr(self, name) for name in ("deaths", "failed_turns", "tool_calls")},
+            "refused_proposals": how.refused_proposals,
             "reflections": len(self.reflections),
             "failed_reflections": len(failures),
+            "requests": how.requests or None,
+            "failed_requests": how.failed_requests if how.requests else None,
             "model_calls": usage.pop("calls"),
             **usage,
             "seconds": round(self.turn_seconds + self.reflection_seconds, 3),
@@ -132,7 +150,9 @@ def variant_figures(episodes: Sequence[EpisodeFigures], turns: int) -> Figures:
         **{name: _spread(summary[name] for summary in summaries) for name in PER_EPISODE},
         **{
             f"{name}_per_turn": _spread(
-                summary[name] / summary["turns"] for summary in summaries if summary["turns"]
+                summary[name] / summary["turns"]
+                for summary in summaries
+                if summary["turns"] and summary[name] is not None
             )
             for name in PER_TURN
         },
@@ -154,8 +174,8 @@ def _at(curves: Sequence[Sequence[int]], turn: int) -> list[int]:
     return [curve[min(turn, len(curve) - 1)] for curve in curves]
 
 
-def _spread(values: Iterable[float]) -> Figures | None:
-    there = list(values)
+def _spread(values: Iterable[float | None]) -> Figures | None:
+    there = [value for value in values if value is not None]
     if not there:
         return None
     return {name: round(value, 6) for name, value in Spread.of(there)._asdict().items()}

@@ -14,6 +14,13 @@ from game_interface import StoryInfo
 from mcp_ghost.files import write_whole
 from mcp_ghost.text import address
 from orchestration.parts import PARTS
+from scripts.evaluation.agreement import (
+    SECRET,
+    differences,
+    kept_in,
+    portable,
+    program_at_hand,
+)
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
 from session.record.event_log import EVENTS_FILE
@@ -23,14 +30,6 @@ PLAN_FILE = "evaluation.json"
 TOOLS = "tools"
 CHOICES = (*PARTS, TOOLS)
 """What the player can be played without."""
-SECRET = {name for name, field in GameConfiguration.model_fields.items() if not field.repr}
-"""Never passed on or written: a child reads keys from the environment, as its parent did."""
-_NOT_COMPARED = SECRET.union(
-    ["story", "seed", "workdir", "evaluation_group", "max_turns_per_episode", "local_threads"],
-    ["storage_enabled", "storage_carry_over", "mcp_enabled"],
-    ["agent_model", "agent_base_url", "client_base_url"],
-)
-"""Settings of one episode or one machine, or stated under a name of their own."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,12 @@ class Plan:
         }
         settings["evaluation_group"] = f"{self.name}/{cell.variant.name}"
         resume = (self.folder(cell) / EVENTS_FILE).is_file()
-        return {"episode": cell.episode, "settings": settings, "resume": resume}
+        return {
+            "episode": cell.episode,
+            "settings": settings,
+            "resume": resume,
+            "program": program_at_hand(),
+        }
 
     def agreement(self) -> dict[str, Any]:
         """What has to stay as it is, in words that mean the same on every machine."""
@@ -166,7 +170,8 @@ class Plan:
             "variants": [variant.name for variant in self.variants],
             "seeds": list(self.seeds),
             "episodes": self.episodes,
-            "configuration": _portable(self.config),
+            "configuration": portable(self.config.model_dump(mode="json", exclude=SECRET)),
+            **program_at_hand(),
         }
 
     def agree(self) -> None:
@@ -176,10 +181,12 @@ class Plan:
             ConfigurationError: It is another one; the message names what differs.
         """
         path, now = self.out / PLAN_FILE, self.agreement()
-        if path.exists() and (differences := _differences(_kept(path), now)):
+        if path.exists() and (changed := differences(kept_in(path), now)):
             raise ConfigurationError(
-                f"{self.out} holds an evaluation with other settings: {'; '.join(differences)}. "
-                "Give the same ones to continue it, or another --out (or --name) to start afresh."
+                f"{self.out} holds an evaluation with other settings, prompts or code: "
+                f"{'; '.join(changed)}. Episodes that were played under different rules do not "
+                "belong in one table: restore what differs to continue this evaluation, or give "
+                "another --out (or --name) to start a new one."
             )
         write_whole(path, json.dumps(now, indent=2, ensure_ascii=False) + "\n")
 
@@ -190,41 +197,3 @@ class Plan:
             for variant in self.variants
             for seed in self.seeds
         ]
-
-
-def _portable(config: GameConfiguration) -> dict[str, object]:
-    """The settings without keys, and without what differs from machine to machine."""
-    settings = config.model_dump(mode="json", exclude=_NOT_COMPARED)
-    for name, value in settings.items():
-        if value and name.endswith("_base_url"):
-            settings[name] = address(value)
-        elif value and name.endswith(("_path", "_file")):
-            settings[name] = Path(value).name
-    return settings
-
-
-def _kept(path: Path) -> dict[str, Any]:
-    try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        return {**kept, "configuration": dict(kept["configuration"])}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigurationError(
-            f"{path} cannot be read ({error}): choose another --out, or remove that folder."
-        ) from error
-
-
-def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    old, new = ({**agreed, **agreed["configuration"]} for agreed in (before, now))
-    names = {**before["configuration"], **new}.keys() - {"configuration"}
-    return sorted(
-        f"{name} was {json.dumps(old.get(name))} and is {json.dumps(new.get(name))}"
-        for name in names
-        if old.get(name) != new.get(name) and not _has_grown(name, old.get(name), new.get(name))
-    )
-
-
-def _has_grown(name: str, before: Any, now: Any) -> bool:  # noqa: ANN401  of every type that JSON has
-    """Whether the matrix only grew, which leaves what was played as it is."""
-    if name in {"variants", "seeds"} and isinstance(before, list):
-        return set(before) <= set(now)
-    return name == "episodes" and isinstance(before, int) and before <= now

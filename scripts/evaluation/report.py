@@ -9,8 +9,10 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from mcp_ghost.text import counted, dollars
+from scripts.evaluation.agreement import short
 from scripts.evaluation.figures import EpisodeFigures, Figures, checkpoints, variant_figures
 from scripts.evaluation.plan import Cell, Plan
+from scripts.evaluation.provenance import provenance_of, said_of
 
 QUARTILES = "statistics.quantiles(n=4, method='inclusive') of Python's standard library"
 _NONE = "-"
@@ -42,16 +44,17 @@ class Table:
 
 def results_of(plan: Plan, played: Mapping[Cell, EpisodeFigures], jobs: int) -> dict[str, Any]:
     """Settings and figures, as they are written to ``results.json``."""
-    starts = [figures.start for figures in played.values() if figures.start]
+    provenance = provenance_of({str(cell): it.provenance for cell, it in played.items()})
     return {
-        "statement": statement(plan),
+        "statement": statement(plan, provenance),
         "date": max((figures.last_time for figures in played.values()), default=""),
         "versions": {
-            "zorkgpt": sorted({start.version for start in starts}),
-            "engine": sorted({start.engine for start in starts}),
+            "zorkgpt": provenance["versions"],
+            "engine": provenance["engines"],
             "python": platform.python_version(),
         },
-        "settings": {**plan.agreement(), "walkthroughs": False, "jobs": jobs},
+        "provenance": provenance,
+        "settings": {**plan.agreement(), "jobs": jobs},
         "quartiles": QUARTILES,
         "variants": [
             {
@@ -75,7 +78,7 @@ def results_of(plan: Plan, played: Mapping[Cell, EpisodeFigures], jobs: int) -> 
     }
 
 
-def statement(plan: Plan) -> str:
+def statement(plan: Plan, provenance: dict[str, Any]) -> str:
     """What was measured, in sentences that belong beside the tables."""
     agreed = plan.agreement()
     seeds = ", ".join(map(str, plan.seeds))
@@ -86,12 +89,13 @@ def statement(plan: Plan) -> str:
         else "Knowledge was not carried over: each episode began with nothing learned."
     )
     where = "on" if agreed["endpoint"] == "this machine" else "at"
+    played_by = ", ".join(provenance["models_asked"]) or agreed["model"]
     return (
-        f"{plan.story.title} (SHA-256 {plan.story.sha256[:12]}), played by {agreed['model']} "
+        f"{plan.story.title} (SHA-256 {plan.story.sha256[:12]}), played by {played_by} "
         f"{where} {agreed['endpoint']}, up to {counted(plan.turns, 'turn')} an episode, "
         f"{counted(plan.episodes, 'episode')} for each variant and seed ({seeds}). {knowledge} "
         f"MCP tools were {'on offer' if agreed['tools'] else 'off'}. "
-        "No walkthrough was used, and no game was ever reset to try again. "
+        f"{said_of(provenance)} "
         "A seed fixes the game's dice; it does not make a sampling model repeatable. "
         "Medians, with quartiles in brackets where they differ, are over the episodes played to "
         "their end; an episode that ended early keeps its score from there on."
@@ -110,7 +114,11 @@ def markdown_of(results: dict[str, Any], turns: int) -> str:
     versions = results["versions"]
     program = ", ".join(versions["zorkgpt"]) or _NONE
     engine = ", ".join(versions["engine"]) or _NONE
-    made = f"ZorkGPT {program}, engine {engine}, last turn on {results['date'][:10] or _NONE}."
+    code = ", ".join(map(short, results["provenance"]["code"])) or _NONE
+    made = (
+        f"ZorkGPT {program} (code {code}), engine {engine}, "
+        f"last turn on {results['date'][:10] or _NONE}."
+    )
     return f"{results['statement']} {made}\n\n{tables}"
 
 
@@ -128,7 +136,10 @@ def _scores(variants: Sequence[Figures], turns: int) -> Table:
 
 
 def _play(variants: Sequence[Figures]) -> Table:
-    columns = ("turns", "rooms", "deaths", "reflections", "tool_calls", "failed_turns")
+    columns = (
+        *("turns", "moves", "rooms", "deaths", "reflections", "tool_calls"),
+        *("refused_proposals", "failed_turns"),
+    )
     rows = [
         [
             figures["variant"],
@@ -146,6 +157,7 @@ def _cost(variants: Sequence[Figures]) -> Table:
     rows = [
         [
             figures["variant"],
+            _middle(figures.get("requests_per_turn"), 2),
             _middle(figures.get("model_calls_per_turn"), 2),
             _middle(figures.get("prompt_tokens_per_turn")),
             _share(figures.get("cached_share")),
@@ -155,7 +167,15 @@ def _cost(variants: Sequence[Figures]) -> Table:
         ]
         for figures in variants
     ]
-    header = ["model calls", "prompt tokens", "cached", "completion tokens", "cost", "seconds"]
+    header = [
+        "requests",
+        "model calls",
+        "prompt tokens",
+        "cached",
+        "completion tokens",
+        "cost",
+        "seconds",
+    ]
     return Table("Cost per turn", ["variant", *header], rows)
 
 

@@ -3,128 +3,26 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import re
 import signal
-import subprocess
 import sys
-import threading
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from mcp_ghost.testing import ModelRequest, ModelServer, Reply, action_reply, error_reply
+from mcp_ghost.testing import ModelServer
 from scripts.evaluate import main
 from scripts.evaluation.plan import CHOICES
 from scripts.evaluation.run import taken
-from scripts.scripted_model import ScriptedModel
 from session.game_configuration import ConfigurationError
-from tests.support import FOREVER, PATIENCE, ROOT
-from tests.support.episodes import read_events
-from tests.support.program import MARK, Program
-from tests.support.warm import VIEWER
+from tests.scripts.evaluations import KEY, Evaluation, Model
+from tests.support import PATIENCE, ROOT
 
 pytestmark = pytest.mark.mcp
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
-KEY = "sk-made-up-key-of-nobody"
-COMMANDS = ["north", "north", "examine me"]
-
-
-class Model:
-    """Plays ``COMMANDS``; can be told to fail, or to keep everybody waiting."""
-
-    def __init__(self) -> None:
-        self.failing = False
-        self.waits_from = sys.maxsize
-        """The number of the first request that waits."""
-        self.waiting = threading.Event()
-        self.answered = 0
-        self._script = ScriptedModel(COMMANDS, think_every=2)
-
-    def __call__(self, request: ModelRequest) -> Reply:
-        if self.failing:
-            return error_reply(500)
-        self.answered += 1
-        if self.answered < self.waits_from:
-            return self._script(request)
-        self.waiting.set()
-        return action_reply("look").after(FOREVER)
-
-    def wait_from(self, request: int) -> None:
-        self.waits_from = self.answered + request
-        self.waiting.clear()
-
-    def go_on(self) -> None:
-        self.waits_from = sys.maxsize
-
-
-class Evaluation:
-    """One evaluation of the bundled story, run as often as a test wants."""
-
-    def __init__(self, folder: Path, base_url: str) -> None:
-        self.program = Program(folder, str(ROOT / "scripts" / "evaluate.py"))
-        self.program.warm = VIEWER  # which has what draws the scores
-        self.program.env["ZORKGPT_CLIENT_API_KEY"] = KEY
-        self.out = folder / "out"
-        self._always = ["--story", "bundled", "--base-url", base_url, "--model", "scripted"]
-        self._always += ["--out", "out", "--turns", "3", "--jobs", "2"]
-
-    def run(self, *flags: str) -> subprocess.CompletedProcess[str]:
-        return self.program.run(*self._always, *flags)
-
-    def start(self, *flags: str) -> subprocess.Popen[str]:
-        return self.program.start(*self._always, *flags)
-
-    @property
-    def results(self) -> dict[str, Any]:
-        return dict(json.loads((self.out / "results.json").read_text()))
-
-    def episodes(self) -> dict[str, list[dict[str, Any]]]:
-        """Folder below the evaluation's -> events."""
-        logs = self.out.glob("*/seed-*/episodes/*")
-        return {str(log.relative_to(self.out)): list(read_events(log)) for log in sorted(logs)}
-
-    def turns(self) -> dict[str, list[Any]]:
-        """Folder -> the numbers of the turns played."""
-        return {
-            name: [event["turn"] for event in events if event["event_type"] == "turn"]
-            for name, events in self.episodes().items()
-        }
-
-    def children(self) -> list[int]:
-        """The processes that play an episode."""
-        mark = f"{MARK}={self.program.mark}".encode()
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                ours = mark in (process / "environ").read_bytes().split(b"\0")
-                command = (process / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if ours and b"scripts.evaluation.episode" in command:
-                found.append(int(process.name))
-        return found
-
-
-@pytest.fixture
-def model() -> Model:
-    return Model()
-
-
-@pytest.fixture
-def server(model: Model) -> Iterator[ModelServer]:
-    with ModelServer(model) as server:
-        yield server
-
-
-@pytest.fixture
-def evaluation(tmp_path: Path, server: ModelServer) -> Evaluation:
-    return Evaluation(tmp_path, server.base_url)
 
 
 def test_a_matrix_is_played_and_its_figures_are_written(

@@ -84,6 +84,7 @@ def test_an_episode_is_counted_as_by_hand(tmp_path: Path) -> None:
         "end_reason": "max_turns",
         "finished": True,
         "turns": 3,
+        "moves": 0,
         "score": 4,
         "best_score": 9,
         "max_score": 50,
@@ -91,8 +92,11 @@ def test_an_episode_is_counted_as_by_hand(tmp_path: Path) -> None:
         "deaths": 1,
         "failed_turns": 1,
         "tool_calls": 3,
+        "refused_proposals": 0,
         "reflections": 2,
         "failed_reflections": 1,
+        "requests": None,
+        "failed_requests": None,
         "model_calls": 12,
         "prompt_tokens": 600,
         "cached_tokens": 360,
@@ -192,7 +196,7 @@ def test_tables_show_median_quartiles_and_best() -> None:
     score, play, cost = tables_of({"variants": [whole]}, 1)
     assert score.rows == [["whole", "1", "2.5 [1.8, 12.2]", "40", "2.5 [1.8, 12.2]", "40"]]
     assert play.rows[0][:3] == ["whole", "4 of 4", "1"]
-    assert cost.rows == [["whole", "1", "10", "0%", "0", "-", "0.1"]]
+    assert cost.rows == [["whole", "-", "1", "10", "0%", "0", "-", "0.1"]]
 
 
 def test_a_table_can_be_pasted_as_markdown() -> None:

@@ -1,0 +1,145 @@
+"""How episodes were played, as their logs tell: nothing here is taken from settings or belief."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mcp_ghost.messages import Usage
+from mcp_ghost.text import counted
+from orchestration.parts import PARTS
+from scripts.evaluation.agreement import portable, short
+from scripts.scripted_model import SERVED_AS as SCRIPT
+from session.game_state import TurnRecord
+from session.record.schema import EpisodeResumed, EpisodeStart, Event, ModelCall
+
+SERVED = "model as served"
+_OF_VARIANTS = {"without", *(part.setting for part in PARTS.values())}
+"""Settings in which variants are meant to differ."""
+
+
+class Provenance:
+    """What one episode's events say of who and what played it."""
+
+    def __init__(self) -> None:
+        self.facts: defaultdict[str, set[str]] = defaultdict(set)
+        """Name -> every value that the log has; more than one where it changed on the way."""
+        self.billed = Usage()
+        """What all replies took, those included that were empty or of a turn that was lost."""
+        self.requests = self.failed_requests = self.refused_proposals = self.set_back = 0
+        self.moves: int | None = None
+        """As the game counts them."""
+
+    def take(self, event: Event) -> None:
+        """Add what one line says."""
+        match event:
+            case EpisodeStart():
+                self._program(event)
+                self._note("version", event.version)
+                self._note("engine", event.engine)
+                self._note("story", event.story_sha256)
+                self.moves = event.observation.moves
+            case EpisodeResumed():
+                self._program(event)
+            case ModelCall():
+                self._call(event)
+            case TurnRecord():
+                self.refused_proposals += len(event.refused)
+                self.set_back += event.after.moves < (self.moves or 0)
+                self.moves = event.after.moves
+
+    def _program(self, event: EpisodeStart | EpisodeResumed) -> None:
+        self._note("model", event.model)
+        self._note("endpoint", event.base_url)
+        self._note("code", event.code)
+        self._note("turns", "" if event.max_turns is None else str(event.max_turns))
+        for name, digest in event.prompts.items():
+            self._note(f"prompt {name}", digest)
+        for name, value in portable(event.settings).items():
+            if name not in _OF_VARIANTS:
+                self._note(f"setting {name}", json.dumps(value, sort_keys=True))
+
+    def _call(self, call: ModelCall) -> None:
+        self.failed_requests += len(call.tries)
+        self.requests += len(call.tries) + (call.reply is not None)
+        self.billed += sum((failed.usage for failed in call.tries), Usage())
+        if call.reply:
+            self.billed += call.reply.spent
+            self._note(SERVED, call.reply.model)
+
+    def _note(self, name: str, value: str) -> None:
+        if value:
+            self.facts[name].add(value)
+
+
+def provenance_of(episodes: Mapping[str, Provenance]) -> dict[str, Any]:
+    """What the logs of all ``episodes`` say together, ready for JSON; unplayed ones say nothing."""
+    played = {name: it for name, it in episodes.items() if it.facts}
+    found = _together(it.facts for it in played.values())
+    served = found.get(SERVED, [])
+    return {
+        "models_asked": found.get("model", []),
+        "models_served": served,
+        "endpoints": found.get("endpoint", []),
+        "versions": found.get("version", []),
+        "code": found.get("code", []),
+        "engines": found.get("engine", []),
+        "prompts": {
+            name.removeprefix("prompt "): values
+            for name, values in found.items()
+            if name.startswith("prompt ")
+        },
+        "script_played": SCRIPT in served if served else None,
+        "set_back": sum(it.set_back for it in played.values()),
+        "refused_proposals": sum(it.refused_proposals for it in played.values()),
+        "requests": sum(it.requests for it in played.values()),
+        "failed_requests": sum(it.failed_requests for it in played.values()),
+        "cost": sum(it.billed.cost for it in played.values()),
+        "disagreements": {
+            name: {
+                value: [each for each, it in played.items() if value in it.facts.get(name, ())]
+                for value in values
+            }
+            for name, values in found.items()
+            if len(values) > 1
+        },
+    }
+
+
+def said_of(provenance: Mapping[str, Any]) -> str:
+    """The same in sentences."""
+    if not provenance["models_asked"]:
+        return "No episode has begun."
+    sentences = [_served(provenance)]
+    sentences += ["A script of commands played, or took part."] * bool(provenance["script_played"])
+    back = provenance["set_back"]
+    sentences.append(
+        f"A game was set back {counted(back, 'time')}: its count of moves went down."
+        if back
+        else "No game was set back: no count of moves went down."
+    )
+    sentences += [_disagreement(*each) for each in provenance["disagreements"].items()]
+    return " ".join(sentences)
+
+
+def _served(provenance: Mapping[str, Any]) -> str:
+    requests, failed = provenance["requests"], provenance["failed_requests"]
+    names = ", ".join(provenance["models_served"])
+    by = f"The replies came from {names}, as their server says" if names else "No reply came"
+    return f"{by} ({counted(requests, 'request')}, {failed} of them without a usable reply)."
+
+
+def _disagreement(name: str, where: Mapping[str, list[str]]) -> str:
+    values = "; ".join(
+        f"{short(value)} in {counted(len(episodes), 'episode')}"
+        for value, episodes in where.items()
+    )
+    return f"THE EPISODES DISAGREE on {name}: {values}."
+
+
+def _together(all_facts: Iterable[Mapping[str, set[str]]]) -> dict[str, list[str]]:
+    union: defaultdict[str, set[str]] = defaultdict(set)
+    for facts in all_facts:
+        for name, values in facts.items():
+            union[name] |= values
+    return {name: sorted(values) for name, values in sorted(union.items())}
