@@ -1,11 +1,18 @@
-"""Files written whole: a reader finds what was there before, or everything new."""
+"""Files written whole: a reader finds what was there before, or everything new.
+
+What a program that was killed left unfinished, the next one that writes the file removes.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import glob
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 
 def write_whole(
@@ -22,16 +29,44 @@ def write_whole(
     """
     data = content.encode(errors="replace") if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".tmp")
-    unfinished = Path(name)
+    _remove_abandoned(path)
+    file = _new_beside(path)
+    unfinished = Path(file.name)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        unfinished.chmod(mode)  # temporary files are for their owner only
-        if wanted := only_if():
-            unfinished.replace(path)
-        return wanted
+            unfinished.chmod(mode)  # temporary files are for their owner only
+            if wanted := only_if():
+                unfinished.replace(path)
+            return wanted
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _new_beside(path: Path) -> IO[bytes]:
+    """An unfinished file for ``path``, locked as long as it is open."""
+    prefix, suffix = _affixes(path)
+    while True:
+        file = tempfile.NamedTemporaryFile(  # noqa: SIM115  the caller closes it
+            dir=path.parent, prefix=prefix, suffix=suffix, delete=False
+        )
+        with suppress(OSError):  # not every file system has locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_nlink:  # else it was taken for abandoned just before
+            return file
+        file.close()
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove the unfinished files of programs that were killed: they hold no lock any more."""
+    prefix, suffix = _affixes(path)
+    for name in path.parent.glob(f"{glob.escape(prefix)}*{suffix}"):
+        with suppress(OSError), name.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            name.unlink()
+
+
+def _affixes(path: Path) -> tuple[str, str]:
+    return f".{path.name[:40]}.", ".tmp"

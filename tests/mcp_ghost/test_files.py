@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from mcp_ghost.files import write_whole
+from tests.support import PATIENCE, ROOT
 
 
 def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -31,4 +34,37 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path: Path) -> None:
     path.mkdir()
     with pytest.raises(OSError, match="old"):
         write_whole(path, "new")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_program_left_unfinished_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    path, beside = tmp_path / "kept.json", tmp_path / ".other.json.x.tmp"
+    beside.touch()
+    inside = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    program = f"""
+from pathlib import Path
+from mcp_ghost.files import write_whole
+def die():
+    {inside}
+write_whole(Path({str(path)!r}), "never", only_if=die)
+"""
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False, timeout=PATIENCE)
+        assert len(unfinished := set(tmp_path.iterdir()) - {beside}) == 1
+    meanwhile: list[set[Path]] = []
+
+    def look() -> bool:
+        meanwhile.append(set(tmp_path.iterdir()) - {beside})
+        return True
+
+    assert write_whole(path, "new", only_if=look)
+    assert len(meanwhile[0]) == 1  # its own
+    assert not meanwhile[0] & unfinished
+    assert set(tmp_path.iterdir()) == {path, beside}
+
+
+def test_a_file_that_another_program_is_writing_is_left_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    assert write_whole(path, "outer", only_if=lambda: write_whole(path, "inner"))
+    assert path.read_text() == "outer"
     assert list(tmp_path.iterdir()) == [path]
