@@ -60,7 +60,9 @@ def copied(name: str, workdir: Path) -> Path:
 @pytest.mark.parametrize("name", EPISODES)
 def test_an_earlier_log_tells_what_it_told(name: str) -> None:
     expected = json.loads((LOGS / name / "told.json").read_text(encoding="utf-8"))
-    assert json.loads(json.dumps(told(LOGS / name))) == expected
+    now = json.loads(json.dumps(told(LOGS / name)))
+    now["figures"] = {key: now["figures"][key] for key in expected["figures"]}  # there are more
+    assert now == expected
 
 
 @pytest.mark.parametrize("name", EPISODES)
