@@ -3,6 +3,7 @@
     uv run python scripts/evaluate.py --story bundled --seeds 1,2,3 --turns 100 --each
 
 When run again with the same --out (or --name), it continues where it was interrupted.
+``evaluate.py export DIR`` writes what was played as tables for other programs.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from mcp_ghost.errors import LLMError, MCPConfigError
 from mcp_ghost.files import write_whole
 from mcp_ghost.redact import redact
 from mcp_ghost.text import counted
+from scripts.evaluation import export
 from scripts.evaluation.figures import EpisodeFigures, band
 from scripts.evaluation.plan import CHOICES, Cell, Plan, variants_of
 from scripts.evaluation.plot import plot_scores
@@ -40,6 +42,7 @@ exit code: 0 every episode was played to its end; 1 some were not (run again to 
   2 wrong usage or configuration; 130 interrupted by Ctrl-C (143 by SIGTERM, 129 by a closed
   terminal)
 
+`evaluate.py export DIR` writes what was played as tables, in CSV or Parquet; it has its own --help.
 Settings that have no flag here come from the environment (ZORKGPT_*), .env and pyproject.toml.
 """
 _PLAYED = """\
@@ -69,6 +72,9 @@ _FILE_WIDTH = 120
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["export"]:
+        wanted = export.parser().parse_args(words[1:])
+        return program("evaluate.py export", lambda _: export.export(wanted), _errors)
     flags = _parser().parse_args(words)
     if not flags.name and not flags.out:
         flags.name = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S")

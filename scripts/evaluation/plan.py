@@ -81,7 +81,12 @@ class Cell:
     @property
     def episode(self) -> str:
         """The name of the episode."""
-        return f"episode-{self.number}"
+        return place_of(self.variant.name, self.seed, self.number).name
+
+
+def place_of(variant: str, seed: int, number: int) -> Path:
+    """Where an episode lies below the evaluation's folder."""
+    return Path(variant, f"seed-{seed}", "episodes", f"episode-{number}")
 
 
 @dataclass(frozen=True)
@@ -121,11 +126,11 @@ class Plan:
 
     def workdir(self, cell: Cell) -> Path:
         """Where the episodes of one variant and seed lie, with what they learned."""
-        return self.out / cell.variant.name / f"seed-{cell.seed}"
+        return self.folder(cell).parents[1]
 
     def folder(self, cell: Cell) -> Path:
         """Where an episode's log lies."""
-        return self.workdir(cell) / "episodes" / cell.episode
+        return self.out / place_of(cell.variant.name, cell.seed, cell.number)
 
     def errors(self, cell: Cell) -> Path:
         """Where an episode that failed says why."""

@@ -1,0 +1,251 @@
+"""An evaluation as two tables, of its episodes and of their turns, for other programs to open.
+
+Like all figures they come from the logs alone, so that they can be made at any time.
+"""
+
+import argparse
+import csv
+import io
+import types
+import typing
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from mcp_ghost.cli.arguments import Parser
+from mcp_ghost.cli.program import DONE
+from mcp_ghost.files import write_whole
+from scripts.evaluation.agreement import kept_in
+from scripts.evaluation.figures import EpisodeFigures
+from scripts.evaluation.plan import PLAN_FILE, place_of
+from scripts.evaluation.provenance import SERVED
+from session.configuration_file import ConfigurationError
+from session.game_state import TurnRecord
+from session.record.schema import Entry
+
+_EPILOG = """\
+exit code: 0 the tables were written; 1 they could not be; 2 wrong usage, no evaluation in DIR,
+  or what the format needs is not installed
+"""
+
+
+class EpisodeRow(NamedTuple):
+    """One line of the table of episodes."""
+
+    evaluation: str
+    variant: str
+    seed: int
+    episode: int
+    story: str
+    story_sha256: str
+    model: str
+    model_as_served: str
+    version: str
+    code: str
+    engine: str
+    begun: str
+    last_time: str
+    finished: bool
+    end_reason: str
+    turns: int
+    moves: int | None
+    score: int | None
+    best_score: int | None
+    max_score: int | None
+    rooms: int
+    deaths: int
+    refused_proposals: int
+    failed_turns: int
+    reflections: int
+    failed_reflections: int
+    tool_calls: int
+    requests: int | None
+    failed_requests: int | None
+    model_calls: int
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    cost: float
+    seconds: float
+
+
+class TurnRow(NamedTuple):
+    """One line of the table of turns: a turn that was played."""
+
+    evaluation: str
+    variant: str
+    seed: int
+    episode: int
+    turn: int
+    room_id: int
+    room: str
+    command: str
+    thinking: str
+    response: str
+    scored: int
+    score: int
+    moves: int
+    died: bool
+    won: bool
+    refused_proposals: int
+    tool_calls: int
+    model_calls: int
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    cost: float
+    seconds: float
+
+
+Row: TypeAlias = EpisodeRow | TurnRow
+
+
+class _Key(NamedTuple):
+    evaluation: str
+    variant: str
+    seed: int
+    episode: int
+
+
+class _Episode(EpisodeFigures):
+    """An episode with its turns, of which no snapshot is kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.played: list[dict[str, Any]] = []
+
+    def take(self, entry: Entry) -> None:
+        """Add what one line says."""
+        super().take(entry)
+        if isinstance(entry.event, TurnRecord):
+            self.played.append(_turn(entry.event))
+
+    def row(self, key: _Key) -> EpisodeRow:
+        """Its line."""
+        start, facts = self.start, self.provenance.facts
+        known = {
+            **key._asdict(),
+            **self.summary(),
+            "story": start.title if start else "",
+            "begun": self.started,
+            "last_time": self.last_time,
+            "story_sha256": _all(facts["story"]),
+            "model_as_served": _all(facts[SERVED]),
+            **{name: _all(facts[name]) for name in ("model", "version", "code", "engine")},
+        }
+        return EpisodeRow(**{name: known[name] for name in EpisodeRow._fields})
+
+
+def tables_of(folder: Path) -> dict[str, tuple[type[Row], list[Row]]]:
+    """Name -> type of the lines and the lines, of the evaluation in ``folder``.
+
+    Raises:
+        ConfigurationError: There is no evaluation.
+    """
+    if not (folder / PLAN_FILE).is_file():
+        raise ConfigurationError(f"There is no evaluation in {folder}: {PLAN_FILE} is missing.")
+    episodes: list[Row] = []
+    turns: list[Row] = []
+    for key in _keys(kept_in(folder / PLAN_FILE)):
+        read = _Episode.read(folder / place_of(key.variant, key.seed, key.episode))
+        episodes.append(read.row(key))
+        turns += (TurnRow(*key, **turn) for turn in read.played)
+    return {"episodes": (EpisodeRow, episodes), "turns": (TurnRow, turns)}
+
+
+def csv_of(kind: type[Row], rows: Sequence[Row]) -> bytes:
+    """The table as CSV in UTF-8; what is not known is empty."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(kind._fields)
+    # Other programs know "true", but not Python's "True".
+    writer.writerows(
+        [str(it).lower() if isinstance(it, bool) else it for it in row] for row in rows
+    )
+    return text.getvalue().encode(errors="replace")
+
+
+def parquet_of(kind: type[Row], rows: Sequence[Row]) -> bytes:
+    """The table as Parquet, each column of its own type, even where nothing in it is known.
+
+    Raises:
+        ConfigurationError: pyarrow, an extra, is not installed.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            "Parquet needs pyarrow, which is not installed. Get it with: uv sync --extra parquet "
+            "(or leave out --format parquet for CSV, which needs nothing)"
+        ) from error
+    as_arrow = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    schema = pa.schema([(name, as_arrow[type_]) for name, type_ in _columns(kind)])
+    file = io.BytesIO()
+    table = pa.Table.from_pylist([row._asdict() for row in rows], schema=schema)
+    pq.write_table(table, file)
+    return file.getvalue()
+
+
+_FORMATS = {"csv": csv_of, "parquet": parquet_of}
+
+
+def parser() -> Parser:
+    """The command line of ``evaluate.py export``."""
+    it = Parser(
+        prog="evaluate.py export",
+        description="Writes an evaluation as two tables: one of its episodes, one of their turns.",
+        epilog=_EPILOG,
+    )
+    it.add_argument("folder", metavar="DIR", type=Path, help="where the evaluation is")
+    it.add_argument(
+        "--format", choices=_FORMATS, default="csv", help="csv (default) or parquet (an extra)"
+    )
+    it.add_argument("--to", metavar="DIR", type=Path, help="where the tables go (default: there)")
+    return it
+
+
+def export(flags: argparse.Namespace) -> int:
+    """Write the tables; returns the exit code."""
+    to = flags.to or flags.folder
+    encoded = {
+        to / f"{name}.{flags.format}": _FORMATS[flags.format](*table)
+        for name, table in tables_of(flags.folder).items()
+    }
+    for path, data in encoded.items():
+        write_whole(path, data)
+    print(f"Written: {', '.join(map(str, encoded))}")
+    return DONE
+
+
+def _keys(agreed: dict[str, Any]) -> Iterator[_Key]:
+    for variant in agreed["variants"]:
+        for seed in agreed["seeds"]:
+            for number in range(1, agreed["episodes"] + 1):
+                yield _Key(agreed["name"], variant, seed, number)
+
+
+def _turn(record: TurnRecord) -> dict[str, Any]:
+    known = {
+        **vars(record.usage),
+        "model_calls": record.usage.calls,
+        "room_id": record.place.id,
+        "room": record.place.name,
+        "score": record.after.score,
+        "moves": record.after.moves,
+        "refused_proposals": len(record.refused),
+        "tool_calls": len(record.tools),
+    }
+    names = set(TurnRow._fields) - set(_Key._fields)
+    return {name: known[name] if name in known else getattr(record, name) for name in names}
+
+
+def _all(values: set[str]) -> str:
+    return ", ".join(sorted(values))
+
+
+def _columns(kind: type[Row]) -> Iterator[tuple[str, type]]:
+    """Name and type of each column, whether or not it may be unknown."""
+    for name, hint in typing.get_type_hints(kind).items():
+        several = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+        yield name, several[0]
