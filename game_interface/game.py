@@ -177,7 +177,7 @@ def open_game(
         opened = process.open(
             Opening(found.image.data, profile, engine, chosen, turn_timeout_seconds)
         )
-    except BaseException:
+    except BaseException:  # interrupted, too: no process is left
         process.close()
         raise
     return Game(found.info, process, opened, chosen)

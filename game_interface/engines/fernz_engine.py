@@ -54,7 +54,7 @@ class _Decoder:
 
 # The only private name that is changed here; the version of fernz is pinned exactly.
 _decoder = _Decoder(_machine.decode)  # type: ignore[attr-defined]  # private
-_machine.decode = _decoder  # type: ignore[attr-defined]
+_machine.decode = _decoder  # type: ignore[attr-defined]  # the same
 
 
 @contextmanager
