@@ -258,3 +258,11 @@ def test_two_evaluations_cannot_play_into_one_folder(
         pass
     with taken(tmp_path):
         pass
+
+
+def test_a_command_that_does_not_exist_is_said_to_be_none(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["exprot", "somewhere"])
+    assert "'exprot' is not a command (did you mean 'export'?)" in capsys.readouterr().err

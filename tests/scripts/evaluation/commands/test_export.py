@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from scripts.evaluate import main
-from scripts.evaluation.export import EpisodeRow, TurnRow, csv_of, parquet_of
+from scripts.evaluation.commands.export import EpisodeRow, TurnRow, csv_of, parquet_of
 from scripts.evaluation.plan import PLAN_FILE
 from scripts.scripted_model import SERVED_AS
 from tests.scripts.evaluations import COMMANDS, Evaluation

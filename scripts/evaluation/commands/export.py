@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from mcp_ghost.cli.arguments import Parser
-from mcp_ghost.cli.program import DONE
+from mcp_ghost.cli.program import DONE, Errors, program
 from mcp_ghost.files import write_whole
 from scripts.evaluation.agreement import kept_in
 from scripts.evaluation.figures import EpisodeFigures
@@ -205,8 +205,14 @@ def parser() -> Parser:
     return it
 
 
-def export(flags: argparse.Namespace) -> int:
-    """Write the tables; returns the exit code."""
+def main(words: Sequence[str]) -> int:
+    """Do what the command line says; returns the exit code."""
+    flags = parser().parse_args(words)
+    errors = Errors(wrong_use=(ConfigurationError,))
+    return program("evaluate.py export", lambda _: _export(flags), lambda: errors)
+
+
+def _export(flags: argparse.Namespace) -> int:
     to = flags.to or flags.folder
     encoded = {
         to / f"{name}.{flags.format}": _FORMATS[flags.format](*table)

@@ -1,0 +1,237 @@
+"""Plays an evaluation and reports on it.
+
+When run again with the same --out (or --name), it continues where it was interrupted.
+"""
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from game_interface import StoryInfo, open_game
+from game_interface.errors import GameError
+from llm_client import LLMClient
+from local_model.errors import LocalModelError
+from mcp_ghost.cli.arguments import Parser, add_flags, http_url, whole_number
+from mcp_ghost.cli.program import DONE, FAILED, Errors, program
+from mcp_ghost.errors import LLMError, MCPConfigError
+from mcp_ghost.files import write_whole
+from mcp_ghost.redact import redact
+from mcp_ghost.text import counted
+from scripts.evaluation.figures import EpisodeFigures, band
+from scripts.evaluation.plan import CHOICES, Cell, Plan, variants_of
+from scripts.evaluation.plot import plot_scores
+from scripts.evaluation.progress import Progress
+from scripts.evaluation.report import markdown_of, results_of, tables_of
+from scripts.evaluation.run import cores, play, taken, unfinished
+from session.game_configuration import ConfigurationError, GameConfiguration
+
+_DESCRIPTION = (
+    "What the player, and each part of it, is worth: a matrix of episodes, played and measured."
+)
+_EPILOG = """\
+exit code: 0 every episode was played to its end; 1 some were not (run again to continue them);
+  2 wrong usage or configuration; 130 interrupted by Ctrl-C (143 by SIGTERM, 129 by a closed
+  terminal)
+
+Other commands, each with its own --help:
+  evaluate.py export DIR   what was played, as tables in CSV or Parquet
+
+Settings that have no flag here come from the environment (ZORKGPT_*), .env and pyproject.toml.
+"""
+_PLAYED = """\
+--story NAME|PATH  zork1, bundled, or a story file
+--seeds N,N,...    seeds of the game's dice (default 1,2,3,4,5)
+--episodes N       episodes of each variant and seed (default 1)
+--turns N          at most this many turns an episode (default 100)
+--carry-over       pass on what is learned from episode to episode of one variant and seed
+"""
+_PLAYER = f"""\
+--model NAME       the model's name at the endpoint
+--base-url URL     the model's endpoint (default: by the key that is set, or the small model)
+--mcp              offer MCP tools
+--without PART     also play without this part; may be repeated: {", ".join(CHOICES)}
+--each             also play without each part, and without any of them
+"""
+_HOW = """\
+--jobs J           episodes at a time (default: one per core, here %(default)s)
+--name NAME        name of the evaluation, which its episodes record
+--out DIR          where everything goes (default: game_files/evaluations/NAME)
+"""
+_MAX_SEED = 2**31 - 1
+_FILE_WIDTH = 120
+"""Columns of tables that go into a file or a pipe."""
+
+
+def main(words: Sequence[str]) -> int:
+    """Do what the command line says; returns the exit code."""
+    flags = parser().parse_args(words)
+    if not flags.name and not flags.out:
+        flags.name = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S")
+        words = [*words, "--name", flags.name]
+    return program("evaluate.py", lambda _: _evaluate(flags, words), _errors)
+
+
+def _errors() -> Errors:
+    explained = (ConfigurationError, MCPConfigError, GameError, LocalModelError, LLMError)
+    return Errors(wrong_use=explained)
+
+
+def _evaluate(flags: argparse.Namespace, words: Sequence[str]) -> int:
+    try:
+        return _play(flags)
+    except KeyboardInterrupt:
+        again = redact(shlex.join(["uv", "run", "python", "scripts/evaluate.py", *words]))
+        print(f"\nInterrupted. What was played is kept; to continue:\n  {again}", file=sys.stderr)
+        raise
+    except OSError as error:  # such as a full disk
+        error.add_note("What was played is kept.")
+        raise
+
+
+def _play(flags: argparse.Namespace) -> int:
+    plan = _plan(flags)
+    with taken(plan.out) as lock:
+        plan.agree()
+        lines = unfinished(plan)
+        jobs = max(1, min(flags.jobs, len(lines)))
+        console = Console(stderr=True)
+        if lines:
+            _announce(console, plan, lines, jobs)
+            with Progress(console, plan, _turns_played(plan)) as progress:
+                play(plan, lines, progress, jobs=jobs, lock=lock)
+        return _report(plan, flags.jobs)
+
+
+def _plan(flags: argparse.Namespace) -> Plan:
+    config = _configuration(flags)
+    with closing(LLMClient(config=config)):
+        pass  # report a key that cannot be sent, or a bad model file, before we begin
+    if config.mcp_enabled:
+        from managers.mcp_manager import MCPConfig
+
+        MCPConfig.from_file(config.mcp_config_file).get_server_configs(config.mcp_servers)
+    out = Path(flags.out) if flags.out else Path(config.workdir) / "evaluations" / flags.name
+    return Plan(
+        name=flags.name or out.resolve().name,
+        out=out,
+        config=config,
+        story=_story(config),
+        variants=variants_of(config, flags.without, each=flags.each),
+        seeds=flags.seeds,
+        episodes=flags.episodes,
+        carry_over=flags.carry_over,
+    )
+
+
+def _configuration(flags: argparse.Namespace) -> GameConfiguration:
+    given = {
+        "story": flags.story,
+        "agent_model": flags.model,
+        "client_base_url": flags.base_url,
+        "max_turns_per_episode": flags.turns,
+        "mcp_enabled": flags.mcp,
+    }
+    overrides: dict[str, object] = {key: it for key, it in given.items() if it is not None}
+    if flags.base_url:
+        overrides["agent_base_url"] = None  # a configured one would win over the flag
+    return GameConfiguration.at_hand(None, **overrides)
+
+
+def _story(config: GameConfiguration) -> StoryInfo:
+    """Found once, before any episode; Zork I may have to be downloaded."""
+    with open_game(config.story, seed=1, engine=config.engine) as game:
+        return game.story
+
+
+def _announce(console: Console, plan: Plan, lines: Sequence[Sequence[Cell]], jobs: int) -> None:
+    to_play, all_of_them = sum(map(len, lines)), len(plan.cells)
+    model = plan.config.role().model
+    console.print(
+        Text(
+            f"{plan.name}: {counted(all_of_them, 'episode')} of {plan.story.title} with {model}, "
+            f"{to_play} to play, {jobs} at a time, into {plan.out}"
+        ),
+        soft_wrap=True,
+    )
+
+
+def _turns_played(plan: Plan) -> dict[Cell, int]:
+    """For the bars: an episode that has ended is done, however early it did."""
+    played = {cell: EpisodeFigures.read(plan.folder(cell)) for cell in plan.cells}
+    return {cell: plan.turns if it.finished else it.turns for cell, it in played.items()}
+
+
+def _report(plan: Plan, jobs: int) -> int:
+    """Write and show the outcome; returns the exit code."""
+    played = {cell: EpisodeFigures.read(plan.folder(cell)) for cell in plan.cells}
+    results = results_of(plan, played, jobs)
+    write_whole(plan.out / "results.json", json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    write_whole(plan.out / "results.md", markdown_of(results, plan.turns))
+    bands = {
+        variant.name: band([played[c] for c in plan.cells if c.variant == variant], plan.turns)
+        for variant in plan.variants
+    }
+    max_score = next((it.max_score for it in played.values() if it.max_score), None)
+    written, hint = [f"{plan.out}/results.json", "results.md"], None
+    try:
+        title = f"{plan.story.title}, {plan.config.role().model}"
+        written += [path.name for path in plot_scores(bands, title, max_score, plan.out)]
+    except ConfigurationError as error:  # without matplotlib
+        hint = f"{error}, then run this again for scores.png and scores.svg"
+    console = Console(width=None if sys.stdout.isatty() else _FILE_WIDTH)
+    for table in tables_of(results, plan.turns):
+        console.print(table.rich())
+    console.print(Text(results["statement"]))
+    console.print(Text(f"Written: {', '.join(written)}"))
+    if hint:
+        console.print(Text(hint), soft_wrap=True)
+    return DONE if all(figures.finished for figures in played.values()) else FAILED
+
+
+def parser() -> Parser:
+    """Its command line."""
+    it = Parser(prog="evaluate.py", description=_DESCRIPTION, epilog=_EPILOG)
+    count = {"type": whole_number(), "default": 1}
+    add_flags(
+        it.add_argument_group("what is played"),
+        _PLAYED,
+        seeds={"type": _seeds, "default": (1, 2, 3, 4, 5)},
+        episodes=count,
+        turns={**count, "default": 100},
+    )
+    add_flags(
+        it.add_argument_group("who plays"),
+        _PLAYER,
+        base_url={"type": http_url},
+        without={"action": "append", "choices": CHOICES, "default": []},
+    )
+    add_flags(
+        it.add_argument_group("how"),
+        _HOW,
+        jobs={"type": whole_number(), "default": cores()},
+        name={"type": _name},
+    )
+    return it
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and 1 <= int(word) <= _MAX_SEED for word in words):
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a list of whole numbers from 1 to {_MAX_SEED}, such as 1,2,3"
+        )
+    return tuple(dict.fromkeys(map(int, words)))
+
+
+def _name(text: str) -> str:
+    if not text or text.startswith(".") or "/" in text:
+        raise argparse.ArgumentTypeError(f"'{text}' cannot be used: the name is also a folder's")
+    return text
