@@ -12,6 +12,7 @@ from managers.candidate_commands import CandidateCommands
 from managers.context_manager import ContextManager
 from mcp_ghost.errors import MCPError
 from mcp_ghost.text import address, one_line
+from orchestration.endings import TO_LOOK_BACK_AT, Endings
 from orchestration.knowledge_sync import KnowledgeSync
 from orchestration.mind import Mind
 from orchestration.turn import TurnPlayer, observation_of, return_to, snapshot_of
@@ -32,14 +33,6 @@ from zork_agent import ZorkAgent
 if TYPE_CHECKING:
     from game_interface import Game
     from managers.mcp_manager import MCPManager
-
-_TO_LOOK_BACK_AT = {
-    EndReason.VICTORY,
-    EndReason.FINAL_DEATH,
-    EndReason.STALLED,
-    EndReason.MAX_TURNS,
-}
-"""Ends of an episode at which the model may be asked once more."""
 
 
 class ZorkOrchestratorV2:
@@ -78,6 +71,7 @@ class ZorkOrchestratorV2:
         self._saved = saved if saved and saved.began else None
         self.uid = self._saved.start.uid if self._saved else new_uid()
         self.game_state = GameState(self.folder.name, 2 * self.config.context_history_turns)
+        self._endings = Endings(self.config, self.game_state)
         self.game: Game | None = None
         self._player: TurnPlayer | None = None
         self._has_answered = False
@@ -154,14 +148,15 @@ class ZorkOrchestratorV2:
             self._take_in(step)
             if isinstance(step, FailedTurn):
                 span.update(level="ERROR", status_message=step.failure)
-                state.end_reason = self._given_up(step)
+                self._has_answered = self._has_answered or step.usage.calls > 0
+                state.end_reason = self._endings.given_up(step, has_answered=self._has_answered)
             else:
                 span.update(
                     input=step.command, output=step.response, metadata={"score": step.after.score}
                 )
                 self._has_answered = True
-                state.end_reason = self._end_reason(step)
-                self._look_back(ending=state.end_reason in _TO_LOOK_BACK_AT)
+                state.end_reason = self._endings.after(step)
+                self._look_back(ending=state.end_reason in TO_LOOK_BACK_AT)
         return state.end_reason is None
 
     def _look_back(self, *, ending: bool) -> None:
@@ -311,7 +306,8 @@ class ZorkOrchestratorV2:
         state.failed_turns = 0  # whoever resumes it wants to try again
         return_to(saved, game)
         latest = state.history[-1] if state.history else None
-        state.end_reason = self._end_reason(latest) if latest else self._limit_reached()
+        endings = self._endings
+        state.end_reason = endings.after(latest) if latest else endings.limit_reached()
         resumed = EpisodeResumed(
             model=self.agent.model,
             base_url=address(self.agent.role.base_url),
@@ -323,7 +319,7 @@ class ZorkOrchestratorV2:
         write(self.logger, f"Episode continues after turn {state.turn_count}", resumed)
         self._keeper.catch_up()
         # The look back that a crash cut off comes before the next turn, as it would have.
-        self._look_back(ending=state.end_reason in _TO_LOOK_BACK_AT)
+        self._look_back(ending=state.end_reason in TO_LOOK_BACK_AT)
 
     def _take_in(self, step: TurnRecord | FailedTurn | Reflection) -> None:
         """Tell everyone who learns, in the order of the log."""
@@ -337,41 +333,6 @@ class ZorkOrchestratorV2:
         self.game_state.apply(step)
         if self._candidates:
             self._candidates.apply(step)
-
-    def _end_reason(self, record: TurnRecord) -> EndReason | None:
-        """Why the episode ends after this turn, if it does."""
-        state, config = self.game_state, self.config
-        if record.won:
-            return EndReason.VICTORY
-        if record.over:
-            return EndReason.FINAL_DEATH
-        if reached := self._limit_reached():
-            return reached
-        if state.turns_without_news >= config.max_turns_stuck:
-            return EndReason.STALLED
-        return None
-
-    def _given_up(self, failed: FailedTurn) -> EndReason | None:
-        """Why this turn is not tried again, if it is not."""
-        self._has_answered = self._has_answered or failed.usage.calls > 0
-        if failed.of_the_game:
-            return EndReason.ENGINE_FAILED
-        tries_left = self.config.max_failed_turns - self.game_state.failed_turns
-        if failed.incurable or not self._has_answered or tries_left <= 0:
-            return EndReason.LLM_UNAVAILABLE
-        return self._limit_reached()
-
-    def _limit_reached(self) -> EndReason | None:
-        """Which of the limits for the whole episode is used up."""
-        state, config = self.game_state, self.config
-        tokens = state.usage.prompt_tokens + state.usage.completion_tokens
-        if config.max_cost_per_episode and state.usage.cost >= config.max_cost_per_episode:
-            return EndReason.BUDGET
-        if config.max_tokens_per_episode and tokens >= config.max_tokens_per_episode:
-            return EndReason.BUDGET
-        if state.turn_count >= config.max_turns_per_episode:
-            return EndReason.MAX_TURNS
-        return None
 
     def _end(self, reason: EndReason) -> None:
         state = self.game_state

@@ -1,0 +1,54 @@
+"""When an episode ends: by the game, by a limit, or because nobody answers."""
+
+from typing import NamedTuple
+
+from session.game_configuration import GameConfiguration
+from session.game_state import EndReason, FailedTurn, GameState, TurnRecord
+
+TO_LOOK_BACK_AT = {
+    EndReason.VICTORY,
+    EndReason.FINAL_DEATH,
+    EndReason.STALLED,
+    EndReason.MAX_TURNS,
+}
+"""Ends of an episode at which the model may be asked once more."""
+
+
+class Endings(NamedTuple):
+    """Why an episode ends, if it does."""
+
+    config: GameConfiguration
+    state: GameState
+
+    def after(self, record: TurnRecord) -> EndReason | None:
+        """Once this turn was taken in."""
+        if record.won:
+            return EndReason.VICTORY
+        if record.over:
+            return EndReason.FINAL_DEATH
+        if reached := self.limit_reached():
+            return reached
+        if self.state.turns_without_news >= self.config.max_turns_stuck:
+            return EndReason.STALLED
+        return None
+
+    def given_up(self, failed: FailedTurn, *, has_answered: bool) -> EndReason | None:
+        """Once this turn has failed; None where it is tried again."""
+        if failed.of_the_game:
+            return EndReason.ENGINE_FAILED
+        tries_left = self.config.max_failed_turns - self.state.failed_turns
+        if failed.incurable or not has_answered or tries_left <= 0:
+            return EndReason.LLM_UNAVAILABLE
+        return self.limit_reached()
+
+    def limit_reached(self) -> EndReason | None:
+        """Which of the limits for the whole episode is used up."""
+        state, config = self.state, self.config
+        tokens = state.usage.prompt_tokens + state.usage.completion_tokens
+        if config.max_cost_per_episode and state.usage.cost >= config.max_cost_per_episode:
+            return EndReason.BUDGET
+        if config.max_tokens_per_episode and tokens >= config.max_tokens_per_episode:
+            return EndReason.BUDGET
+        if state.turn_count >= config.max_turns_per_episode:
+            return EndReason.MAX_TURNS
+        return None
