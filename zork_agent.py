@@ -55,6 +55,8 @@ class Decision:
     """The action in the model's own spelling."""
     refused: tuple[RefusedCommand, ...] = ()
     """What it proposed before, in order."""
+    advice: str | None = None
+    """What speaks against the action, which is played all the same."""
     failure: str | None = None
     """Why ``action`` is only the safe default, which must not be played."""
     incurable: bool = False

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import base64
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from game_interface.errors import EngineError, InvalidCommandError, SnapshotError, StoryFormatError
-from managers.action_check import Check
-from managers.candidate_commands import CandidateCommands
-from managers.context_manager import ContextManager
-from mcp_ghost.messages import Usage
 from mcp_ghost.text import one_line
 from session.game_state import (
     ExitSeen,
@@ -22,11 +18,12 @@ from session.game_state import (
     TurnRecord,
     thing_text,
 )
-from zork_agent import Decision, ZorkAgent
 
 if TYPE_CHECKING:
     from game_interface import Facts, Game, Thing
+    from players.player import Player
     from session.record.resume import SavedEpisode
+    from zork_agent import Decision
 
 _NAMELESS = "Unnamed place"
 """Where the game is somewhere without a name, or does not say where."""
@@ -34,15 +31,10 @@ _NAMELESS = "Unnamed place"
 
 @dataclass(frozen=True)
 class TurnPlayer:
-    """Plays one turn with the parts of an episode."""
+    """Plays one turn after the other."""
 
     game: Game
-    agent: ZorkAgent
-    context: ContextManager
-    candidates: CandidateCommands | None
-    check: Check
-    refuses: bool
-    """Otherwise the model is only told, later, what ``check`` objected to."""
+    player: Player
 
     def play(self, state: GameState) -> TurnRecord | FailedTurn:
         """One turn, from what is known to the record of the outcome.
@@ -51,11 +43,8 @@ class TurnPlayer:
         game fails at a command, it stands as before it.
         """
         started = time.perf_counter()
-        place, facts = _place_of(state), self.game.facts()
-        menu = self.candidates.menu(facts) if self.candidates else []
-        text = self.context.build(state, menu)
-        judge = _Judge(self.check, facts, text, self.refuses)
-        decision = self._decide(state, text, menu, judge)
+        place = _place_of(state)
+        decision = self.player.decide(state, self.game.facts())
         failure, response, of_the_game = decision.failure, "", False
         if not failure:
             try:
@@ -71,30 +60,16 @@ class TurnPlayer:
                 incurable=decision.incurable,
                 of_the_game=of_the_game,
                 tools=decision.tools,
-                usage=decision.usage + judge.usage,
+                usage=decision.usage,
                 seconds=_since(started),
             )
-        return self._record(state, place, decision, judge, response, started)
-
-    def _decide(self, state: GameState, text: str, menu: list[str], judge: _Judge) -> Decision:
-        self.agent.turn = state.turn_count
-        self.agent.last_decision = None
-        answer = self.agent.get_action_with_reasoning(
-            game_state_text=text,
-            relevant_memories=None,
-            candidates=menu,
-            objection=judge.objection,
-        )
-        return self.agent.last_decision or Decision(
-            action=str(answer["action"]), reasoning=str(answer["reasoning"])
-        )
+        return self._record(state, place, decision, response, started)
 
     def _record(
         self,
         state: GameState,
         place: Place,
         decision: Decision,
-        judge: _Judge,
         response: str,
         started: float,
     ) -> TurnRecord:
@@ -108,7 +83,7 @@ class TurnPlayer:
             new_objective=decision.new_objective,
             nav_target=decision.nav_target,
             refused=decision.refused,
-            advice=judge.advice.get(decision.action),
+            advice=decision.advice,
             response=response,
             scored=facts.score - state.score,
             after=observation_of(facts),
@@ -116,32 +91,10 @@ class TurnPlayer:
             won=facts.won,
             over=self.game.is_over,
             tools=decision.tools,
-            usage=decision.usage + judge.usage,
+            usage=decision.usage,
             seconds=_since(started),
             snapshot=snapshot_of(self.game),
         )
-
-
-@dataclass
-class _Judge:
-    """The objections to the proposals of one turn."""
-
-    check: Check
-    facts: Facts
-    situation: str
-    refuses: bool
-    usage: Usage = field(default_factory=Usage)
-    advice: dict[str, str] = field(default_factory=dict)
-
-    def objection(self, command: str) -> str | None:
-        """Why the game must not be given ``command``; None when it may."""
-        verdict = self.check.check(command, self.facts, self.situation)
-        self.usage += verdict.usage
-        if verdict.kind == "refuse" and self.refuses:
-            return verdict.reason
-        if verdict.kind != "accept":
-            self.advice[command] = verdict.reason
-        return None
 
 
 def observation_of(facts: Facts) -> Observation:

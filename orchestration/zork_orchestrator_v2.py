@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
 
 from llm_client import LLMClient
-from managers.candidate_commands import CandidateCommands
 from managers.context_manager import ContextManager
 from mcp_ghost.errors import MCPError
 from mcp_ghost.text import address, one_line
@@ -16,6 +15,7 @@ from orchestration.endings import TO_LOOK_BACK_AT, Endings
 from orchestration.knowledge_sync import KnowledgeSync
 from orchestration.mind import Mind
 from orchestration.turn import TurnPlayer, observation_of, return_to, snapshot_of
+from players.model import ModelPlayer
 from prompts import prompt_digests
 from session.events import event_context, log_event
 from session.game_configuration import GameConfiguration
@@ -33,6 +33,7 @@ from zork_agent import ZorkAgent
 if TYPE_CHECKING:
     from game_interface import Game
     from managers.mcp_manager import MCPManager
+    from players.player import Player
 
 
 class ZorkOrchestratorV2:
@@ -73,11 +74,11 @@ class ZorkOrchestratorV2:
         self.game_state = GameState(self.folder.name, 2 * self.config.context_history_turns)
         self._endings = Endings(self.config, self.game_state)
         self.game: Game | None = None
-        self._player: TurnPlayer | None = None
+        self.player: Player | None = None
+        """Who decides, once the game has begun."""
+        self._turns: TurnPlayer | None = None
         self._has_answered = False
         """Whether the model has replied at all, in this run of the program."""
-        compact = self.config.prompt_profile() == "compact"
-        self._candidates = CandidateCommands() if compact else None
         self.logger = logging.getLogger(f"zorkgpt.episode.{self.folder.name}")
         self.logger.setLevel(logging.DEBUG)
         self._handlers = [*open_logs(self.folder, self.config.secrets), *handlers]
@@ -137,13 +138,13 @@ class ZorkOrchestratorV2:
         state = self.game_state
         if state.game_over:
             return False
-        player = self._player or self._start()
+        turns = self._turns or self._start()
         if state.game_over:  # resumed where its limits allow no more
             return False
         turn = state.turn_count + 1
         with event_context(episode_id=state.episode_id, turn=turn), self.tracing.turn(turn) as span:
             log_event(self.logger, logging.DEBUG, "Turn begins", "turn_start")
-            step = player.play(state)
+            step = turns.play(state)
             self._log_turn(step)  # first of all: a turn that cannot be recorded was not played
             self._take_in(step)
             if isinstance(step, FailedTurn):
@@ -229,9 +230,10 @@ class ZorkOrchestratorV2:
             turn_timeout_seconds=self.config.turn_timeout_seconds,
         )
         opening = game.start()
+        self.player = player = self._choose_player(game)
         with event_context(episode_id=state.episode_id, turn=state.turn_count):
             if saved:
-                self._resume(saved, game)
+                self._resume(saved, game, player)
             else:
                 first = observation_of(game.facts())
                 state.begin(opening, first)
@@ -242,25 +244,21 @@ class ZorkOrchestratorV2:
                 )
                 write(self.logger, message, known)
                 self.mind.begin(first, known.carried)
-                self._log_start(game, first)
+                player.begin(opening, first)
+                self._log_start(game, player, first)
                 self._keeper.catch_up()
+        self._turns = TurnPlayer(game, player)
+        return self._turns
+
+    def _choose_player(self, game: Game) -> Player:
         context = ContextManager(self.config, self.mind.managers)
-        self.agent.system_prompt = context.head(self.agent.system_prompt)
-        self._player = TurnPlayer(
-            game,
-            self.agent,
-            context,
-            self._candidates,
-            self.mind.check(game.vocabulary),
-            self.config.action_check_mode == "refuse",
-        )
-        return self._player
+        return ModelPlayer(self.config, self.agent, context, self.mind.check(game.vocabulary))
 
     def _known_of(self, game: Game) -> KnowledgeLoaded:
         """What earlier episodes learned."""
         return self._keeper.carried_over(game.story)
 
-    def _log_start(self, game: Game, first: Observation) -> None:
+    def _log_start(self, game: Game, player: Player, first: Observation) -> None:
         story = game.story
         start = EpisodeStart(
             version=version(),
@@ -272,8 +270,8 @@ class ZorkOrchestratorV2:
             story_sha256=story.sha256,
             seed=game.seed,
             engine=game.engine_name,
-            model=self.agent.model,
-            base_url=address(self.agent.role.base_url),
+            model=player.model,
+            base_url=address(player.base_url),
             max_turns=self.config.max_turns_per_episode,
             mcp=", ".join(self.mcp_manager.server_names) if self.mcp_manager else None,
             parts_off=tuple(self.mind.parts_off),
@@ -294,11 +292,12 @@ class ZorkOrchestratorV2:
         after, answer = step.after, one_line(step.response, 80)
         write(self.logger, f"{after.room.name}, score {after.score}: {answer}", step)
 
-    def _resume(self, saved: SavedEpisode, game: Game) -> None:
+    def _resume(self, saved: SavedEpisode, game: Game, player: Player) -> None:
         """Replay the records into what is known, and restore the engine."""
         state = self.game_state
         state.begin(saved.start.opening, saved.start.observation)
         self.mind.begin(saved.start.observation, saved.fold.known.carried)
+        player.begin(saved.start.opening, saved.start.observation)
         for step in saved.steps():
             self._take_in(step)
             if isinstance(step, TurnRecord) and step.turn in saved.fold.gave_up:
@@ -309,8 +308,8 @@ class ZorkOrchestratorV2:
         endings = self._endings
         state.end_reason = endings.after(latest) if latest else endings.limit_reached()
         resumed = EpisodeResumed(
-            model=self.agent.model,
-            base_url=address(self.agent.role.base_url),
+            model=player.model,
+            base_url=address(player.base_url),
             max_turns=self.config.max_turns_per_episode,
             settings=self.config.public(),
             prompts=prompt_digests(),
@@ -331,8 +330,8 @@ class ZorkOrchestratorV2:
             self.game_state.spend(step.usage)
             return
         self.game_state.apply(step)
-        if self._candidates:
-            self._candidates.apply(step)
+        if self.player:
+            self.player.take_in(step)
 
     def _end(self, reason: EndReason) -> None:
         state = self.game_state

@@ -12,6 +12,7 @@ _PLAYING = [
     "llm_client.py",
     "shared_utils.py",
     "orchestration",
+    "players",
     "managers",
     "session",
     "game_interface",

@@ -25,6 +25,7 @@ CODE = sorted(
     [
         *(ROOT / "managers").rglob("*.py"),
         *(ROOT / "orchestration").rglob("*.py"),
+        *(ROOT / "players").rglob("*.py"),
         *(ROOT / "prompts").rglob("*.py"),
         ROOT / "zork_agent.py",
     ]
