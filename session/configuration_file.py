@@ -1,10 +1,12 @@
-"""The sections of ``[tool.zorkgpt]`` in a TOML file, and what is said of wrong keys and values."""
+"""The sections of ``[tool.zorkgpt]`` in a TOML file, variables, and what is said of wrong ones."""
 
+import os
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from dotenv import dotenv_values
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
@@ -101,6 +103,21 @@ def read_sections(path: Path, fields: Collection[str]) -> dict[str, object]:
     return values
 
 
+def refuse_unknown_variables(prefix: str, fields: Iterable[str], dotenv: str) -> None:
+    """A mistyped name would go unnoticed: nothing else sets variables with our prefix.
+
+    Raises:
+        ConfigurationError: naming the variable, where it is, and the nearest known one.
+    """
+    known = [prefix + name.upper() for name in fields]
+    for source, names in (("the environment", os.environ), (dotenv, _names_in(dotenv))):
+        for name in names:
+            if name.upper().startswith(prefix) and name.upper() not in known:
+                raise ConfigurationError(
+                    f"Unknown variable {name} in {source}: {near(name, known)}"
+                )
+
+
 def near(key: str, known: Iterable[str]) -> str:
     """A hint naming the known name that was probably meant."""
     names = list(known)
@@ -142,3 +159,10 @@ def _table(path: Path, table: dict[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(inner, dict):
         raise ConfigurationError(f"'{name}' in {path} is not a table: use [tool.zorkgpt.SECTION].")
     return inner
+
+
+def _names_in(dotenv: str) -> Iterable[str]:
+    try:
+        return dotenv_values(dotenv)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"Cannot read {dotenv}: {error}") from error

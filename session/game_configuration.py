@@ -1,11 +1,9 @@
 """The configuration: flag > environment > .env > pyproject.toml > default, checked on entry."""
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
 
-from dotenv import dotenv_values
 from pydantic import (
     Field,
     NonNegativeFloat,
@@ -25,7 +23,12 @@ from pydantic_settings import (
 
 from mcp_ghost.redact import SHORTEST_SECRET, secrets_in
 from mcp_ghost.text import address
-from session.configuration_file import ConfigurationError, explain, near, read_sections
+from session.configuration_file import (
+    ConfigurationError,
+    explain,
+    read_sections,
+    refuse_unknown_variables,
+)
 from session.endpoints import (
     HOSTED,
     SAMPLING,
@@ -269,7 +272,7 @@ class GameConfiguration(BaseSettings):
             ConfigurationError: naming the file, the key and the nearest known one.
         """
         path = None if config_path is None else Path(config_path)
-        _refuse_unknown_variables()
+        refuse_unknown_variables(_PREFIX, cls.model_fields, _DOTENV)
         try:
             environment = cls()
             above = environment.model_dump(include=environment.model_fields_set)
@@ -373,21 +376,3 @@ class GameConfiguration(BaseSettings):
         if base_url == EMBEDDED_BASE_URL:
             return EMBEDDED_MODEL_NAME
         return default_model(base_url, self.provider)
-
-
-def _refuse_unknown_variables() -> None:
-    """A mistyped name would go unnoticed: nothing else sets variables with our prefix."""
-    known = [_PREFIX + name.upper() for name in GameConfiguration.model_fields]
-    for source, names in (("the environment", os.environ), (_DOTENV, _names_in_dotenv())):
-        for name in names:
-            if name.upper().startswith(_PREFIX) and name.upper() not in known:
-                raise ConfigurationError(
-                    f"Unknown variable {name} in {source}: {near(name, known)}"
-                )
-
-
-def _names_in_dotenv() -> Iterable[str]:
-    try:
-        return dotenv_values(_DOTENV)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"Cannot read {_DOTENV}: {error}") from error
