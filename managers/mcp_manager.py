@@ -140,6 +140,8 @@ class MCPManager:
         ]
         self._turn: asyncio.AbstractEventLoop | None = None
         """That of the latest connect_session()."""
+        self._settled: set[GameServer] = set()
+        """Those whose connection was waited for since then."""
         closed = partial(MCPToolCallError, "The connection to the MCP servers was closed here.")
         self._thread = LoopThread(nullcontext(), closed)
         weakref.finalize(self, self._thread.stop)
@@ -161,6 +163,7 @@ class MCPManager:
         if self.is_disabled:
             return
         self._say_what_is_left_out()
+        self._settled.clear()
         turn, self._turn = self._turn, asyncio.get_running_loop()
         if turn is not self._turn:
             self.dismiss_session()  # that of a turn which forgot to disconnect
@@ -199,8 +202,8 @@ class MCPManager:
         if any(server.tools is None for server in self._usable):
             await asyncio.sleep(0)  # lets a connect_session() that was just scheduled begin
             await self._in_thread(self._listed())
-        elif self._turn is not None:
-            await self._in_thread(self._refresh())
+        elif stale := [server for server in self._usable if server.is_stale]:
+            await self._in_thread(_refreshed(stale))
         return [schema for _, schema in self._tools().values()]
 
     def is_read_only(self, tool_name: str) -> bool:
@@ -210,9 +213,11 @@ class MCPManager:
     async def wait_for(self, tool_names: Iterable[str]) -> None:
         """Until the servers of these tools are connected, or known not to be."""
         known = self._tools()
-        if asked := {known[name][0] for name in tool_names if name in known}:
+        asked = {known[name][0] for name in tool_names if name in known}
+        if asked := asked - self._settled:
             # Only there is it known that the session of the turn before was let go.
-            await self._in_thread(_settled(asked))
+            await self._in_thread(_connected(asked))
+            self._settled |= asked
 
     async def call_tool(
         self, tool_name: str, arguments: dict[str, Any], timeout_seconds: float = 30
@@ -311,9 +316,6 @@ class MCPManager:
             if server.tools is None:
                 await server.session()
 
-    async def _refresh(self) -> None:
-        await asyncio.gather(*(server.refresh() for server in self._usable))
-
     async def _end(self) -> None:
         await asyncio.gather(*(server.end() for server in self._servers))
 
@@ -357,7 +359,11 @@ class MCPManager:
             )
 
 
-async def _settled(servers: Iterable[GameServer]) -> None:
+async def _refreshed(servers: Iterable[GameServer]) -> None:
+    await asyncio.gather(*(server.refresh() for server in servers))
+
+
+async def _connected(servers: Iterable[GameServer]) -> None:
     """Returns once each has its session, or none."""
     await asyncio.gather(*(server.session() for server in servers), return_exceptions=True)
 

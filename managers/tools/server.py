@@ -145,6 +145,12 @@ class GameServer:
         self._was_restarted = False
         return result
 
+    @property
+    def is_stale(self) -> bool:
+        """Whether the tools of an open session have to be listed again; may be asked anywhere."""
+        session = self._session_now()
+        return session is not None and session.is_stale
+
     async def refresh(self) -> None:
         """List the tools of an open session again, if the server has said that they changed."""
         session = self._session_now()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -21,7 +22,7 @@ from mcp_ghost.errors import (
     MCPServerStartupError,
     MCPToolCallError,
 )
-from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, jsonable, result_from_mcp
+from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, jsonable
 from mcp_ghost.servers.installers import INSTALL_TIMEOUT, first_start
 from mcp_ghost.servers.link import Link, make_link
 from mcp_ghost.servers.oauth.browser import Authorize, in_browser
@@ -30,6 +31,7 @@ from mcp_ghost.servers.protocol.changes import closed_or_listening
 from mcp_ghost.servers.protocol.elicitation import Elicit, asking, refusal
 from mcp_ghost.servers.protocol.lenient import as_sent
 from mcp_ghost.servers.protocol.patience import Patience
+from mcp_ghost.servers.protocol.result import read_result
 from mcp_ghost.servers.protocol.revision import Revision
 from mcp_ghost.servers.tools import list_tools
 
@@ -96,7 +98,7 @@ class ServerSession:
         self._waits: set[Patience] = set()
         """Of the start, and of the calls under way."""
         self._fresh_until = math.inf
-        """When the list of tools has to be asked for again, by the loop's clock."""
+        """When the list of tools has to be asked for again, in ``time.monotonic()``."""
         self._setting = ""
         """What the user sets for a start that takes longer."""
         self._until: float | None = None
@@ -199,23 +201,21 @@ class ServerSession:
             return ToolCallResult(None, is_error=True, error_message=words)
         finally:
             self._waits.discard(patience)
-        return await asyncio.to_thread(self._result, as_sent(result))
+        return await read_result(as_sent(result), self._redactor, self._result_limit)
 
-    def _result(self, sent: dict[str, Any]) -> ToolCallResult:
-        # Cleaned before it is cut: a part of a secret would not be known.
-        result = result_from_mcp(self._redactor.each(sent), self._result_limit)
-        result.error_message = result.error_message and self._redactor.words(result.error_message)
-        return result
+    @property
+    def is_stale(self) -> bool:
+        """Whether the server has said that its tools changed, or hold no longer than this."""
+        if self._wire is None or not self.is_alive:
+            return False
+        return self._wire.tools_changed or time.monotonic() >= self._fresh_until
 
     async def refresh(self) -> bool:
-        """List the tools again if the server has said that they changed, or for how long they hold.
+        """List the tools again where they are stale.
 
         Returns whether it did. What goes wrong leaves the tools as they were.
         """
-        if self._client is None or self._wire is None or not self.is_alive:
-            return False
-        is_stale = asyncio.get_running_loop().time() >= self._fresh_until
-        if not self._wire.tools_changed and not is_stale:
+        if self._client is None or self._wire is None or not self.is_stale:
             return False
         self._wire.tools_changed = False
         try:
@@ -349,7 +349,7 @@ class ServerSession:
                 client, self.name, self._config.offers
             )
             self.tools = self._redactor.each(tools)
-            self._fresh_until = asyncio.get_running_loop().time() + seconds
+            self._fresh_until = time.monotonic() + seconds
         except ProtocolError as error:
             if error.code != _METHOD_NOT_FOUND:  # else a server of prompts or resources only
                 raise
