@@ -88,14 +88,22 @@ class EpisodeFigures(EpisodeFold):
         return self.end is not None and self.end.reason not in UNFINISHED
 
     @property
-    def curve(self) -> list[int]:
-        """The score after each turn; the first one is the game's at its beginning."""
+    def curve(self) -> list[int | None]:
+        """The score after each turn, the first one at the beginning; None where it is unknown."""
         return [score for _, score in self.scores]
 
     @property
-    def best_curve(self) -> list[int]:
+    def best_curve(self) -> list[int | None]:
         """The highest score reached so far, after each turn."""
-        return list(itertools.accumulate(self.curve, max))
+        return list(itertools.accumulate(self.curve, _higher))
+
+    def score_at(self, turn: int) -> int | None:
+        """The score after ``turn``, or at the end if that came before."""
+        return _at(self.curve, turn)
+
+    def best_at(self, turn: int) -> int | None:
+        """The highest score until then."""
+        return _at(self.best_curve, turn)
 
     def summary(self) -> Figures:
         """The figures, ready for JSON."""
@@ -108,7 +116,7 @@ class EpisodeFigures(EpisodeFold):
             "turns": max(len(curve) - 1, 0),
             "moves": how.moves,
             "score": curve[-1] if curve else None,
-            "best_score": max(curve, default=None),
+            "best_score": self.best_at(len(curve)),
             "max_score": self.max_score,
             "rooms": len(self.rooms),
             **{name: getattr(self, name) for name in ("deaths", "failed_turns", "tool_calls")},
@@ -140,13 +148,14 @@ def variant_figures(episodes: Sequence[EpisodeFigures], turns: int) -> Figures:
     }
     if not finished:
         return figures
+    compared = checkpoints(turns)
     summaries = [episode.summary() for episode in finished]
     prompts = sum(summary["prompt_tokens"] for summary in summaries)
     cached = sum(summary["cached_tokens"] for summary in summaries)
     return {
         **figures,
-        "score": _at_checkpoints([episode.curve for episode in finished], turns),
-        "best_score": _at_checkpoints([episode.best_curve for episode in finished], turns),
+        "score": {str(at): _spread(it.score_at(at) for it in finished) for at in compared},
+        "best_score": {str(at): _spread(it.best_at(at) for it in finished) for at in compared},
         **{name: _spread(summary[name] for summary in summaries) for name in PER_EPISODE},
         **{
             f"{name}_per_turn": _spread(
@@ -161,17 +170,22 @@ def variant_figures(episodes: Sequence[EpisodeFigures], turns: int) -> Figures:
 
 
 def band(episodes: Sequence[EpisodeFigures], turns: int) -> list[Spread]:
-    """Score over turns, from the beginning on; empty when no episode was played to its end."""
+    """Score over turns; empty when no episode was played to its end, or no score is known."""
     curves = [episode.curve for episode in episodes if episode.finished]
-    return [Spread.of(_at(curves, turn)) for turn in range(turns + 1)] if curves else []
+    known = [
+        [score for curve in curves if (score := _at(curve, turn)) is not None]
+        for turn in range(turns + 1)
+    ]
+    return [Spread.of(scores) for scores in known] if all(known) else []
 
 
-def _at_checkpoints(curves: Sequence[Sequence[int]], turns: int) -> dict[str, Figures | None]:
-    return {str(turn): _spread(_at(curves, turn)) for turn in checkpoints(turns)}
+def _at(curve: Sequence[int | None], turn: int) -> int | None:
+    return curve[min(turn, len(curve) - 1)] if curve else None
 
 
-def _at(curves: Sequence[Sequence[int]], turn: int) -> list[int]:
-    return [curve[min(turn, len(curve) - 1)] for curve in curves]
+def _higher(one: int | None, other: int | None) -> int | None:
+    known = [score for score in (one, other) if score is not None]
+    return max(known, default=None)
 
 
 def _spread(values: Iterable[float | None]) -> Figures | None:

@@ -1,4 +1,4 @@
-"""The scores of an evaluation over its turns: median lines in quartile bands."""
+"""The scores of an evaluation as pictures: over its turns, and from episode to episode."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from scripts.evaluation.figures import Figures
 
 # Of Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
 _FIRST, _OTHER = "#000000", "#D55E00"
 _COLUMNS = 3
+_MARKERS = "osD^vP*X"
+_BESIDE = 0.04
+"""Between lines of intervals, which would hide each other."""
 
 
 def plot_scores(
@@ -38,6 +42,55 @@ def plot_scores(
     for path in written:
         save_figure(figure, path)
     return written
+
+
+def plot_learning(
+    learning: Sequence[Figures], title: str, max_score: int | None, out: Path
+) -> list[Path]:
+    """Write ``learning.png`` and ``learning.svg`` below ``out``; nothing without a curve.
+
+    Raises:
+        ConfigurationError: matplotlib, an extra, is not installed.
+    """
+    curves: dict[str, list[Figures]] = {}
+    for point in learning:
+        if point["score"]:
+            curves.setdefault(point["variant"], []).append(point)
+    if not curves:
+        return []
+    from viewer.drawing import save_figure
+
+    figure = _draw_learning(curves, title, max_score)
+    written = [out / "learning.png", out / "learning.svg"]
+    for path in written:
+        save_figure(figure, path)
+    return written
+
+
+def _draw_learning(
+    curves: Mapping[str, Sequence[Figures]], title: str, max_score: int | None
+) -> Figure:
+    """Mean final scores by episode, a little beside each other, with their intervals."""
+    from viewer.drawing import new_figure
+
+    figure = new_figure(8, 4.5)
+    axes = figure.subplots()
+    for number, (name, points) in enumerate(curves.items()):
+        beside = (number - (len(curves) - 1) / 2) * _BESIDE
+        numbers = [point["episode"] + beside for point in points]
+        means = [point["score"]["mean"] for point in points]
+        style = f"{_MARKERS[number % len(_MARKERS)]}-"
+        (line,) = axes.plot(numbers, means, style, label=name)
+        for at, point in zip(numbers, points, strict=True):
+            if point["score"]["low"] is not None:
+                axes.vlines(at, point["score"]["low"], point["score"]["high"], line.get_color())
+    axes.set_xticks(sorted({point["episode"] for points in curves.values() for point in points}))
+    axes.set_xlabel("episode")
+    axes.set_ylabel(_of(max_score))
+    axes.set_title(f"{title}: mean final score, with intervals")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    return figure
 
 
 def _draw(curves: Mapping[str, Sequence[Spread]], title: str, max_score: int | None) -> Figure:
@@ -63,8 +116,12 @@ def _draw(curves: Mapping[str, Sequence[Spread]], title: str, max_score: int | N
         axes.legend(fontsize="small")
     figure.suptitle(f"{title}: median score, with quartiles")
     figure.supxlabel("turn")
-    figure.supylabel(f"score (of {max_score})" if max_score else "score")
+    figure.supylabel(_of(max_score))
     return figure
+
+
+def _of(max_score: int | None) -> str:
+    return f"score (of {max_score})" if max_score else "score"
 
 
 def _add(axes: Axes, name: str, band: Sequence[Spread], colour: str, style: str) -> None:

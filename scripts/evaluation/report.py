@@ -1,125 +1,150 @@
 """The outcome of an evaluation: as JSON, as tables for people, and what was measured in words."""
 
 import platform
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-from rich.table import Table as RichTable
-from rich.text import Text
-
-from mcp_ghost.text import counted, dollars
+from mcp_ghost.text import counted
 from scripts.evaluation.agreement import short
 from scripts.evaluation.figures import EpisodeFigures, Figures, checkpoints, variant_figures
-from scripts.evaluation.plan import Cell, Plan
+from scripts.evaluation.outcome import inference
+from scripts.evaluation.outcome.bootstrap import CONFIDENCE, METHOD
+from scripts.evaluation.outcome.played import Played
+from scripts.evaluation.outcome.tables import (
+    NONE,
+    Table,
+    cost,
+    estimated,
+    highest,
+    middle,
+    share,
+    share_of,
+    told,
+)
+from scripts.evaluation.plan import TOOLS
 from scripts.evaluation.provenance import provenance_of, said_of
 
 QUARTILES = "statistics.quantiles(n=4, method='inclusive') of Python's standard library"
-_NONE = "-"
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table before it is known where it goes."""
-
-    title: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-    def markdown(self) -> str:
-        """For pasting."""
-        lines = [self.header, ["---", *["--:"] * (len(self.header) - 1)], *self.rows]
-        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        return f"**{self.title}**\n\n{table}\n"
-
-    def rich(self) -> RichTable:
-        """For a terminal."""
-        table = RichTable(title=self.title, title_justify="left", title_style="bold")
-        for number, name in enumerate(self.header):
-            table.add_column(name, justify="right" if number else "left", no_wrap=not number)
-        for row in self.rows:
-            table.add_row(*map(Text, row))  # brackets are not markup
-        return table
-
-
-def results_of(plan: Plan, played: Mapping[Cell, EpisodeFigures], jobs: int) -> dict[str, Any]:
+def results_of(played: Played, jobs: int | None = None) -> dict[str, Any]:
     """Settings and figures, as they are written to ``results.json``."""
-    provenance = provenance_of({str(cell): it.provenance for cell, it in played.items()})
+    episodes = played.episodes
+    provenance = provenance_of({str(key): it.provenance for key, it in episodes.items()})
+    variants = [_variant(played, name) for name in played.variants]
     return {
-        "statement": statement(plan, provenance),
-        "date": max((figures.last_time for figures in played.values()), default=""),
+        "statement": statement(played, provenance),
+        "findings": _findings(variants, played),
+        "date": max((figures.last_time for figures in episodes.values()), default=""),
         "versions": {
             "zorkgpt": provenance["versions"],
             "engine": provenance["engines"],
             "python": platform.python_version(),
         },
         "provenance": provenance,
-        "settings": {**plan.agreement(), "jobs": jobs},
+        "settings": {**played.agreed, "jobs": jobs},
         "quartiles": QUARTILES,
-        "variants": [
-            {
-                "variant": variant.name,
-                "parts_off": list(variant.off),
-                **variant_figures(
-                    [it for cell, it in played.items() if cell.variant == variant], plan.turns
-                ),
-            }
-            for variant in plan.variants
-        ],
+        "intervals": METHOD,
+        "max_score": played.max_score,
+        "variants": variants,
+        "learning": inference.learning(played),
         "episodes": [
-            {
-                "variant": cell.variant.name,
-                "seed": cell.seed,
-                "episode": cell.number,
-                **figures.summary(),
-            }
-            for cell, figures in played.items()
+            {"variant": key.variant, "seed": key.seed, "episode": key.number, **it.summary()}
+            for key, it in episodes.items()
         ],
     }
 
 
-def statement(plan: Plan, provenance: dict[str, Any]) -> str:
+def _variant(played: Played, name: str) -> Figures:
+    sample, first = played.of(name), played.variants[0]
+    episodes = list(sample.values())
+    figures = {
+        "variant": name,
+        "parts_off": sorted({part for it in episodes for part in _parts_off(it, played)}),
+        **variant_figures(episodes, played.turns),
+        "mean": inference.means(sample, played.turns),
+    }
+    if name != first:
+        base = played.of(first)
+        figures["difference"] = inference.differences(sample, base, played.turns)
+    return figures
+
+
+def _parts_off(episode: EpisodeFigures, played: Played) -> list[str]:
+    if not episode.start:
+        return []
+    tools_off = played.agreed["tools"] and not episode.start.mcp
+    return [*episode.start.parts_off, *[TOOLS] * bool(tools_off)]
+
+
+def _findings(variants: Sequence[Figures], played: Played) -> list[str]:
+    last = str(played.turns)
+    found = {it["variant"]: it["difference"][last]["score"] for it in variants[1:]}
+    return inference.findings(found, played.variants[0], played.turns)
+
+
+def statement(played: Played, provenance: dict[str, Any]) -> str:
     """What was measured, in sentences that belong beside the tables."""
-    agreed = plan.agreement()
-    seeds = ", ".join(map(str, plan.seeds))
+    agreed = played.agreed
+    story, endpoint = agreed["story"], agreed["endpoint"]
+    seeds = ", ".join(map(str, agreed["seeds"]))
     knowledge = (
         "Knowledge was carried over: the episodes of one variant and seed ran one after the other, "
         "each with what those before it learned, and the first with nothing."
-        if plan.carry_over
+        if agreed["knowledge_carried_over"]
         else "Knowledge was not carried over: each episode began with nothing learned."
     )
-    where = "on" if agreed["endpoint"] == "this machine" else "at"
+    where = "on" if endpoint == "this machine" else "at"
     played_by = ", ".join(provenance["models_asked"]) or agreed["model"]
     return (
-        f"{plan.story.title} (SHA-256 {plan.story.sha256[:12]}), played by {played_by} "
-        f"{where} {agreed['endpoint']}, up to {counted(plan.turns, 'turn')} an episode, "
-        f"{counted(plan.episodes, 'episode')} for each variant and seed ({seeds}). {knowledge} "
-        f"MCP tools were {'on offer' if agreed['tools'] else 'off'}. "
+        f"{story['title']} (SHA-256 {story['sha256'][:12]}), played by {played_by} "
+        f"{where} {endpoint}, up to {counted(played.turns, 'turn')} an episode, "
+        f"{counted(agreed['episodes'], 'episode')} for each variant and seed ({seeds}). "
+        f"{knowledge} MCP tools were {'on offer' if agreed['tools'] else 'off'}. "
         f"{said_of(provenance)} "
         "A seed fixes the game's dice; it does not make a sampling model repeatable. "
         "Medians, with quartiles in brackets where they differ, are over the episodes played to "
-        "their end; an episode that ended early keeps its score from there on."
+        "their end; an episode that ended early keeps its score from there on. Means are over "
+        f"seeds, of which each counts once, with {CONFIDENCE:.0%} bootstrap intervals in brackets "
+        "where the seeds allow one."
+        f"{_unknown(played)}"
+    )
+
+
+def _unknown(played: Played) -> str:
+    """A warning where a figure would be taken for a fact."""
+    without = [it for it in played.episodes.values() if None in it.curve]
+    if not without:
+        return ""
+    return (
+        f" THE SCORE IS UNKNOWN in {counted(len(without), 'episode')}, "
+        "of which no figure of scores says anything."
     )
 
 
 def tables_of(results: dict[str, Any], turns: int) -> list[Table]:
     """Scores, the play they come from, and what it cost."""
     variants: list[Figures] = results["variants"]
-    return [_scores(variants, turns), _play(variants), _cost(variants)]
+    most = results.get("max_score")
+    tables = [_scores(variants, turns), _means(variants, turns, most)]
+    tables += [_differences(variants, turns)] if len(variants) > 1 else []
+    tables += [_learning(results["learning"], most)] if results.get("learning") else []
+    return [*tables, _play(variants), _cost(variants)]
 
 
 def markdown_of(results: dict[str, Any], turns: int) -> str:
     """Statement and tables, to be pasted into a page."""
     tables = "\n".join(table.markdown() for table in tables_of(results, turns))
     versions = results["versions"]
-    program = ", ".join(versions["zorkgpt"]) or _NONE
-    engine = ", ".join(versions["engine"]) or _NONE
-    code = ", ".join(map(short, results["provenance"]["code"])) or _NONE
+    program = ", ".join(versions["zorkgpt"]) or NONE
+    engine = ", ".join(versions["engine"]) or NONE
+    code = ", ".join(map(short, results["provenance"]["code"])) or NONE
     made = (
         f"ZorkGPT {program} (code {code}), engine {engine}, "
-        f"last turn on {results['date'][:10] or _NONE}."
+        f"last turn on {results['date'][:10] or NONE}."
     )
-    return f"{results['statement']} {made}\n\n{tables}"
+    found = "".join(f"- {sentence}\n" for sentence in results["findings"])
+    return "\n\n".join(filter(None, [f"{results['statement']} {made}", found.rstrip(), tables]))
 
 
 def _scores(variants: Sequence[Figures], turns: int) -> Table:
@@ -129,10 +154,67 @@ def _scores(variants: Sequence[Figures], turns: int) -> Table:
             at = figures.get("score", {}).get(turn)
             best = figures.get("best_score", {}).get(turn)
             rows.append(
-                [figures["variant"], turn, _middle(at), _highest(at), _middle(best), _highest(best)]
+                [figures["variant"], turn, middle(at), highest(at), middle(best), highest(best)]
             )
     header = ["variant", "turn", "score", "best", "maximum so far", "best maximum"]
     return Table("Score", header, rows)
+
+
+def _means(variants: Sequence[Figures], turns: int, most: int | None) -> Table:
+    rows = []
+    for figures in variants:
+        for turn in map(str, checkpoints(turns)):
+            at = figures["mean"][turn]
+            seeds = str(at["score"]["seeds"]) if at["score"] else "0"
+            shown = [
+                cell
+                for name in ("score", "best_score")
+                for cell in (estimated(at[name]), share_of(at[name], most))
+            ]
+            rows.append([figures["variant"], turn, seeds, *shown])
+    of_most = f"of {most}" if most else "of the maximum"
+    header = ["variant", "turn", "seeds", "score", of_most, "maximum so far", of_most]
+    return Table(f"Mean score, with {CONFIDENCE:.0%} intervals", header, rows)
+
+
+def _differences(variants: Sequence[Figures], turns: int) -> Table:
+    first, *others = variants
+    rows = []
+    for figures in others:
+        for turn in map(str, checkpoints(turns)):
+            at = figures["difference"][turn]
+            seeds = str(at["score"]["seeds"]) if at["score"] else "0"
+            shown = [
+                cell
+                for name in ("score", "best_score")
+                for cell in (estimated(at[name], signed=True), told(at[name]))
+            ]
+            rows.append([figures["variant"], turn, seeds, *shown])
+    header = ["variant", "turn", "seeds", "score", "so it is", "maximum so far", "so it is"]
+    title = f"Difference from {first['variant']}, for equal seeds and episodes"
+    return Table(f"{title}, with {CONFIDENCE:.0%} intervals", header, rows)
+
+
+def _learning(learning: Sequence[Figures], most: int | None) -> Table:
+    rows = [
+        [
+            it["variant"],
+            str(it["episode"]),
+            str(it["score"]["seeds"]) if it["score"] else "0",
+            estimated(it["score"]),
+            share_of(it["score"], most),
+            estimated(it["best_score"]),
+            estimated(it["since_the_first"], signed=True),
+            told(it["since_the_first"]),
+        ]
+        for it in learning
+    ]
+    of_most = f"of {most}" if most else "of the maximum"
+    header = [
+        *("variant", "episode", "seeds", "score", of_most, "maximum so far"),
+        *("since the first", "so it is"),
+    ]
+    return Table(f"Mean final score by episode, with {CONFIDENCE:.0%} intervals", header, rows)
 
 
 def _play(variants: Sequence[Figures]) -> Table:
@@ -144,7 +226,7 @@ def _play(variants: Sequence[Figures]) -> Table:
         [
             figures["variant"],
             f"{figures['finished']} of {figures['episodes']}",
-            *(_middle(figures.get(column)) for column in columns),
+            *(middle(figures.get(column)) for column in columns),
             ", ".join(f"{count} {reason}" for reason, count in figures["end_reasons"].items()),
         ]
         for figures in variants
@@ -157,13 +239,13 @@ def _cost(variants: Sequence[Figures]) -> Table:
     rows = [
         [
             figures["variant"],
-            _middle(figures.get("requests_per_turn"), 2),
-            _middle(figures.get("model_calls_per_turn"), 2),
-            _middle(figures.get("prompt_tokens_per_turn")),
-            _share(figures.get("cached_share")),
-            _middle(figures.get("completion_tokens_per_turn")),
-            _dollars(figures.get("cost_per_turn")),
-            _middle(figures.get("seconds_per_turn"), 2),
+            middle(figures.get("requests_per_turn"), 2),
+            middle(figures.get("model_calls_per_turn"), 2),
+            middle(figures.get("prompt_tokens_per_turn")),
+            share(figures.get("cached_share")),
+            middle(figures.get("completion_tokens_per_turn")),
+            cost(figures.get("cost_per_turn")),
+            middle(figures.get("seconds_per_turn"), 2),
         ]
         for figures in variants
     ]
@@ -177,29 +259,3 @@ def _cost(variants: Sequence[Figures]) -> Table:
         "seconds",
     ]
     return Table("Cost per turn", ["variant", *header], rows)
-
-
-def _middle(spread: Figures | None, digits: int = 1) -> str:
-    """Such as ``10 [5, 12.5]``; the quartiles only where they differ."""
-    if spread is None:
-        return _NONE
-    median, q1, q3 = (_number(spread[name], digits) for name in ("median", "q1", "q3"))
-    return median if median == q1 == q3 else f"{median} [{q1}, {q3}]"
-
-
-def _highest(spread: Figures | None) -> str:
-    return _NONE if spread is None else _number(spread["highest"])
-
-
-def _share(share: float | None) -> str:
-    return _NONE if share is None else f"{share:.0%}"
-
-
-def _dollars(spread: Figures | None) -> str:
-    """What the provider reported; nothing is not the same as free."""
-    return _NONE if spread is None or not spread["highest"] else dollars(spread["median"])
-
-
-def _number(value: float, digits: int = 1) -> str:
-    text = f"{value:,.{digits if abs(value) < 100 else 0}f}"  # no tenths of a token
-    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -63,7 +63,7 @@ def test_each_variant_plays_without_its_part(evaluation: Evaluation) -> None:
     assert evaluation.run("--seeds", "7", "--mcp", "--without", "tools").returncode == 0
     whole, without = evaluation.results["variants"]
     assert (whole["tool_calls"]["median"], without["tool_calls"]["median"]) == (1, 0)
-    assert without["parts_off"] == ["tools"]
+    assert {*without["parts_off"]} - {*whole["parts_off"]} == {"tools"}
     assert "tools were on offer" in evaluation.results["statement"]
 
 

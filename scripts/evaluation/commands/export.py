@@ -8,16 +8,15 @@ import csv
 import io
 import types
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE, Errors, program
 from mcp_ghost.files import write_whole
-from scripts.evaluation.agreement import kept_in
 from scripts.evaluation.figures import EpisodeFigures
-from scripts.evaluation.plan import PLAN_FILE, place_of
+from scripts.evaluation.outcome.played import Key, agreed_in, keys_of
 from scripts.evaluation.provenance import SERVED
 from session.configuration_file import ConfigurationError
 from session.game_state import TurnRecord
@@ -98,13 +97,7 @@ class TurnRow(NamedTuple):
 
 
 Row: TypeAlias = EpisodeRow | TurnRow
-
-
-class _Key(NamedTuple):
-    evaluation: str
-    variant: str
-    seed: int
-    episode: int
+_NAMED = ("evaluation", "variant", "seed", "episode")
 
 
 class _Episode(EpisodeFigures):
@@ -120,11 +113,11 @@ class _Episode(EpisodeFigures):
         if isinstance(entry.event, TurnRecord):
             self.played.append(_turn(entry.event))
 
-    def row(self, key: _Key) -> EpisodeRow:
+    def row(self, named: Mapping[str, Any]) -> EpisodeRow:
         """Its line."""
         start, facts = self.start, self.provenance.facts
         known = {
-            **key._asdict(),
+            **named,
             **self.summary(),
             "story": start.title if start else "",
             "begun": self.started,
@@ -142,14 +135,14 @@ def tables_of(folder: Path) -> dict[str, tuple[type[Row], list[Row]]]:
     Raises:
         ConfigurationError: There is no evaluation.
     """
-    if not (folder / PLAN_FILE).is_file():
-        raise ConfigurationError(f"There is no evaluation in {folder}: {PLAN_FILE} is missing.")
+    agreed = agreed_in(folder)
     episodes: list[Row] = []
     turns: list[Row] = []
-    for key in _keys(kept_in(folder / PLAN_FILE)):
-        read = _Episode.read(folder / place_of(key.variant, key.seed, key.episode))
-        episodes.append(read.row(key))
-        turns += (TurnRow(*key, **turn) for turn in read.played)
+    for key in keys_of(agreed):
+        read = _Episode.read(folder / key.place)
+        named = _named(agreed, key)
+        episodes.append(read.row(named))
+        turns += (TurnRow(**named, **turn) for turn in read.played)
     return {"episodes": (EpisodeRow, episodes), "turns": (TurnRow, turns)}
 
 
@@ -224,11 +217,10 @@ def _export(flags: argparse.Namespace) -> int:
     return DONE
 
 
-def _keys(agreed: dict[str, Any]) -> Iterator[_Key]:
-    for variant in agreed["variants"]:
-        for seed in agreed["seeds"]:
-            for number in range(1, agreed["episodes"] + 1):
-                yield _Key(agreed["name"], variant, seed, number)
+def _named(agreed: Mapping[str, Any], key: Key) -> dict[str, Any]:
+    """The first columns of both tables, by which they can be joined."""
+    values = (agreed["name"], key.variant, key.seed, key.number)
+    return dict(zip(_NAMED, values, strict=True))
 
 
 def _turn(record: TurnRecord) -> dict[str, Any]:
@@ -242,7 +234,7 @@ def _turn(record: TurnRecord) -> dict[str, Any]:
         "refused_proposals": len(record.refused),
         "tool_calls": len(record.tools),
     }
-    names = set(TurnRow._fields) - set(_Key._fields)
+    names = set(TurnRow._fields) - set(_NAMED)
     return {name: known[name] if name in known else getattr(record, name) for name in names}
 
 

@@ -4,7 +4,6 @@ When run again with the same --out (or --name), it continues where it was interr
 """
 
 import argparse
-import json
 import shlex
 import sys
 from collections.abc import Sequence
@@ -22,14 +21,12 @@ from local_model.errors import LocalModelError
 from mcp_ghost.cli.arguments import Parser, add_flags, http_url, whole_number
 from mcp_ghost.cli.program import DONE, FAILED, Errors, program
 from mcp_ghost.errors import LLMError, MCPConfigError
-from mcp_ghost.files import write_whole
 from mcp_ghost.redact import redact
 from mcp_ghost.text import counted
-from scripts.evaluation.figures import EpisodeFigures, band
+from scripts.evaluation.commands.report import write_report
+from scripts.evaluation.figures import EpisodeFigures
 from scripts.evaluation.plan import CHOICES, Cell, Plan, variants_of
-from scripts.evaluation.plot import plot_scores
 from scripts.evaluation.progress import Progress
-from scripts.evaluation.report import markdown_of, results_of, tables_of
 from scripts.evaluation.run import cores, play, taken, unfinished
 from session.game_configuration import ConfigurationError, GameConfiguration
 
@@ -42,6 +39,7 @@ exit code: 0 every episode was played to its end; 1 some were not (run again to 
   terminal)
 
 Other commands, each with its own --help:
+  evaluate.py report DIR   the figures of what was played, made anew
   evaluate.py export DIR   what was played, as tables in CSV or Parquet
 
 Settings that have no flag here come from the environment (ZORKGPT_*), .env and pyproject.toml.
@@ -66,8 +64,6 @@ _HOW = """\
 --out DIR          where everything goes (default: game_files/evaluations/NAME)
 """
 _MAX_SEED = 2**31 - 1
-_FILE_WIDTH = 120
-"""Columns of tables that go into a file or a pipe."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -107,7 +103,7 @@ def _play(flags: argparse.Namespace) -> int:
             _announce(console, plan, lines, jobs)
             with Progress(console, plan, _turns_played(plan)) as progress:
                 play(plan, lines, progress, jobs=jobs, lock=lock)
-        return _report(plan, flags.jobs)
+        return DONE if write_report(plan.out, flags.jobs) else FAILED
 
 
 def _plan(flags: argparse.Namespace) -> Plan:
@@ -167,33 +163,6 @@ def _turns_played(plan: Plan) -> dict[Cell, int]:
     """For the bars: an episode that has ended is done, however early it did."""
     played = {cell: EpisodeFigures.read(plan.folder(cell)) for cell in plan.cells}
     return {cell: plan.turns if it.finished else it.turns for cell, it in played.items()}
-
-
-def _report(plan: Plan, jobs: int) -> int:
-    """Write and show the outcome; returns the exit code."""
-    played = {cell: EpisodeFigures.read(plan.folder(cell)) for cell in plan.cells}
-    results = results_of(plan, played, jobs)
-    write_whole(plan.out / "results.json", json.dumps(results, indent=1, ensure_ascii=False) + "\n")
-    write_whole(plan.out / "results.md", markdown_of(results, plan.turns))
-    bands = {
-        variant.name: band([played[c] for c in plan.cells if c.variant == variant], plan.turns)
-        for variant in plan.variants
-    }
-    max_score = next((it.max_score for it in played.values() if it.max_score), None)
-    written, hint = [f"{plan.out}/results.json", "results.md"], None
-    try:
-        title = f"{plan.story.title}, {plan.config.role().model}"
-        written += [path.name for path in plot_scores(bands, title, max_score, plan.out)]
-    except ConfigurationError as error:  # without matplotlib
-        hint = f"{error}, then run this again for scores.png and scores.svg"
-    console = Console(width=None if sys.stdout.isatty() else _FILE_WIDTH)
-    for table in tables_of(results, plan.turns):
-        console.print(table.rich())
-    console.print(Text(results["statement"]))
-    console.print(Text(f"Written: {', '.join(written)}"))
-    if hint:
-        console.print(Text(hint), soft_wrap=True)
-    return DONE if all(figures.finished for figures in played.values()) else FAILED
 
 
 def parser() -> Parser:

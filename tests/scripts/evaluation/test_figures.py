@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,47 +18,18 @@ from scripts.evaluation.figures import (
     checkpoints,
     variant_figures,
 )
+from scripts.evaluation.outcome.played import Key, Played
+from scripts.evaluation.outcome.tables import Table
 from scripts.evaluation.plot import plot_scores
-from scripts.evaluation.report import Table, tables_of
+from scripts.evaluation.report import results_of, tables_of
 from session.game_configuration import ConfigurationError
 from session.game_state import ToolUse
 from session.knowledge import Reflection
 from session.record.event_log import EVENTS_FILE
 from session.record.schema import parse
-from tests.support.records import observation, record
+from tests.scripts.evaluation.made_up import agreed, episode, event, played, start, turn, write
 
 TOOL = ToolUse(name="a.b", arguments={}, result="", is_error=False, duration_ms=1.0)
-
-
-def event(event_type: str, **fields: object) -> dict[str, Any]:
-    return {"time": "2031-05-06T07:08:09", "event_type": event_type, **fields}
-
-
-def start() -> dict[str, Any]:
-    seen = observation(1, max_score=50).model_dump(mode="json")
-    return event("episode_start", observation=seen, version="1.2", engine="fernz")
-
-
-def turn(number: int, score: int, **changes: object) -> dict[str, Any]:
-    room = number % 3 + 1
-    after = observation(room, score=score, max_score=50)
-    fields = record(number, "look", room, room, after, **changes).model_dump(mode="json")
-    return event("turn", episode_id="made-up", **fields)
-
-
-def episode(scores: Sequence[int], reason: str = "max_turns") -> EpisodeFigures:
-    """With these scores after its turns."""
-    figures = EpisodeFigures()
-    turns = [turn(number, score) for number, score in enumerate(scores, 1)]
-    for each in (start(), *turns, event("episode_end", reason=reason)):
-        figures.take(parse(each))
-    return figures
-
-
-def write(folder: Path, events: Sequence[dict[str, Any]], rest: str = "") -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    text = "".join(json.dumps(each) + "\n" for each in events)
-    (folder / EVENTS_FILE).write_text(text + rest)
 
 
 def test_an_episode_is_counted_as_by_hand(tmp_path: Path) -> None:
@@ -167,11 +136,12 @@ def test_figures_are_of_finished_episodes_and_all_ends_are_told() -> None:
     assert figures["score"]["50"]["highest"] == 3
 
 
-def test_a_variant_without_a_finished_episode_has_no_figures_but_a_row() -> None:
-    none = {"variant": "whole", **variant_figures([EpisodeFigures()], 60)}
-    tables = tables_of({"variants": [none]}, 60)
+def test_a_variant_without_a_finished_episode_has_no_figures_but_a_row(tmp_path: Path) -> None:
+    never = Played(tmp_path, agreed(turns=60), {Key("whole", 1, 1): EpisodeFigures()})
+    tables = tables_of(results_of(never), 60)
     assert tables[0].rows[0] == ["whole", "50", "-", "-", "-", "-"]
-    assert "1 not played" in tables[1].markdown()
+    assert tables[1].rows[0] == ["whole", "50", "0", "-", "-", "-", "-"]
+    assert "1 not played" in tables[2].markdown()
     assert band([EpisodeFigures()], 60) == []
 
 
@@ -192,8 +162,8 @@ def test_a_growing_log_is_followed_line_by_line(tmp_path: Path) -> None:
 
 
 def test_tables_show_median_quartiles_and_best() -> None:
-    whole = {"variant": "whole", **variant_figures([episode([n]) for n in (1, 2, 3, 40)], 1)}
-    score, play, cost = tables_of({"variants": [whole]}, 1)
+    scores = {seed: [score] for seed, score in enumerate((1, 2, 3, 40))}
+    score, _, play, cost = tables_of(results_of(played({"whole": scores})), 1)
     assert score.rows == [["whole", "1", "2.5 [1.8, 12.2]", "40", "2.5 [1.8, 12.2]", "40"]]
     assert play.rows[0][:3] == ["whole", "4 of 4", "1"]
     assert cost.rows == [["whole", "-", "1", "10", "0%", "0", "-", "0.1"]]
