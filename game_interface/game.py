@@ -76,8 +76,11 @@ class Game:
         return self._current.ending is not None
 
     @property
-    def died_in_last_step(self) -> bool:
-        """Whether the last step brought a death, also one after which the game goes on."""
+    def died_in_last_step(self) -> bool | None:
+        """Whether the last step brought a death, also one after which the game goes on.
+
+        None where the story's memory does not tell, and its words did not announce one.
+        """
         return self._current.died
 
     @property

@@ -23,9 +23,8 @@ _DIGEST_SIZE = 8
 class Progress:
     """What the game layer itself remembers from one step to the next."""
 
-    steps: int = 0
-    died: bool = False
-    """A death happened in the last step."""
+    died: bool | None = False
+    """Whether a death happened in the last step; None where that is not known."""
     ending: Ending | None = None
 
 
@@ -68,7 +67,7 @@ def decode(data: bytes, image: StoryImage, engine: EngineName) -> Snapshot:
         )
     size = int.from_bytes(body[:4], "big")
     vm = VmState(ram=_difference(body[4 + size :], image), rest=body[4 : 4 + size])
-    progress = Progress(head["steps"], head["died"], head["ending"])
+    progress = Progress(head["died"], head["ending"])
     return Snapshot(head["engine"], head["seed"], progress, vm)
 
 

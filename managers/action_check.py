@@ -76,7 +76,7 @@ class Attempts(Protocol):
     def question_is_open(self) -> bool:
         """Whether the game's last words are a question, which anything may answer."""
 
-    def vain_tries(self, command: str, world_hash: str, room_id: int) -> tuple[int, str]:
+    def vain_tries(self, command: str, world_hash: str, room_id: int | None) -> tuple[int, str]:
         """How often ``command`` did nothing in exactly this world, and the answer it got.
 
         0 when it ever did something there, or when chance plays a part in what it does.

@@ -42,7 +42,7 @@ class Attempt:
     def add(self, record: TurnRecord, *, changed: bool) -> None:
         """Add another attempt."""
         self.times += 1
-        self.turn, self.died, self.changed = record.turn, record.died, changed
+        self.turn, self.died, self.changed = record.turn, bool(record.died), changed
         self.answer = shortened(record.response, _ANSWER_CHARACTERS)
         if changed:
             self.last_change = record.turn
@@ -73,7 +73,7 @@ class AttemptManager(Manager):
 
     def __init__(self, _config: GameConfiguration) -> None:
         self._rooms: dict[int, _Attempts] = {}
-        self._worlds: dict[tuple[int, str], _World] = {}
+        self._worlds: dict[tuple[int | None, str], _World] = {}
         self._chance: set[str] = set()
         """Commands that were answered in different ways in one and the same world."""
         self._verbs: dict[str, str] = {}
@@ -93,8 +93,10 @@ class AttemptManager(Manager):
         if before is None:
             raise RuntimeError("The game has not begun.")
         command = normal(record.command)
-        changed = record.died or _facts(before) != _facts(after)
-        _latest(self._rooms.setdefault(record.place.id, {}), command).add(record, changed=changed)
+        changed = bool(record.died) or _facts(before) != _facts(after)
+        if record.place:
+            here = self._rooms.setdefault(record.place.id, {})
+            _latest(here, command).add(record, changed=changed)
         again = _latest(self._world(before).attempts, command)
         last_answer = again.vain_answer
         again.add(record, changed=changed)
@@ -107,7 +109,7 @@ class AttemptManager(Manager):
         self._before = after
         self.question_is_open = record.response.rstrip().endswith("?")
 
-    def vain_tries(self, command: str, world_hash: str, room_id: int) -> tuple[int, str]:
+    def vain_tries(self, command: str, world_hash: str, room_id: int | None) -> tuple[int, str]:
         """How often ``command`` did nothing in exactly this world, and the answer it got.
 
         0 when it ever did something there, or when chance plays a part in what it does.
@@ -171,7 +173,7 @@ class AttemptManager(Manager):
 
     def _here(self, seen: Observation) -> _Attempts:
         """The attempts in this room; none where the game does not tell rooms apart."""
-        return self._rooms.get(seen.room.id, {}) if seen.room.id else {}
+        return self._rooms.get(seen.room.id, {}) if seen.room else {}
 
     def _learn_verb(self, command: str) -> None:
         verb = command.partition(" ")[0]
@@ -187,8 +189,8 @@ def normal(command: str) -> str:
     return direction_of(command) or " ".join(command.lower().split())
 
 
-def _key(seen: Observation) -> tuple[int, str]:
-    return seen.room.id, seen.world_hash
+def _key(seen: Observation) -> tuple[int | None, str]:
+    return seen.room_id, seen.world_hash
 
 
 def _latest(attempts: _Attempts, command: str) -> Attempt:
@@ -200,7 +202,7 @@ def _latest(attempts: _Attempts, command: str) -> Attempt:
 
 
 def _facts(seen: Observation) -> tuple[object, ...]:
-    return seen.world_hash, seen.room.id, seen.score, seen.inventory
+    return seen.world_hash, seen.room_id, seen.score, seen.inventory
 
 
 def _is_vain(tried: Attempt) -> bool:

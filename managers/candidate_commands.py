@@ -13,11 +13,11 @@ class CandidateCommands:
     """What could be tried here; what was tried here before comes last."""
 
     def __init__(self) -> None:
-        self._tried: dict[int, dict[str, int]] = {}
+        self._tried: dict[int | None, dict[str, int]] = {}
 
     def apply(self, record: TurnRecord) -> None:
         """Learn from a finished turn."""
-        tried = self._tried.setdefault(record.place.id, {})
+        tried = self._tried.setdefault(record.place_id, {})
         tried[record.command] = tried.get(record.command, 0) + 1
 
     def menu(self, facts: Facts) -> list[str]:
@@ -31,7 +31,7 @@ class CandidateCommands:
 
 def _acts(facts: Facts) -> Iterator[str]:
     """What the things here are good for, the most promising first."""
-    things = (*facts.visible, *facts.inventory)
+    things = (*facts.visible, *(facts.inventory or ()))
     yield from (f"open {one_line(thing.name)}" for thing in things if thing.shut)
     portable = (thing for thing in facts.visible if thing.portable is not False)
     yield from (f"take {one_line(thing.name)}" for thing in portable)

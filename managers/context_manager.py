@@ -7,7 +7,7 @@ from dataclasses import replace
 from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
 from managers.map.text import shortened
 from session.game_configuration import GameConfiguration
-from session.game_state import ExitSeen, GameState, Observation, TurnRecord
+from session.game_state import UNKNOWN, ExitSeen, GameState, Observation, TurnRecord, shown
 
 _RESPONSE_CHARACTERS = 400
 _THINKING_CHARACTERS = 160
@@ -66,16 +66,17 @@ class ContextManager:
         of_maximum = f" of {seen.max_score}" if seen.max_score else ""
         yield (
             f"Turn {state.turn_count + 1} of at most {self._config.max_turns_per_episode}. "
-            f"Score: {seen.score}{of_maximum}. Deaths: {state.deaths}."
+            f"Score: {shown(seen.score)}{of_maximum}. Deaths: {shown(state.deaths)}."
         )
         if state.milestones:
             yield f"Progress: {'; '.join(_milestone(record) for record in state.milestones)}"
-        yield f"Room: {seen.room.name} (#{seen.room.id})" + (", in darkness" if seen.dark else "")
+        room = f"{seen.room.name} (#{seen.room.id})" if seen.room else UNKNOWN
+        yield f"Room: {room}" + (", in darkness" if seen.dark else "")
         if not self._config.map_enabled:  # which lists them with what came of them
             exits = "; ".join(way.direction + _remark(way) for way in seen.exits)
             yield f"Exits: {exits or 'none known'}"
         yield f"Here: {', '.join(seen.visible) or 'nothing of note'}"
-        yield f"You carry: {', '.join(seen.inventory) or 'nothing'}"
+        yield f"You carry: {_carried(seen)}"
         if state.turns_without_news >= max(1, self._config.max_turns_stuck // 4):
             yield (
                 f"Nothing new has happened for {state.turns_without_news} turns: what you are "
@@ -91,8 +92,8 @@ class ContextManager:
         choice = ", ".join(candidates)
         lines = [
             *(line for manager in self._managers for line in manager.compact_lines(state)),
-            f"Room: {seen.room.name}. Here: {here}. Exits: {exits or 'unknown'}.",
-            f"You carry: {', '.join(seen.inventory) or 'nothing'}.",
+            f"Room: {seen.room_name}. Here: {here}. Exits: {exits or 'unknown'}.",
+            f"You carry: {_carried(seen)}.",
             f'{last}The game says: "{answer}"',
         ]
         return "\n".join([*lines, f"You can try: {choice}."] if choice else lines)
@@ -126,6 +127,10 @@ def _missing(config: GameConfiguration) -> Iterable[str]:
         yield "No command is refused: what speaks against one is told in the next turn."
 
 
+def _carried(seen: Observation) -> str:
+    return UNKNOWN if seen.inventory is None else ", ".join(seen.inventory) or "nothing"
+
+
 def _remark(way_out: ExitSeen) -> str:
     if way_out.kind == "blocked":
         return f' (blocked: "{way_out.note}")' if way_out.note else " (blocked)"
@@ -136,14 +141,14 @@ def _remark(way_out: ExitSeen) -> str:
 
 def _milestone(record: TurnRecord) -> str:
     what = "you died" if record.died else f"{record.scored:+d}"
-    return f"turn {record.turn} {what} ({record.place.name}: {record.command})"
+    return f"turn {record.turn} {what} ({record.place_name}: {record.command})"
 
 
 def _told(record: TurnRecord) -> str:
     change = f" [score now {record.after.score}]" if record.scored else ""
     death = " [you died]" if record.died else ""
     return (
-        f"Turn {record.turn}, {record.place.name}: "
+        f"Turn {record.turn}, {record.place_name}: "
         f"({shortened(record.thinking, _THINKING_CHARACTERS)}) > {record.command}\n"
         f"  {shortened(record.response, _RESPONSE_CHARACTERS)}{change}{death}"
     )

@@ -34,7 +34,7 @@ class MapManager(Manager):
 
     def sections(self, state: GameState) -> Iterator[Section]:
         """The rooms around, the ways out of this room, and the requested route."""
-        if state.observation is None:
+        if state.observation is None or state.observation.room is None:
             return
         here = state.observation.room.id
         for title, lines, importance in (
@@ -48,7 +48,7 @@ class MapManager(Manager):
 
     def compact_lines(self, state: GameState) -> Iterator[str]:
         """What was not tried here, or else where to find such a way."""
-        if state.observation is None:
+        if state.observation is None or state.observation.room is None:
             return
         here = state.observation.room.id
         untried = self.world.untried(here)
@@ -61,8 +61,10 @@ class MapManager(Manager):
 
     def _take_target(self, record: TurnRecord) -> None:
         """What is unknown or out of reach is reported once, in the turn after that was found."""
-        here, text = record.after.room.id, record.nav_target
-        if text is not None:
+        here, text = record.after.room_id, record.nav_target
+        if here is None:
+            self._target = None
+        elif text is not None:
             named = Target(" ".join(text.split()), self.world.find_room(text))
             self._target = None if is_nowhere(text) else named.seen_from(here, self.world.routes)
         elif self._target:

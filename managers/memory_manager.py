@@ -55,8 +55,10 @@ class MemoryManager(Manager):
         """Every memory, also those that are no longer in force."""
         return tuple(self._memories.values())
 
-    def memories_of(self, room_id: int) -> tuple[Memory, ...]:
-        """What is in force in a room, the surest and most urgent first."""
+    def memories_of(self, room_id: int | None) -> tuple[Memory, ...]:
+        """What is in force in a room, the surest and most urgent first; nothing in no known one."""
+        if room_id is None:
+            return ()
         return tuple(sorted(self._in_force.get(room_id, {}).values(), key=_rank))
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
@@ -82,7 +84,7 @@ class MemoryManager(Manager):
 
     def sections(self, state: GameState) -> Iterable[Section]:
         """What is remembered of this room, then of those near it, within the budget."""
-        if state.observation is None:
+        if state.observation is None or state.observation.room is None:
             return
         left = self._config.memories_token_budget * CHARACTERS_PER_TOKEN - len(f"## {_TITLE}")
         now: list[str] = []
@@ -103,14 +105,16 @@ class MemoryManager(Manager):
         """The most urgent titles of this room."""
         if state.observation is None:
             return
-        titles = [memory.title for memory in self.memories_of(state.observation.room.id)[:2]]
+        titles = [memory.title for memory in self.memories_of(state.observation.room_id)[:2]]
         if titles:
             yield one_line(f"Remember: {'; '.join(titles)}", _COMPACT_CHARACTERS)
 
     def to_revise(self, records: Sequence[TurnRecord]) -> Iterable[Section]:
         """What is in force in the rooms of these records, with ids; the latest rooms first."""
         rooms = dict.fromkeys(
-            room.id for record in reversed(records) for room in (record.after.room, record.place)
+            room_id
+            for record in reversed(records)
+            for room_id in (record.after.room_id, record.place_id)
         )
         lines = [
             f"{self._short(memory)} [{memory.category}, {memory.persistence}, {memory.status}] "
@@ -224,6 +228,8 @@ class _Review:
             return self._finder.drop(about, "it says nothing")
         if record is None or evidence is None:
             return self._finder.drop(about, f"turn {proposal.turn} was not looked back at")
+        if record.place is None:
+            return self._finder.drop(about, "it is not known where that was")
         memory = Memory(
             id=self._known.next_id(len(self.new)),
             room=record.place,
@@ -233,7 +239,7 @@ class _Review:
             persistence=self._known.persistence(proposal.persistence, record),
             status="tentative" if proposal.tentative else "active",
             evidence=evidence,
-            scored=record.scored,
+            scored=record.scored or 0,
         )
         return self._place(memory, self._named(memory, proposal.supersedes))
 
@@ -292,21 +298,21 @@ class _Beginnings:
     """Which turns show a room as the game begins it."""
 
     def __init__(self) -> None:
-        self._visits: dict[int, int] = {}
-        self._untouched_until: dict[int, int] = {}
+        self._visits: dict[int | None, int] = {}
+        self._untouched_until: dict[int | None, int] = {}
         """The last turn of the first visit before which the player had changed nothing there."""
-        self._changed_in: dict[int, int] = {}
+        self._changed_in: dict[int | None, int] = {}
         """The first turn in which something changed there."""
         self._before: Observation | None = None
 
     def begin(self, observation: Observation) -> None:
         """Enter the first room."""
-        self._visits[observation.room.id] = 1
+        self._visits[observation.room_id] = 1
         self._before = observation
 
     def apply(self, record: TurnRecord) -> None:
         """Learn from a finished turn."""
-        room, entered = record.place.id, record.after.room.id
+        room, entered = record.place_id, record.after.room_id
         if self._visits.setdefault(room, 1) == 1 and room not in self._changed_in:
             self._untouched_until[room] = record.turn
         if self._before is None or _changed(self._before, record):
@@ -317,11 +323,11 @@ class _Beginnings:
 
     def shown_by(self, record: TurnRecord) -> bool:
         """Whether the room was as at first when the command was given."""
-        return record.turn <= self._untouched_until.get(record.place.id, -1)
+        return record.turn <= self._untouched_until.get(record.place_id, -1)
 
     def changed_by(self, record: TurnRecord) -> bool:
         """Whether something had been changed in the room when the turn was over."""
-        return self._changed_in.get(record.place.id, record.turn + 1) <= record.turn
+        return self._changed_in.get(record.place_id, record.turn + 1) <= record.turn
 
 
 def _changed(before: Observation, record: TurnRecord) -> bool:
@@ -329,7 +335,7 @@ def _changed(before: Observation, record: TurnRecord) -> bool:
     after = record.after
     if after.inventory != before.inventory:
         return True
-    if after.room.id != record.place.id:
+    if after.room_id != record.place_id:
         return False  # all that is seen is another room's
     looked = record.command.casefold().partition(" ")[0] in SENSING
     return after.visible != before.visible or (after.world_hash != before.world_hash and not looked)

@@ -80,7 +80,7 @@ class ObjectiveManager(Manager):
         }
 
     def _for_room(self, seen: Observation | None) -> list[Objective]:
-        here = seen.room.id if seen else None
+        here = seen.room_id if seen else None
         newest_first = reversed(self.known.open())
         return sorted(newest_first, key=lambda each: each.room is None or each.room.id != here)
 

@@ -72,19 +72,19 @@ class ReflectionManager(Manager):
         self._number = 0
         self._looked_back_at = 0
         """The latest turn that a reflection saw, also one that failed."""
-        self._rooms: set[int] = set()
-        self._carried: tuple[str, ...] = ()
-        self._answers: dict[tuple[int, str], str] = {}
+        self._rooms: set[int | None] = {None}  # a place that is not known is never new
+        self._carried: tuple[str, ...] | None = ()
+        self._answers: dict[tuple[int | None, str], str] = {}
         """The last answer to each command that left room, score and inventory as they were."""
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
         """Learn the game's first facts."""
-        self._rooms.add(observation.room.id)
+        self._rooms.add(observation.room_id)
         self._carried = observation.inventory
 
     def apply(self, record: TurnRecord) -> None:
         """Note the turn and what makes it worth a look back: facts, never the model's words."""
-        before, after = self._carried, record.after.inventory
+        before, after = self._carried or (), record.after.inventory or ()
         turn = PendingTurn(
             record,
             gained=tuple(thing for thing in after if thing not in before),
@@ -92,8 +92,8 @@ class ReflectionManager(Manager):
             triggers=tuple(self._triggers(record)),
         )
         self._pending.append(turn)
-        self._rooms |= {record.place.id, record.after.room.id}
-        self._carried = after
+        self._rooms |= {record.place_id, record.after.room_id}
+        self._carried = record.after.inventory
 
     def learn(self, reflection: Reflection) -> None:
         """Drop the turns that were looked back at, unless that failed."""
@@ -159,7 +159,7 @@ class ReflectionManager(Manager):
             yield "inventory"
         if record.died:
             yield "death"
-        if after.room.id not in self._rooms:
+        if after.room_id not in self._rooms:
             yield "new room"
         if self._was_refused_again(record):
             yield "repeated refusal"
@@ -173,7 +173,7 @@ class ReflectionManager(Manager):
         command = " ".join(record.command.casefold().split())
         if command in HARMLESS:
             return False
-        key = (record.place.id, command)
+        key = (record.place_id, command)
         last, self._answers[key] = self._answers.get(key), record.response
         return last == record.response
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from zork_agent import Decision
 
 _NAMELESS = "Unnamed place"
-"""Where the game is somewhere without a name, or does not say where."""
+"""Where the game is somewhere without a name."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class TurnPlayer:
     def _record(
         self,
         state: GameState,
-        place: Place,
+        place: Place | None,
         decision: Decision,
         response: str,
         started: float,
@@ -85,7 +85,7 @@ class TurnPlayer:
             refused=decision.refused,
             advice=decision.advice,
             response=response,
-            scored=facts.score - state.score,
+            scored=_gain(state.score, facts.score),
             after=observation_of(facts),
             died=self.game.died_in_last_step,
             won=facts.won,
@@ -103,11 +103,13 @@ def observation_of(facts: Facts) -> Observation:
     Every name is on one line, so that none can pose as part of a prompt.
     """
     return Observation(
-        room=_place(facts.room_id, facts.room_name),
+        room=None if facts.room_id is None else _place(facts.room_id, facts.room_name),
         score=facts.score,
         max_score=facts.max_score,
         moves=facts.moves,
-        inventory=tuple(_named(thing) for thing in facts.inventory),
+        inventory=None
+        if facts.inventory is None
+        else tuple(_named(thing) for thing in facts.inventory),
         visible=tuple(_named(thing) for thing in facts.visible),
         exits=tuple(
             ExitSeen(
@@ -143,6 +145,10 @@ def return_to(saved: SavedEpisode, game: Game) -> None:
         raise saved.damaged_snapshot(str(error)) from error
 
 
+def _gain(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else after - before
+
+
 def _since(started: float) -> float:
     return round(time.perf_counter() - started, 4)
 
@@ -155,7 +161,7 @@ def _named(thing: Thing) -> str:
     return one_line(thing_text(thing.name, thing.holder))
 
 
-def _place_of(state: GameState) -> Place:
+def _place_of(state: GameState) -> Place | None:
     if state.observation is None:
         raise RuntimeError("The game has not been started.")
     return state.observation.room

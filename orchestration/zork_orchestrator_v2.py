@@ -19,7 +19,7 @@ from players.model import ModelPlayer
 from prompts import prompt_digests
 from session.events import event_context, log_event
 from session.game_configuration import GameConfiguration
-from session.game_state import EndReason, FailedTurn, GameState, Observation, TurnRecord
+from session.game_state import EndReason, FailedTurn, GameState, Observation, TurnRecord, shown
 from session.knowledge import Reflection
 from session.record.folder import episode_folder, open_logs
 from session.record.model_calls import logs_calls
@@ -115,8 +115,8 @@ class ZorkOrchestratorV2:
     def __exit__(self, *_exc: object) -> None:
         self.close()
 
-    def play_episode(self) -> int:
-        """Play to an end and return the final score.
+    def play_episode(self) -> int | None:
+        """Play to an end and return the final score, None where it cannot be known.
 
         Raises:
             ConfigurationError, GameError, MCPError: The episode could not begin, or its first
@@ -270,6 +270,7 @@ class ZorkOrchestratorV2:
             story_sha256=story.sha256,
             seed=game.seed,
             engine=game.engine_name,
+            unknown=game.facts().unknown,
             model=player.model,
             base_url=address(player.base_url),
             max_turns=self.config.max_turns_per_episode,
@@ -290,7 +291,7 @@ class ZorkOrchestratorV2:
             write(self.logger, f"Not played: {step.failure}", step, logging.WARNING)
             return
         after, answer = step.after, one_line(step.response, 80)
-        write(self.logger, f"{after.room.name}, score {after.score}: {answer}", step)
+        write(self.logger, f"{after.room_name}, score {shown(after.score)}: {answer}", step)
 
     def _resume(self, saved: SavedEpisode, game: Game, player: Player) -> None:
         """Replay the records into what is known, and restore the engine."""
@@ -345,7 +346,7 @@ class ZorkOrchestratorV2:
                 tool_calls=state.tool_calls,
                 usage=state.usage,
             )
-            message = f"Episode ends: {reason}, score {end.score} after {end.turns} turns"
+            message = f"Episode ends: {reason}, score {shown(end.score)} after {end.turns} turns"
             write(self.logger, message, end)
             if self.game is not None:
                 self._keeper.finish(self.game.story)

@@ -1,11 +1,17 @@
 """What is known about an episode: immutable turn records, and the state that follows from them."""
 
 from collections import deque
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from mcp_ghost.messages import Usage
+
+UNKNOWN = "unknown"
+"""How a fact that is not known is shown."""
+UNKNOWN_ROOM = "Unknown place"
 
 
 class EndReason(StrEnum):
@@ -39,6 +45,16 @@ class Place(Value):
     name: str
 
 
+def shown(number: int | None) -> str:
+    """A number for display."""
+    return UNKNOWN if number is None else str(number)
+
+
+def place_name(room: Place | None) -> str:
+    """The name of a room, for display."""
+    return room.name if room else UNKNOWN_ROOM
+
+
 class ExitSeen(Value):
     """A way out of a room as the game's memory shows it."""
 
@@ -48,18 +64,36 @@ class ExitSeen(Value):
     note: str | None = None
 
 
-class Observation(Value):
-    """The game's facts at one instant."""
+_RoomRead = BeforeValidator(lambda room: None if _is_zero(room) else room)
+"""Logs of earlier versions have a room 0 where it is not known."""
 
-    room: Place
-    score: int
+
+def _is_zero(room: object) -> bool:
+    return isinstance(room, Mapping) and room.get("id") == 0
+
+
+class Observation(Value):
+    """The game's facts at one instant; None where one is not known."""
+
+    room: Annotated[Place | None, _RoomRead]
+    score: int | None
     max_score: int | None = None
-    moves: int
-    inventory: tuple[str, ...] = ()
+    moves: int | None
+    inventory: tuple[str, ...] | None = ()
     visible: tuple[str, ...] = ()
     exits: tuple[ExitSeen, ...] = ()
     dark: bool = False
     world_hash: str
+
+    @property
+    def room_id(self) -> int | None:
+        """The id of the room."""
+        return self.room.id if self.room else None
+
+    @property
+    def room_name(self) -> str:
+        """The name of the room, for display."""
+        return place_name(self.room)
 
 
 _HELD = " (in "
@@ -97,8 +131,8 @@ class TurnRecord(Value):
     """One finished turn, written once, after the game answered."""
 
     turn: int = Field(ge=1)
-    place: Place
-    """Where the command was given."""
+    place: Annotated[Place | None, _RoomRead]
+    """Where the command was given; None where that is not known."""
     command: str
     proposed: str
     """What the model answered before the command was made valid."""
@@ -111,10 +145,11 @@ class TurnRecord(Value):
     advice: str | None = None
     """What the action check objected to in ``command``."""
     response: str
-    scored: int = 0
-    """Points won, or lost when negative."""
+    scored: int | None = 0
+    """Points won, or lost when negative; None where the score is not known."""
     after: Observation
-    died: bool = False
+    died: bool | None = False
+    """None where it is not known."""
     won: bool = False
     over: bool = False
     failure: str | None = None
@@ -125,6 +160,16 @@ class TurnRecord(Value):
     """Wall time of the turn."""
     snapshot: str
     """The engine after the turn, base64."""
+
+    @property
+    def place_id(self) -> int | None:
+        """The id of the room where the command was given."""
+        return self.place.id if self.place else None
+
+    @property
+    def place_name(self) -> str:
+        """Its name, for display."""
+        return place_name(self.place)
 
 
 class FailedTurn(Value):
@@ -142,6 +187,11 @@ class FailedTurn(Value):
     """Wall time of the attempt."""
 
 
+def added(total: int | None, one: int | None) -> int | None:
+    """The sum; None where a part of it is not known."""
+    return None if total is None or one is None else total + one
+
+
 class GameState:
     """The episode so far; ``apply`` is the only way it changes."""
 
@@ -157,7 +207,8 @@ class GameState:
         self.history: deque[TurnRecord] = deque(maxlen=history_turns)
         self.milestones: deque[TurnRecord] = deque(maxlen=self.MILESTONES)
         """The latest turns that won or lost points or a life."""
-        self.deaths = 0
+        self.deaths: int | None = 0
+        """None once it is not known whether a turn brought one."""
         self.tool_calls = 0
         self.failed_turns = 0
         """Failed attempts in a row, so far, at the coming turn."""
@@ -165,12 +216,12 @@ class GameState:
         self.usage = Usage()
         self.end_reason: EndReason | None = None
         self._best_score = 0
-        self._situations: set[tuple[int, tuple[str, ...], tuple[str, ...]]] = set()
+        self._situations: set[tuple[object, ...]] = set()
 
     @property
-    def score(self) -> int:
-        """The game's score."""
-        return self.observation.score if self.observation else 0
+    def score(self) -> int | None:
+        """The game's score, if it is known."""
+        return self.observation.score if self.observation else None
 
     @property
     def game_over(self) -> bool:
@@ -205,7 +256,7 @@ class GameState:
         self.history.append(record)
         if record.scored or record.died:
             self.milestones.append(record)
-        self.deaths += record.died
+        self.deaths = added(self.deaths, record.died)
         self.tool_calls += len(record.tools)
         self.failed_turns = 0
         self.spend(record.usage)
@@ -213,10 +264,13 @@ class GameState:
 
     def _observe(self, observation: Observation) -> None:
         # A score alone is too coarse: perfect play has scoreless stretches of 51 turns. The
-        # whole world hash is too fine: somebody else's walking about is not our progress.
-        situation = (observation.room.id, observation.inventory, observation.visible)
-        news = situation not in self._situations or observation.score > self._best_score
+        # whole world hash is too fine: somebody else's walking about is not our progress. It has
+        # to do where it is not known where the player is.
+        here = observation.room.id if observation.room else observation.world_hash
+        situation = (here, observation.inventory, observation.visible)
+        score = self._best_score if observation.score is None else observation.score
+        news = situation not in self._situations or score > self._best_score
         self._situations.add(situation)
-        self._best_score = max(self._best_score, observation.score)
+        self._best_score = max(self._best_score, score)
         self.turns_without_news = 0 if news else self.turns_without_news + 1
         self.observation = observation

@@ -148,10 +148,14 @@ class Seen:
 
     def take_in(self, observation: Observation) -> set[str]:
         """Note what is seen; returns the things carried for the first time."""
-        self.is_news = observation.room.id not in self.rooms or observation.score > self._best_score
-        self.rooms[observation.room.id] = observation.room
-        self._best_score = max(self._best_score, observation.score)
-        carried = set(_names(observation.inventory))
+        room = observation.room
+        score = self._best_score if observation.score is None else observation.score
+        self.is_news = score > self._best_score
+        if room:
+            self.is_news |= room.id not in self.rooms
+            self.rooms[room.id] = room
+        self._best_score = max(self._best_score, score)
+        carried = set(_names(observation.inventory or ()))
         gained = carried - self._carried
         self._carried |= carried
         self._things |= carried.union(_names(observation.visible))
@@ -188,13 +192,14 @@ def _names(things: Iterable[str]) -> Iterable[str]:
 def holds(goal: Goal, seen: Observation) -> bool:
     """Whether the facts show the goal."""
     if goal.room is not None:
-        return seen.room.id == goal.room
+        return seen.room_id == goal.room
     if goal.score is not None:
-        return seen.score >= goal.score
-    return any(same_thing(goal.item or "", thing_name(thing)) for thing in seen.inventory)
+        return seen.score is not None and seen.score >= goal.score
+    carried = seen.inventory or ()
+    return any(same_thing(goal.item or "", thing_name(thing)) for thing in carried)
 
 
 def _shown_by(goal: Goal, seen: Observation) -> str:
     if goal.room is not None:
-        return f"you were in {seen.room.name} (#{goal.room})"
+        return f"you were in {seen.room_name} (#{goal.room})"
     return f"the score was {seen.score}" if goal.score is not None else f"you carried {goal.item}"

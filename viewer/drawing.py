@@ -60,11 +60,17 @@ def draw_scores(episodes: Sequence[JSONObject], path: Path) -> None:
     """Draw the score of each episode (of the form of ``episode.json``) over its turns.
 
     Raises:
+        ConfigurationError: None of their scores is known.
         OSError: The file cannot be written.
     """
+    known = [episode for episode in episodes if episode["scores"]]
+    if not known:
+        raise ConfigurationError(
+            "There is no score to draw: the memory of these stories does not tell it."
+        )
     figure = new_figure(8, 4.5)
     axes = figure.subplots()
-    for number, episode in enumerate(episodes):
+    for number, episode in enumerate(known):
         colour = _COLOURS[number % len(_COLOURS)]
         style = _STYLES[number // len(_COLOURS) % len(_STYLES)]
         turns, scores = zip(*episode["scores"], strict=True)

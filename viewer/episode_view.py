@@ -1,6 +1,7 @@
 """What the page needs to know about an episode as a whole: a fold of its events."""
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import asdict
 
 from mcp_ghost.results import JSONObject
@@ -61,8 +62,8 @@ class EpisodeView(EpisodeFold):
         return {
             **{name: getattr(self.start, name, None) for name in _OF_START},
             **{name: getattr(self, name) for name in _OF_FOLD},
-            "best_score": max((score for _, score in self.scores), default=0),
-            "rooms": len(self.rooms),
+            "best_score": max((score for _, score in self._known_scores()), default=None),
+            "rooms": len(self.rooms) or None,
             **asdict(self.usage),
             "reflections": len(self.reflections),
             "parts_off": self._parts_off(),
@@ -99,7 +100,7 @@ class EpisodeView(EpisodeFold):
         if (start := self.start) is not None:
             self._learned.begin(start, self.known.carried)
             self.map.begin(start.observation, self.known.carried)
-            self._items.update(start.observation.inventory)
+            self._items.update(start.observation.inventory or ())
 
     def _learn(self, reflection: Reflection) -> None:
         self._learned.learn(reflection)
@@ -109,12 +110,12 @@ class EpisodeView(EpisodeFold):
 
     def _mark_turn(self, record: TurnRecord) -> None:
         turn, after = record.turn, record.after
-        if after.room.id not in self.rooms:
+        if after.room and after.room.id not in self.rooms:
             self._mark(turn, "room", after.room.name)
-        for item in after.inventory:
+        for item in after.inventory or ():
             if item not in self._items:
                 self._mark(turn, "item", item)
-        self._items.update(after.inventory)
+        self._items.update(after.inventory or ())
         if record.scored:
             self._mark(turn, "score", f"{record.scored:+} points, now {after.score}")
         if record.died:
@@ -129,9 +130,12 @@ class EpisodeView(EpisodeFold):
 
     def _score_line(self) -> list[tuple[int, int]]:
         """The beginning, every change, and the latest turn."""
-        scores = self.scores
+        scores = list(self._known_scores())
         changes = [later for earlier, later in itertools.pairwise(scores) if later[1] != earlier[1]]
         return list(dict.fromkeys([*scores[:1], *changes, *scores[-1:]]))
+
+    def _known_scores(self) -> Iterator[tuple[int, int]]:
+        return ((turn, score) for turn, score in self.scores if score is not None)
 
     def _parts_off(self) -> list[str]:
         return list(self.start.parts_off) if self.start else []

@@ -162,15 +162,19 @@ def _is_readable(episode: Episode) -> bool:
 
 
 def _group_json(name: str, rows: list[JSONObject]) -> JSONObject:
-    scores = sorted(row["score"] for row in rows)
-    q1, median, q3 = (
-        statistics.quantiles(scores, n=4, method="inclusive") if len(scores) > 1 else scores * 3
-    )
+    scores = sorted(row["score"] for row in rows if row["score"] is not None)
     return {
         "name": name,
         "episodes": len(rows),
-        "score": {"median": median, "q1": q1, "q3": q3, "best": scores[-1]},
+        "score": _spread_json(scores) if scores else None,
         "turns": sum(row["turns"] for row in rows),
         "cost": sum(row["cost"] for row in rows),
         "tokens": sum(row["prompt_tokens"] + row["completion_tokens"] for row in rows),
     }
+
+
+def _spread_json(scores: list[int]) -> JSONObject:
+    q1, median, q3 = (
+        statistics.quantiles(scores, n=4, method="inclusive") if len(scores) > 1 else scores * 3
+    )
+    return {"median": median, "q1": q1, "q3": q3, "best": scores[-1]}

@@ -12,26 +12,26 @@ class MapView:
     """Folds what was carried over and turn records."""
 
     def __init__(self) -> None:
-        self.path: list[tuple[int, int]] = []
-        """(turn, room) wherever the room changed."""
+        self.path: list[tuple[int, int | None]] = []
+        """(turn, room) wherever the room changed; None where it is not known."""
         self.version = 0
         """Counts what may have changed the drawing."""
         self._map = WorldMap()
-        self._moves: set[tuple[int, str, int]] = set()
+        self._moves: set[tuple[int | None, str, int | None]] = set()
         self._drawn: tuple[int, JSONObject] | None = None
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
         """Add the first room and what earlier episodes walked."""
         self._map.begin(observation, carried)
-        self.path = [(0, observation.room.id)]
+        self.path = [(0, observation.room_id)]
         self.version += 1
 
     def apply(self, record: TurnRecord) -> None:
         """Add a finished turn."""
         self._map.apply(record)
-        here = record.after.room.id
-        move = record.place.id, record.command, here
-        moved = here != record.place.id or direction_of(record.command) is not None
+        here = record.after.room_id
+        move = record.place_id, record.command, here
+        moved = here != record.place_id or direction_of(record.command) is not None
         if moved and move not in self._moves:
             self._moves.add(move)
             self.version += 1

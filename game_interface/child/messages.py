@@ -44,8 +44,8 @@ class Moment:
     text: str
     facts: Facts
     seed: int
-    died: bool
-    """A death happened in the last step."""
+    died: bool | None
+    """Whether a death happened in the last step; None where that is not known."""
     ending: Ending | None
     snapshot: str
     """Base64."""

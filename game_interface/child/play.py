@@ -55,7 +55,7 @@ class Play:
                 text,
                 quit_=self._engine.done,
             )
-            return self._moment(text, vm, Progress(self._progress.steps + 1, died, ending))
+            return self._moment(text, vm, Progress(died, ending))
         except (EngineError, StoryFormatError) as error:
             self._engine.restore(before)
             raise type(error)(f"the engine failed at {command!r}: {error}") from error
@@ -69,7 +69,7 @@ class Play:
 
     def _moment(self, text: str, vm: VmState, progress: Progress) -> Moment:
         memory = MachineMemory(self._image, vm.ram)
-        facts = self._facts.read(memory, ending=progress.ending, steps=progress.steps)
+        facts = self._facts.read(memory, ending=progress.ending)
         snapshot = encode(Snapshot(self._engine.name, self._seed, progress, vm), self._image)
         self._vm, self._progress = vm, progress
         kept = base64.b64encode(snapshot).decode("ascii")

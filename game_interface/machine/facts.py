@@ -1,17 +1,17 @@
 """Facts about the game, read from its memory and never from its words.
 
-With a profile everything is known. Without one, a version 3 story still tells room, score and moves
-(the standard fixes their globals), and where an object has a name that marks it as the player, its
-surroundings are known too. What cannot be known is `room_id` 0, score 0 or an empty tuple.
+A profile says where they are. Without one, a version 3 story still tells room, score and moves (the
+standard fixes their globals), and where an object has a name that marks it as the player, its
+surroundings are known too. What is not known is None, which is not the same as 0 or nothing.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from game_interface.machine.exits import Exit, ExitReader
 from game_interface.machine.memory import MachineMemory, StoryImage
-from game_interface.machine.profile import NO_PROFILE, Profile
+from game_interface.machine.profile import NO_PROFILE, Globals, Profile
 from game_interface.machine.vocabulary import AbsentWords
 from game_interface.machine.world import world_hash
 
@@ -37,18 +37,21 @@ class Thing:
 class Facts:
     """The state of the game after a step."""
 
-    room_id: int
+    room_id: int | None
     room_name: str
-    score: int
+    """Empty where it has none, or where the room is not known."""
+    score: int | None
     max_score: int | None
-    moves: int
+    moves: int | None
     """The game's own counter; Zork I's starts again at 0 after 999."""
-    inventory: tuple[Thing, ...]
+    inventory: tuple[Thing, ...] | None
     visible: tuple[Thing, ...]
+    """What is known to be in view."""
     exits: tuple[Exit, ...]
+    """Those that are known."""
     dark: bool
     deaths: int | None
-    """Deaths so far, a final one included; None where no profile tells."""
+    """Deaths so far, a final one included."""
     dead: bool
     """The game is over by a death."""
     won: bool
@@ -57,59 +60,67 @@ class Facts:
     absent_words: frozenset[str] = field(default=frozenset(), repr=False)
     """Words for nothing but things that can be carried and are certainly not here."""
 
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The names of those facts about the game that are not known."""
+        told = {
+            "room": self.room_id,
+            "score": self.score,
+            "moves": self.moves,
+            "inventory": self.inventory,
+            "deaths": self.deaths,
+        }
+        return tuple(name for name, value in told.items() if value is None)
+
 
 class FactsReader:
     """Reads facts out of the memory of one story."""
 
     def __init__(self, image: StoryImage, profile: Profile) -> None:
         """Prepare what does not change while the story is played."""
-        unprofiled = profile is NO_PROFILE
         self._image = image
         self._profile = profile
+        self._globals = _globals(image, profile.globals)
+        self._player = _guess_player(image) if profile is NO_PROFILE else profile.player
         self._absent = AbsentWords(image, profile)
         self._exits = ExitReader(image, profile)
-        self._player = _guess_player(image) if unprofiled else profile.player
-        # Where no profile tells, the globals of version 3 are those that `Profile` has by default.
-        self._has_room = not unprofiled or image.version == 3
-        self._has_score = self._has_room and not (unprofiled and image.shows_time)
 
-    def read(self, memory: MachineMemory, *, ending: Ending | None, steps: int) -> Facts:
-        """The facts of this moment; `steps` stands in for a move counter that is not known."""
+    def read(self, memory: MachineMemory, *, ending: Ending | None) -> Facts:
+        """The facts of this moment."""
         room = self._room(memory)
         dark = self._dark(memory)
-        score = memory.signed_global(self._profile.globals.score) if self._has_score else 0
-        deaths = self._deaths(memory)
+        index = self._globals.score
+        score = None if index is None else memory.signed_global(index)
         return Facts(
             room_id=room,
             room_name=self._name(memory, room) if room else "",
             score=score,
             max_score=self._profile.max_score,
-            moves=memory.global_value(self._profile.globals.moves) if self._has_score else steps,
-            inventory=tuple(self._contents(memory, self._player)) if self._player else (),
+            moves=_value(memory, self._globals.moves),
+            inventory=tuple(self._contents(memory, self._player)) if self._player else None,
             visible=() if dark or not room else tuple(self._in_view(memory, room)),
             exits=self._exits.read(memory, room) if room else (),
             dark=dark,
-            deaths=deaths + (ending == "death") if deaths is not None else None,
+            deaths=self._deaths(memory, ending),
             dead=ending == "death",
             won=ending == "victory",
-            world_hash=world_hash(memory, self._profile, room, score),
-            absent_words=self._absent.read(memory, room),
+            world_hash=world_hash(memory, self._profile, room or 0, score or 0),
+            absent_words=self._absent.read(memory, room or 0),
         )
 
-    def _room(self, memory: MachineMemory) -> int:
-        """The object number of the player's room, 0 when it cannot be known."""
-        if self._has_room:
-            room = memory.global_value(self._profile.globals.room)
-        else:
-            room = _outermost(memory, self._player) if self._player else 0
-        return room if memory.exists(room) else 0
+    def _room(self, memory: MachineMemory) -> int | None:
+        """The object number of the player's room."""
+        room = _value(memory, self._globals.room)
+        if room is None and self._player:
+            room = _outermost(memory, self._player)
+        return room if room is not None and memory.exists(room) else None
 
-    def _deaths(self, memory: MachineMemory) -> int | None:
-        """How often the player died and the game went on."""
-        index = self._profile.globals.deaths
-        if index is not None:
-            return memory.global_value(index)
-        return 0 if self._profile.ending else None
+    def _deaths(self, memory: MachineMemory, ending: Ending | None) -> int | None:
+        """How often the player died, whether or not the game went on."""
+        before = _value(memory, self._globals.deaths)
+        if before is None and self._profile.ending:
+            before = 0
+        return None if before is None else before + (ending == "death")
 
     def _dark(self, memory: MachineMemory) -> bool:
         test = self._profile.dark_when
@@ -158,6 +169,19 @@ class FactsReader:
         known = self._profile.attributes
         showing = (known.open, known.transparent, known.surface)
         return any(memory.has(number, attribute) for attribute in showing)
+
+
+def _globals(image: StoryImage, known: Globals) -> Globals:
+    """Those of a profile, and those whose meaning version 3 fixes (8.2.2, 8.2.3); no other does."""
+    if image.version != 3:
+        return known
+    fixed = {"room": 0} if image.shows_time else {"room": 0, "score": 1, "moves": 2}
+    named = {name: value for name, value in asdict(known).items() if value is not None}
+    return Globals(**{**fixed, **named})
+
+
+def _value(memory: MachineMemory, index: int | None) -> int | None:
+    return None if index is None else memory.global_value(index)
 
 
 def _outermost(memory: MachineMemory, number: int) -> int:

@@ -18,17 +18,19 @@ _VICTORY = re.compile(r"\*\*\*+\s+You have won\b", re.IGNORECASE)
 
 def died_and_ending(
     profile: Profile, before: MachineMemory, after: MachineMemory, text: str, *, quit_: bool
-) -> tuple[bool, Ending | None]:
+) -> tuple[bool | None, Ending | None]:
     """Whether a step that printed `text` brought a death, and how the game ended by it, if it did.
 
-    Without a profile only the customary words and the engine's own end (`quit_`) are known.
+    Without a profile only the customary words and the engine's own end (`quit_`) are known: whether
+    a step brought a death that nothing announced is not (None).
     """
+    died: bool | None
     if profile is NO_PROFILE:
-        ending, died = _announced_ending(text), bool(_DEATH.search(text))
+        ending, died = _announced_ending(text), bool(_DEATH.search(text)) or None
     else:
         ending, index = _known_ending(profile, after, text), profile.globals.deaths
         died = index is not None and after.global_value(index) > before.global_value(index)
-    return died or ending == "death", ending or ("other" if quit_ else None)
+    return died or (ending == "death") or died, ending or ("other" if quit_ else None)
 
 
 def line_digest(line: str) -> str:

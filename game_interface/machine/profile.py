@@ -27,12 +27,12 @@ class _Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Globals(_Part):
-    """Which global variable holds what."""
+    """Which global variable holds what; None where none is known to."""
 
-    room: int = 0
+    room: int | None = None
     """The room that the player is in, also in the dark."""
-    score: int = 1
-    moves: int = 2
+    score: int | None = None
+    moves: int | None = None
     deaths: int | None = None
     """How often the player died and the game went on."""
 

@@ -124,20 +124,20 @@ class Ways:
         A death moves the player but is not a way, and neither is the end of the game.
         """
         command = self._meant(record.command)
-        if record.died or record.over:
+        start, end = record.place_id, record.after.room_id
+        if record.died or record.over or start is None or end is None:
             return False
         direction = self._direction(command)
         move = direction or movement_of(command)
-        end = record.after.room.id
-        if end != record.place.id or (move and _came_round(record)):
-            way = self._way(record, move or command)
+        if end != start or (move and _came_round(record)):
+            way = self._way(start, move or command, record.turn)
             way.moves = move is not None and self._leads(direction, end, exits)
             way.lead(end)
             return True
         key = move or command
-        if not self._is_plain_try(command) and key not in self.of(record.place.id):
+        if not self._is_plain_try(command) and key not in self.of(start):
             return False
-        self._way(record, key).refuse(record.response, exits.get(key))
+        self._way(start, key, record.turn).refuse(record.response, exits.get(key))
         return True
 
     def of(self, room_id: int) -> dict[str, Way]:
@@ -186,12 +186,12 @@ class Ways:
         way_out = exits.get(direction or "")
         return way_out is not None and (way_out.room is None or way_out.room.id == end)
 
-    def _way(self, record: TurnRecord, command: str) -> Way:
+    def _way(self, room_id: int, command: str, turn: int) -> Way:
         """The way of this episode, made when it is new."""
-        self._known.pop(record.place.id, None)
-        ways = self._now.setdefault(record.place.id, {})
-        way = ways.setdefault(command, Way(record.place.id, command, record.turn))
-        way.turn = record.turn
+        self._known.pop(room_id, None)
+        ways = self._now.setdefault(room_id, {})
+        way = ways.setdefault(command, Way(room_id, command, turn))
+        way.turn = turn
         return way
 
 
@@ -229,7 +229,7 @@ def _passages(way: Way, rooms: Mapping[int, Place]) -> Iterator[Passage]:
 
 def _came_round(record: TurnRecord) -> bool:
     """Whether the player walked and is in the same room again: its name heads the answer."""
-    name = record.after.room.name
+    name = record.after.room_name
     return bool(name) and record.response.strip().partition("\n")[0].strip() == name
 
 

@@ -35,9 +35,10 @@ class WorldMap:
 
     def apply(self, record: TurnRecord) -> None:
         """Learn from a finished turn."""
-        self.rooms.setdefault(record.place.id, record.place.name)
-        if self.ways.apply(record, self.exits(record.place.id)):
-            self.routes.refresh(record.place.id)
+        if place := record.place:
+            self.rooms.setdefault(place.id, place.name)
+            if self.ways.apply(record, self.exits(place.id)):
+                self.routes.refresh(place.id)
         self._see(record.after, record.turn)
 
     def exits(self, room_id: int) -> dict[str, ExitSeen]:
@@ -92,7 +93,9 @@ class WorldMap:
         return Place(id=room_id or 0, name=self.rooms.get(room_id or 0, ""))
 
     def _see(self, seen: Observation, turn: int) -> None:
-        self._here = seen.room.id
+        self._here = seen.room_id
+        if seen.room is None:
+            return
         self.rooms[seen.room.id] = seen.room.name
         self.first_turns.setdefault(seen.room.id, turn)
         self._exits[seen.room.id] = {way_out.direction: way_out for way_out in seen.exits}

@@ -36,7 +36,7 @@ def worth_choosing(turns: Sequence[PendingTurn]) -> list[PendingTurn]:
 def choice_message(turns: Sequence[PendingTurn]) -> str:
     """``turns`` in a line each."""
     return "\n".join(
-        f"Turn {turn.record.turn}, {turn.record.place.name}: {turn.record.command}. "
+        f"Turn {turn.record.turn}, {turn.record.place_name}: {turn.record.command}. "
         f'"{one_line(turn.record.response, _SHOWN_CHARACTERS)}"'
         for turn in turns
     )

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from managers.manager import CHARACTERS_PER_TOKEN, Section
+from managers.map.text import label
 from mcp_ghost.text import one_line
-from session.game_state import TurnRecord
+from session.game_state import UNKNOWN_ROOM, Place, TurnRecord
 
 TOKEN_BUDGET = 3000
 """Of the whole message, roughly."""
@@ -51,9 +52,11 @@ def _told(turns: Sequence[PendingTurn], room: int) -> list[str]:
 
 def _head(turn: PendingTurn) -> str:
     record, changes = turn.record, "".join(f" [{change}]" for change in _facts(turn))
-    return (
-        f"Turn {record.turn}, {record.place.name} (#{record.place.id}): > {record.command}{changes}"
-    )
+    return f"Turn {record.turn}, {_place(record.place)}: > {record.command}{changes}"
+
+
+def _place(room: Place | None) -> str:
+    return label(room.id, room.name) if room else UNKNOWN_ROOM
 
 
 def _words(record: TurnRecord) -> str:
@@ -70,8 +73,8 @@ def _facts(turn: PendingTurn) -> Iterable[str]:
         yield f"gained {', '.join(turn.gained)}"
     if turn.lost:
         yield f"no longer carried: {', '.join(turn.lost)}"
-    if after.room.id != record.place.id:
+    if after.room_id != record.place_id:
         first = " for the first time" if "new room" in turn.triggers else ""
-        yield f"now in {after.room.name} (#{after.room.id}){first}"
+        yield f"now in {_place(after.room)}{first}"
     if record.died:
         yield "you died"

@@ -118,7 +118,7 @@ class EpisodeFigures(EpisodeFold):
             "score": curve[-1] if curve else None,
             "best_score": self.best_at(len(curve)),
             "max_score": self.max_score,
-            "rooms": len(self.rooms),
+            "rooms": len(self.rooms) or None,
             **{name: getattr(self, name) for name in ("deaths", "failed_turns", "tool_calls")},
             "refused_proposals": how.refused_proposals,
             "reflections": len(self.reflections),

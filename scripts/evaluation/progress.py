@@ -11,6 +11,7 @@ from rich.text import Text
 from mcp_ghost.text import counted, one_line
 from scripts.evaluation.figures import EpisodeFigures
 from scripts.evaluation.plan import Cell, Plan
+from session.game_state import shown
 
 _SPEED_SECONDS = 1800.0
 """The time left is estimated from the turns of the last seconds: a slow model's turns are long."""
@@ -59,7 +60,7 @@ class Progress:
             self._ended += 1
             self._turns[cell] = self._whole
         how = failure or played.end_reason or "not begun"
-        score = f", score {played.score}" if played.scores else ""
+        score = f", score {shown(played.score)}" if played.start else ""
         style = "" if played.finished else "red"
         line = f"{cell}: {one_line(how)}, {counted(played.turns, 'turn')}{score}"
         self._console.print(Text(line, style), soft_wrap=True)

@@ -45,7 +45,8 @@ class Provenance:
                 self._call(event)
             case TurnRecord():
                 self.refused_proposals += len(event.refused)
-                self.set_back += event.after.moves < (self.moves or 0)
+                moves = event.after.moves
+                self.set_back += moves is not None and moves < (self.moves or 0)
                 self.moves = event.after.moves
 
     def _program(self, event: EpisodeStart | EpisodeResumed) -> None:

@@ -1,7 +1,7 @@
 """What the events of an episode add up to: for resuming, storing, showing and comparing it."""
 
 from mcp_ghost.messages import Usage
-from session.game_state import EndReason, FailedTurn, Observation, TurnRecord
+from session.game_state import EndReason, FailedTurn, Observation, TurnRecord, added, shown
 from session.knowledge import Edits, Reflection
 from session.record.schema import (
     Entry,
@@ -33,12 +33,14 @@ class EpisodeFold:
         self.now: Observation | None = None
         self.snapshot = ""
         """The engine after the latest finished turn, base64."""
-        self.scores: list[tuple[int, int]] = []
-        """(turn, score) at the beginning and after each turn."""
+        self.scores: list[tuple[int, int | None]] = []
+        """(turn, score) at the beginning and after each turn; None where it is not known."""
         self.rooms: set[int] = set()
         self.usage = Usage()
         self.turn_seconds = self.reflection_seconds = 0.0
-        self.deaths = self.tool_calls = self.failed_turns = 0
+        self.deaths: int | None = 0
+        """None where it is not known whether a turn brought one."""
+        self.tool_calls = self.failed_turns = 0
         self.last_failure = ""
         """Why the model, or the game, gave no usable answer when it last did not."""
         self.reflections: list[Reflection] = []
@@ -48,9 +50,9 @@ class EpisodeFold:
         """Turns after which its patience ran out: whoever resumes it wants to go on."""
 
     @property
-    def score(self) -> int:
-        """The game's score."""
-        return self.now.score if self.now else 0
+    def score(self) -> int | None:
+        """The game's score, if it is known."""
+        return self.now.score if self.now else None
 
     @property
     def max_score(self) -> int | None:
@@ -65,7 +67,8 @@ class EpisodeFold:
     @property
     def score_line(self) -> str:
         """Such as ``10/350``."""
-        return f"{self.score}/{self.max_score}" if self.max_score else str(self.score)
+        score = shown(self.score)
+        return f"{score}/{self.max_score}" if self.max_score else score
 
     def take(self, entry: Entry) -> None:
         """Add what one line says."""
@@ -96,7 +99,7 @@ class EpisodeFold:
     def _apply(self, record: TurnRecord) -> None:
         self.turns = max(self.turns, record.turn)
         self.snapshot = record.snapshot
-        self.deaths += record.died
+        self.deaths = added(self.deaths, record.died)
         self._try(record)
         self._observe(record.turn, record.after)
 
@@ -111,4 +114,5 @@ class EpisodeFold:
     def _observe(self, turn: int, observation: Observation) -> None:
         self.now = observation
         self.scores.append((turn, observation.score))
-        self.rooms.add(observation.room.id)
+        if observation.room:
+            self.rooms.add(observation.room.id)

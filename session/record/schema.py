@@ -46,6 +46,8 @@ class EpisodeStart(_Named):
     title: str = ""
     seed: int | None = None
     engine: str = ""
+    unknown: tuple[str, ...] = ()
+    """Which of the game's facts nothing tells, such as ``score``."""
     base_url: str = ""
     max_turns: int | None = None
     mcp: str | None = None
@@ -116,9 +118,11 @@ class EpisodeEnd(Value):
     """An episode ends; it may be continued later."""
 
     reason: EndReason
-    score: int = 0
+    score: int | None = 0
+    """None where it is not known."""
     turns: int = 0
-    deaths: int = 0
+    deaths: int | None = 0
+    """The same."""
     tool_calls: int = 0
     usage: Usage = Usage()
 

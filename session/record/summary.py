@@ -3,11 +3,12 @@
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean
 
 from mcp_ghost.cli.screen import Screen
 from mcp_ghost.messages import Usage
 from mcp_ghost.text import address, counted, dollars, duration, tokens
-from session.game_state import EndReason
+from session.game_state import UNKNOWN, EndReason, shown
 from session.record.event_log import read
 from session.record.fold import EpisodeFold
 from session.record.schema import Entry, EpisodeEnd, EpisodeResumed
@@ -48,7 +49,7 @@ class StorySoFar(EpisodeFold):
     @property
     def place(self) -> str:
         """The name of the room."""
-        return self.now.room.name if self.now else ""
+        return self.now.room_name if self.now else ""
 
     def take(self, entry: Entry) -> None:
         """Add what one line says, after what the log has of earlier runs of the program."""
@@ -73,6 +74,7 @@ def show_header(screen: Screen, so_far: StorySoFar) -> None:
     screen.facts(
         [
             ("story", f"{start.title} (engine {start.engine}, seed {start.seed})"),
+            ("unknown", ", ".join(start.unknown)),
             ("model", f"{model} {where}"),
             ("tools", f"MCP server {start.mcp}" if start.mcp else "none"),
         ],
@@ -91,8 +93,8 @@ def show_summary(screen: Screen, so_far: StorySoFar) -> None:
         [
             ("score", so_far.score_line.replace("/", " of ")),
             ("turns", f"{end.turns:,}"),
-            ("rooms", f"{len(so_far.rooms)} seen"),
-            ("deaths", str(end.deaths)),
+            ("rooms", f"{len(so_far.rooms)} seen" if so_far.rooms else UNKNOWN),
+            ("deaths", shown(end.deaths)),
             ("tools", counted(end.tool_calls, "call")),
             ("model", _took(end.usage)),
             ("time", duration(so_far.seconds)),
@@ -111,10 +113,10 @@ def show_summary(screen: Screen, so_far: StorySoFar) -> None:
 def show_total(screen: Screen, episodes: Sequence[StorySoFar]) -> None:
     """The sum of several episodes that have ended, in one line."""
     ends = [episode.end for episode in episodes if episode.end]
-    scores = [end.score for end in ends]
+    scores = [end.score for end in ends if end.score is not None]
+    best = f"best score {max(scores)}, mean {mean(scores):.1f}" if scores else f"score {UNKNOWN}"
     screen.text(
-        f"{counted(len(ends), 'episode')}: best score {max(scores)}, "
-        f"mean {sum(scores) / len(scores):.1f}, "
+        f"{counted(len(ends), 'episode')}: {best}, "
         f"{counted(sum(end.turns for end in ends), 'turn')}, "
         f"{counted(sum(end.tool_calls for end in ends), 'tool call')}, "
         f"{_took(sum((end.usage for end in ends), Usage()))}, "

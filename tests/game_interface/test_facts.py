@@ -1,7 +1,6 @@
 """Facts come from the memory: rooms, things, exits, darkness, endings."""
 
 import json
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -64,7 +63,8 @@ def profiled(folder: Path, image: bytes, **changes: object) -> Game:
     return started(written(folder, image))
 
 
-def names(things: tuple[Thing, ...]) -> list[tuple[str, str | None]]:
+def names(things: tuple[Thing, ...] | None) -> list[tuple[str, str | None]]:
+    assert things is not None
     return [(thing.name, thing.holder) for thing in things]
 
 
@@ -151,7 +151,7 @@ def facts_of(folder: Path, image: bytes) -> Facts:
         directions={"north": 31, "east": 30, "south": 29, "west": 28, "up": 27, "down": 26},
     )
     memory = MachineMemory(story, story.data[: story.dynamic_size])
-    return FactsReader(story, profile).read(memory, ending=None, steps=0)
+    return FactsReader(story, profile).read(memory, ending=None)
 
 
 def test_a_way_that_is_shut_without_a_word_is_not_an_exit(tmp_path: Path) -> None:
@@ -243,7 +243,9 @@ def test_the_bundled_story_is_known_all_through_its_solution(engine: EngineName)
     assert len({known.room_id for known in facts}) >= 15
     assert (facts[-1].score, facts[-1].max_score) == (100, 100)
     assert (facts[-1].dead, facts[-1].deaths) == (False, 0)
-    assert all(before.score <= after.score for before, after in pairwise(facts))
+    scores = [known.score for known in facts if known.score is not None]
+    assert len(scores) == len(facts)
+    assert scores == sorted(scores)
 
 
 def test_doors_of_the_bundled_story_lead_somewhere_and_tell_whether_they_are_open() -> None:
@@ -291,7 +293,9 @@ def _sees_thunder(facts: Facts) -> bool:
 @pytest.mark.slow
 def test_what_can_be_carried_and_what_can_be_opened_is_known() -> None:
     seen = {thing.name: thing for turn in bundled_solution("fernz") for thing in turn.facts.visible}
-    carried = {thing.name for turn in bundled_solution("fernz") for thing in turn.facts.inventory}
+    carried = {
+        thing.name for turn in bundled_solution("fernz") for thing in turn.facts.inventory or ()
+    }
     assert all(seen[name].portable for name in carried if name in seen)
     assert seen["bollard"].portable is False
     assert not seen["bollard"].shut

@@ -151,7 +151,7 @@ def test_damaged_snapshots_are_refused() -> None:
 def test_decoding_gives_back_what_was_encoded(tmp_path: Path) -> None:
     story = load_story(written(tmp_path, build()))
     ram = bytes(i % 251 for i in range(story.image.dynamic_size))
-    progress = Progress(9, died=True, ending="death")
+    progress = Progress(died=True, ending="death")
     snapshot = Snapshot("fernz", 3, progress, VmState(ram, b"\0x\n"))
 
     assert decode(encode(snapshot, story.image), story.image, "fernz") == snapshot

@@ -138,7 +138,7 @@ def test_without_a_profile_no_word_is_absent(tmp_path: Path) -> None:
 
 def test_what_is_carried_or_seen_in_the_bundled_story_is_never_absent() -> None:
     for turn in bundled_solution("fernz"):
-        at_hand = (*turn.facts.inventory, *turn.facts.visible)
+        at_hand = (*(turn.facts.inventory or ()), *turn.facts.visible)
         words = {word for thing in at_hand for word in thing.name.split()}
         assert not words & turn.facts.absent_words, turn.command
 

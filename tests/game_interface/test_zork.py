@@ -58,7 +58,7 @@ def test_things_in_an_opened_box_are_seen_and_can_be_carried(game: Game) -> None
     game.step("open mailbox")
     assert ("leaflet", "small mailbox") in {(t.name, t.holder) for t in game.facts().visible}
     game.step("take leaflet")
-    assert [thing.name for thing in game.facts().inventory] == ["leaflet"]
+    assert [thing.name for thing in game.facts().inventory or ()] == ["leaflet"]
 
 
 def test_a_window_is_a_door_that_opens(game: Game) -> None:
@@ -75,7 +75,7 @@ def test_dithering_repeats_the_world_and_the_move_counter_does_not_matter(game: 
         game.step(command)
     after = game.facts()
 
-    assert after.moves > before.moves
+    assert (before.moves, after.moves) == (0, 3)
     assert after.world_hash == before.world_hash
     game.step("open mailbox")
     assert game.facts().world_hash != before.world_hash
@@ -87,7 +87,7 @@ def test_two_deaths_are_survived_and_the_third_ends_the_game(game: Game) -> None
     assert game.facts().dark
     assert game.facts().visible == ()
     for deaths in (1, 2):
-        score = game.facts().score
+        score = game.facts().score or 0
         die_in_the_dark(game)
         facts = game.facts()
         assert (facts.deaths, facts.dead, game.is_over) == (deaths, False, False)

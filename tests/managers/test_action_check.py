@@ -148,7 +148,7 @@ def made_up(facts: Facts, dictionary: frozenset[str], seed: int) -> Iterator[str
 
 def moment(game: Game) -> tuple[Any, ...]:
     facts = game.facts()
-    carried = [thing.id for thing in facts.inventory]
+    carried = [thing.id for thing in facts.inventory or ()]
     return facts.world_hash, facts.room_id, carried, facts.score, game.is_over
 
 

@@ -34,7 +34,7 @@ def named(room: int, name: str) -> Observation:
 
 def learned(*records: TurnRecord, first: Observation | None = None) -> MapManager:
     game_map = MapManager(CONFIG)
-    game_map.begin(first or observation(records[0].place.id), CarriedOver())
+    game_map.begin(first or observation(records[0].place_id), CarriedOver())
     for turn in records:
         game_map.apply(turn)
     return game_map
@@ -340,7 +340,7 @@ def test_whatever_is_walked_the_map_knows_no_way_that_was_not(
         turns.append(record(turn, command, start, end, died=died))
         start = end
     game_map = learned(*turns)
-    moved = {(turn.place.id, turn.after.room.id) for turn in turns if not turn.died}
+    moved = {(turn.place_id, turn.after.room_id) for turn in turns if not turn.died}
     for passage in game_map.world.passages():
         assert passage.to is None or (passage.room.id, passage.to.id) in moved
     for from_id in game_map.world.rooms:

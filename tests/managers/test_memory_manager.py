@@ -278,7 +278,7 @@ def test_what_one_answer_calls_wrong_does_not_keep_its_correction_out() -> None:
 )
 def test_only_what_the_game_began_with_is_core(earlier: list[TurnRecord], kept_as: str) -> None:
     seen = earlier[-1].after if earlier else observation(1)
-    last = record(len(earlier) + 1, "read sign", seen.room.id, seen.room.id, seen)
+    last = record(len(earlier) + 1, "read sign", seen.room_id, seen.room_id, seen)
     memories = begun((*earlier, last))
     answer = ReflectionAnswer(memories=[proposal(last.turn, "A sign.", persistence="core")])
     fields: Any = memories.reconcile(answer, EvidenceFinder.of(UID, [*earlier, last]))

@@ -139,7 +139,7 @@ def test_an_objective_is_completed_by_the_games_facts(
     learnt(objectives, proposal("Do it", 3, **goal))
     objectives.apply(record(6, "wait", 2, 2, observation(2, visible=["lamp"], inventory=["sack"])))
     assert len(objectives.known.open()) == 1
-    objectives.apply(record(7, "go", 2, after.room.id, after))
+    objectives.apply(record(7, "go", 2, after.room_id, after))
     (objective,) = closed(objectives)
     assert (objective.status, objective.reason, objective.closed) == ("completed", reason, 7)
     assert objectives.known.open() == ()

@@ -357,7 +357,7 @@ def test_fault_22_the_games_line_breaks_are_kept(tmp_path: Path) -> None:
     with started(seed=7) as game:
         assert [turn.response for turn in episode.turns] == [game.step(it) for it in commands]
     title, description, *_ = episode.turns[2].response.split("\n")
-    assert title == episode.turns[2].after.room.name
+    assert title == episode.turns[2].after.room_name
     assert description.startswith("A cobbled yard")
     assert f"\n{title}\n{description}" in user_text(
         played(tmp_path, ScriptedModel(commands), episode="2", max_turns_per_episode=4).requests[3]

@@ -6,10 +6,10 @@ from mcp_ghost.messages import Usage
 from session.game_state import Observation, Place, TurnRecord
 
 
-def observation(room: int, **changes: object) -> Observation:
-    """What is seen in a room."""
+def observation(room: int | None, **changes: object) -> Observation:
+    """What is seen in a room; None is one that is not known."""
     values: dict[str, object] = {
-        "room": Place(id=room, name=f"Room {room}"),
+        "room": _place(room),
         "score": 0,
         "moves": 0,
         "world_hash": str(room),
@@ -20,15 +20,15 @@ def observation(room: int, **changes: object) -> Observation:
 def record(
     turn: int,
     command: str,
-    start: int,
-    end: int,
+    start: int | None,
+    end: int | None,
     after: Observation | None = None,
     **changes: object,
 ) -> TurnRecord:
     """A turn that leads from room ``start`` to room ``end``."""
     values: dict[str, object] = {
         "turn": turn,
-        "place": Place(id=start, name=f"Room {start}"),
+        "place": _place(start),
         "command": command,
         "proposed": command,
         "thinking": f"thought {turn}",
@@ -39,3 +39,7 @@ def record(
         "snapshot": "",
     }
     return TurnRecord.model_validate({**values, **changes})
+
+
+def _place(room: int | None) -> Place | None:
+    return None if room is None else Place(id=room, name=f"Room {room}")

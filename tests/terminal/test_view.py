@@ -111,7 +111,8 @@ class Player:
 
 def _seen(number: int, name: str = "", **changes: object) -> Observation:
     seen = observation(number, **{"score": 10, "max_score": 350, **changes})
-    room = seen.room.model_copy(update={"name": name or seen.room.name})
+    assert seen.room
+    room = seen.room.model_copy(update={"name": name or seen.room_name})
     return seen.model_copy(update={"room": room})
 
 

@@ -124,10 +124,11 @@ export class Episode {
     const { scores, marks, path } = this.info;
     this.summary.score = turn.after.score;
     this.summary.cost += turn.usage.cost;
-    if (scores.at(-1)?.[1] !== turn.after.score) scores.push([turn.turn, turn.after.score]);
+    if (turn.after.score !== null && scores.at(-1)?.[1] !== turn.after.score) scores.push([turn.turn, turn.after.score]);
     if (turn.scored) marks.push({ turn: turn.turn, kind: "score", text: `${turn.scored} points` });
     if (turn.died) marks.push({ turn: turn.turn, kind: "death", text: "Death" });
-    if (path.at(-1)?.[1] !== turn.after.room.id) path.push([turn.turn, turn.after.room.id]);
+    const room = turn.after.room?.id ?? null;
+    if (path.at(-1)?.[1] !== room) path.push([turn.turn, room]);
   }
 
   /** The game's facts after `number`, once its chunk was read. */
@@ -135,13 +136,10 @@ export class Episode {
     return number > 0 ? this.turns.get(number)?.after : this.info.first;
   }
 
-  /** The room after `number`, known without reading any chunk. */
+  /** The room after `number`, told without reading any chunk; null where it is not known. */
   roomAt(number) {
-    return before(this.info.path, number)?.[1] ?? this.info.first.room.id;
-  }
-
-  scoreAt(number) {
-    return before(this.info.scores, number)?.[1] ?? 0;
+    const at = before(this.info.path, number);
+    return at ? at[1] : this.info.first.room?.id ?? null;
   }
 
   /** The whole text of a tool's result that was cut. */

@@ -37,8 +37,12 @@ export function moment(iso) {
   return Number.isNaN(date.getTime()) ? String(iso ?? "") : MOMENT.format(date);
 }
 
-export function score(summary) {
-  return summary.max_score ? `${summary.score} / ${summary.max_score}` : String(summary.score);
+/** A fact, or that it is not known, which is not the same as none. */
+export const known = (fact) => fact ?? "unknown";
+export const placeName = (room) => room?.name ?? "Unknown place";
+
+export function score({ score, max_score }) {
+  return max_score ? `${known(score)} / ${max_score}` : String(known(score));
 }
 
 /** How an episode ended, or that it has not. */

@@ -51,8 +51,8 @@ class EpisodeRow(NamedTuple):
     score: int | None
     best_score: int | None
     max_score: int | None
-    rooms: int
-    deaths: int
+    rooms: int | None
+    deaths: int | None
     refused_proposals: int
     failed_turns: int
     reflections: int
@@ -76,15 +76,15 @@ class TurnRow(NamedTuple):
     seed: int
     episode: int
     turn: int
-    room_id: int
-    room: str
+    room_id: int | None
+    room: str | None
     command: str
     thinking: str
     response: str
-    scored: int
-    score: int
-    moves: int
-    died: bool
+    scored: int | None
+    score: int | None
+    moves: int | None
+    died: bool | None
     won: bool
     refused_proposals: int
     tool_calls: int
@@ -227,8 +227,8 @@ def _turn(record: TurnRecord) -> dict[str, Any]:
     known = {
         **vars(record.usage),
         "model_calls": record.usage.calls,
-        "room_id": record.place.id,
-        "room": record.place.name,
+        "room_id": record.place_id,
+        "room": record.place_name if record.place else None,
         "score": record.after.score,
         "moves": record.after.moves,
         "refused_proposals": len(record.refused),

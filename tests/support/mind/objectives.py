@@ -31,7 +31,7 @@ def declared(
 ) -> TurnRecord:
     """A turn in ``room`` in which the agent sets itself a goal."""
     seen = after or observation(room)
-    return record(turn, "look", room, seen.room.id, seen, new_objective=text, **changes)
+    return record(turn, "look", room, seen.room_id, seen, new_objective=text, **changes)
 
 
 def proposal(text: str, turn: int = 3, **changes: object) -> ObjectiveProposal:

@@ -93,7 +93,7 @@ export class MapView {
     const { map } = this.episode.info;
     const rooms = map.rooms.filter((it) => it.first_turn <= this.#turn);
     const passages = map.passages.filter((it) => it.first_turn <= this.#turn);
-    const name = harmless(this.episode.rooms.get(here)?.name ?? this.episode.observation(this.#turn)?.room.name ?? "unknown");
+    const name = harmless(this.episode.rooms.get(here)?.name ?? this.episode.observation(this.#turn)?.room?.name ?? "unknown");
     Object.assign(this.canvas.dataset, { room: here, rooms: rooms.length, passages: passages.length });
     this.canvas.setAttribute("aria-label", `Map of ${rooms.length} rooms and ${passages.length} passages; current room: ${name}`);
     if (this.listed === `${rooms.length} ${here}`) return;

@@ -2,6 +2,7 @@
 
 import { clamp, colour, h } from "../dom.js";
 import { before } from "../data.js";
+import { known } from "../format.js";
 import { harmless } from "../text.js";
 import uPlot from "../vendor/uPlot.esm.js";
 
@@ -64,7 +65,7 @@ export class ScoreChart {
 
   #data() {
     const pairs = [...this.episode.info.scores];
-    const last = pairs.at(-1) ?? [0, 0];
+    const last = pairs.at(-1) ?? [-1, null]; // the score is not known
     if (last[0] < this.episode.last) pairs.push([this.episode.last, last[1]]);
     return [pairs.map(([turn]) => turn), pairs.map(([, score]) => score)];
   }
@@ -102,7 +103,7 @@ export class ScoreChart {
 
   #tell(turn) {
     const marks = this.episode.info.marks.filter((it) => it.turn === turn).map((it) => `${KINDS[it.kind] ?? it.kind}: ${it.text}`);
-    this.caption.textContent = harmless([`Turn ${turn}`, `score ${before(this.episode.info.scores, turn)?.[1] ?? 0}`, ...marks].join(" · "));
+    this.caption.textContent = harmless([`Turn ${turn}`, `score ${known(before(this.episode.info.scores, turn)?.[1])}`, ...marks].join(" · "));
   }
 
   #drawMarks(plot) {

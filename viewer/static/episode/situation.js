@@ -3,6 +3,7 @@
 import { ofEpisode } from "../address.js";
 import { heldAt } from "../data.js";
 import { bdi, fill, h, keepingFocus } from "../dom.js";
+import { known, placeName, score } from "../format.js";
 
 export class Situation {
   #open = new Map([["Achieved", false], ["Given up", false]]);
@@ -18,12 +19,12 @@ export class Situation {
     if (!seen) return fill(this.node, h("p", { class: "fine" }, `What was true after turn ${turn} is not known.`));
     const { info } = this.episode;
     const [open, achieved, left] = objectivesAt(info.objectives, turn);
-    const memories = info.memories.filter((it) => it.room.id === seen.room.id && heldAt(it, turn));
+    const memories = info.memories.filter((it) => it.room.id === seen.room?.id && heldAt(it, turn));
     const claims = info.claims.filter((it) => heldAt(it, turn));
     const scrolled = this.node.scrollTop;
     keepingFocus(this.node, () => fill(this.node,
-      h("h2", { class: "room", "data-room": seen.room.id }, bdi(seen.room.name), seen.dark && h("span", { class: "tag" }, "dark")),
-      facts(seen, deathsUntil(info.marks, turn)),
+      h("h2", { class: "room", "data-room": seen.room?.id }, bdi(placeName(seen.room)), seen.dark && h("span", { class: "tag" }, "dark")),
+      facts(seen, this.episode.summary.deaths === null ? null : deathsUntil(info.marks, turn)),
       words("In view", seen.visible), words("Carried", seen.inventory),
       this.#exits(seen, turn),
       this.#part("Objectives", open.map((it) => objective(it)), "None open."),
@@ -35,7 +36,7 @@ export class Situation {
   }
 
   #exits(seen, turn) {
-    const tried = this.episode.info.map.blocked.filter((it) => it.room === seen.room.id && it.turn <= turn);
+    const tried = this.episode.info.map.blocked.filter((it) => it.room === seen.room?.id && it.turn <= turn);
     const ways = seen.exits.filter((it) => it.kind !== "blocked").map((it) => h("li", {}, h("b", {}, it.direction), " ",
       it.room?.name ? bdi(it.room.name) : it.note && bdi(it.note), it.kind === "door" && h("span", { class: "fine" }, " door")));
     const walls = tried.map((it) => h("li", { class: "blocked" }, h("b", {}, it.direction), " ", bdi(it.answer)));
@@ -54,14 +55,13 @@ export class Situation {
 }
 
 function facts(seen, deaths) {
-  const score = seen.max_score ? `${seen.score} / ${seen.max_score}` : seen.score;
-  const pairs = [["Score", score], ["Moves", seen.moves], ["Deaths", deaths]];
+  const pairs = [["Score", score(seen)], ["Moves", known(seen.moves)], ["Deaths", known(deaths)]];
   return h("dl", { class: "facts" }, pairs.map(([name, value]) => h("div", { "data-fact": name.toLowerCase() }, h("dt", {}, name), h("dd", {}, String(value)))));
 }
 
 function words(name, things) {
   return h("div", { class: "words" }, h("h3", {}, name),
-    things.length ? h("ul", {}, things.map((it) => h("li", {}, bdi(it)))) : h("p", { class: "fine" }, "Nothing."));
+    things?.length ? h("ul", {}, things.map((it) => h("li", {}, bdi(it)))) : h("p", { class: "fine" }, things ? "Nothing." : "Unknown."));
 }
 
 const deathsUntil = (marks, turn) => marks.filter((it) => it.kind === "death" && it.turn <= turn).length;

@@ -6,11 +6,11 @@ import * as format from "../format.js";
 
 /** The turn as an article; reflections that followed it are beneath. */
 export function turnArticle(episode, turn) {
-  const article = row(episode, turn.turn, turn.place.name);
+  const article = row(episode, turn.turn, format.placeName(turn.place));
   const margin = h("div", { class: "margin" }, number(episode, turn.turn),
-    turn.scored !== 0 && h("span", { class: "delta", "data-down": turn.scored < 0 }, format.signed(turn.scored)));
+    Boolean(turn.scored) && h("span", { class: "delta", "data-down": turn.scored < 0 }, format.signed(turn.scored)));
   const body = h("div", { class: "body" },
-    h("p", { class: "where" }, bdi(turn.place.name), h("span", { class: "spent" }, spent(turn))),
+    h("p", { class: "where" }, bdi(format.placeName(turn.place)), h("span", { class: "spent" }, spent(turn))),
     turn.tools.map((tool, i) => toolCall(episode, turn.turn, tool, i)),
     turn.refused.map(refusal),
     turn.thinking && !saysFailure(turn) && h("div", { class: "thinking" }, h("span", { class: "unseen" }, "Model thinks: "), foldable(turn.thinking)),

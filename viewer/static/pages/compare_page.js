@@ -9,8 +9,8 @@ import uPlot from "../vendor/uPlot.esm.js";
 
 const ROWS = [
   ["Story", (it) => it.title || it.story], ["Model", (it) => it.model], ["Seed", (it) => it.seed ?? "–"],
-  ["Without", (it) => it.parts_off?.join(", ") || "–"], ["Score", format.score], ["Best score", (it) => it.best_score],
-  ["Turns", (it) => format.whole(it.turns)], ["End", format.ending], ["Deaths", (it) => it.deaths], ["Rooms", (it) => it.rooms],
+  ["Without", (it) => it.parts_off?.join(", ") || "–"], ["Score", format.score], ["Best score", (it) => format.known(it.best_score)],
+  ["Turns", (it) => format.whole(it.turns)], ["End", format.ending], ["Deaths", (it) => format.known(it.deaths)], ["Rooms", (it) => format.known(it.rooms)],
   ["Model calls", (it) => format.whole(it.calls)], ["Tool calls", (it) => format.whole(it.tool_calls)],
   ["Reflections", (it) => it.reflections], ["Tokens", (it) => format.whole(format.tokens(it))],
   ["Cached", (it) => format.cached(it) || "–"], ["Cost", (it) => format.money(it.cost)],
@@ -30,7 +30,7 @@ export class ComparePage {
     if (missing) throw new Error(`there is no episode ${missing}`);
     document.title = "Comparison · ZorkGPT";
     fill(this.heading, h("p", {}, "Comparison"));
-    this.place = h("div", { class: "plot", role: "img", "aria-label": `Scores over turns: ${this.both.map((it) => `${it.id} reached ${it.score} in ${it.turns} turns`).join("; ")}` });
+    this.place = h("div", { class: "plot", role: "img", "aria-label": `Scores over turns: ${this.both.map((it) => `${it.id} reached ${format.known(it.score)} in ${it.turns} turns`).join("; ")}` });
     fill(this.main, h("div", { class: "compare" }, h("h1", {}, "Two episodes"), this.place, this.#table()));
     this.sizes = new ResizeObserver(() => this.#draw());
     this.sizes.observe(this.place);

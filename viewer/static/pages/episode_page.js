@@ -217,7 +217,7 @@ export class EpisodePage {
     this.map?.update();
     this.chart.update();
     if (this.#following) {
-      announce(`Turn ${turn.turn}: ${turn.command}. ${turn.after.room.name}, score ${turn.after.score}.`);
+      announce(`Turn ${turn.turn}: ${turn.command}. ${format.placeName(turn.after.room)}, score ${format.known(turn.after.score)}.`);
       this.go(turn.turn, { keepsAddress: true, edge: "end" });
     } else {
       this.#countNews(1);

@@ -165,8 +165,9 @@ export class IndexPage {
 }
 
 function groupRow(group) {
-  const { median, q1, q3, best } = group.score;
-  const cells = [["Episodes", group.episodes], ["Median score", format.tenths(median)], ["Quartiles", `${format.tenths(q1)} – ${format.tenths(q3)}`], ["Best", best],
+  const { median, q1, q3, best } = group.score ?? {};
+  const [middle, low, high] = [median, q1, q3].map((it) => (group.score ? format.tenths(it) : format.known(null)));
+  const cells = [["Episodes", group.episodes], ["Median score", middle], ["Quartiles", group.score ? `${low} – ${high}` : low], ["Best", format.known(best)],
     ["Turns", format.whole(group.turns)], ["Tokens", format.short(group.tokens)], ["Cost", format.money(group.cost)]];
   return h("tr", { role: "row" }, h("th", { role: "rowheader", scope: "row" }, bdi(group.name)),
     cells.map(([label, text]) => h("td", { role: "cell", class: "number", "data-label": label }, text)));
@@ -175,4 +176,5 @@ function groupRow(group) {
 const described = (it) =>
   [it.id, it.story, it.title, it.model, it.engine, it.group, format.ending(it), `seed ${it.seed}`, ...(it.parts_off ?? []).map((part) => `without ${part}`)].join(" ").toLowerCase();
 
-const compare = (a, b) => (typeof a === "number" ? a - b : String(a).localeCompare(String(b)));
+const compare = (a, b) =>
+  (typeof (a ?? b) === "number" ? (a ?? -Infinity) - (b ?? -Infinity) || 0 : String(a).localeCompare(String(b)));
