@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from managers.manager import CHARACTERS_PER_TOKEN, Section
-from managers.map.text import label
 from mcp_ghost.text import one_line
 from session.game_state import UNKNOWN_ROOM, Place, TurnRecord
 
@@ -56,7 +55,7 @@ def _head(turn: PendingTurn) -> str:
 
 
 def _place(room: Place | None) -> str:
-    return label(room.id, room.name) if room else UNKNOWN_ROOM
+    return f"{room.name} (#{room.id})" if room else UNKNOWN_ROOM
 
 
 def _words(record: TurnRecord) -> str:

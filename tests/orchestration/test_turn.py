@@ -44,4 +44,7 @@ def test_a_story_that_tells_no_room_is_played_all_the_same(tmp_path: Path, is_on
         **parts,
     )
     assert episode.end["reason"] == "max_turns"
-    assert "Room: Unnamed place (#0)" in user_text(episode.requests[-1])
+    told = user_text(episode.requests[-1])
+    assert "Room: unknown\n" in told
+    assert "You carry: unknown\n" in told
+    assert "Deaths: unknown." in told

@@ -114,7 +114,7 @@ def test_one_episode_of_each_seed_is_no_learning_curve() -> None:
 def test_a_score_that_nobody_knows_is_in_no_figure_and_is_said() -> None:
     known = played({"whole": scores(1, 2, 3)})
     for figures in known.episodes.values():
-        figures.scores = [(turn, None) for turn, _ in figures.scores]  # type: ignore[misc]
+        figures.scores = [(turn, None) for turn, _ in figures.scores]
     found = results_of(known)
     whole = found["variants"][0]
     assert whole["score"] == whole["best_score"] == {"1": None}
