@@ -222,7 +222,7 @@ class ZorkOrchestratorV2:
 
         saved, state = self._saved, self.game_state
         self.game = game = open_game(
-            saved.story if saved else self.config.story,
+            saved.story(self.config.story) if saved else self.config.story,
             seed=saved.start.seed if saved else self.config.seed,
             engine=saved.engine if saved else self.config.engine,
             fallback=saved is None and "story" not in self.config.model_fields_set,

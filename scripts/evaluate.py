@@ -10,9 +10,15 @@ import sys
 from collections.abc import Sequence
 
 from mcp_ghost.text import did_you_mean
-from scripts.evaluation.commands import export, play, report
+from scripts.evaluation.commands import compare, export, merge, play, report
 
-COMMANDS = {"play": play.main, "report": report.main, "export": export.main}
+COMMANDS = {
+    "play": play.main,
+    "report": report.main,
+    "compare": compare.main,
+    "merge": merge.main,
+    "export": export.main,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

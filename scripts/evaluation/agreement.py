@@ -57,7 +57,7 @@ def kept_in(path: Path) -> dict[str, Any]:
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What changed from one agreement to another, other than that the matrix grew."""
-    old, new = _flat(before), _flat(now)
+    old, new = flat(before), flat(now)
     return sorted(
         f"{name} was {_said(name, old)} and is {_said(name, new)}"
         for name in old.keys() | new.keys()
@@ -70,7 +70,8 @@ def short(value: str) -> str:
     return value[:12] if _DIGEST.fullmatch(value) else value
 
 
-def _flat(agreed: Mapping[str, Any]) -> dict[str, Any]:
+def flat(agreed: Mapping[str, Any]) -> dict[str, Any]:
+    """Name -> value of all that was agreed on; of each prompt, its hash."""
     nested = {"configuration", "prompts"}
     prompts = {f"prompt {name}": digest for name, digest in agreed.get("prompts", {}).items()}
     rest = {name: value for name, value in agreed.items() if name not in nested}

@@ -6,21 +6,11 @@ from typing import Any
 
 from mcp_ghost.text import counted
 from scripts.evaluation.agreement import short
-from scripts.evaluation.figures import EpisodeFigures, Figures, checkpoints, variant_figures
-from scripts.evaluation.outcome import inference
+from scripts.evaluation.figures import EpisodeFigures, Figures, variant_figures
+from scripts.evaluation.outcome import inference, shown
 from scripts.evaluation.outcome.bootstrap import CONFIDENCE, METHOD
 from scripts.evaluation.outcome.played import Played
-from scripts.evaluation.outcome.tables import (
-    NONE,
-    Table,
-    cost,
-    estimated,
-    highest,
-    middle,
-    share,
-    share_of,
-    told,
-)
+from scripts.evaluation.outcome.tables import NONE, Table
 from scripts.evaluation.plan import TOOLS
 from scripts.evaluation.provenance import provenance_of, said_of
 
@@ -126,10 +116,10 @@ def tables_of(results: dict[str, Any], turns: int) -> list[Table]:
     """Scores, the play they come from, and what it cost."""
     variants: list[Figures] = results["variants"]
     most = results.get("max_score")
-    tables = [_scores(variants, turns), _means(variants, turns, most)]
-    tables += [_differences(variants, turns)] if len(variants) > 1 else []
-    tables += [_learning(results["learning"], most)] if results.get("learning") else []
-    return [*tables, _play(variants), _cost(variants)]
+    than = f"{variants[0]['variant']}" if len(variants) > 1 else ""
+    tables = [shown.scores(variants, turns), shown.means(variants, turns, most, than)]
+    tables += [shown.learning(results["learning"], most)] if results.get("learning") else []
+    return [*tables, shown.play(variants), shown.cost(variants)]
 
 
 def markdown_of(results: dict[str, Any], turns: int) -> str:
@@ -145,117 +135,3 @@ def markdown_of(results: dict[str, Any], turns: int) -> str:
     )
     found = "".join(f"- {sentence}\n" for sentence in results["findings"])
     return "\n\n".join(filter(None, [f"{results['statement']} {made}", found.rstrip(), tables]))
-
-
-def _scores(variants: Sequence[Figures], turns: int) -> Table:
-    rows = []
-    for figures in variants:
-        for turn in map(str, checkpoints(turns)):
-            at = figures.get("score", {}).get(turn)
-            best = figures.get("best_score", {}).get(turn)
-            rows.append(
-                [figures["variant"], turn, middle(at), highest(at), middle(best), highest(best)]
-            )
-    header = ["variant", "turn", "score", "best", "maximum so far", "best maximum"]
-    return Table("Score", header, rows)
-
-
-def _means(variants: Sequence[Figures], turns: int, most: int | None) -> Table:
-    rows = []
-    for figures in variants:
-        for turn in map(str, checkpoints(turns)):
-            at = figures["mean"][turn]
-            seeds = str(at["score"]["seeds"]) if at["score"] else "0"
-            shown = [
-                cell
-                for name in ("score", "best_score")
-                for cell in (estimated(at[name]), share_of(at[name], most))
-            ]
-            rows.append([figures["variant"], turn, seeds, *shown])
-    of_most = f"of {most}" if most else "of the maximum"
-    header = ["variant", "turn", "seeds", "score", of_most, "maximum so far", of_most]
-    return Table(f"Mean score, with {CONFIDENCE:.0%} intervals", header, rows)
-
-
-def _differences(variants: Sequence[Figures], turns: int) -> Table:
-    first, *others = variants
-    rows = []
-    for figures in others:
-        for turn in map(str, checkpoints(turns)):
-            at = figures["difference"][turn]
-            seeds = str(at["score"]["seeds"]) if at["score"] else "0"
-            shown = [
-                cell
-                for name in ("score", "best_score")
-                for cell in (estimated(at[name], signed=True), told(at[name]))
-            ]
-            rows.append([figures["variant"], turn, seeds, *shown])
-    header = ["variant", "turn", "seeds", "score", "so it is", "maximum so far", "so it is"]
-    title = f"Difference from {first['variant']}, for equal seeds and episodes"
-    return Table(f"{title}, with {CONFIDENCE:.0%} intervals", header, rows)
-
-
-def _learning(learning: Sequence[Figures], most: int | None) -> Table:
-    rows = [
-        [
-            it["variant"],
-            str(it["episode"]),
-            str(it["score"]["seeds"]) if it["score"] else "0",
-            estimated(it["score"]),
-            share_of(it["score"], most),
-            estimated(it["best_score"]),
-            estimated(it["since_the_first"], signed=True),
-            told(it["since_the_first"]),
-        ]
-        for it in learning
-    ]
-    of_most = f"of {most}" if most else "of the maximum"
-    header = [
-        *("variant", "episode", "seeds", "score", of_most, "maximum so far"),
-        *("since the first", "so it is"),
-    ]
-    return Table(f"Mean final score by episode, with {CONFIDENCE:.0%} intervals", header, rows)
-
-
-def _play(variants: Sequence[Figures]) -> Table:
-    columns = (
-        *("turns", "moves", "rooms", "deaths", "reflections", "tool_calls"),
-        *("refused_proposals", "failed_turns"),
-    )
-    rows = [
-        [
-            figures["variant"],
-            f"{figures['finished']} of {figures['episodes']}",
-            *(middle(figures.get(column)) for column in columns),
-            ", ".join(f"{count} {reason}" for reason, count in figures["end_reasons"].items()),
-        ]
-        for figures in variants
-    ]
-    names = (column.replace("_", " ") for column in columns)
-    return Table("Play per episode", ["variant", "episodes", *names, "ended"], rows)
-
-
-def _cost(variants: Sequence[Figures]) -> Table:
-    rows = [
-        [
-            figures["variant"],
-            middle(figures.get("requests_per_turn"), 2),
-            middle(figures.get("model_calls_per_turn"), 2),
-            middle(figures.get("prompt_tokens_per_turn")),
-            share(figures.get("cached_share")),
-            middle(figures.get("completion_tokens_per_turn")),
-            cost(figures.get("cost_per_turn")),
-            middle(figures.get("seconds_per_turn"), 2),
-        ]
-        for figures in variants
-    ]
-    header = [
-        "requests",
-        "model calls",
-        "prompt tokens",
-        "cached",
-        "completion tokens",
-        "cost",
-        "seconds",
-    ]
-    return Table("Cost per turn", ["variant", *header], rows)

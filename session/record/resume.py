@@ -64,11 +64,10 @@ class SavedEpisode:
             raise ValueError("The episode has not begun: ask began first.")
         return self.fold.start
 
-    @property
-    def story(self) -> str:
-        """What to open: the path where it was, or the name where it has gone."""
-        path = self.start.story_path
-        return path if Path(path).is_file() else self.start.story
+    def story(self, at_hand: str) -> str:
+        """What to open: the path where it was, else where it is ``at_hand``, else its name."""
+        paths = (self.start.story_path, at_hand)
+        return next((path for path in paths if Path(path).is_file()), self.start.story)
 
     @property
     def engine(self) -> EngineChoice:

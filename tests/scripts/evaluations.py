@@ -27,6 +27,8 @@ class Model:
 
     def __init__(self) -> None:
         self.failing = False
+        self.fails_from = sys.maxsize
+        """The number of the first request that fails."""
         self.waits_from = sys.maxsize
         """The number of the first request that waits."""
         self.waiting = threading.Event()
@@ -34,9 +36,9 @@ class Model:
         self._script = ScriptedModel(COMMANDS, think_every=2)
 
     def __call__(self, request: ModelRequest) -> Reply:
-        if self.failing:
+        self.answered += not self.failing
+        if self.failing or self.answered >= self.fails_from:
             return error_reply(500)
-        self.answered += 1
         if self.answered < self.waits_from:
             return self._script(request)
         self.waiting.set()
@@ -46,8 +48,11 @@ class Model:
         self.waits_from = self.answered + request
         self.waiting.clear()
 
+    def fail_from(self, request: int) -> None:
+        self.fails_from = self.answered + request
+
     def go_on(self) -> None:
-        self.waits_from = sys.maxsize
+        self.waits_from = self.fails_from = sys.maxsize
 
 
 class Evaluation:

@@ -39,8 +39,10 @@ exit code: 0 every episode was played to its end; 1 some were not (run again to 
   terminal)
 
 Other commands, each with its own --help:
-  evaluate.py report DIR   the figures of what was played, made anew
-  evaluate.py export DIR   what was played, as tables in CSV or Parquet
+  evaluate.py report DIR        the figures of what was played, made anew
+  evaluate.py compare A B...    several evaluations beside each other
+  evaluate.py merge OUT A B...  one evaluation out of what several machines played
+  evaluate.py export DIR        what was played, as tables in CSV or Parquet
 
 Settings that have no flag here come from the environment (ZORKGPT_*), .env and pyproject.toml.
 """

@@ -85,7 +85,7 @@ def share(value: float | None) -> str:
     return NONE if value is None else f"{value:.0%}"
 
 
-def cost(spread: Figures | None) -> str:
+def dollars_of(spread: Figures | None) -> str:
     """What the provider reported; nothing is not the same as free."""
     return NONE if spread is None or not spread["highest"] else dollars(spread["median"])
 

@@ -23,7 +23,14 @@ def event(event_type: str, **fields: object) -> dict[str, Any]:
 
 def start(**changes: object) -> dict[str, Any]:
     seen = observation(1, max_score=50).model_dump(mode="json")
-    named = {"observation": seen, "version": "1.2", "engine": "fernz", "model": "m"}
+    named = {
+        "observation": seen,
+        "version": "1.2",
+        "engine": "fernz",
+        "story": "made-up",
+        "episode_id": "episode",
+        "story_sha256": STORY,
+    }
     return event("episode_start", **{**named, **changes})
 
 
@@ -95,7 +102,8 @@ def evaluation(folder: Path, scores: Scores, **changes: object) -> Path:
         for seed, several in by_seed.items():
             for number, score in enumerate(several, 1):
                 name = f"{folder}{variant}{seed}{number}"  # no two episodes have equal logs
-                write(folder / place_of(variant, seed, number), events([score], opening=name))
+                log = events([score], opening=name, model=about["model"])
+                write(folder / place_of(variant, seed, number), log)
     return folder
 
 

@@ -70,12 +70,16 @@ def test_few_seeds_are_said_to_be_too_few() -> None:
         "3 seeds cannot tell whether other and third are better or worse than whole: "
         "an interval takes at least 5."
     )
-    assert "| other | 1 | 3 | +7.3 | too few seeds |" in markdown_of(figures, 1)
+    assert "| other | 1 | 3 | 12.3 | 25% | +7.3 | too few seeds |" in markdown_of(figures, 1)
 
 
 def test_a_difference_that_never_varies_is_told_as_such() -> None:
     figures = results(whole=scores(*[5] * 6), same=scores(*[5] * 6), more=scores(*[8] * 6))
-    assert [row[4] for row in tables_of(figures, 1)[2].rows] == ["equal", "the same with each seed"]
+    assert [row[6] for row in tables_of(figures, 1)[1].rows] == [
+        "-",
+        "equal",
+        "the same with each seed",
+    ]
     assert "differs from that of whole by 3 with each seed" in figures["findings"][0]
 
 
