@@ -129,13 +129,16 @@ def _replaced(pattern: re.Pattern[str], replacement: str, text: str, margin: int
     return "".join([*pieces, text[copied:]])
 
 
-def secrets_in(environment: Mapping[str, str]) -> set[str]:
-    """The values of ``environment`` whose names say that they are secret."""
-    return {
-        value
-        for name, value in environment.items()
-        if names_a_secret(name) and may_be_secret(value)
-    }
+def secrets_in(fields: Mapping[str, Any]) -> set[str]:
+    """The texts in ``fields``, such as an environment, whose names say that they are secret."""
+    found: set[str] = set()
+    for name, value in fields.items():
+        if isinstance(value, str) and names_a_secret(name) and may_be_secret(value):
+            found.add(value)
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, Mapping):
+                found |= secrets_in(item)
+    return found
 
 
 def names_a_secret(name: str) -> bool:

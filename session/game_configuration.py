@@ -348,14 +348,16 @@ class GameConfiguration(BaseSettings):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Every key, and the values of our environment that look like one: for no log to hold.
+        """Every key, and what looks like one in our environment or in ``extra_body``.
 
-        One as short as those that local endpoints accept does not count: taking it out of
-        everything would leave no log to read.
+        No log is to hold them. One as short as those that local endpoints accept does not count:
+        taking it out of everything would leave no log to read.
         """
         keys = [self.client_api_key, *(key for it in HOSTED for key in self._keys_of(it))]
         known = [key for key in keys if key and len(key) >= SHORTEST_SECRET]
-        return tuple(dict.fromkeys([*known, *sorted(secrets_in(os.environ))]))
+        bodies = (self.agent_extra_body, self.reflection_extra_body, self.critic_extra_body)
+        found = secrets_in(os.environ).union(*(secrets_in(body or {}) for body in bodies))
+        return tuple(dict.fromkeys([*known, *sorted(found)]))
 
     def _shared_endpoint(self, name: str) -> str:
         """A role without its own endpoint uses the agent's."""

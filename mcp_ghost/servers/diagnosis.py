@@ -38,7 +38,7 @@ _HINTS: Mapping[str, str] = {
 _TOO_OLD = re.compile(
     r"EBADENGINE|Unsupported engine|Node(?:\.js)? (?:v\d|\d|version)|SyntaxError|ERR_REQUIRE_ESM"
     r"|ERR_UNKNOWN|Cannot find module 'node:|does not provide an export"
-    r"|(?:TypeError|ReferenceError).* is not (?:a function|a constructor|defined)",
+    r"|(?:TypeError|ReferenceError).{0,200} is not (?:a function|a constructor|defined)",
     re.IGNORECASE,
 )
 """What programs say that are newer than their Node.js."""

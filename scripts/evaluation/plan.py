@@ -12,6 +12,7 @@ from typing import Any
 
 from game_interface import StoryInfo
 from mcp_ghost.files import write_whole
+from mcp_ghost.redact import Redactor
 from mcp_ghost.text import address
 from orchestration.parts import PARTS
 from scripts.evaluation.agreement import (
@@ -175,9 +176,13 @@ class Plan:
             "variants": [variant.name for variant in self.variants],
             "seeds": list(self.seeds),
             "episodes": self.episodes,
-            "configuration": portable(self.config.model_dump(mode="json", exclude=SECRET)),
+            "configuration": self._settings(),
             **program_at_hand(),
         }
+
+    def _settings(self) -> Any:  # noqa: ANN401  any JSON
+        settings = portable(self.config.model_dump(mode="json", exclude=SECRET))
+        return Redactor(self.config.secrets).each(settings)
 
     def agree(self) -> None:
         """Store the agreement in the folder, or compare it with the one stored there.

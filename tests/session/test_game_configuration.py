@@ -294,6 +294,14 @@ def test_no_key_shows_in_the_configuration_text(monkeypatch: pytest.MonkeyPatch)
     assert "open sesame" in config.secrets
 
 
+def test_a_key_that_goes_with_requests_is_a_secret_however_deep_it_is() -> None:
+    body = {"plugins": [{"id": "web", "api_key": "sk-deep-in-a-list"}], "service_tier": "flexible"}
+    for role in ("agent", "reflection", "critic"):
+        secrets = GameConfiguration.model_validate({f"{role}_extra_body": body}).secrets
+        assert "sk-deep-in-a-list" in secrets
+        assert "flexible" not in secrets
+
+
 def test_a_key_too_short_to_be_one_spoils_no_log() -> None:
     assert "x" not in GameConfiguration(client_api_key="x").secrets
     assert "EMPTY" not in GameConfiguration(client_api_key="EMPTY").secrets

@@ -12,8 +12,10 @@ from mcp_ghost.errors import (
     MCPConfigError,
     MCPServerStartupError,
 )
+from mcp_ghost.servers.diagnosis import _TOO_OLD
 from mcp_ghost.servers.session import ServerSession
 from tests.support.servers import faulty, is_running, pids
+from tests.support.work import growth
 
 pytestmark = pytest.mark.mcp
 
@@ -136,6 +138,11 @@ def test_a_node_that_is_too_old_is_named_where_it_is_the_cause(
     message = startup_failure(config)
     assert "Command: npx -y x" in message
     assert ("This is Node.js v18.19.1; current servers need more" in message) is is_to_blame
+
+
+def test_the_last_words_of_a_server_are_searched_in_linear_time() -> None:
+    words = "TypeError: "
+    assert growth(lambda size: _TOO_OLD.search(words * (size // len(words))), 16_000) < 9
 
 
 @pytest.mark.parametrize("body", [b"\x7fELF", b"#!/bin/sh\nexec /bin/sleep 60", b"#!/bin/sh"])

@@ -107,12 +107,15 @@ def test_orders_and_agreement_hold_no_key_but_an_episode_finds_it(
     for name in fields:
         alias = GameConfiguration.model_fields[name].validation_alias
         monkeypatch.setenv(str(alias or f"ZORKGPT_{name}").upper(), f"made-up-{name}")
-    played = plan(tmp_path, client_base_url="https://user:sesame@example.org/v1")
+    body = {"web": {"api_key": "sesame-street"}}
+    address = "https://user:sesame@example.org/v1"
+    played = plan(tmp_path, client_base_url=address, agent_extra_body=body)
     assert "made-up" not in json.dumps(played.job(played.cells[0], None))
     assert "made-up" not in json.dumps(played.agreement())
     assert "sesame" not in json.dumps(played.agreement())
     config = configuration(played, played.cells[0])
     assert [getattr(config, name) for name in fields] == [f"made-up-{name}" for name in fields]
+    assert config.agent_extra_body == body
 
 
 def test_threads_are_shared_unless_they_are_configured(tmp_path: Path) -> None:
