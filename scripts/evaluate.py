@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from mcp_ghost.text import did_you_mean
-from scripts.evaluation.commands import compare, export, merge, play, report
+from scripts.evaluation.commands import compare, document, export, merge, play, report
 
 COMMANDS = {
     "play": play.main,
@@ -18,6 +18,7 @@ COMMANDS = {
     "compare": compare.main,
     "merge": merge.main,
     "export": export.main,
+    "document": document.main,
 }
 
 

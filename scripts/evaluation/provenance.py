@@ -1,4 +1,4 @@
-"""How episodes were played, as their logs tell: nothing here is taken from settings or belief."""
+"""How episodes were played, according to their logs: no setting or promise is taken for a fact."""
 
 import json
 from collections import defaultdict
@@ -29,6 +29,8 @@ class Provenance:
         self.requests = self.failed_requests = self.refused_proposals = self.set_back = 0
         self.moves: int | None = None
         """As the game counts them."""
+        self.moves_known = True
+        """Whether the game told its count after every turn."""
 
     def take(self, event: Event) -> None:
         """Add what one line says."""
@@ -47,7 +49,8 @@ class Provenance:
                 self.refused_proposals += len(event.refused)
                 moves = event.after.moves
                 self.set_back += moves is not None and moves < (self.moves or 0)
-                self.moves = event.after.moves
+                self.moves = moves
+                self.moves_known &= moves is not None
 
     def _program(self, event: EpisodeStart | EpisodeResumed) -> None:
         self._note("model", event.model)
@@ -92,6 +95,7 @@ def provenance_of(episodes: Mapping[str, Provenance]) -> dict[str, Any]:
         },
         "script_played": SCRIPT in served if served else None,
         "set_back": sum(it.set_back for it in played.values()),
+        "moves_unknown": sum(not it.moves_known for it in played.values()),
         "refused_proposals": sum(it.refused_proposals for it in played.values()),
         "requests": sum(it.requests for it in played.values()),
         "failed_requests": sum(it.failed_requests for it in played.values()),
@@ -113,12 +117,7 @@ def said_of(provenance: Mapping[str, Any]) -> str:
         return "No episode has begun."
     sentences = [_served(provenance)]
     sentences += ["A script of commands played, or took part."] * bool(provenance["script_played"])
-    back = provenance["set_back"]
-    sentences.append(
-        f"A game was set back {counted(back, 'time')}: its count of moves went down."
-        if back
-        else "No game was set back: no count of moves went down."
-    )
+    sentences.append(_set_back(provenance))
     sentences += [_disagreement(*each) for each in provenance["disagreements"].items()]
     return " ".join(sentences)
 
@@ -126,8 +125,22 @@ def said_of(provenance: Mapping[str, Any]) -> str:
 def _served(provenance: Mapping[str, Any]) -> str:
     requests, failed = provenance["requests"], provenance["failed_requests"]
     names = ", ".join(provenance["models_served"])
-    by = f"The replies came from {names}, as their server says" if names else "No reply came"
+    if not requests:
+        return "No request to a model is on record."
+    by = f"The replies came from {names}, according to their server" if names else "No reply came"
     return f"{by} ({counted(requests, 'request')}, {failed} of them without a usable reply)."
+
+
+def _set_back(provenance: Mapping[str, Any]) -> str:
+    back, unknown = provenance["set_back"], provenance["moves_unknown"]
+    if back:
+        return f"A count of moves went down {counted(back, 'time')}, as when a game is set back."
+    if unknown:
+        return (
+            f"Whether a game was set back is unknown: {counted(unknown, 'episode')} did not tell "
+            "the count of moves."
+        )
+    return "No game was set back: no count of moves went down."
 
 
 def _disagreement(name: str, where: Mapping[str, list[str]]) -> str:

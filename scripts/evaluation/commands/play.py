@@ -43,6 +43,7 @@ Other commands, each with its own --help:
   evaluate.py compare A B...    several evaluations beside each other
   evaluate.py merge OUT A B...  one evaluation out of what several machines played
   evaluate.py export DIR        what was played, as tables in CSV or Parquet
+  evaluate.py document DIR      the results in docs/evaluation.md
 
 Settings that have no flag here come from the environment (ZORKGPT_*), .env and pyproject.toml.
 """

@@ -77,6 +77,11 @@ def comparison_of(evaluations: Mapping[str, Played], turn: int) -> dict[str, Any
     }
     findings = inference.findings(found, first, turn)
     findings += [] if found else [f"No variant of {first} is in another one: nothing is paired."]
+    findings += [
+        f"No score of {it['variant']} is known."
+        for it in variants
+        if not it["mean"][str(turn)]["score"]
+    ]
     return {
         "evaluations": list(evaluations),
         "story": dict(evaluations[first].agreed["story"]),

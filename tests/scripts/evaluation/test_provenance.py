@@ -32,7 +32,7 @@ def start(**changes: object) -> dict[str, Any]:
     return {"event_type": "episode_start", **head, "observation": seen, **changes}
 
 
-def turn(number: int, moves: int, **changes: object) -> dict[str, Any]:
+def turn(number: int, moves: int | None, **changes: object) -> dict[str, Any]:
     played = record(number, "look", 1, 1, observation(1, moves=moves), **changes)
     return {"event_type": "turn", **played.model_dump(mode="json")}
 
@@ -121,7 +121,7 @@ def test_the_report_names_the_model_as_it_was_served_and_no_script(tmp_path: Pat
     assert provenance["code"] == [start["code"]]
     assert provenance["prompts"] == {name: [it] for name, it in start["prompts"].items()}
     assert (
-        "came from a-model-of-tuesday, as their server says (6 requests, 0 of"
+        "came from a-model-of-tuesday, according to their server (6 requests, 0 of"
         in (results["statement"])
     )
     assert "script" not in results["statement"].replace("scripted at", "")
@@ -156,8 +156,17 @@ def test_refused_proposals_and_moves_are_counted_beside_turns() -> None:
     assert (summary["turns"], summary["moves"], summary["refused_proposals"]) == (2, 4, 2)
 
 
-@pytest.mark.parametrize(("moves", "said"), [([1, 2], "No game was set"), ([2, 1], "back 1 time")])
-def test_whether_a_game_was_set_back_is_read_from_its_moves(moves: list[int], said: str) -> None:
+@pytest.mark.parametrize(
+    ("moves", "said"),
+    [
+        ([1, 2], "No game was set back"),
+        ([2, 1], "went down 1 time, as when a game is set back"),
+        ([1, None], "Whether a game was set back is unknown: 1 episode did not tell"),
+    ],
+)
+def test_whether_a_game_was_set_back_is_read_from_its_moves(
+    moves: list[int | None], said: str
+) -> None:
     played = episode(start(), *(turn(number, it) for number, it in enumerate(moves, 1)))
     assert said in said_of(provenance_of({"one": played.provenance}))
 

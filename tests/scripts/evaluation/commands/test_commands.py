@@ -1,0 +1,32 @@
+"""What all commands have in common."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from scripts.evaluate import COMMANDS, main
+from tests.support import ROOT
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_complete_and_the_documentation_knows_the_command_and_its_flags(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([command, "--help"])
+    said = capsys.readouterr().out
+    documentation = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    flags = set(re.findall(r"--[a-z-]+", said)) - {"--help"}
+    assert {flag for flag in flags if flag not in documentation} == set()
+    assert "exit code: 0 " in said
+    assert command == "play" or f"evaluate.py {command} " in documentation
+
+
+def test_the_first_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    said = capsys.readouterr().out
+    for command in COMMANDS:
+        assert command == "play" or f"evaluate.py {command} " in said
