@@ -1,7 +1,6 @@
 """The outcome of an evaluation: as JSON, as tables for people, and what was measured in words."""
 
 import platform
-from collections.abc import Sequence
 from typing import Any
 
 from mcp_ghost.text import counted
@@ -24,7 +23,7 @@ def results_of(played: Played, jobs: int | None = None) -> dict[str, Any]:
     variants = [_variant(played, name) for name in played.variants]
     return {
         "statement": statement(played, provenance),
-        "findings": _findings(variants, played),
+        "findings": inference.findings(variants, played.turns),
         "date": max((figures.last_time for figures in episodes.values()), default=""),
         "versions": {
             "zorkgpt": provenance["versions"],
@@ -56,6 +55,7 @@ def _variant(played: Played, name: str) -> Figures:
     }
     if name != first:
         base = played.of(first)
+        figures["compared_with"] = first
         figures["difference"] = inference.differences(sample, base, played.turns)
     return figures
 
@@ -65,12 +65,6 @@ def _parts_off(episode: EpisodeFigures, played: Played) -> list[str]:
         return []
     tools_off = played.agreed["tools"] and not episode.start.mcp
     return [*episode.start.parts_off, *[TOOLS] * bool(tools_off)]
-
-
-def _findings(variants: Sequence[Figures], played: Played) -> list[str]:
-    last = str(played.turns)
-    found = {it["variant"]: it["difference"][last]["score"] for it in variants[1:]}
-    return inference.findings(found, played.variants[0], played.turns)
 
 
 def statement(played: Played, provenance: dict[str, Any]) -> str:
@@ -116,8 +110,8 @@ def tables_of(results: dict[str, Any], turns: int) -> list[Table]:
     """Scores, the play they come from, and what it cost."""
     variants: list[Figures] = results["variants"]
     most = results.get("max_score")
-    than = f"{variants[0]['variant']}" if len(variants) > 1 else ""
-    tables = [shown.scores(variants, turns), shown.means(variants, turns, most, than)]
+    than = variants[0]["variant"] if len(variants) > 1 else ""
+    tables = [shown.scores(variants, turns), *shown.means(variants, turns, most, than)]
     tables += [shown.learning(results["learning"], most)] if results.get("learning") else []
     return [*tables, shown.play(variants), shown.cost(variants)]
 

@@ -70,13 +70,9 @@ def comparison_of(evaluations: Mapping[str, Played], turn: int) -> dict[str, Any
         for name, played in evaluations.items()
         for variant in played.variants
     ]
-    found = {
-        it["variant"]: it["difference"][str(turn)]["score"]
-        for it in variants
-        if it.get("difference")
-    }
-    findings = inference.findings(found, first, turn)
-    findings += [] if found else [f"No variant of {first} is in another one: nothing is paired."]
+    findings = inference.findings(variants, turn)
+    if not any("difference" in it for it in variants):
+        findings.append(f"No variant of {first} is in another evaluation, so nothing is paired.")
     findings += [
         f"No score of {it['variant']} is known."
         for it in variants
@@ -105,7 +101,7 @@ def tables_of(comparison: dict[str, Any]) -> list[Table]:
     turn, most = comparison["turn"], comparison["max_score"]
     return [
         Table("What differs", ["", *names], rows),
-        shown.means(variants, turn, most, names[0]),
+        *shown.means(variants, turn, most, names[0]),
         shown.play(variants),
         shown.cost(variants),
     ]
@@ -128,9 +124,8 @@ def _variant(
     name: str, played: Played, variant: str, first: Played, first_name: str, turn: int
 ) -> Figures:
     sample = played.of(variant)
-    several = len(played.variants) > 1
     figures = {
-        "variant": f"{name}: {variant}" if several else name,
+        "variant": _label(name, variant, played),
         "evaluation": name,
         "of_evaluation": variant,
         **variant_figures(list(sample.values()), turn),
@@ -138,8 +133,14 @@ def _variant(
     }
     base = _counterpart(variant, played, first)
     if base is not None and name != first_name:
+        figures["compared_with"] = _label(first_name, base, first)
         figures["difference"] = inference.differences(sample, first.of(base), turn)
     return figures
+
+
+def _label(name: str, variant: str, played: Played) -> str:
+    """A variant's name among those of several evaluations."""
+    return f"{name}: {variant}" if len(played.variants) > 1 else name
 
 
 def _counterpart(variant: str, played: Played, first: Played) -> str | None:

@@ -1,6 +1,7 @@
 """What the scores of an evaluation say beyond the episodes that were played."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from mcp_ghost.text import counted
 from scripts.evaluation.figures import Figures, checkpoints
@@ -8,7 +9,7 @@ from scripts.evaluation.outcome import samples
 from scripts.evaluation.outcome.bootstrap import CONFIDENCE, LEAST_SEEDS, Estimate
 from scripts.evaluation.outcome.played import Played
 from scripts.evaluation.outcome.samples import Sample
-from scripts.evaluation.outcome.tables import estimated, number, told
+from scripts.evaluation.outcome.tables import HIGHER, LOWER, TOO_FEW, estimated, told
 
 _LEVEL = f"{CONFIDENCE:.0%} interval"
 
@@ -57,58 +58,65 @@ def _learned(played: Played, variant: str, number: int) -> Figures:
     }
 
 
-def findings(differences: Mapping[str, Figures | None], base: str, turn: int) -> list[str]:
-    """In sentences: what the differences of the final scores from ``base`` say, by name."""
-    known = {name: it for name, it in differences.items() if it}
-    sentences = [*_of_differences(known, base, turn)]
-    several = [it for it in known.values() if it["low"] is not None]
+def findings(variants: Sequence[Figures], turn: int) -> list[str]:
+    """In sentences: what the differences of the scores after ``turn`` say.
+
+    Of the ``variants``, those that have a ``difference`` say in ``compared_with`` from which one.
+    """
+    known = [
+        _Difference(it["variant"], it["compared_with"], score)
+        for it in variants
+        if (score := it.get("difference", {}).get(str(turn), {}).get("score"))
+    ]
+    sentences = [*(_said(it, turn) for it in known if told(it.score) != TOO_FEW), *_too_few(known)]
+    several = [it for it in known if it.score["low"] is not None]
     if len(several) > 1:
         sentences.append(
             f"Each of the {len(several)} intervals misses the true difference with a probability "
-            f"of about {1 - CONFIDENCE:.0%}, so that one in twenty leaves out 0 by chance alone."
+            f"of about {1 - CONFIDENCE:.0%}, so about one in twenty leaves out 0 by chance alone."
         )
     return sentences
 
 
-def _of_differences(known: Mapping[str, Figures], base: str, turn: int) -> Iterator[str]:
-    by_told: dict[str, list[str]] = {}
-    for name, it in known.items():
-        by_told.setdefault(told(it), []).append(name)
-    for word in ("higher", "lower"):
-        for name in by_told.get(word, []):
-            yield (
-                f"At turn {turn}, the score of {name} is {word} than that of {base}: "
-                f"{estimated(known[name], signed=True)} points ({_LEVEL}, "
-                f"{counted(known[name]['seeds'], 'seed')})."
-            )
-    for name in by_told.get("cannot be told", []):
-        yield _not_told(name, known[name], base)
-    for name in (*by_told.get("the same with each seed", []), *by_told.get("equal", [])):
-        yield (
-            f"The score of {name} differs from that of {base} by {number(known[name]['mean'])} "
-            "with each seed: how far others would differ, these seeds cannot tell."
-        )
-    if few := by_told.get("too few seeds"):
-        most = max(known[name]["seeds"] for name in few)
-        yield (
-            f"{counted(most, 'seed').capitalize()} cannot tell whether {_listed(few)} "
-            f"{'is' if len(few) == 1 else 'are'} better or worse than {base}: "
-            f"an interval takes at least {LEAST_SEEDS}."
-        )
+class _Difference(NamedTuple):
+    name: str
+    base: str
+    score: Figures
 
 
-def _not_told(name: str, difference: Figures, base: str) -> str:
-    needed = difference["seeds_needed"]
+def _said(difference: _Difference, turn: int) -> str:
+    name, base, score = difference
+    by, word = estimated(score, signed=True), told(score)
+    over = f"{_LEVEL}, {counted(score['seeds'], 'seed')}"
+    if word in {HIGHER, LOWER}:
+        return f"At turn {turn}, the score of {name} is {word} than that of {base}: {by} ({over})."
+    if score["low"] is None:
+        same = f"{by} points with each seed" if score["mean"] else "none, with no seed"
+        return (
+            f"The difference of {name} from {base} is {same}: how far other seeds would differ, "
+            "these cannot tell."
+        )
+    needed = score["seeds_needed"]
     would = (
-        f" If the true difference is the one found, about {needed:,} seeds would show it."
-        if needed
-        else ""
+        f" If the true difference is the one found, about {needed:,} seeds would show it four "
+        "times in five."
     )
     return (
-        f"Whether {name} is better or worse than {base} cannot be told: the difference is "
-        f"{estimated(difference, signed=True)} points ({_LEVEL}, "
-        f"{counted(difference['seeds'], 'seed')}).{would}"
+        f"Whether {name} is better or worse than {base} cannot be told: the difference is {by} "
+        f"({over}).{would if needed else ''}"
     )
+
+
+def _too_few(known: Sequence[_Difference]) -> Iterator[str]:
+    for base in dict.fromkeys(it.base for it in known):
+        few = [it for it in known if it.base == base and told(it.score) == TOO_FEW]
+        if few:
+            most = max(it.score["seeds"] for it in few)
+            yield (
+                f"{counted(most, 'seed').capitalize()} cannot tell whether "
+                f"{_listed([it.name for it in few])} {'is' if len(few) == 1 else 'are'} better or "
+                f"worse than {base}: an interval takes at least {LEAST_SEEDS}."
+            )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -30,32 +30,29 @@ def scores(variants: Sequence[Figures], turns: int) -> Table:
     return Table("Score", header, rows)
 
 
-def means(variants: Sequence[Figures], turns: int, most: int | None, than: str) -> Table:
+def means(variants: Sequence[Figures], turns: int, most: int | None, than: str) -> Iterator[Table]:
     """Means, and differences ``than`` what, where there is anything to compare with."""
-    of_most = f"of {most}" if most else "of the maximum"
     compared = ("difference", "so it is") if than else ()
-    header = [
-        *("variant", "turn", "seeds", "score", of_most, *compared),
-        *("maximum so far", of_most, *compared),
-    ]
-    rows = [
-        [figures["variant"], turn, _seeds(figures, turn), *_estimates(figures, turn, most, than)]
-        for figures in variants
-        for turn in map(str, checkpoints(turns))
-    ]
-    title = f"Mean score, with {CONFIDENCE:.0%} intervals"
-    paired = f"{title}; differences from {than}, for equal seeds and episodes"
-    return Table(paired if than else title, header, rows)
+    header = ["variant", "turn", "seeds", "mean", f"of {most}" if most else "of the maximum"]
+    paired = f"; differences from {than}, for equal seeds and episodes" if than else ""
+    for name, title in (("score", "Mean score"), ("best_score", "Mean of the maximum so far")):
+        rows = [
+            [
+                *(figures["variant"], turn, _seeds(figures, turn)),
+                *_estimates(figures, turn, name, most)[: 2 + len(compared)],
+            ]
+            for figures in variants
+            for turn in map(str, checkpoints(turns))
+        ]
+        title = f"{title}, with {CONFIDENCE:.0%} intervals{paired}"
+        yield Table(title, [*header, *compared], rows)
 
 
-def _estimates(figures: Figures, turn: str, most: int | None, than: str) -> Iterator[str]:
-    at, difference = figures["mean"][turn], figures.get("difference", {}).get(turn, {})
-    for name in ("score", "best_score"):
-        yield estimated(at[name])
-        yield share_of(at[name], most)
-        if than:
-            yield estimated(difference.get(name), signed=True)
-            yield told(difference.get(name))
+def _estimates(figures: Figures, turn: str, name: str, most: int | None) -> list[str]:
+    mean = figures["mean"][turn][name]
+    difference = figures.get("difference", {}).get(turn, {}).get(name)
+    shown = [estimated(mean), share_of(mean, most)]
+    return [*shown, estimated(difference, signed=True), told(difference)]
 
 
 def _seeds(figures: Figures, turn: str) -> str:

@@ -11,6 +11,7 @@ from scripts.evaluation.figures import Figures
 from scripts.evaluation.outcome.bootstrap import LEAST_SEEDS
 
 NONE = "-"
+HIGHER, LOWER, TOO_FEW = "higher", "lower", "too few seeds"
 
 
 @dataclass(frozen=True)
@@ -72,12 +73,12 @@ def told(difference: Figures | None) -> str:
     if difference is None:
         return NONE
     if difference["seeds"] < LEAST_SEEDS:
-        return "too few seeds"
+        return TOO_FEW
     if difference["low"] is None:
         return "equal" if not difference["mean"] else "the same with each seed"
     if difference["low"] > 0:
-        return "higher"
-    return "lower" if difference["high"] < 0 else "cannot be told"
+        return HIGHER
+    return LOWER if difference["high"] < 0 else "cannot be told"
 
 
 def share(value: float | None) -> str:

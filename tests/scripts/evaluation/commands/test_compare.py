@@ -34,7 +34,7 @@ def test_two_models_are_compared_seed_by_seed(tmp_path: Path, capsys: Capture) -
     (sentence,) = found["findings"]
     assert sentence == (
         "At turn 1, the score of new is higher than that of old: "
-        "+3.5 [+3, +4] points (95% interval, 6 seeds)."
+        "+3.5 [+3, +4] (95% interval, 6 seeds)."
     )
     assert found["differing"] == {"model": {"old": ["old-model"], "new": ["new-model"]}}
 
