@@ -16,11 +16,22 @@ from game_interface.machine.memory import MachineMemory, StoryImage
 from game_interface.machine.profile import Profile
 
 _PLAIN = re.compile("[a-z]+")
+_SENTENCES = re.compile(r"[.;]|\bthen\b")
+_LINKS = re.compile(r",|\band\b")
 _NOUN = 0x80
 _INFOCOM_OTHERS = 0x40 | 0x20 | 0x10 | 0x08 | 0x04
 """Verb, adjective, direction, preposition, filler."""
 _INFORM_OTHERS = 0x08 | 0x01
 """Preposition, verb."""
+_VERB_OR_DIRECTION = 0x40 | 0x10
+_INFORM_VERB = 0x01
+_COMPILER = 0x3C
+"""Where Inform writes its version as text."""
+_INFORM_VERSIONS = b"56"
+_COMPASS = frozenset(
+    """n s e w ne nw se sw u d up down in out
+    north south east west northeast northwest southeast southwest""".split()
+)
 _INFORM_NAME = 1
 
 
@@ -32,11 +43,19 @@ class Vocabulary:
     """Cut to `word_length`."""
     word_length: int
     has_own_alphabet: bool
+    starts: frozenset[str] = frozenset()
+    """Those that begin a command: verbs and directions."""
 
     @classmethod
     def of(cls, image: StoryImage) -> Self:
         """The words of a story."""
-        return cls(image.dictionary, image.word_length, image.has_own_alphabet)
+        is_inform = image.byte(_COMPILER) in _INFORM_VERSIONS
+        starts = (
+            word
+            for address, word in image.dictionary_entries.items()
+            if _starts_a_command(word, image.word_flags(address), is_inform=is_inform)
+        )
+        return cls(image.dictionary, image.word_length, image.has_own_alphabet, frozenset(starts))
 
     def cut(self, word: str) -> str:
         """The part of the word that the parser looks at."""
@@ -51,6 +70,20 @@ class Vocabulary:
         if not self.words or self.has_own_alphabet or not _PLAIN.fullmatch(word.lower()):
             return True
         return self.cut(word) in self.words
+
+    def commands_in(self, line: str) -> int:
+        """How many commands the parser takes a line for; an order to somebody is one."""
+        sentences = [part for part in _SENTENCES.split(line.lower()) if part.strip()]
+        parts = [part.split() for sentence in sentences for part in _LINKS.split(sentence)]
+        begun = sum(self.cut(words[0]) in self.starts for words in parts if words)
+        return max(begun, len(sentences))
+
+
+def _starts_a_command(word: str, flags: int, *, is_inform: bool) -> bool:
+    """Infocom's compiler tells verbs from things; Inform's calls most of its verbs nouns, too."""
+    if is_inform:
+        return bool(flags & _INFORM_VERB) or word in _COMPASS
+    return bool(flags & _VERB_OR_DIRECTION) and not flags & _NOUN
 
 
 class AbsentWords:

@@ -119,6 +119,32 @@ def test_words_are_known_as_far_as_the_parser_looks_at_them() -> None:
         assert not words.may_know("gazebo")
 
 
+ONE = ["take lamp", "take lamp.", "take lamp and pamphlet", "gull, hello", 'say "hello"', "n"]
+SEVERAL = ["n. s", "n, e", "look then look", "take lamp; n", "look and wait", "wait, wait", "n.s.n"]
+
+
+@pytest.mark.parametrize("line", [*ONE, *SEVERAL])
+def test_the_commands_of_a_line_are_counted_as_the_parser_takes_them(line: str) -> None:
+    with started() as game:
+        told = game.vocabulary.commands_in(line)
+        before = game.facts().moves
+        game.step(line)
+        moves = game.facts().moves - before
+    assert (told > 1) == (line in SEVERAL)
+    assert moves in (0, told)  # none where nothing can be done
+
+
+@needs_zork1
+@pytest.mark.parametrize("line", ["open mailbox and read leaflet", "n, e", "walk north and east"])
+def test_the_commands_of_a_line_are_counted_in_infocoms_stories_too(line: str) -> None:
+    from tests.support.games import ZORK1
+
+    with started(ZORK1) as game:
+        before = game.facts().moves
+        game.step(line)
+        assert game.facts().moves - before == game.vocabulary.commands_in(line) == 2
+
+
 @pytest.mark.parametrize("word", ["42", "thrupp's", "trap-door", "café", "lamp!"])
 def test_what_parsers_take_apart_in_their_own_ways_is_not_judged(word: str) -> None:
     with started() as game:
