@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["AgentResponse", "Decision", "ZorkAgent"]
 
 SAFE_COMMAND = "look"
-_INCURABLE = frozenset({401, 403, 404})  # HTTP statuses that the next try would get, too
+INCURABLE = frozenset({401, 403, 404})  # HTTP statuses that the next try would get, too
 RECORDED_CHARACTERS = 10_000
 """Of each text of the model; one that rambles must not fill the disk."""
 FORCE_FINAL = (
@@ -59,6 +59,8 @@ class Decision:
     """What speaks against the action, which is played all the same."""
     failure: str | None = None
     """Why ``action`` is only the safe default, which must not be played."""
+    answered: bool = True
+    """Whether the model gave an answer, usable or not."""
     incurable: bool = False
     """Whether to ask again cannot help."""
     tools: tuple[ToolUse, ...] = ()
@@ -201,7 +203,7 @@ class _Deliberation:
             try:
                 decision = await self._ask_until_accepted(self._beginning(text))
             except LLMError as error:
-                incurable = isinstance(error, LLMStatusError) and error.status in _INCURABLE
+                incurable = isinstance(error, LLMStatusError) and error.status in INCURABLE
                 self._lost = error.usage
                 why = f"The model could not be asked: {error}"
                 decision = self._fall_back(why, incurable=incurable)
@@ -348,7 +350,12 @@ class _Deliberation:
         fields = {"error": failure, "raw_response": raw[:RECORDED_CHARACTERS]}
         log_event(self._logger, logging.ERROR, reasoning, "agent_parse_error", **fields)
         return self._decided(
-            SAFE_COMMAND, reasoning, proposed=raw[:200], failure=failure, incurable=incurable
+            SAFE_COMMAND,
+            reasoning,
+            proposed=raw[:200],
+            failure=failure,
+            answered=response is not None,
+            incurable=incurable,
         )
 
     def _log_refusal(self, decision: Decision, reason: str) -> None:

@@ -92,6 +92,8 @@ class AttemptManager(Manager):
         before, after = self._before, record.after
         if before is None:
             raise RuntimeError("The game has not begun.")
+        if not record.command:
+            return
         command = normal(record.command)
         changed = bool(record.died) or _facts(before) != _facts(after)
         if record.place:

@@ -22,9 +22,9 @@ class Endings(NamedTuple):
 
     def after(self, record: TurnRecord) -> EndReason | None:
         """Once this turn was taken in."""
-        if record.won:
+        if record.won and not record.ended:
             return EndReason.VICTORY
-        if record.over:
+        if record.over or (record.died and self.config.rules_after_death == "end"):
             return EndReason.FINAL_DEATH
         if reached := self.limit_reached():
             return reached

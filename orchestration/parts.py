@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from managers.manager import Manager
     from session.game_configuration import GameConfiguration
+    from session.record.schema import EpisodeStart
 
 
 class Part(NamedTuple):
@@ -75,3 +76,22 @@ PARTS = {
     )
 }
 """By name, in the order in which their managers learn and report."""
+
+
+def of_the_player(config: GameConfiguration, start: EpisodeStart | None) -> GameConfiguration:
+    """The settings for whoever plays, which an episode that goes on (``start``) has decided.
+
+    Without our mind there is nothing to learn, to look back at, or to use tools with.
+    """
+    if start is not None:
+        from session.playing import PlayingSettings
+
+        named = {name: it for name, it in start.settings.items() if name.startswith("player_")}
+        decided = PlayingSettings(**{**named, "player_name": start.player})
+        config = config.model_copy(
+            update={name: getattr(decided, name) for name in decided.model_fields_set}
+        )
+    if config.player_name == "model":
+        return config
+    off = ("critic_enabled", "mcp_enabled", "storage_enabled", "storage_carry_over")
+    return config.model_copy(update={"without": tuple(PARTS), **dict.fromkeys(off, False)})

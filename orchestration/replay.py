@@ -65,7 +65,7 @@ def replay(folder: Path) -> Replayed:
     known, runs = _runs(folder)
     start = runs[0].begin if runs else None
     whole = [run for run in runs if run.calls or not run.steps]
-    if not isinstance(start, EpisodeStart) or len(whole) < len(runs):
+    if not isinstance(start, EpisodeStart) or (len(whole) < len(runs) and start.asks_a_model):
         raise ConfigurationError(
             f"{folder.name} cannot be replayed: its log does not hold the requests to models. "
             "It was played, at least in part, before they were recorded."

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from game_interface.command_guard import MAX_COMMAND_LENGTH
 from game_interface.errors import EngineError, InvalidCommandError, SnapshotError, StoryFormatError
 from mcp_ghost.text import one_line
 from session.game_state import (
@@ -15,9 +16,11 @@ from session.game_state import (
     GameState,
     Observation,
     Place,
+    RefusedCommand,
     TurnRecord,
     thing_text,
 )
+from session.playing import PlayingSettings
 
 if TYPE_CHECKING:
     from game_interface import Facts, Game, Thing
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from session.record.resume import SavedEpisode
     from zork_agent import Decision
 
+RESTARTED = "* Restarting *"
+"""Between the last words of a game and the first ones of the next."""
 _NAMELESS = "Unnamed place"
 """Where the game is somewhere without a name."""
 
@@ -35,6 +40,7 @@ class TurnPlayer:
 
     game: Game
     player: Player
+    rules: PlayingSettings
 
     def play(self, state: GameState) -> TurnRecord | FailedTurn:
         """One turn, from what is known to the record of the outcome.
@@ -45,7 +51,7 @@ class TurnPlayer:
         started = time.perf_counter()
         place = _place_of(state)
         decision = self.player.decide(state, self.game.facts())
-        failure, response, of_the_game = decision.failure, "", False
+        failure, response, of_the_game = decision.failure or self._objection(decision), "", False
         if not failure:
             try:
                 response = self.game.step(decision.action)
@@ -53,17 +59,27 @@ class TurnPlayer:
                 failure = f"The model's command '{decision.action}' cannot be played: {error}"
             except (EngineError, StoryFormatError) as error:
                 failure, of_the_game = str(error), True
-        if failure:
-            return FailedTurn(
-                turn=state.turn_count + 1,
-                failure=failure,
-                incurable=decision.incurable,
-                of_the_game=of_the_game,
-                tools=decision.tools,
-                usage=decision.usage,
-                seconds=_since(started),
-            )
-        return self._record(state, place, decision, response, started)
+        if not failure:
+            return self._record(state, place, decision, response, started)
+        costs_the_turn = decision.answered and self.rules.rules_unusable_answer == "turn"
+        if costs_the_turn and not of_the_game:
+            return self._passed(state, place, decision, failure, started)
+        return FailedTurn(
+            turn=state.turn_count + 1,
+            failure=failure,
+            incurable=decision.incurable,
+            of_the_game=of_the_game,
+            tools=decision.tools,
+            usage=decision.usage,
+            seconds=_since(started),
+        )
+
+    def _objection(self, decision: Decision) -> str | None:
+        """What the rules of the episode have against a command."""
+        commands = self.game.vocabulary.commands_in(decision.action)
+        if self.rules.rules_one_command and commands > 1:
+            return f"'{decision.action}' is {commands} commands, and a turn takes one."
+        return None
 
     def _record(
         self,
@@ -73,7 +89,14 @@ class TurnPlayer:
         response: str,
         started: float,
     ) -> TurnRecord:
-        facts = self.game.facts()
+        facts, game = self.game.facts(), self.game
+        outcome, died, ended = observation_of(facts), game.died_in_last_step, None
+        if self._begins_anew(state, facts, died=died):
+            ended, opening = outcome, game.start()
+            response, outcome = (
+                f"{response}\n\n{RESTARTED}\n\n{opening}",
+                observation_of(game.facts()),
+            )
         return TurnRecord(
             turn=state.turn_count + 1,
             place=place,
@@ -86,10 +109,39 @@ class TurnPlayer:
             advice=decision.advice,
             response=response,
             scored=_gain(state.score, facts.score),
-            after=observation_of(facts),
-            died=self.game.died_in_last_step,
+            after=outcome,
+            ended=ended,
+            died=died,
             won=facts.won,
-            over=self.game.is_over,
+            over=game.is_over,
+            tools=decision.tools,
+            usage=decision.usage,
+            seconds=_since(started),
+            snapshot=snapshot_of(game),
+        )
+
+    def _begins_anew(self, state: GameState, facts: Facts, *, died: bool | None) -> bool:
+        """Whether the rules begin the game again, because it is over and not all was reached."""
+        if self.rules.rules_after_death != "restart" or not (died or self.game.is_over):
+            return False
+        best = max(state.best_score, facts.score or 0)
+        return not (facts.won and best >= (facts.max_score or best))
+
+    def _passed(
+        self, state: GameState, place: Place | None, decision: Decision, why: str, started: float
+    ) -> TurnRecord:
+        """A turn that an unusable answer cost: the game is as it was."""
+        proposed = one_line(decision.proposed or decision.action, MAX_COMMAND_LENGTH)
+        refused = RefusedCommand(command=proposed, thinking=decision.reasoning, reason=why)
+        return TurnRecord(
+            turn=state.turn_count + 1,
+            place=place,
+            command="",
+            proposed=decision.proposed,
+            thinking=decision.reasoning,
+            refused=(*decision.refused, refused),
+            response=f"(The game was given nothing: {why})",
+            after=observation_of(self.game.facts()),
             tools=decision.tools,
             usage=decision.usage,
             seconds=_since(started),

@@ -14,7 +14,9 @@ from mcp_ghost.text import address, one_line
 from orchestration.endings import TO_LOOK_BACK_AT, Endings
 from orchestration.knowledge_sync import KnowledgeSync
 from orchestration.mind import Mind
+from orchestration.parts import of_the_player
 from orchestration.turn import TurnPlayer, observation_of, return_to, snapshot_of
+from players.choice import player_without_mind
 from players.model import ModelPlayer
 from prompts import prompt_digests
 from session.events import event_context, log_event
@@ -70,6 +72,7 @@ class ZorkOrchestratorV2:
         self.folder = episode_folder(self.config, episode_id, resume=resume)
         saved = SavedEpisode(self.folder) if resume else None
         self._saved = saved if saved and saved.began else None
+        self.config = of_the_player(self.config, self._saved.start if self._saved else None)
         self.uid = self._saved.start.uid if self._saved else new_uid()
         self.game_state = GameState(self.folder.name, 2 * self.config.context_history_turns)
         self._endings = Endings(self.config, self.game_state)
@@ -247,10 +250,12 @@ class ZorkOrchestratorV2:
                 player.begin(opening, first)
                 self._log_start(game, player, first)
                 self._keeper.catch_up()
-        self._turns = TurnPlayer(game, player)
+        self._turns = TurnPlayer(game, player, self.config)
         return self._turns
 
     def _choose_player(self, game: Game) -> Player:
+        if player := player_without_mind(self.config, self.client, game.seed):
+            return player
         context = ContextManager(self.config, self.mind.managers)
         return ModelPlayer(self.config, self.agent, context, self.mind.check(game.vocabulary))
 
@@ -271,6 +276,7 @@ class ZorkOrchestratorV2:
             seed=game.seed,
             engine=game.engine_name,
             unknown=game.facts().unknown,
+            player=self.config.player_name,
             model=player.model,
             base_url=address(player.base_url),
             max_turns=self.config.max_turns_per_episode,
@@ -284,7 +290,11 @@ class ZorkOrchestratorV2:
             observation=first,
             snapshot=snapshot_of(game),
         )
-        write(self.logger, f"Episode begins: {start.title}, played by {start.model}", start)
+        write(
+            self.logger,
+            f"Episode begins: {start.title}, played by {start.model or start.player}",
+            start,
+        )
 
     def _log_turn(self, step: TurnRecord | FailedTurn) -> None:
         if isinstance(step, FailedTurn):

@@ -43,6 +43,8 @@ _PREFIXED = [
     "action_check",
     "critic",
     "mcp",
+    "player",
+    "rules",
 ]
 """Sections whose keys are the fields that begin with their name."""
 _LISTED = {

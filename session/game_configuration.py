@@ -41,6 +41,7 @@ from session.endpoints import (
     spoken_here,
 )
 from session.objectives import STALE_TURNS
+from session.playing import PlayingSettings
 from shared_utils import EMBEDDED_BASE_URL, EMBEDDED_MODEL_NAME
 
 __all__ = ["ConfigurationError", "EngineChoice", "GameConfiguration", "RoleSettings"]
@@ -62,7 +63,7 @@ class _DotEnvFile(DotEnvSettingsSource):
         }
 
 
-class GameConfiguration(BaseSettings):
+class GameConfiguration(PlayingSettings, BaseSettings):
     """Everything that can be set; keyword arguments win over all other sources."""
 
     model_config = SettingsConfigDict(

@@ -134,6 +134,7 @@ class TurnRecord(Value):
     place: Annotated[Place | None, _RoomRead]
     """Where the command was given; None where that is not known."""
     command: str
+    """Empty where the answer was not usable and the rules let that cost the turn."""
     proposed: str
     """What the model answered before the command was made valid."""
     thinking: str
@@ -148,6 +149,8 @@ class TurnRecord(Value):
     scored: int | None = 0
     """Points won, or lost when negative; None where the score is not known."""
     after: Observation
+    ended: Observation | None = None
+    """How the game ended, where it was then begun anew within the turn, as ``after`` shows it."""
     died: bool | None = False
     """None where it is not known."""
     won: bool = False
@@ -160,6 +163,11 @@ class TurnRecord(Value):
     """Wall time of the turn."""
     snapshot: str
     """The engine after the turn, base64."""
+
+    @property
+    def outcome(self) -> Observation:
+        """The facts that the command led to."""
+        return self.ended or self.after
 
     @property
     def place_id(self) -> int | None:
@@ -224,6 +232,11 @@ class GameState:
         return self.observation.score if self.observation else None
 
     @property
+    def best_score(self) -> int:
+        """The highest score so far."""
+        return self._best_score
+
+    @property
     def game_over(self) -> bool:
         """Whether the episode has ended."""
         return self.end_reason is not None
@@ -260,6 +273,7 @@ class GameState:
         self.tool_calls += len(record.tools)
         self.failed_turns = 0
         self.spend(record.usage)
+        self._best_score = max(self._best_score, record.outcome.score or 0)
         self._observe(record.after)
 
     def _observe(self, observation: Observation) -> None:

@@ -27,7 +27,8 @@ def turn_json(record: TurnRecord, time: str) -> JSONObject:
         for tool in record.tools
     ]
     fields = record.model_dump(
-        mode="json", exclude={"snapshot": True, "tools": True, "after": {"world_hash"}}
+        mode="json",
+        exclude={"snapshot": True, "tools": True, "ended": True, "after": {"world_hash"}},
     )
     return {"time": time, **fields, "tools": tools}
 

@@ -29,9 +29,14 @@ _COMPILER = 0x3C
 """Where Inform writes its version as text."""
 _INFORM_VERSIONS = b"56"
 _COMPASS = frozenset(
-    """n s e w ne nw se sw u d up down in out
-    north south east west northeast northwest southeast southwest""".split()
+    re.findall(
+        "[a-z]+",
+        "n s e w ne nw se sw u d up down in out "
+        "north south east west northeast northwest southeast southwest",
+    )
 )
+
+
 _INFORM_NAME = 1
 
 

@@ -125,7 +125,9 @@ class Ways:
         """
         command = self._meant(record.command)
         start, end = record.place_id, record.after.room_id
-        if record.died or record.over or start is None or end is None:
+        if record.died or record.over or record.ended or not command:
+            return False
+        if start is None or end is None:
             return False
         direction = self._direction(command)
         move = direction or movement_of(command)

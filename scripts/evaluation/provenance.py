@@ -14,7 +14,10 @@ from session.game_state import TurnRecord
 from session.record.schema import EpisodeResumed, EpisodeStart, Event, ModelCall
 
 SERVED = "model as served"
-_OF_VARIANTS = {"without", *(part.setting for part in PARTS.values())}
+_OF_VARIANTS = {
+    *("without", "player_name", "player_commands", "player_seed", "agent_seed"),
+    *(part.setting for part in PARTS.values()),
+}
 """Settings in which variants are meant to differ."""
 
 
@@ -28,9 +31,15 @@ class Provenance:
         """What all replies took, those included that were empty or of a turn that was lost."""
         self.requests = self.failed_requests = self.refused_proposals = self.set_back = 0
         self.moves: int | None = None
+<<<<<<< HEAD
         """As the game counts them."""
         self.moves_known = True
         """Whether the game told its count after every turn."""
+=======
+        """As the game counts them; of all games, where it was begun anew."""
+        self._moves_before = 0
+        """Those of the games before this one."""
+>>>>>>> 1c53c96 (Let others than our model play: chat, random, a walkthrough, first exits; and let rules decide what a death costs)
 
     def take(self, event: Event) -> None:
         """Add what one line says."""
@@ -40,6 +49,7 @@ class Provenance:
                 self._note("version", event.version)
                 self._note("engine", event.engine)
                 self._note("story", event.story_sha256)
+                self._note("player", event.player)
                 self.moves = event.observation.moves
             case EpisodeResumed():
                 self._program(event)
@@ -47,10 +57,23 @@ class Provenance:
                 self._call(event)
             case TurnRecord():
                 self.refused_proposals += len(event.refused)
+<<<<<<< HEAD
                 moves = event.after.moves
                 self.set_back += moves is not None and moves < (self.moves or 0)
                 self.moves = moves
                 self.moves_known &= moves is not None
+=======
+                self._count_moves(event)
+
+    def _count_moves(self, turn: TurnRecord) -> None:
+        if turn.outcome.moves is None or turn.after.moves is None:
+            self.moves = None
+            return
+        so_far = self._moves_before + turn.outcome.moves
+        self.set_back += so_far < (self.moves or 0)
+        self._moves_before = so_far if turn.ended else self._moves_before
+        self.moves = self._moves_before + turn.after.moves
+>>>>>>> 1c53c96 (Let others than our model play: chat, random, a walkthrough, first exits; and let rules decide what a death costs)
 
     def _program(self, event: EpisodeStart | EpisodeResumed) -> None:
         self._note("model", event.model)
@@ -82,6 +105,7 @@ def provenance_of(episodes: Mapping[str, Provenance]) -> dict[str, Any]:
     found = _together(it.facts for it in played.values())
     served = found.get(SERVED, [])
     return {
+        "players": found.pop("player", []),
         "models_asked": found.get("model", []),
         "models_served": served,
         "endpoints": found.get("endpoint", []),
@@ -113,9 +137,9 @@ def provenance_of(episodes: Mapping[str, Provenance]) -> dict[str, Any]:
 
 def said_of(provenance: Mapping[str, Any]) -> str:
     """The same in sentences."""
-    if not provenance["models_asked"]:
+    if not provenance["players"]:
         return "No episode has begun."
-    sentences = [_served(provenance)]
+    sentences = [f"Players: {', '.join(provenance['players'])}.", _served(provenance)]
     sentences += ["A script of commands played, or took part."] * bool(provenance["script_played"])
     sentences.append(_set_back(provenance))
     sentences += [_disagreement(*each) for each in provenance["disagreements"].items()]
@@ -123,6 +147,8 @@ def said_of(provenance: Mapping[str, Any]) -> str:
 
 
 def _served(provenance: Mapping[str, Any]) -> str:
+    if not provenance["models_asked"]:
+        return "None of them asks a model."
     requests, failed = provenance["requests"], provenance["failed_requests"]
     names = ", ".join(provenance["models_served"])
     if not requests:

@@ -38,6 +38,8 @@ class EpisodeFold:
         self.rooms: set[int] = set()
         self.usage = Usage()
         self.turn_seconds = self.reflection_seconds = 0.0
+        self.restarts = 0
+        """How often the game was begun anew."""
         self.deaths: int | None = 0
         """None where it is not known whether a turn brought one."""
         self.tool_calls = self.failed_turns = 0
@@ -78,7 +80,7 @@ class EpisodeFold:
             case EpisodeStart() as start:
                 self.start, self.started = start, entry.time
                 self.snapshot = start.snapshot
-                self._observe(0, start.observation)
+                self._observe(0, start.observation, start.observation.score)
             case KnowledgeLoaded() as known:
                 self.known = known
             case TurnRecord() as record:
@@ -100,8 +102,9 @@ class EpisodeFold:
         self.turns = max(self.turns, record.turn)
         self.snapshot = record.snapshot
         self.deaths = added(self.deaths, record.died)
+        self.restarts += record.ended is not None
         self._try(record)
-        self._observe(record.turn, record.after)
+        self._observe(record.turn, record.after, record.outcome.score)
 
     def _try(self, turn: TurnRecord | FailedTurn) -> None:
         """Add what a turn used, whether it was played or not."""
@@ -111,8 +114,8 @@ class EpisodeFold:
         self.failed_turns += turn.failure is not None
         self.last_failure = turn.failure or self.last_failure
 
-    def _observe(self, turn: int, observation: Observation) -> None:
+    def _observe(self, turn: int, observation: Observation, score: int | None) -> None:
         self.now = observation
-        self.scores.append((turn, observation.score))
+        self.scores.append((turn, score))
         if observation.room:
             self.rooms.add(observation.room.id)

@@ -14,6 +14,7 @@ from mcp_ghost.results import jsonable
 from session.events import log_event
 from session.game_state import EndReason, FailedTurn, Observation, TurnRecord, Value
 from session.knowledge import CarriedOver, Edits, Reflection
+from session.playing import ASKING, PlayerName
 from session.record.request_deltas import RequestDeltas
 from session.uids import uid_of
 
@@ -48,6 +49,8 @@ class EpisodeStart(_Named):
     engine: str = ""
     unknown: tuple[str, ...] = ()
     """Which of the game's facts nothing tells, such as ``score``."""
+    player: PlayerName = "model"
+    """Who decided."""
     base_url: str = ""
     max_turns: int | None = None
     mcp: str | None = None
@@ -64,6 +67,11 @@ class EpisodeStart(_Named):
     observation: Observation
     snapshot: str = ""
     """The engine at the beginning, base64."""
+
+    @property
+    def asks_a_model(self) -> bool:
+        """Whether its player does."""
+        return self.player in ASKING
 
 
 class KnowledgeLoaded(_Named):

@@ -75,7 +75,8 @@ def show_header(screen: Screen, so_far: StorySoFar) -> None:
         [
             ("story", f"{start.title} (engine {start.engine}, seed {start.seed})"),
             ("unknown", ", ".join(start.unknown)),
-            ("model", f"{model} {where}"),
+            ("model", f"{model} {where}" if model else ""),
+            ("player", "" if start.player == "model" else start.player),
             ("tools", f"MCP server {start.mcp}" if start.mcp else "none"),
         ],
         to_copy=[("log", str(so_far.folder / LOG_FILE))],

@@ -78,6 +78,13 @@ SHOWN_BY = {
     "mcp_images": "test_the_model_sees_the_images_of_tools_unless_it_is_not_to",
     "mcp_server_install_timeout_seconds": "test_a_start_that_may_download_has_more_time",
     "mcp_force_tool_support": "test_tool_support_can_be_forced",
+    "player_name": "test_every_player_is_recorded_continued_and_replayed",
+    "player_commands": "test_after_its_last_command_the_walkthrough_looks_around",
+    "player_seed": "test_every_player_is_recorded_continued_and_replayed",
+    "player_history_turns": "test_chat_may_be_shown_the_latest_turns_only",
+    "rules_after_death": "test_after_a_death_the_rules_say_what_happens",
+    "rules_one_command": "test_a_line_of_several_commands_can_cost_its_turn",
+    "rules_unusable_answer": "test_an_unusable_answer_can_cost_its_turn",
 }
 
 

@@ -51,7 +51,8 @@ class Played:
     def turns(self) -> list[TurnRecord]:
         kept = TurnRecord.model_fields.keys()
         return [
-            TurnRecord.model_validate({key: it[key] for key in kept}) for it in self.events("turn")
+            TurnRecord.model_validate({key: it[key] for key in kept & it.keys()})
+            for it in self.events("turn")
         ]
 
     @property

@@ -1,0 +1,76 @@
+"""The player `chat`: a plain model that reads the game's words, all of them, and answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from game_interface.command_guard import validate_command
+from game_interface.errors import InvalidCommandError
+from mcp_ghost.errors import LLMError, LLMStatusError
+from mcp_ghost.messages import Message, Usage
+from prompts import load_prompt
+from zork_agent import INCURABLE, RECORDED_CHARACTERS, Decision
+
+if TYPE_CHECKING:
+    from game_interface import Facts
+    from llm_client import LLMClient
+    from session.game_configuration import GameConfiguration
+    from session.game_state import GameState, Observation, TurnRecord
+
+_LEFT_OUT = "(What came before is left out.)"
+_ROLE = "Agent"
+
+
+class ChatPlayer:
+    """Keeps the conversation: it only grows, so that providers bill most of it as cached."""
+
+    def __init__(self, config: GameConfiguration, client: LLMClient) -> None:
+        role = config.role("agent")
+        self.model, self.base_url = role.model, role.base_url
+        self._sampling = role.sampling
+        self._client = client
+        self._turns_shown = config.player_history_turns
+        self._head: Message = {"role": "system", "content": load_prompt("chat", "full")}
+        self._said: list[Message] = []
+
+    def begin(self, opening: str, observation: Observation) -> None:
+        """The game's first words."""
+        self._said = [{"role": "user", "content": opening.strip()}]
+
+    def take_in(self, record: TurnRecord) -> None:
+        """What was answered, and what the game said to that."""
+        self._said += [
+            {"role": "assistant", "content": record.proposed or record.command or "(nothing)"},
+            {"role": "user", "content": record.response.strip()},
+        ]
+
+    def decide(self, state: GameState, facts: Facts) -> Decision:
+        """The model's answer, as it is."""
+        try:
+            reply = self._client.chat_completions_create(
+                model=self.model, messages=self._messages(), name=_ROLE, **self._sampling
+            )
+        except LLMError as error:
+            return Decision(
+                action="",
+                reasoning="",
+                failure=f"The model could not be asked: {error}",
+                answered=False,
+                incurable=isinstance(error, LLMStatusError) and error.status in INCURABLE,
+                usage=error.usage,
+            )
+        said, usage = (reply.content or "").strip()[:RECORDED_CHARACTERS], Usage.of([reply])
+        try:
+            return Decision(validate_command(said), "", proposed=said, usage=usage)
+        except InvalidCommandError as error:
+            return Decision(said, "", proposed=said, failure=f"{error}.", usage=usage)
+
+    def _messages(self) -> list[Message]:
+        most = 2 * (self._turns_shown or len(self._said)) + 1
+        latest = self._said[-most:]
+        if len(latest) < len(self._said):
+            latest = [
+                {"role": "user", "content": f"{_LEFT_OUT}\n\n{latest[0]['content']}"},
+                *latest[1:],
+            ]
+        return [self._head, *latest]

@@ -1,0 +1,39 @@
+"""Which player the settings ask for; those that play without our mind need none of its parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from llm_client import LLMClient
+    from players.player import Player
+    from session.game_configuration import GameConfiguration
+
+
+def player_without_mind(
+    config: GameConfiguration, client: LLMClient, game_seed: int
+) -> Player | None:
+    """The player that is configured; None where that is `model`, who needs more than this.
+
+    Raises:
+        ConfigurationError: It lacks something.
+    """
+    match config.player_name:
+        case "chat":
+            from players.chat import ChatPlayer
+
+            return ChatPlayer(config, client)
+        case "random":
+            from players.random_commands import RandomPlayer
+
+            return RandomPlayer(config.player_seed or game_seed)
+        case "walkthrough":
+            from players.walkthrough import WalkthroughPlayer
+
+            return WalkthroughPlayer(config.player_commands)
+        case "first-exit":
+            from players.first_exit import FirstExitPlayer
+
+            return FirstExitPlayer()
+        case "model":
+            return None

@@ -1,0 +1,74 @@
+"""The player `walkthrough`: a list of commands, and at its end the player looks around."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from game_interface.command_guard import validate_command
+from game_interface.errors import InvalidCommandError
+from session.configuration_file import ConfigurationError
+from zork_agent import SAFE_COMMAND, Decision
+
+if TYPE_CHECKING:
+    from game_interface import Facts
+    from session.game_state import GameState, Observation, TurnRecord
+
+
+class WalkthroughPlayer:
+    """Gives one command after the other, whatever the game says."""
+
+    model = base_url = ""
+
+    def __init__(self, commands: Sequence[str]) -> None:
+        """Take the commands.
+
+        Raises:
+            ConfigurationError: There are none, or one that no game may be given.
+        """
+        if not commands:
+            raise ConfigurationError(
+                "The player 'walkthrough' needs its commands: give --walkthrough FILE, a text file "
+                "with one on each line."
+            )
+        self._commands = [_checked(number, line) for number, line in enumerate(commands, 1)]
+
+    def begin(self, opening: str, observation: Observation) -> None:
+        """The walkthrough knows already."""
+
+    def take_in(self, record: TurnRecord) -> None:
+        """The walkthrough knows already."""
+
+    def decide(self, state: GameState, facts: Facts) -> Decision:
+        """The command of this turn."""
+        turn = state.turn_count
+        command = self._commands[turn] if turn < len(self._commands) else SAFE_COMMAND
+        return Decision(command, "", proposed=command)
+
+
+def read_walkthrough(path: Path) -> tuple[str, ...]:
+    """The commands in a file, one on each line; empty lines and comments (#) are left out.
+
+    Raises:
+        ConfigurationError: It cannot be read, or holds none.
+    """
+    try:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"The walkthrough {path} cannot be read: {error}") from error
+    commands = tuple(line for line in lines if line and not line.startswith("#"))
+    if not commands:
+        raise ConfigurationError(
+            f"The walkthrough {path} holds no command: write one on each line."
+        )
+    return commands
+
+
+def _checked(number: int, line: str) -> str:
+    try:
+        return validate_command(line)
+    except InvalidCommandError as error:
+        raise ConfigurationError(
+            f"Command {number} of the walkthrough, '{line}': {error}"
+        ) from error
