@@ -31,15 +31,11 @@ class Provenance:
         """What all replies took, those included that were empty or of a turn that was lost."""
         self.requests = self.failed_requests = self.refused_proposals = self.set_back = 0
         self.moves: int | None = None
-<<<<<<< HEAD
-        """As the game counts them."""
+        """As the game counts them; of all games, where it was begun anew."""
         self.moves_known = True
         """Whether the game told its count after every turn."""
-=======
-        """As the game counts them; of all games, where it was begun anew."""
         self._moves_before = 0
         """Those of the games before this one."""
->>>>>>> 1c53c96 (Let others than our model play: chat, random, a walkthrough, first exits; and let rules decide what a death costs)
 
     def take(self, event: Event) -> None:
         """Add what one line says."""
@@ -57,23 +53,17 @@ class Provenance:
                 self._call(event)
             case TurnRecord():
                 self.refused_proposals += len(event.refused)
-<<<<<<< HEAD
-                moves = event.after.moves
-                self.set_back += moves is not None and moves < (self.moves or 0)
-                self.moves = moves
-                self.moves_known &= moves is not None
-=======
                 self._count_moves(event)
 
     def _count_moves(self, turn: TurnRecord) -> None:
-        if turn.outcome.moves is None or turn.after.moves is None:
-            self.moves = None
+        led_to, now = turn.outcome.moves, turn.after.moves
+        if led_to is None or now is None:
+            self.moves, self.moves_known = None, False
             return
-        so_far = self._moves_before + turn.outcome.moves
+        so_far = self._moves_before + led_to
         self.set_back += so_far < (self.moves or 0)
         self._moves_before = so_far if turn.ended else self._moves_before
-        self.moves = self._moves_before + turn.after.moves
->>>>>>> 1c53c96 (Let others than our model play: chat, random, a walkthrough, first exits; and let rules decide what a death costs)
+        self.moves = self._moves_before + now
 
     def _program(self, event: EpisodeStart | EpisodeResumed) -> None:
         self._note("model", event.model)
