@@ -29,6 +29,7 @@ _COUNTED = [
     "moves",
     "rooms",
     "deaths",
+    "restarts",
     "refused_proposals",
     "failed_turns",
     "reflections",
@@ -119,7 +120,10 @@ class EpisodeFigures(EpisodeFold):
             "best_score": self.best_at(len(curve)),
             "max_score": self.max_score,
             "rooms": len(self.rooms) or None,
-            **{name: getattr(self, name) for name in ("deaths", "failed_turns", "tool_calls")},
+            **{
+                name: getattr(self, name)
+                for name in ("deaths", "restarts", "failed_turns", "tool_calls")
+            },
             "refused_proposals": how.refused_proposals,
             "reflections": len(self.reflections),
             "failed_reflections": len(failures),

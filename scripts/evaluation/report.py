@@ -79,10 +79,12 @@ def statement(played: Played, provenance: dict[str, Any]) -> str:
         else "Knowledge was not carried over: each episode began with nothing learned."
     )
     where = "on" if endpoint == "this machine" else "at"
-    played_by = ", ".join(provenance["models_asked"]) or agreed["model"]
+    models, begun = provenance["models_asked"], provenance["players"]
+    model = ", ".join(models) or agreed["model"]
+    by = f"with {model} {where} {endpoint}" if models or not begun else "without a model"
     return (
-        f"{story['title']} (SHA-256 {story['sha256'][:12]}), played by {played_by} "
-        f"{where} {endpoint}, up to {counted(played.turns, 'turn')} an episode, "
+        f"{story['title']} (SHA-256 {story['sha256'][:12]}), played {by}, "
+        f"up to {counted(played.turns, 'turn')} an episode, "
         f"{counted(agreed['episodes'], 'episode')} for each variant and seed ({seeds}). "
         f"{knowledge} MCP tools were {'on offer' if agreed['tools'] else 'off'}. "
         f"{said_of(provenance)} "

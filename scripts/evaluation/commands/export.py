@@ -35,6 +35,7 @@ class EpisodeRow(NamedTuple):
     variant: str
     seed: int
     episode: int
+    player: str
     story: str
     story_sha256: str
     model: str
@@ -53,6 +54,7 @@ class EpisodeRow(NamedTuple):
     max_score: int | None
     rooms: int | None
     deaths: int | None
+    restarts: int
     refused_proposals: int
     failed_turns: int
     reflections: int
@@ -86,6 +88,7 @@ class TurnRow(NamedTuple):
     moves: int | None
     died: bool | None
     won: bool
+    restarted: bool
     refused_proposals: int
     tool_calls: int
     model_calls: int
@@ -119,6 +122,7 @@ class _Episode(EpisodeFigures):
         known = {
             **named,
             **self.summary(),
+            "player": start.player if start else "",
             "story": start.title if start else "",
             "begun": self.started,
             "last_time": self.last_time,
@@ -229,8 +233,9 @@ def _turn(record: TurnRecord) -> dict[str, Any]:
         "model_calls": record.usage.calls,
         "room_id": record.place_id,
         "room": record.place_name if record.place else None,
-        "score": record.after.score,
-        "moves": record.after.moves,
+        "score": record.outcome.score,
+        "moves": record.outcome.moves,
+        "restarted": record.ended is not None,
         "refused_proposals": len(record.refused),
         "tool_calls": len(record.tools),
     }

@@ -89,7 +89,7 @@ def learning(points: Sequence[Figures], most: int | None) -> Table:
 def play(variants: Sequence[Figures]) -> Table:
     """What happened in the episodes."""
     columns = (
-        *("turns", "moves", "rooms", "deaths", "reflections", "tool_calls"),
+        *("turns", "moves", "rooms", "deaths", "restarts", "reflections", "tool_calls"),
         *("refused_proposals", "failed_turns"),
     )
     rows = [

@@ -59,6 +59,7 @@ def test_an_episode_is_counted_as_by_hand(tmp_path: Path) -> None:
         "max_score": 50,
         "rooms": 3,
         "deaths": 1,
+        "restarts": 0,
         "failed_turns": 1,
         "tool_calls": 3,
         "refused_proposals": 0,

@@ -34,6 +34,7 @@ TURN = TurnRow(
     moves=1,
     died=False,
     won=True,
+    restarted=False,
     refused_proposals=0,
     tool_calls=0,
     model_calls=1,
@@ -72,6 +73,7 @@ def test_pandas_and_polars_open_the_tables_of_episodes_and_turns(evaluation: Eva
     for episodes in read_by_all(tables, "episodes"):
         assert [episode["seed"] for episode in episodes] == [1, 2]
         assert list(episodes[0]) == list(EpisodeRow._fields)
+        assert {episode["player"] for episode in episodes} == {"model"}
         assert {episode["model_as_served"] for episode in episodes} == {SERVED_AS}
         assert [episode["finished"] for episode in episodes] == [True, True]
         for episode, figures in zip(episodes, evaluation.results["episodes"], strict=True):
