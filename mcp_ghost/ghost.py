@@ -39,9 +39,15 @@ async def mcp_ghost(
     llm_timeout: float = 120.0,
     startup_timeout: float = 30.0,
     deadline: float | None = None,
-    max_tokens: int | None = None,
-    max_cost: float | None = None,
+    token_budget: int | None = None,
+    cost_budget: float | None = None,
+    max_tokens: None = None,
     reply_tokens: int | None = None,
+    temperature: float | None = None,
+    reasoning_effort: str | None = None,
+    stop: Sequence[str] | str | None = None,
+    headers: Mapping[str, str] | None = None,
+    extra_body: Mapping[str, Any] | None = None,
     allow: Sequence[str] | None = None,
     deny: Sequence[str] | None = None,
     max_parallel_calls: int = 8,
@@ -74,10 +80,17 @@ async def mcp_ghost(
         llm_timeout: Seconds for one reply of the model.
         startup_timeout: Seconds for one server to start.
         deadline: Seconds for the whole run.
-        max_tokens: Tokens, as the provider counts them, after which the model is not asked again.
-        max_cost: US dollars after which it is not asked again, where the provider reports them.
-        reply_tokens: At most this many tokens in one reply; by default what the provider allows
-            (8,192 with Anthropic, which wants a limit). Calls in a cut-off reply are not executed.
+        token_budget: Tokens, as the provider counts them, after which the model is not asked again.
+        cost_budget: US dollars after which it is not asked again, where the provider reports them.
+        max_tokens: Refused, because it could mean ``token_budget`` or ``reply_tokens``.
+        reply_tokens: At most this many tokens in one reply; by default what the model allows.
+            Calls in a cut-off reply are not executed.
+        temperature: How freely the model chooses its words; by default as the provider has it.
+        reasoning_effort: How long the model thinks: "none", "minimal", "low", "medium", "high",
+            "xhigh" or "max", translated for each provider.
+        stop: Texts before which a reply ends.
+        headers: HTTP headers for the provider, on top of its own.
+        extra_body: Further fields of the request, as the provider calls them.
         allow: The only tools to offer: names or shell patterns, of "server.tool" or of the tool.
         deny: Tools not to offer; wins over ``allow``.
         max_parallel_calls: Calls of one reply that run at the same time on one server, if their
@@ -129,7 +142,6 @@ async def _run(settings: Settings) -> GhostResult:
         timeout=settings.llm_timeout,
         retry=RetryPolicy(max_attempts=4, initial_delay=0.5),  # somebody is waiting for the call
         transport=settings.transport,
-        max_tokens=settings.reply_tokens,
     )
     return await Operation(settings, servers, client).run()
 

@@ -67,15 +67,27 @@ port_number = whole_number(1, 2**16 - 1)
 seed_number = whole_number(1, 2**31 - 1)
 
 
+def number(text: str) -> float:
+    """A type of flag: a finite number that is not below 0."""
+    found = _float(text)
+    if not 0 <= found < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0")
+    return found
+
+
 def seconds(text: str) -> float:
     """A type of flag: a finite time above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
+    found = _float(text)
+    if not 0 < found < float("inf"):
         raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
-    return number
+    return found
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return -1.0
 
 
 def http_url(text: str) -> str:

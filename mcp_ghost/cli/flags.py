@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from mcp_ghost.cli.arguments import Commands, Parser, add_flags, seconds, whole_number
+from mcp_ghost.cli.arguments import Commands, Parser, add_flags, number, seconds, whole_number
 
 PROGRAM = "python -m mcp_ghost"
 
@@ -35,6 +35,8 @@ _WHAT_TO_DO = """\
 _MODEL = """\
 --model NAME        the model (default: the provider's)
 --base-url URL      any model server that speaks the provider's format
+--temperature T     how freely the model chooses its words (default: the provider's)
+--reasoning-effort E  how long it thinks: none, minimal, low, medium, high, xhigh or max
 """
 _LIMITS = """\
 --timeout S         seconds for one tool call (default 30)
@@ -42,6 +44,8 @@ _LIMITS = """\
 --deadline S        seconds for the whole run
 --max-iterations N  at most this many replies with tool calls (default 10)
 --reply-tokens N    at most this many tokens in one reply
+--token-budget N    tokens after which the model is not asked again
+--cost-budget D     US dollars after which it is not asked again, if the provider reports costs
 --allow PATTERN     offer only these tools: names or patterns such as 'files.*' or '*.delete_*'
 --deny PATTERN      do not offer these tools: names or patterns such as 'files.*' or '*.delete_*'
 """
@@ -50,6 +54,9 @@ _OUTPUT = """\
 --quiet             show no progress
 --record FILE       write the run to FILE as a golden, to inspect or replay later
 """
+
+
+_TOKENS = ("reply_tokens", "token_budget")
 
 
 class Flags(argparse.Namespace):
@@ -66,6 +73,10 @@ class Flags(argparse.Namespace):
     timeout: float | None
     deadline: float | None
     reply_tokens: int | None
+    token_budget: int | None
+    cost_budget: float | None
+    temperature: float | None
+    reasoning_effort: str | None
     llm_timeout: float | None
     allow: list[str] | None
     deny: list[str] | None
@@ -76,8 +87,9 @@ class Flags(argparse.Namespace):
 
     def options(self) -> dict[str, object]:
         """The options of a run that were given."""
-        names = ("model", "base_url", "max_iterations", "timeout", "deadline", "llm_timeout")
-        given = {name: getattr(self, name) for name in (*names, "reply_tokens", "allow", "deny")}
+        names = ("model", "base_url", "temperature", "reasoning_effort", "allow", "deny")
+        limits = ("max_iterations", "timeout", "deadline", "llm_timeout", *_TOKENS, "cost_budget")
+        given = {name: getattr(self, name) for name in (*names, *limits)}
         return {name: it for name, it in given.items() if it is not None}
 
 
@@ -93,6 +105,7 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
 def _add_run(commands: Commands) -> None:
     run = commands.add_parser("run", help="run one operation")
     required, time, count = {"required": True}, {"type": seconds}, {"type": whole_number()}
+    number_ = {"type": number}
     patterns = {"nargs": "+", "action": "extend"}
     add_flags(
         run.add_argument_group("what to do"),
@@ -102,12 +115,13 @@ def _add_run(commands: Commands) -> None:
         prompt=required,
         system={"default": DEFAULT_SYSTEM_PROMPT},
     )
-    add_flags(run.add_argument_group("model"), _MODEL)
+    add_flags(run.add_argument_group("model"), _MODEL, temperature=number_)
     add_flags(
         run.add_argument_group("limits"),
         _LIMITS,
         **dict.fromkeys(("timeout", "llm_timeout", "deadline"), time),
-        **dict.fromkeys(("max_iterations", "reply_tokens"), count),
+        **dict.fromkeys(("max_iterations", *_TOKENS), count),
+        cost_budget=number_,
         **dict.fromkeys(("allow", "deny"), patterns),
     )
     add_flags(run.add_argument_group("output"), _OUTPUT)

@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     from mcp_ghost.names import ToolNames
     from mcp_ghost.results import JSONObject
 
-DEFAULT_MAX_TOKENS = 8192
-"""The API wants a limit with every request; all models from Claude 3.5 on can write this much."""
-_SHORT_ANSWERS = re.compile(r"claude-3-(?:opus|sonnet|haiku)")
-_SHORT_MAX_TOKENS = 4096
+DEFAULT_MAX_TOKENS = 64_000
+"""The API wants a limit with every request; a model that writes less says how much."""
 _MAX_BREAKPOINTS = 4
 _VERSION = "2023-06-01"
 _NOT_HERE = ("parallel_tool_calls", "min_p", "seed")
@@ -67,8 +65,8 @@ class Anthropic:
             "content",
             {"type": "text", "text": common.OPENING},
         )
-        limit = _SHORT_MAX_TOKENS if _SHORT_ANSWERS.search(request.model) else DEFAULT_MAX_TOKENS
-        payload: JSONObject = {"model": request.model, "max_tokens": limit, "messages": turns}
+        payload: JSONObject = {"model": request.model, "max_tokens": DEFAULT_MAX_TOKENS}
+        payload["messages"] = turns
         payload |= {"system": system} if system else {}
         if tools or any(common.calls_of(messages)):
             # A history that calls tools needs definitions even where none is on offer.

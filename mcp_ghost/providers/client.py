@@ -6,7 +6,8 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError, LLMUnreachableError
 from mcp_ghost.media import has_images, without_images
 from mcp_ghost.messages import Usage, assistant_message
+from mcp_ghost.providers.accepted import Accepted, refuses_images
 from mcp_ghost.providers.common import LLMRequest, doubtful, usage_of
 from mcp_ghost.providers.exchange import Exchange, FailedTry
-from mcp_ghost.providers.optional_fields import refused_fields, refuses_images, without_fields
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, Transport
 
@@ -88,8 +89,7 @@ class ProviderClient:
         self._breaker = breaker
         self._given_transport = transport
         self._kept: Transport | None = None
-        self._refused: dict[str, frozenset[str]] = {}
-        """Model -> optional fields of the request that it refused."""
+        self._accepted_by: defaultdict[str, Accepted] = defaultdict(Accepted)
         self._blind: set[str] = set()
         """Models that refused images."""
         self._defaults = {"max_tokens": max_tokens, "temperature": temperature}
@@ -214,7 +214,7 @@ class ProviderClient:
                 if not refuses_images(error):
                     raise
                 self._blind.add(model)
-                self._log_refused(["images"], error, model)
+                self._log_refused({"images": "without images"}, error, model)
             messages = without_images(call.request.messages)
             call.request = replace(call.request, messages=messages)
         return await self._accepted(call, headers)
@@ -225,18 +225,17 @@ class ProviderClient:
         payload = call.request.extended(wire.payload)
         wire = replace(wire, payload=payload, headers={**wire.headers, **headers})
         async with self._transport() as transport:
+            accepted = self._accepted_by[model]
             while True:
-                left_out = self._refused.get(model, frozenset())
-                payload = without_fields(wire.payload, left_out)
-                call.left_out = tuple(sorted(left_out & wire.payload.keys()))
+                payload = accepted.of(wire.payload)
+                call.left_out = tuple(sorted(accepted.without & wire.payload.keys()))
                 try:
                     return await self._retried(transport, replace(wire, payload=payload), call)
                 except LLMStatusError as error:
-                    refused = refused_fields(payload, error)
-                    if not refused:
+                    learned = accepted.learn(payload, error)
+                    if not learned:
                         raise
-                    self._refused[model] = left_out | refused
-                    self._log_refused(sorted(refused), error, model)
+                    self._log_refused(learned, error, model)
 
     async def _retried(
         self, transport: Transport, wire: WireRequest, call: Exchange
@@ -297,14 +296,13 @@ class ProviderClient:
             },
         )
 
-    def _log_refused(self, fields: Iterable[str], error: LLMError, model: str) -> None:
-        names = ", ".join(fields)
+    def _log_refused(self, learned: Mapping[str, str], error: LLMError, model: str) -> None:
         self._log.warning(
-            f"Asking without {names} from now on: {error}",
+            f"Asking {' and '.join(learned.values())} from now on: {error}",
             extra={
                 "event_type": "llm_field_refused",
                 "model": model,
-                "fields": names,
+                "fields": ", ".join(learned),
                 "error": str(error),
             },
         )

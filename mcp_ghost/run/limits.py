@@ -59,8 +59,8 @@ class Deadline:
 class Budget:
     """The most that a run may spend; None means no limit."""
 
-    max_tokens: int | None = None
-    max_cost: float | None = None
+    tokens: int | None = None
+    dollars: float | None = None
     """US dollars."""
     _warned: bool = False
 
@@ -72,17 +72,17 @@ class Budget:
         """
         if not account.replies:
             return
-        tokens, cost = account.usage.total_tokens, account.usage.cost
-        if self.max_tokens is not None and tokens >= self.max_tokens:
-            raise RunStoppedError(f"the budget of {self.max_tokens} tokens is spent ({tokens})")
-        if self.max_cost is not None and account.is_priced and cost >= self.max_cost:
-            raise RunStoppedError(f"the budget of ${self.max_cost:g} is spent (${cost:.4g})")
+        spent, cost = account.usage.total_tokens, account.usage.cost
+        if self.tokens is not None and spent >= self.tokens:
+            raise RunStoppedError(f"the budget of {self.tokens} tokens is spent ({spent})")
+        if self.dollars is not None and account.is_priced and cost >= self.dollars:
+            raise RunStoppedError(f"the budget of ${self.dollars:g} is spent (${cost:.4g})")
         if not self._warned:
             self._warn_of_blindness(account)
 
     def _warn_of_blindness(self, account: Account) -> None:
-        reported = {"max_tokens": account.usage.total_tokens, "max_cost": account.is_priced}
-        given = {"max_tokens": self.max_tokens, "max_cost": self.max_cost}
+        reported = {"token_budget": account.usage.total_tokens, "cost_budget": account.is_priced}
+        given = {"token_budget": self.tokens, "cost_budget": self.dollars}
         blind = [name for name in given if given[name] is not None and not reported[name]]
         if blind:
             self._warned = True

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mcp_ghost.run.settings import Settings
 
 _TOO_LONG = re.compile(
-    r"context.(length|size|window)|too long|exceeds? the .*(token|context)", re.IGNORECASE
+    r"context.(length|size|window|limit)|too long|exceeds? the .*(token|context)", re.IGNORECASE
 )
 """How providers say that a request is more than the model can read."""
 _CACHED = {"type": "ephemeral"}
@@ -56,7 +56,7 @@ class Operation:
     ) -> None:
         self._settings = settings
         self._client = client
-        redactor = redactor_of(servers, [client.api_key])
+        redactor = redactor_of(servers, [client.api_key, *settings.secrets])
         self._account = Account(redactor)
         self._messages: list[Message] = []
         self._known_tools: list[ToolSchema] = []
@@ -66,7 +66,7 @@ class Operation:
             if settings.conversation_memory
             else LatestExchange()
         )
-        self._budget = Budget(settings.max_tokens, settings.max_cost)
+        self._budget = Budget(settings.token_budget, settings.cost_budget)
         self._toolbox = Toolbox(
             servers,
             allow=settings.allow,
@@ -252,6 +252,8 @@ class Operation:
                     tools=tools or None,
                     known_tools=self._known_tools or None,  # a lost server's, for example
                     namespace=self._settings.namespace,
+                    headers=self._settings.headers,
+                    **self._settings.model_options,
                 )
         except LLMError as error:
             self._account.usage += error.usage

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from mcp_ghost.redact import secrets_in
+
 if TYPE_CHECKING:
     import httpx
 
@@ -19,8 +21,8 @@ _OR_NONE = (
     "loop_limit",
     "max_result_tokens_per_turn",
     "deadline",
-    "max_cost",
-    "max_tokens",
+    "cost_budget",
+    "token_budget",
     "reply_tokens",
 )
 _WHOLE = (
@@ -32,7 +34,8 @@ _WHOLE = (
     "reply_tokens",
 )
 _SECONDS = ("timeout", "llm_timeout", "startup_timeout", "deadline")
-_ABOVE_ZERO = (*_SECONDS, "context_limit", "max_cost", "max_tokens")
+_ABOVE_ZERO = (*_SECONDS, "context_limit", "cost_budget", "token_budget")
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,15 @@ class Settings:
     llm_timeout: float
     startup_timeout: float
     deadline: float | None
-    max_tokens: int | None
-    max_cost: float | None
+    token_budget: int | None
+    cost_budget: float | None
+    max_tokens: None
     reply_tokens: int | None
+    temperature: float | None
+    reasoning_effort: str | None
+    stop: Sequence[str] | str | None
+    headers: Mapping[str, str] | None = field(repr=False)
+    extra_body: Mapping[str, Any] | None = field(repr=False)
     allow: Sequence[str] | None
     deny: Sequence[str] | None
     max_parallel_calls: int
@@ -70,7 +79,28 @@ class Settings:
     authorize: Authorize | None
     transport: httpx.AsyncBaseTransport | None
 
+    @property
+    def model_options(self) -> dict[str, Any]:
+        """What each request says beside the conversation."""
+        return {
+            "max_tokens": self.reply_tokens,
+            "temperature": self.temperature,
+            "reasoning_effort": self.reasoning_effort,
+            "stop": [self.stop] if isinstance(self.stop, str) else self.stop,
+            "extra_body": self.extra_body,
+        }
+
+    @property
+    def secrets(self) -> set[str]:
+        """What of it looks like a key."""
+        return secrets_in(self.headers or {}) | secrets_in(self.extra_body or {})
+
     def __post_init__(self) -> None:
+        if self.max_tokens is not None:
+            raise ValueError(
+                "max_tokens could mean two things: give reply_tokens for the length of one reply, "
+                "or token_budget for the tokens of the whole run (cost_budget: its US dollars)."
+            )
         if not isinstance(self.server_config, Mapping | str | Path):
             raise ValueError('server_config must be {"mcpServers": {...}} or the path of a file.')  # noqa: TRY004
         if not isinstance(self.user_prompt, str) or not self.user_prompt.strip():
@@ -84,6 +114,7 @@ class Settings:
             if not _is_positive(value) or (whole and not isinstance(value, int)):
                 wanted = "a whole number of at least 1" if whole else "a number above 0"
                 raise ValueError(f"{name} must be {wanted}, not {value!r}.")
+        self._check_model_options()
         if self.images not in ("auto", "never"):
             raise ValueError(f'images must be "auto" or "never", not {self.images!r}.')
         if self.on_event is not None and not callable(self.on_event):
@@ -93,8 +124,33 @@ class Settings:
         if self.authorize is not None and not callable(self.authorize):
             raise ValueError("authorize must be a coroutine function of one argument.")
 
+    def _check_model_options(self) -> None:
+        if self.temperature is not None and not _is_number(self.temperature, least=0):
+            raise ValueError(f"temperature must be a number from 0, not {self.temperature!r}.")
+        if self.reasoning_effort not in (None, *_EFFORTS):
+            known = ", ".join(_EFFORTS)
+            raise ValueError(f"reasoning_effort must be {known}, not {self.reasoning_effort!r}.")
+        words = [self.stop] if isinstance(self.stop, str) else self.stop or ()
+        if not all(isinstance(word, str) and word for word in words):
+            raise ValueError(f"stop must be a text or a list of texts, not {self.stop!r}.")
+        for name, texts in (("headers", True), ("extra_body", False)):
+            given = getattr(self, name)
+            if given is not None and not _has_names(given, texts=texts):
+                wanted = "names and texts" if texts else "names and JSON values"
+                raise ValueError(f"{name} must be a dict of {wanted}.")
+
+
+def _has_names(given: object, *, texts: bool) -> bool:
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        return False
+    return not texts or all(isinstance(value, str) for value in given.values())
+
 
 def _is_positive(value: object) -> bool:
+    return _is_number(value, least=0) and value != 0
+
+
+def _is_number(value: object, *, least: float) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return math.isfinite(value) and value > 0
+    return math.isfinite(value) and value >= least

@@ -31,6 +31,14 @@ _TOOL = {"name", "description", "input_schema", "cache_control", "type", "strict
 _CHOICES = {"auto", "any", "tool", "none"}
 _NO_SAMPLING = re.compile(r"claude-(?:opus-4-[7-9]|[a-z]+-(?:[5-9]|\d\d)(?!\d))")
 _MAX_BREAKPOINTS = 4
+_LONGEST = (
+    (re.compile(r"claude-3-(?:opus|sonnet|haiku)"), 4096),
+    (re.compile(r"claude-3-5-"), 8192),
+    (re.compile(r"claude-opus-4(?:-[01])?(?:-\d{8})?$"), 32_000),
+    (re.compile(r"claude-(?:3-7|sonnet-4(?:-0|-\d{8})?$|[a-z]+-4-5)"), 64_000),
+    (re.compile(r"claude-"), 128_000),
+)
+"""The first that fits a model says how many tokens a reply of it may have."""
 
 
 def refusal(body: object, headers: Mapping[str, str]) -> str | None:
@@ -48,6 +56,8 @@ def _objections(body: JSONObject) -> Iterator[str]:
         yield "model: Field required"
     if not isinstance(body.get("max_tokens"), int) or body["max_tokens"] < 1:
         yield "max_tokens: Field required"
+    else:
+        yield from _length(str(body.get("model")), body["max_tokens"])
     if body.get("stream"):
         yield "This server does not stream."
     yield from _sampling(body)
@@ -63,6 +73,15 @@ def _objections(body: JSONObject) -> Iterator[str]:
     yield from _thinking(messages, body.get("thinking") or {})
     yield from _tools(body)
     yield from _markers(body)
+
+
+def _length(model: str, tokens: int) -> Iterator[str]:
+    longest = next((most for pattern, most in _LONGEST if pattern.search(model)), tokens)
+    if tokens > longest:
+        yield (
+            f"max_tokens: {tokens} > {longest}, which is the maximum allowed number of output "
+            f"tokens for {model}"
+        )
 
 
 def _sampling(body: JSONObject) -> Iterator[str]:

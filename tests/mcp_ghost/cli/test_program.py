@@ -109,11 +109,14 @@ def test_flags_reach_the_run(ghost: Program) -> None:
         more = ["--system", "Be brief.", "--model", "some-model", "--max-iterations", "1"]
         more += ["--allow", "files.*", "db.list", "--allow", "db.query", "--deny", "*.write"]
         more += ["--timeout", "5", "--deadline", "30", "--reply-tokens", "900"]
+        more += ["--temperature", "0.5", "--reasoning-effort", "low"]
+        more += ["--token-budget", "100000", "--cost-budget", "2.5"]
         run = ghost.run(*flags(model, *more))
     assert run.returncode == 0
     first, last = model.requests
     assert first.body["model"] == "some-model"
     assert first.body["max_tokens"] == 900
+    assert (first.body["temperature"], first.body["reasoning_effort"]) == (0.5, "low")
     assert "Be brief." in first.messages[0]["content"]
     assert [name.removeprefix("mcp_ghost_") for name in first.tool_names] == [
         "db_list",

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_ghost.errors import LLMError
+from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.messages import Usage, assistant_message, tool_message
 from mcp_ghost.providers import registry
+from mcp_ghost.providers.accepted import Accepted
 from mcp_ghost.providers.client import get_llm_client
 from mcp_ghost.providers.openai import OpenAI
 from mcp_ghost.providers.registry import UnknownProviderError, get_provider, register_provider
@@ -238,6 +239,38 @@ def test_defaults_of_the_client_give_way_to_what_a_call_says() -> None:
         ask(client, max_tokens=3)
     assert [request.body["max_tokens"] for request in server.requests] == [9, 3]
     assert [request.body["temperature"] for request in server.requests] == [0.5, 0.5]
+
+
+def test_a_model_that_writes_less_is_asked_for_as_much_as_it_says() -> None:
+    with ModelServer(["ok", "ok", "ok"], wire="anthropic") as server:  # which refuses as they do
+        client = client_of(server, "anthropic", model="claude-3-haiku-20240307")
+        assert [ask(client).content, ask(client).content] == ["ok", "ok"]
+        assert ask(client, max_tokens=7).content == "ok"
+    longest = [request.body["max_tokens"] for request in server.requests]
+    assert longest == [64_000, 4096, 4096, 7]
+
+
+@pytest.mark.parametrize(
+    ("said", "next_limit"),
+    [
+        (
+            "max_tokens is too large: 64000. This model supports at most 16384 completion tokens",
+            16384,
+        ),
+        ("Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", 8192),
+        ("input length and `max_tokens` exceed context limit: 150000 + 64000 > 200000", 50_000),
+        ("input length and `max_tokens` exceed context limit: 199500 + 64000 > 200000", None),
+        ("This model supports at most 99999 completion tokens", None),
+        ("messages: at least one message is required", None),
+    ],
+)
+def test_however_it_says_so(said: str, next_limit: int | None) -> None:
+    accepted, payload = Accepted(), {"max_tokens": 64_000}
+    learned = accepted.learn(payload, LLMStatusError(said, status=400))
+    assert learned == (
+        {"max_tokens": f"with max_tokens of at most {next_limit}"} if next_limit else {}
+    )
+    assert accepted.of(payload) == {"max_tokens": next_limit or 64_000}
 
 
 def test_what_a_model_refuses_is_left_out_from_then_on() -> None:

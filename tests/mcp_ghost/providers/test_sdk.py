@@ -162,7 +162,9 @@ def ask_openai(server: ModelServer, sent: dict[str, Any]) -> dict[str, Any]:
 def ask_anthropic(server: ModelServer, sent: dict[str, Any]) -> dict[str, Any]:
     import anthropic
 
-    with anthropic.Anthropic(api_key=KEY, base_url=server.base_url, max_retries=0) as client:
+    # Without a timeout of ours, it refuses by itself to wait for a reply that may be long.
+    options: dict[str, Any] = {"base_url": server.base_url, "max_retries": 0, "timeout": 30}
+    with anthropic.Anthropic(api_key=KEY, **options) as client:
         reply = client.messages.create(**sent)
     uses = [block for block in reply.content if block.type == "tool_use"]
     cached = reply.usage.cache_read_input_tokens or 0

@@ -92,7 +92,7 @@ def test_the_deadline_holds_while_a_server_is_restarted(tmp_path: Path) -> None:
 def test_a_spent_budget_of_tokens_ends_the_run(provider: WireName, notes: Notes) -> None:
     usage = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100}
     script = [tool_reply([WRITE], usage=usage), tool_reply([READ], usage=usage)]
-    result, model = play(script, {"notes": notes.config}, provider, max_tokens=150)
+    result, model = play(script, {"notes": notes.config}, provider, token_budget=150)
     assert result["success"] is False
     assert "the budget of 150 tokens is spent (200)" in result["summary"]
     assert len(model.requests) == 2
@@ -101,13 +101,13 @@ def test_a_spent_budget_of_tokens_ends_the_run(provider: WireName, notes: Notes)
 
 def test_an_answer_that_spends_the_rest_of_the_budget_is_an_answer() -> None:
     usage = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100}
-    assert play([content_reply("Four.", usage=usage)], {}, max_tokens=50)[0]["success"]
+    assert play([content_reply("Four.", usage=usage)], {}, token_budget=50)[0]["success"]
 
 
 def test_a_spent_budget_of_dollars_ends_the_run(notes: Notes) -> None:
     usage = {"prompt_tokens": 9, "completion_tokens": 1, "cost": 0.04}
     script = [tool_reply([WRITE], usage=usage), tool_reply([READ], usage=usage)]
-    result, _ = play(script, {"notes": notes.config}, max_cost=0.05)
+    result, _ = play(script, {"notes": notes.config}, cost_budget=0.05)
     assert result["success"] is False
     assert "the budget of $0.05 is spent ($0.08)" in result["summary"]
 
@@ -116,10 +116,10 @@ def test_a_budget_that_cannot_be_watched_is_warned_about(
     notes: Notes, caplog: pytest.LogCaptureFixture
 ) -> None:
     script: list[Reply | str] = [tool_reply([WRITE]), tool_reply([READ]), "Done."]
-    result, _ = play(script, {"notes": notes.config}, max_cost=0.05)
+    result, _ = play(script, {"notes": notes.config}, cost_budget=0.05)
     assert result["success"]
     warnings = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
-    assert warnings == ["max_cost cannot be enforced: the provider reports no figures"]
+    assert warnings == ["cost_budget cannot be enforced: the provider reports no figures"]
 
 
 # --- cancellation -----------------------------------------------------------------------------

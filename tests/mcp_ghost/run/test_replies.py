@@ -55,6 +55,67 @@ def test_the_length_of_a_reply_can_be_set(provider: WireName, place: tuple[str, 
     assert said == 20_000
 
 
+@pytest.mark.parametrize(
+    ("provider", "as_sent"),
+    [
+        (
+            "openai",
+            {"temperature": 0.5, "reasoning_effort": "low", "stop": ["END"], "user": "somebody"},
+        ),
+        (
+            "anthropic",
+            {
+                "temperature": None,  # which it does not take beside thinking
+                "output_config": {"effort": "low"},
+                "stop_sequences": ["END"],
+                "metadata": {"user_id": "somebody"},
+            },
+        ),
+        (
+            "gemini",
+            {
+                "generationConfig": {
+                    "temperature": 0.5,
+                    "thinkingConfig": {"thinkingLevel": "low"},
+                    "stopSequences": ["END"],
+                    "candidateCount": 1,
+                }
+            },
+        ),
+    ],
+)
+def test_options_of_the_model_go_out_as_each_provider_calls_them(
+    provider: WireName, as_sent: dict[str, Any]
+) -> None:
+    more: dict[str, dict[str, Any]] = {
+        "openai": {"user": "somebody"},
+        "anthropic": {"metadata": {"user_id": "somebody"}},
+        "gemini": {"generationConfig": {"candidateCount": 1}},
+    }
+    result, model = play(
+        ["Done."],
+        {},
+        provider,
+        temperature=0.5,
+        reasoning_effort="low",
+        stop="END",
+        headers={"x-team": "tests", "x-api-token": "hush-hush-hush"},
+        extra_body=more[provider],
+    )
+    (request,) = model.requests
+    assert result["final_result"] == "Done."
+    assert {key: request.body.get(key) for key in as_sent} == as_sent
+    assert (request.headers["x-team"], request.headers["x-api-token"]) == (
+        "tests",
+        "hush-hush-hush",
+    )
+
+
+def test_a_key_in_a_header_of_ours_is_in_no_result() -> None:
+    result, _ = play(["It is hush-hush-hush."], {}, headers={"x-api-token": "hush-hush-hush"})
+    assert result["final_result"] == "It is ***."
+
+
 @pytest.mark.parametrize("reason", ["stop", "length", "content_filter"])
 def test_a_run_that_ends_by_empty_replies_names_the_finish_reason(reason: str) -> None:
     def silent(_: object) -> Reply:
