@@ -21,6 +21,7 @@ from game_interface.machine.memory import StoryImage
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE, FAILED, Errors, complain, program
 from scripts.story.make_profile import DebugInfo, as_json, make_profile
+from scripts.story.template import TemplateError, Value, original, render_folder
 
 _PROGRAM = "build_story.py"
 STORIES = Path(__file__).resolve().parents[2] / "stories"
@@ -58,17 +59,28 @@ def other_versions() -> str | None:
 
 
 def build(debug_info: Path | None = None) -> dict[Path, bytes]:
-    """Compile the story and return the files made; write the debug information where asked.
+    """Compile the bundled story and return the files made; write debug information where asked.
+
+    Raises: as `compiled`.
+    """
+    story, profile = compiled(original, debug_info)
+    return {STORY: story, PROFILE: profile}
+
+
+def compiled(value: Value, debug_info: Path | None = None) -> tuple[bytes, bytes]:
+    """The story with these values at its marks, and its profile.
 
     Raises:
         BuildError: The tools are missing, or the compiler reported an error or a warning.
+        TemplateError: A mark in the source cannot be read.
         StoryFormatError: The debug information lacks something that a profile needs.
     """
     if reason := missing_tools():
         raise BuildError(reason)
     with tempfile.TemporaryDirectory() as folder:
+        source = render_folder(SOURCE, Path(folder), value)
         output = Path(folder) / STORY.name
-        command = ["inform6", "-k", f"+include_path={LIBRARY}", str(SOURCE), str(output)]
+        command = ["inform6", "-k", f"+include_path={LIBRARY}", str(source), str(output)]
         run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         report = (run.stdout + run.stderr).strip()
         if run.returncode or "Error" in report or "Warning" in report:
@@ -78,7 +90,7 @@ def build(debug_info: Path | None = None) -> dict[Path, bytes]:
             shutil.copyfile(compiled_debug_info, debug_info)
         image = StoryImage(output.read_bytes())
         profile = make_profile(image, DebugInfo(compiled_debug_info, image))
-        return {STORY: output.read_bytes(), PROFILE: as_json(profile)}
+        return output.read_bytes(), as_json(profile)
 
 
 def check(built: dict[Path, bytes]) -> str | None:
@@ -100,7 +112,7 @@ def main() -> int:
         "--debug-info", type=Path, metavar="PATH", help="also write gameinfo.dbg here"
     )
     options = parser.parse_args()
-    errors = Errors(wrong_use=(BuildError, StoryFormatError))
+    errors = Errors(wrong_use=(BuildError, StoryFormatError, TemplateError))
     return program(_PROGRAM, lambda _: _build(options), lambda: errors)
 
 

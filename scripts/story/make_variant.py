@@ -1,0 +1,126 @@
+"""Make fresh variants of the bundled story: other names, another map, another solution.
+
+    uv run python scripts/story/make_variant.py --seed 7 --out fresh             # one
+    uv run python scripts/story/make_variant.py --seed 1 --count 20 --out fresh  # seeds 1 to 20
+
+Each is written as fresh-SEED.z5 with its profile, for `main.py --story` and `scripts/evaluate.py
+--story`. The same seed gives the same bytes with the same compiler. Before it is written, a variant
+is solved from its compiled story, and the walkthrough derived from its plan is played to the end.
+--walkthroughs also writes those; keep them where no player looks.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run from a checkout
+
+from pydantic import TypeAdapter
+
+from game_interface.child.messages import Moment
+from game_interface.child.play import Play
+from game_interface.errors import GameError, StoryFormatError
+from game_interface.machine.memory import StoryImage
+from game_interface.machine.profile import PROFILE_SUFFIX, Profile
+from mcp_ghost.cli.arguments import Parser, add_flags, whole_number
+from mcp_ghost.cli.program import DONE, Errors, program
+from scripts.story.build_story import BuildError, compiled
+from scripts.story.solver import Solver, UnwinnableError
+from scripts.story.template import TemplateError
+from scripts.story.variant import Variant
+from scripts.story.walkthrough import derive
+
+_PROGRAM = "make_variant.py"
+_MAX_SEED = 2**31 - 1
+_FLAGS = """\
+--seed N             seed of the first variant (default: %(default)s)
+--count N            how many variants; each has the next seed (default: %(default)s)
+--out DIR            where stories and profiles go
+--walkthroughs DIR   also write the solutions, here
+"""
+
+
+class Made(NamedTuple):
+    """A variant that can be won."""
+
+    story: bytes
+    profile: bytes
+    walkthrough: list[str]
+
+
+def make(seed: int) -> Made:
+    """A variant, solved and played to its end.
+
+    Raises:
+        BuildError: The tools are missing, or the compiler refused the source.
+        TemplateError: The source has a mark that the lists know nothing of.
+        UnwinnableError: It cannot be won, or its walkthrough does not win it.
+    """
+    variant = Variant(seed)
+    story, profile = compiled(variant)
+    Solver(story, as_profile(profile), variant.words).solve()
+    walkthrough = derive(variant.layout, variant.words)
+    end = played(story, as_profile(profile), walkthrough)
+    if not (end.facts.won and end.facts.score == end.facts.max_score):
+        raise UnwinnableError(
+            f"the walkthrough of seed {seed} ends with {end.facts.score} points, in "
+            f"{end.facts.room_name}, at: {end.text.strip()}"
+        )
+    return Made(story, profile, walkthrough)
+
+
+def as_profile(content: bytes) -> Profile:
+    """A profile from what its file holds."""
+    return TypeAdapter(Profile).validate_json(content)
+
+
+def played(story: bytes, profile: Profile, commands: Sequence[str]) -> Moment:
+    """The end of the game after these commands, or the moment after the last one."""
+    play = Play(StoryImage(story), profile, "fernz", seed=1)
+    moment = play.start()
+    for command in commands:
+        if moment.ending is not None:
+            break
+        moment = play.step(command)
+    return moment
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make the variants and return the exit code."""
+    parser = Parser(description=__doc__)
+    add_flags(
+        parser,
+        _FLAGS,
+        seed={"type": whole_number(0, _MAX_SEED), "default": 1},
+        count={"type": whole_number(), "default": 1},
+        out={"type": Path, "required": True},
+        walkthroughs={"type": Path},
+    )
+    options = parser.parse_args(arguments)
+    errors = Errors(
+        wrong_use=(BuildError, OSError, StoryFormatError, TemplateError),
+        failed=(GameError, UnwinnableError),
+    )
+    return program(_PROGRAM, lambda _: _make(options), lambda: errors)
+
+
+def _make(options: argparse.Namespace) -> int:
+    for folder in (options.out, options.walkthroughs):
+        if folder:
+            folder.mkdir(parents=True, exist_ok=True)
+    for seed in range(options.seed, options.seed + options.count):
+        made = make(seed)
+        name = f"fresh-{seed}"
+        (options.out / f"{name}.z5").write_bytes(made.story)
+        (options.out / f"{name}{PROFILE_SUFFIX}").write_bytes(made.profile)
+        if options.walkthroughs:
+            solution = "\n".join(made.walkthrough) + "\n"
+            (options.walkthroughs / f"{name}.txt").write_text(solution, encoding="utf-8")
+        print(f"{name}.z5: {as_profile(made.profile).title}", flush=True)
+    return DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,189 @@
+"""Fresh variants of the bundled story, built with the real compiler and played on the real engine.
+
+One is played with all other tests, twenty with `poe fresh`.
+"""
+
+import base64
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from game_interface import Facts, open_game
+from game_interface.child.play import Play
+from game_interface.machine.memory import StoryImage
+from game_interface.machine.profile import Profile
+from scripts.story import make_variant
+from scripts.story.build_story import PROFILE, STORY, compiled, missing_tools
+from scripts.story.layout import COMPASS, original
+from scripts.story.make_variant import Made, as_profile, make, played
+from scripts.story.solver import Solver, UnwinnableError
+from scripts.story.variant import Variant
+from scripts.story.walkthrough import derive
+from scripts.story.wording import Wording
+from tests.support.games import BUNDLED_COMMANDS
+
+needs_inform = pytest.mark.skipif(bool(missing_tools()), reason=str(missing_tools()))
+BY_HAND = [pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 21)]
+SEEDS = [1, *BY_HAND]
+LITTLE = 25
+"""Points that one may get with the original's commands, which walk, look and pull levers too."""
+REFUSED = re.compile("can't see any such thing|not something you need|That is not here")
+# Spoken of, but not there, in the original too: people who are away, the room itself, weather.
+AWAY = {"Thrupp", "Mistress", "weatherwright", "thunder"}
+
+
+@cache
+def made(seed: int) -> Made:
+    return make(seed)
+
+
+def same(text: str) -> str:
+    return text
+
+
+def bundled() -> tuple[bytes, Profile]:
+    return STORY.read_bytes(), as_profile(PROFILE.read_bytes())
+
+
+@pytest.mark.soak
+def test_the_originals_own_walkthrough_can_be_derived() -> None:
+    end = played(*bundled(), derive(original(), same))
+
+    assert (end.facts.won, end.facts.score) == (True, 100)
+
+
+def test_the_solver_wins_the_original_from_its_story_file() -> None:
+    story, profile = bundled()
+    end = played(story, profile, Solver(story, profile, same).solve())
+
+    assert (end.facts.won, end.facts.score) == (True, 100)
+
+
+@needs_inform
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_variant_is_won_by_its_walkthrough_and_by_what_the_solver_finds(seed: int) -> None:
+    profile = as_profile(made(seed).profile)  # made: the walkthrough has won
+    solution = Solver(made(seed).story, profile, Variant(seed).words).solve()
+    end = played(made(seed).story, profile, solution)
+
+    assert solution != made(seed).walkthrough
+    assert (end.facts.won, end.facts.score) == (True, 100)
+
+
+@needs_inform
+def test_no_variant_is_made_whose_walkthrough_does_not_win(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(make_variant, "derive", lambda *_: ["north", "wait"])
+
+    with pytest.raises(
+        UnwinnableError, match=r"the walkthrough of seed 3 ends with \d+ points, in"
+    ):
+        make(3)
+
+
+@needs_inform
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_originals_walkthrough_is_worth_little_in_a_variant(seed: int) -> None:
+    end = played(made(seed).story, as_profile(made(seed).profile), BUNDLED_COMMANDS)
+
+    assert not end.facts.won
+    assert (end.facts.score or 0) <= LITTLE
+
+
+@needs_inform
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_another_story() -> None:
+    first = compiled(Variant(1))
+
+    assert first == compiled(Variant(1)) == (made(1).story, made(1).profile)
+    assert compiled(Variant(2)) != first
+
+
+@needs_inform
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rooms_speak_of_the_ways_that_there_are_and_of_what_can_be_examined(seed: int) -> None:
+    words = Variant(seed).words
+    rooms = 0
+    for play, facts, text in rooms_of(made(seed)):
+        rooms += 1
+        said = set(re.findall("|".join(COMPASS), text))
+        exits = {way.direction: way.kind for way in facts.exits if way.direction in COMPASS}
+        assert {way for way, kind in exits.items() if kind != "blocked"} <= said, text
+        assert said <= exits.keys(), text
+        before = base64.b64decode(play.step("wait").snapshot)
+        for phrase in mentioned(words, facts.room_name, text):
+            answer = play.step(f"examine {phrase}").text
+            assert not REFUSED.search(answer), f"{phrase} in {facts.room_name}: {text}"
+            play.restore(before)
+    assert rooms >= 18
+
+
+def mentioned(words: Wording, room: str, text: str) -> Iterator[str]:
+    """What a text speaks of by a word that a variant changes, and that should be there."""
+    for key in words:
+        phrase = words(key).lower()
+        is_there = key not in AWAY and phrase not in room.lower()
+        if is_there and re.search(rf"\b{re.escape(phrase)}\b", text):
+            yield phrase
+
+
+def rooms_of(variant: Made) -> Iterator[tuple[Play, Facts, str]]:
+    """Each room on the way, when it is first seen by light, and what LOOK says of it."""
+    play = Play(StoryImage(variant.story), as_profile(variant.profile), "fernz", seed=1)
+    moment = play.start()
+    seen = set()
+    for command in ("look", *variant.walkthrough):
+        moment = play.step(command)
+        facts = moment.facts
+        if facts.room_id in seen or facts.dark or moment.ending:
+            continue
+        seen.add(facts.room_id)
+        text = play.step("look").text.partition(facts.room_name)[2]
+        yield play, facts, " ".join(text.lower().split())
+        play.restore(base64.b64decode(moment.snapshot))
+
+
+@needs_inform
+def test_the_program_writes_stories_that_are_known_by_their_profiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(make_variant, "make", made)  # which took seconds
+    stories, solutions = tmp_path / "stories", tmp_path / "solutions"
+    flags = ["--count", "2", "--out", str(stories), "--walkthroughs", str(solutions)]
+
+    assert make_variant.main(flags) == 0
+    assert capsys.readouterr().out.count("\n") == 2
+    assert sorted(file.name for file in stories.iterdir()) == [
+        f"fresh-{seed}.{kind}" for seed in (1, 2) for kind in ("profile.json", "z5")
+    ]
+    assert (solutions / "fresh-2.txt").read_text().splitlines() == made(2).walkthrough
+    with open_game(stories / "fresh-1.z5", engine="fernz") as game:
+        game.start()
+        facts = game.facts()
+        assert game.story.profiled
+        assert (facts.score, facts.max_score) == (0, 100)
+        assert {way.kind for way in facts.exits} == {"open", "blocked"}
+        assert facts.inventory
+
+
+def test_without_the_compiler_the_program_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert make_variant.main(["--out", str(tmp_path / "out")]) == 2
+    assert "apt install inform6-compiler inform6-library" in capsys.readouterr().err
+
+
+@needs_inform
+@pytest.mark.parametrize(
+    "moved", ["move kipper to shelf;", "move lantern to snow_store;", "remove windbag;"]
+)
+def test_the_solver_notices_that_a_story_cannot_be_won(moved: str) -> None:
+    story, profile = compiled(lambda label, text: moved if label == "moves" else text)
+
+    with pytest.raises(UnwinnableError, match=r"what can be reached is: .*has recipe card"):
+        Solver(story, as_profile(profile), same).solve()
