@@ -36,6 +36,8 @@ class EpisodeRow(NamedTuple):
     seed: int
     episode: int
     player: str
+    protocol: str
+    protocol_sha256: str
     story: str
     story_sha256: str
     model: str
@@ -100,6 +102,7 @@ class TurnRow(NamedTuple):
 
 
 Row: TypeAlias = EpisodeRow | TurnRow
+_PROTOCOL = {"protocol": "name", "protocol_sha256": "sha256"}
 _NAMED = ("evaluation", "variant", "seed", "episode")
 
 
@@ -116,11 +119,11 @@ class _Episode(EpisodeFigures):
         if isinstance(entry.event, TurnRecord):
             self.played.append(_turn(entry.event))
 
-    def row(self, named: Mapping[str, Any]) -> EpisodeRow:
-        """Its line."""
+    def row(self, agreed: Mapping[str, Any]) -> EpisodeRow:
+        """Its line, in which ``agreed`` is what the log does not say."""
         start, facts = self.start, self.provenance.facts
         known = {
-            **named,
+            **agreed,
             **self.summary(),
             "player": start.player if start else "",
             "story": start.title if start else "",
@@ -142,10 +145,12 @@ def tables_of(folder: Path) -> dict[str, tuple[type[Row], list[Row]]]:
     agreed = agreed_in(folder)
     episodes: list[Row] = []
     turns: list[Row] = []
+    protocol = agreed.get("protocol") or {}
+    pinned = {name: protocol.get(of, "") for name, of in _PROTOCOL.items()}
     for key in keys_of(agreed):
         read = _Episode.read(folder / key.place)
         named = _named(agreed, key)
-        episodes.append(read.row(named))
+        episodes.append(read.row({**named, **pinned}))
         turns += (TurnRow(**named, **turn) for turn in read.played)
     return {"episodes": (EpisodeRow, episodes), "turns": (TurnRow, turns)}
 

@@ -179,7 +179,7 @@ def _said(value: Any) -> str:  # noqa: ANN401  of every type that JSON has
     if isinstance(value, list):
         return ", ".join(_said(each) for each in value)
     if isinstance(value, dict) and "name" in value:
-        return " ".join(_said(value[key]) for key in ("name", "hash") if value.get(key))
+        return " ".join(_said(value[key]) for key in ("name", "sha256") if value.get(key))
     return json.dumps(value)
 
 

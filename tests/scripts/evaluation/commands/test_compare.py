@@ -104,7 +104,7 @@ def test_fewer_turns_can_be_compared_where_the_numbers_differ(
     ("changes", "said"),
     [
         ({"story": {"title": "Another", "sha256": "f" * 64}}, "different stories"),
-        ({"protocol": {"name": "strict", "hash": "f" * 64}}, "add --across-protocols"),
+        ({"protocol": {"name": "strict", "sha256": "f" * 64}}, "add --across-protocols"),
     ],
 )
 def test_what_is_not_comparable_is_refused(
@@ -122,10 +122,12 @@ def test_protocols_can_be_compared_by_somebody_who_means_it(
     tmp_path: Path, capsys: Capture
 ) -> None:
     one = evaluation(tmp_path / "one", {"whole": OLD})
-    strict = {"name": "strict", "hash": "f" * 64}
+    strict = {"name": "strict", "sha256": "f" * 64}
     other = evaluation(tmp_path / "other", {"whole": OLD}, protocol=strict)
     found = compare(capsys, one, other, "--across-protocols")
     assert found["differing"] == {"protocol": {"one": None, "other": strict}}
+    assert main(["compare", str(one), str(other), "--across-protocols"]) == 0
+    assert f"strict {'f' * 12}" in capsys.readouterr().out
 
 
 def test_wrong_folders_are_said_to_be_wrong(tmp_path: Path, capsys: Capture) -> None:

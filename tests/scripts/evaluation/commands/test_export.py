@@ -104,12 +104,14 @@ def test_a_column_keeps_its_type_where_nothing_in_it_is_known(tmp_path: Path) ->
 
 def test_an_episode_that_was_not_played_has_a_line_of_its_own(tmp_path: Path) -> None:
     agreed = (
-        '{"name": "n", "variants": ["whole"], "seeds": [1], "episodes": 1, "configuration": {}}'
+        '{"name": "n", "variants": ["whole"], "seeds": [1], "episodes": 1, "configuration": {}, '
+        '"protocol": {"name": "strict", "sha256": "abc"}}'
     )
     (tmp_path / PLAN_FILE).write_text(agreed)
     assert main(["export", str(tmp_path)]) == 0
     with (tmp_path / "episodes.csv").open(encoding="utf-8", newline="") as file:
         (line,) = csv.DictReader(file)
+    assert (line["protocol"], line["protocol_sha256"]) == ("strict", "abc")
     assert (line["finished"], line["turns"], line["score"], line["moves"]) == ("false", "0", "", "")
 
 
