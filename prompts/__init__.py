@@ -17,5 +17,5 @@ def load_prompt(role: str, profile: str) -> str:
 @cache
 def prompt_digests() -> dict[str, str]:
     """Name -> hash of each prompt's file."""
-    files = sorted(Path(__file__).parent.glob("*.md"))
+    files = sorted(Path(__file__).parent.glob("*_*.md"))  # as load_prompt names them
     return {file.stem: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from managers.reflection.answer import ClaimProposal, MemoryProposal, ReflectionAnswer
-from prompts import load_prompt
+from prompts import load_prompt, prompt_digests
 from tests.support import ROOT
 from tests.support.fakes import FakeManager, Turn, answer
 from tests.support.ghosts import Notes, play
@@ -130,3 +130,7 @@ def test_the_examples_in_prompts_are_what_the_forms_want() -> None:
         found = json.loads(example)
         form = forms[kind]
         assert list(form.model_validate(found).model_dump()) == list(found)
+
+
+def test_every_prompt_has_a_digest_and_nothing_else_has() -> None:
+    assert list(prompt_digests()) == [path.stem for path in PROMPTS]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mcp_ghost.messages import Usage
-from mcp_ghost.text import counted
+from mcp_ghost.text import counted, dollars
 from orchestration.parts import PARTS
 from scripts.evaluation.agreement import portable, short
 from scripts.scripted_model import SERVED_AS as SCRIPT
@@ -144,7 +144,10 @@ def _served(provenance: Mapping[str, Any]) -> str:
     if not requests:
         return "No request to a model is on record."
     by = f"The replies came from {names}, according to their server" if names else "No reply came"
-    return f"{by} ({counted(requests, 'request')}, {failed} of them without a usable reply)."
+    billed = f"; {dollars(cost)} as billed" if (cost := provenance["cost"]) else ""
+    return (
+        f"{by} ({counted(requests, 'request')}, {failed} of them without a usable reply{billed})."
+    )
 
 
 def _set_back(provenance: Mapping[str, Any]) -> str:

@@ -125,8 +125,12 @@ def markdown_of(results: dict[str, Any], turns: int) -> str:
     program = ", ".join(versions["zorkgpt"]) or NONE
     engine = ", ".join(versions["engine"]) or NONE
     code = ", ".join(map(short, results["provenance"]["code"])) or NONE
+    prompts = "; ".join(
+        f"{name} {', '.join(map(short, digests))}"
+        for name, digests in results["provenance"]["prompts"].items()
+    )
     made = (
-        f"ZorkGPT {program} (code {code}), engine {engine}, "
+        f"ZorkGPT {program} (code {code}), engine {engine}, prompts {prompts or NONE}, "
         f"last turn on {results['date'][:10] or NONE}."
     )
     found = "".join(f"- {sentence}\n" for sentence in results["findings"])

@@ -125,6 +125,9 @@ def test_the_report_names_the_model_as_it_was_served_and_no_script(tmp_path: Pat
         in (results["statement"])
     )
     assert "script" not in results["statement"].replace("scripted at", "")
+    text = (evaluation.out / "results.md").read_text()
+    assert f"(code {start['code'][:12]})" in text
+    assert f"agent_full {start['prompts']['agent_full'][:12]}" in text
 
 
 @pytest.mark.mcp
@@ -147,6 +150,8 @@ def test_all_that_was_billed_counts_also_failed_tries_and_turns_that_were_lost()
     summary = figures.summary()
     assert (summary["requests"], summary["failed_requests"], summary["model_calls"]) == (3, 1, 3)
     assert (summary["cost"], summary["prompt_tokens"]) == (1.0, 120)
+    said = said_of(provenance_of({"one": figures.provenance}))
+    assert "(3 requests, 1 of them without a usable reply; $1.00 as billed)" in said
 
 
 def test_refused_proposals_and_moves_are_counted_beside_turns() -> None:
