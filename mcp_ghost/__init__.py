@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mcp_ghost.errors import LLMError as LLMError
     from mcp_ghost.errors import MCPError as MCPError
     from mcp_ghost.errors import MCPGhostError as MCPGhostError
+    from mcp_ghost.ghost import Ghost as Ghost
     from mcp_ghost.ghost import mcp_ghost as mcp_ghost
     from mcp_ghost.ghost import mcp_ghost_sync as mcp_ghost_sync
     from mcp_ghost.ghost import run_ghost as run_ghost
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from mcp_ghost.run.prompts import SystemPromptGenerator as SystemPromptGenerator
 
 _HOMES = {
+    "Ghost": "ghost",
     "GhostResult": "run.account",
     "LLMError": "errors",
     "MCPError": "errors",

@@ -1,19 +1,24 @@
-"""``mcp_ghost()``: one call runs a whole MCP tool operation and returns an account of it."""
+"""``mcp_ghost()``: one call runs a whole MCP tool operation and returns an account of it.
+
+``Ghost`` does the same for request after request, with servers that stay connected.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, Unpack, cast
 
-from mcp_ghost.run.settings import Settings
+from mcp_ghost.run.settings import Options, Settings, check_prompt
 
 if TYPE_CHECKING:
     import httpx
 
     from mcp_ghost.run.account import GhostResult
+    from mcp_ghost.run.conversation import Conversation
     from mcp_ghost.run.events import OnEvent
     from mcp_ghost.servers.oauth.browser import Authorize
     from mcp_ghost.servers.protocol.elicitation import Elicit
@@ -123,15 +128,103 @@ async def mcp_ghost(
         LLMError: The provider is unknown (a ValueError too), or there is no key for it.
             Whatever fails after that is reported in the result.
     """
-    return (await _run(Settings(**locals()))).to_dict()
+    return (await _run(**locals())).to_dict()
 
 
-async def _run(settings: Settings) -> GhostResult:
+async def _run(user_prompt: str, **arguments: Any) -> GhostResult:  # noqa: ANN401
+    from mcp_ghost.run.operation import Operation
+
+    check_prompt(user_prompt)
+    settings = Settings(**arguments)
+    return await Operation(settings, _conversation(settings), user_prompt, closes=True).run()
+
+
+class Ghost:
+    """A conversation: its servers stay connected, and each request knows of those before it.
+
+    An async context manager, which connects with the first request and disconnects at its end::
+
+        async with Ghost(server_config=..., provider="openai", system_prompt="...") as ghost:
+            await ghost.run("Which tables are there?")
+            await ghost.run("And how many rows has the largest?")
+
+    Args:
+        options: Those of ``mcp_ghost()``, but for ``user_prompt``; ``system_prompt`` may be left
+            out. ``deadline``, ``max_iterations``, ``token_budget`` and ``cost_budget`` are those of
+            each request.
+        messages: What ``Ghost.messages`` gave, perhaps in another process, to go on with it.
+
+    Raises:
+        ValueError: An argument or the configuration cannot be used.
+        LLMError: The provider is unknown (a ValueError too), or there is no key for it.
+    """
+
+    def __init__(
+        self, *, messages: Sequence[Mapping[str, Any]] = (), **options: Unpack[Options]
+    ) -> None:
+        without_request: Any = {"system_prompt": "", "user_prompt": "", **options}
+        arguments = inspect.signature(mcp_ghost).bind(**without_request)
+        arguments.apply_defaults()
+        del arguments.arguments["user_prompt"]
+        self._settings = Settings(**arguments.arguments)
+        self._conversation = _conversation(self._settings, _checked(messages))
+        self._is_entered = self._is_busy = False
+
+    async def __aenter__(self) -> Self:
+        self._is_entered = True
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._is_entered = False
+        await self._conversation.close()
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """What was said, without the system prompt: plain JSON, for ``messages`` of another."""
+        said = [it for it in self._conversation.messages if it["role"] != "system"]
+        return copy.deepcopy(said)
+
+    async def run(self, user_prompt: str) -> dict[str, Any]:
+        """Do ``user_prompt``, and say what happened in the form of ``mcp_ghost()``.
+
+        ``conversation_history`` is that of all requests, everything else of this one. After a
+        request that was cut short, the next one goes on from there.
+
+        Raises:
+            ValueError: The request is empty.
+            RuntimeError: Another request is under way, or this is outside of ``async with``.
+        """
+        from mcp_ghost.run.operation import Operation
+
+        check_prompt(user_prompt)
+        if not self._is_entered:
+            raise RuntimeError("Run requests inside 'async with Ghost(...) as ghost:'.")
+        if self._is_busy:
+            raise RuntimeError("This Ghost runs a request already; await it first.")
+        self._is_busy = True
+        try:
+            result = await Operation(self._settings, self._conversation, user_prompt).run()
+        finally:
+            self._is_busy = False
+        return result.to_dict()
+
+
+def _checked(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    roles = {"user", "assistant", "tool"}
+    usable = isinstance(messages, Sequence) and not isinstance(messages, str)
+    if not usable or not all(
+        isinstance(it, Mapping) and it.get("role") in roles for it in messages
+    ):
+        raise ValueError("messages must be a list such as Ghost.messages gives.")
+    return [copy.deepcopy(dict(message)) for message in messages]
+
+
+def _conversation(settings: Settings, messages: Sequence[dict[str, Any]] = ()) -> Conversation:
     # These account for most of the package's import time.
     from mcp_ghost.config import load_servers
     from mcp_ghost.providers.client import get_llm_client
     from mcp_ghost.providers.transport import RetryPolicy
-    from mcp_ghost.run.operation import Operation
+    from mcp_ghost.run.conversation import Conversation
 
     servers = load_servers(settings.server_config)
     client = get_llm_client(
@@ -143,7 +236,7 @@ async def _run(settings: Settings) -> GhostResult:
         retry=RetryPolicy(max_attempts=4, initial_delay=0.5),  # somebody is waiting for the call
         transport=settings.transport,
     )
-    return await Operation(settings, servers, client).run()
+    return Conversation(settings, servers, client, messages)
 
 
 def _takes_arguments_of(
@@ -165,7 +258,7 @@ async def run_ghost(*args: Any, **kwargs: Any) -> GhostResult:  # noqa: ANN401
     """``mcp_ghost()`` with a typed result, which has the price and the cached tokens as well."""
     arguments = inspect.signature(mcp_ghost).bind(*args, **kwargs)
     arguments.apply_defaults()
-    return await _run(Settings(**arguments.arguments))
+    return await _run(**arguments.arguments)
 
 
 @_takes_arguments_of(mcp_ghost)

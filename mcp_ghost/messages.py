@@ -129,3 +129,20 @@ def tool_message(
     content = [{"type": "text", "text": text}, *images] if images else text
     message: Message = {"role": "tool", "tool_call_id": call_id, "content": content}
     return {**message, "is_error": True} if is_error else message
+
+
+def with_answers(messages: Iterable[Message], text: str) -> list[Message]:
+    """``messages``, with ``text`` as the answer to each call that has none.
+
+    Providers refuse a history in which a call is not answered.
+    """
+    whole: list[Message] = []
+    waiting: list[str] = []
+    for message in messages:
+        if message["role"] == "tool":
+            waiting = [call_id for call_id in waiting if call_id != message["tool_call_id"]]
+        else:
+            whole += [tool_message(call_id, text, is_error=True) for call_id in waiting]
+            waiting = [call["id"] for call in message.get("tool_calls") or ()]
+        whole.append(message)
+    return whole + [tool_message(call_id, text, is_error=True) for call_id in waiting]

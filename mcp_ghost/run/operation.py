@@ -6,12 +6,11 @@ import logging
 import re
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mcp_ghost.config.secrets import redactor_of
 from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.loop import LoopEnd, run_loop
 from mcp_ghost.media import Gallery
@@ -19,16 +18,13 @@ from mcp_ghost.messages import assistant_message, tool_message, was_cut_off
 from mcp_ghost.run import prompts, synthesis
 from mcp_ghost.run.account import Account, GhostResult, history
 from mcp_ghost.run.calls import Calls
-from mcp_ghost.run.context import Compaction, LatestExchange
+from mcp_ghost.run.conversation import Conversation
 from mcp_ghost.run.events import Events
 from mcp_ghost.run.limits import Budget, Deadline, RunStoppedError
 from mcp_ghost.run.recovery import breaking, looping, recording, retrying
-from mcp_ghost.servers.toolbox import Toolbox
 
 if TYPE_CHECKING:
-    from mcp_ghost.config import ServerConfig
     from mcp_ghost.messages import LLMResponse, Message, ToolSchema
-    from mcp_ghost.providers.client import ProviderClient
     from mcp_ghost.run.settings import Settings
 
 _TOO_LONG = re.compile(
@@ -49,37 +45,23 @@ class _Ending:
 
 
 class Operation:
-    """Good for one ``run``."""
+    """One run over a conversation, which it opens if need be; ``closes``: and closes."""
 
     def __init__(
-        self, settings: Settings, servers: Mapping[str, ServerConfig], client: ProviderClient
+        self,
+        settings: Settings,
+        conversation: Conversation,
+        user_prompt: str,
+        *,
+        closes: bool = False,
     ) -> None:
         self._settings = settings
-        self._client = client
-        redactor = redactor_of(servers, [client.api_key, *settings.secrets])
-        self._account = Account(redactor)
-        self._messages: list[Message] = []
-        self._known_tools: list[ToolSchema] = []
-        self._compactions: list[dict[str, Any]] = []
-        self._memory = (
-            Compaction(settings.context_limit, self._compactions.append)
-            if settings.conversation_memory
-            else LatestExchange()
-        )
+        self._conversation = conversation
+        self._messages = conversation.messages
+        self._user_prompt = user_prompt
+        self._closes = closes
+        self._account = Account(conversation.redactor)
         self._budget = Budget(settings.token_budget, settings.cost_budget)
-        self._toolbox = Toolbox(
-            servers,
-            allow=settings.allow,
-            deny=settings.deny,
-            call_timeout=settings.timeout,
-            startup_timeout=settings.startup_timeout,
-            result_limit=settings.result_limit,
-            elicit=settings.elicit,
-            authorize=settings.authorize,
-            on_progress=self._progressed,
-            redactor=redactor,
-        )
-        self._servers = [name for name, config in servers.items() if not config.disabled]
 
     async def run(self) -> GhostResult:
         """Run everything; whatever goes wrong is in the result."""
@@ -93,7 +75,7 @@ class Operation:
             final_result=synthesis.final_result(answer),
             summary=synthesis.summary(self._account, answer, ended_by=ending.why),
             tool_chain=self._account.chain,
-            conversation_history=history(self._messages or self._opening(), self._account),
+            conversation_history=history(self._said(), self._account),
             errors=self._account.errors,
             execution_metadata=self._account.metadata(time.perf_counter() - started),
         )
@@ -102,25 +84,28 @@ class Operation:
 
     async def _operate(self) -> _Ending:
         """Converse with everything open; leave nothing open afterwards."""
-        settings, client = self._settings, self._client
+        conversation, client = self._conversation, self._conversation.client
+        conversation.on_progress = self._progressed
+        is_first = not conversation.is_open
         try:
             async with AsyncExitStack() as stack:
+                if self._closes:
+                    stack.push_async_callback(conversation.close)
                 await self._events.emit(
                     "run_start",
                     provider=client.provider_name,
                     model=client.model,
-                    servers=self._servers,
+                    servers=conversation.servers,
                 )
-                await stack.enter_async_context(client)
                 async with self._deadline.bound():
-                    await stack.enter_async_context(self._toolbox)
-                await self._take_stock()
+                    await conversation.open()
+                await self._take_stock(is_first=is_first)
                 return await self._converse()
         except RunStoppedError as error:
             self._account.failed("mcp_ghost", error)
             return _Ending(None, str(error))
         except LLMError as error:
-            self._account.failed(settings.provider, error)
+            self._account.failed(client.provider_name, error)
             return _Ending(None, f"the model could not be asked: {self._account.words(error)}")
         except Exception as error:  # noqa: BLE001  the edge: a run that has begun ends with a result
             trace = self._account.clean_text("".join(traceback.format_exception(error)))
@@ -128,29 +113,29 @@ class Operation:
             self._account.failed("mcp_ghost", error)
             return _Ending(None, f"{type(error).__name__}: {self._account.words(error)}")
 
-    async def _take_stock(self) -> None:
+    async def _take_stock(self, *, is_first: bool) -> None:
         """Count what is available, and stop if servers were wanted but none came up."""
-        account, toolbox = self._account, self._toolbox
+        account, toolbox = self._account, self._conversation.toolbox
         account.servers_connected = len(toolbox.connected)
-        self._known_tools = toolbox.schemas
-        account.tools_discovered = len(self._known_tools)
+        account.tools_discovered = len(toolbox.schemas)
         recovery = "went on without this server" if toolbox.connected else None
         for server, error in toolbox.failures.items():
             account.failed(server, error, recovery)
             _logger.warning("Server '%s' is not available: %s", server, account.words(error))
             await self._events.emit("server_failed", server=server, error=str(error))
-        for server, revision in toolbox.revisions.items():
+        for server, revision in toolbox.revisions.items() if is_first else ():
             tools = sum(toolbox.server_of(name) == server for name in toolbox.routes)
             told = {"server": server, "tools": tools, "revision": revision}
             await self._events.emit("server_connected", **told)
-        if toolbox.unmatched:
+        if is_first and toolbox.unmatched:
             _logger.warning("No tool fits allow or deny: %s", ", ".join(toolbox.unmatched))
-        if self._servers and not toolbox.connected:
-            raise RunStoppedError(f"no server could be started ({', '.join(self._servers)})")
+        if self._conversation.servers and not toolbox.routes and not toolbox.connected:
+            servers = ", ".join(self._conversation.servers)
+            raise RunStoppedError(f"no server could be started ({servers})")
 
     async def _converse(self) -> _Ending:
         settings = self._settings
-        self._messages += self._opening()
+        self._conversation.ask(self._user_prompt)
         loop = await run_loop(
             self._messages,
             ask=self._ask,
@@ -167,26 +152,20 @@ class Operation:
         limit = settings.max_iterations
         return await self._answer_without_tools(f"the limit of {limit} iterations was reached")
 
-    def _opening(self) -> list[Message]:
-        settings = self._settings
-        system = prompts.SystemPromptGenerator().generate(
-            settings.system_prompt, self._toolbox.schemas, self._client.provider_name
-        )
-        return [
-            {"role": role, "content": content, "cache_control": _CACHED}
-            for role, content in (("system", system), ("user", settings.user_prompt))
-            if content
-        ]
+    def _said(self) -> list[Message]:
+        """The conversation; where it did not begin, as it would have."""
+        request: Message = {"role": "user", "content": self._user_prompt}
+        return self._messages or [*self._conversation.head(), request]
 
     def _calls(self) -> Calls:
-        shared = self._account, self._events
-        execute = recording(self._toolbox, self._deadline, *shared)
-        execute = retrying(execute, self._toolbox, self._deadline, *shared)
+        shared, toolbox = (self._account, self._events), self._conversation.toolbox
+        execute = recording(toolbox, self._deadline, *shared)
+        execute = retrying(execute, toolbox, self._deadline, *shared)
         execute = breaking(execute, self._events)
-        execute = looping(execute, self._toolbox, self._settings.loop_limit, self._events)
+        execute = looping(execute, toolbox, self._settings.loop_limit, self._events)
         return Calls(
             execute,
-            self._toolbox,
+            toolbox,
             *shared,
             backtracking=self._settings.enable_backtracking,
             max_parallel=self._settings.max_parallel_calls,
@@ -195,14 +174,13 @@ class Operation:
         )
 
     async def _ask(self, messages: Sequence[Message], iteration: int) -> LLMResponse:
+        toolbox = self._conversation.toolbox
         async with self._deadline.bound():
-            changed = await self._toolbox.refresh()
-        offered = self._toolbox.schemas
+            changed = await toolbox.refresh()
         for server in changed:
-            tools = sum(route.server == server for route in self._toolbox.routes.values())
+            tools = sum(route.server == server for route in toolbox.routes.values())
             await self._events.emit("tools_changed", server=server, tools=tools)
-        known = {tool["function"]["name"] for tool in self._known_tools}
-        self._known_tools += [tool for tool in offered if tool["function"]["name"] not in known]
+        offered = self._conversation.offered()
         return await self._complete(messages, iteration, offered)
 
     async def _progressed(
@@ -241,16 +219,17 @@ class Operation:
     ) -> LLMResponse:
         """One reply, within deadline, budget and the model's context."""
         self._budget.check(self._account)
-        view = self._memory.view(messages)
+        conversation = self._conversation
+        view = conversation.memory.view(messages)
         view[-1] = {**view[-1], "cache_control": _CACHED}
-        while self._compactions:
-            await self._events.emit("compaction", **self._compactions.pop())
+        while conversation.compactions:
+            await self._events.emit("compaction", **conversation.compactions.pop())
         try:
             async with self._deadline.bound():
-                response = await self._client.complete(
+                response = await conversation.client.complete(
                     view,
                     tools=tools or None,
-                    known_tools=self._known_tools or None,  # a lost server's, for example
+                    known_tools=conversation.known_tools or None,  # a lost server's, for example
                     namespace=self._settings.namespace,
                     headers=self._settings.headers,
                     **self._settings.model_options,
@@ -258,7 +237,7 @@ class Operation:
         except LLMError as error:
             self._account.usage += error.usage
             too_long = isinstance(error, LLMStatusError) and _TOO_LONG.search(str(error))
-            if not (too_long and self._memory.shrink(messages)):
+            if not (too_long and conversation.memory.shrink(messages)):
                 raise
             return await self._complete(messages, iteration, tools)
         self._account.replied(response)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
 from mcp_ghost.redact import secrets_in
 
@@ -38,6 +38,46 @@ _ABOVE_ZERO = (*_SECONDS, "context_limit", "cost_budget", "token_budget")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
+class Options(TypedDict, total=False):
+    """The arguments of :func:`mcp_ghost.ghost.mcp_ghost` but for the request, by name."""
+
+    server_config: Required[Mapping[str, Any] | str | Path]
+    provider: Required[str]
+    system_prompt: str
+    api_key: str | None
+    model: str | None
+    namespace: str
+    timeout: float
+    max_iterations: int
+    enable_backtracking: bool
+    conversation_memory: bool
+    base_url: str | None
+    llm_timeout: float
+    startup_timeout: float
+    deadline: float | None
+    token_budget: int | None
+    cost_budget: float | None
+    max_tokens: None
+    reply_tokens: int | None
+    temperature: float | None
+    reasoning_effort: str | None
+    stop: Sequence[str] | str | None
+    headers: Mapping[str, str] | None
+    extra_body: Mapping[str, Any] | None
+    allow: Sequence[str] | None
+    deny: Sequence[str] | None
+    max_parallel_calls: int
+    loop_limit: int | None
+    images: Literal["auto", "never"]
+    max_result_tokens_per_turn: int | None
+    result_limit: int
+    context_limit: int
+    on_event: OnEvent | None
+    elicit: Elicit | None
+    authorize: Authorize | None
+    transport: httpx.AsyncBaseTransport | None
+
+
 @dataclass(frozen=True)
 class Settings:
     """The arguments of :func:`mcp_ghost.ghost.mcp_ghost`, checked."""
@@ -46,7 +86,6 @@ class Settings:
     system_prompt: str
     provider: str
     api_key: str | None = field(repr=False)
-    user_prompt: str
     model: str | None
     namespace: str
     timeout: float
@@ -103,8 +142,6 @@ class Settings:
             )
         if not isinstance(self.server_config, Mapping | str | Path):
             raise ValueError('server_config must be {"mcpServers": {...}} or the path of a file.')  # noqa: TRY004
-        if not isinstance(self.user_prompt, str) or not self.user_prompt.strip():
-            raise ValueError("user_prompt is empty: say what should be done.")
         if not isinstance(self.system_prompt, str):
             raise ValueError(f"system_prompt must be a string, not {self.system_prompt!r}.")  # noqa: TRY004
         for name in (*_WHOLE, *_ABOVE_ZERO):
@@ -138,6 +175,16 @@ class Settings:
             if given is not None and not _has_names(given, texts=texts):
                 wanted = "names and texts" if texts else "names and JSON values"
                 raise ValueError(f"{name} must be a dict of {wanted}.")
+
+
+def check_prompt(user_prompt: object) -> None:
+    """Refuse a request that asks for nothing.
+
+    Raises:
+        ValueError: It is one.
+    """
+    if not isinstance(user_prompt, str) or not user_prompt.strip():
+        raise ValueError("user_prompt is empty: say what should be done.")
 
 
 def _has_names(given: object, *, texts: bool) -> bool:

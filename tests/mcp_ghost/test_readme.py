@@ -11,6 +11,7 @@ import sys
 import textwrap
 import typing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,8 +20,11 @@ from mcp_ghost.golden.comparison import MAX_AGE_DAYS
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.run.account import ErrorRecord, GhostResult, RunMetadata, ToolRecord
 from mcp_ghost.run.events import EventType
-from mcp_ghost.testing import ModelServer
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
 from tests.support import ghost_example, warm
+
+if TYPE_CHECKING:
+    from mcp_ghost.testing.wires import WireName
 
 
 def section(title: str) -> str:
@@ -48,6 +52,30 @@ def test_the_example_runs_as_it_stands_and_prints_what_the_readme_shows(tmp_path
     assert done.returncode == 0, done.stderr
     assert server.refusals == []
     ghost_example.assert_it_worked(tmp_path, done.stdout)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini"])
+def test_the_conversation_runs_as_it_stands_with_every_provider(
+    provider: WireName, tmp_path: Path
+) -> None:
+    def model(request: ModelRequest) -> Reply:
+        asked = [message["content"] for message in request.messages if message["role"] == "user"]
+        if len(asked) == 3:
+            return content_reply(f"You asked: {asked[0]}")
+        if request.messages[-1]["role"] == "user":
+            return tool_reply([("mcp_ghost.notes.add", {"text": asked[-1]})])
+        return content_reply(f"{len(asked)} noted.")
+
+    ghost_example.write_files(tmp_path)
+    with ModelServer(model, wire=provider) as server:
+        variable = get_provider(provider).base_url_variable
+        command = (sys.executable, "conversation.py", provider)
+        done = run(tmp_path, *command, **{variable: server.base_url})
+    assert done.returncode == 0, done.stderr
+    assert server.refusals == []
+    said = ["1 noted.", "2 noted.", "You asked: Note that the milk is gone."]
+    assert done.stdout.splitlines() == said
+    assert len((tmp_path / "notes.txt").read_text().splitlines()) == 2
 
 
 @pytest.mark.slow

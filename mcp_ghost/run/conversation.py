@@ -1,0 +1,122 @@
+"""What outlives a run: servers and client, opened once, and everything that was said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+from mcp_ghost.config.secrets import redactor_of
+from mcp_ghost.loop import MAY_HAVE_ACTED
+from mcp_ghost.messages import with_answers
+from mcp_ghost.run import prompts
+from mcp_ghost.run.context import Compaction, LatestExchange
+from mcp_ghost.servers.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from mcp_ghost.config import ServerConfig
+    from mcp_ghost.messages import Message, ToolSchema
+    from mcp_ghost.providers.client import ProviderClient
+    from mcp_ghost.run.settings import Settings
+    from mcp_ghost.servers.session import OnProgress
+
+_INTERRUPTED = f"No result: the run was interrupted. {MAY_HAVE_ACTED}."
+
+
+class Conversation:
+    """Opened by its first run; one run at a time adds to it."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        servers: Mapping[str, ServerConfig],
+        client: ProviderClient,
+        messages: Sequence[Message] = (),
+    ) -> None:
+        """``messages`` of an earlier conversation, without a system prompt, are gone on with."""
+        self.client = client
+        self.redactor = redactor_of(servers, [client.api_key, *settings.secrets])
+        self.messages: list[Message] = [*messages]
+        """The system prompt, which is made when the servers' tools are known, and all the rest."""
+        self.known_tools: list[ToolSchema] = []
+        """Every tool that was ever on offer."""
+        self.compactions: list[dict[str, Any]] = []
+        """What the memory did since somebody last looked."""
+        self.memory = (
+            Compaction(settings.context_limit, self.compactions.append)
+            if settings.conversation_memory
+            else LatestExchange()
+        )
+        self.servers = [name for name, config in servers.items() if not config.disabled]
+        self.on_progress: OnProgress | None = None
+        """Told of calls under way: by the run that made them."""
+        self._settings = settings
+        self._configured = servers
+        self._open = AsyncExitStack()
+        self._has_begun = False
+        self.is_open = False
+        self.toolbox = self._toolbox()
+
+    async def open(self) -> None:
+        """Connect to everything, unless that is done; what fails is in the toolbox."""
+        if self.is_open:
+            return
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self.client)
+            self.toolbox = self._toolbox()  # one whose opening was cut short cannot be used again
+            await stack.enter_async_context(self.toolbox)
+            self._open = stack.pop_all()
+        self.is_open = True
+
+    async def close(self) -> None:
+        """Leave nothing open; what was said stays."""
+        self.is_open = False
+        await self._open.aclose()
+
+    def ask(self, user_prompt: str) -> None:
+        """Add what the user wants; at the beginning, behind the system prompt."""
+        answered = with_answers(self.messages, _INTERRUPTED)
+        if self._has_begun:
+            self.messages[:] = [*answered, {"role": "user", "content": user_prompt}]
+        else:
+            self.messages[:] = [*self.head(), *answered, _marked("user", user_prompt)]
+            self._has_begun = True
+
+    def offered(self) -> list[ToolSchema]:
+        """The tools that may be called now."""
+        offered = self.toolbox.schemas
+        known = {tool["function"]["name"] for tool in self.known_tools}
+        self.known_tools += [tool for tool in offered if tool["function"]["name"] not in known]
+        return offered
+
+    def head(self) -> list[Message]:
+        """The system prompt, if there is anything to say."""
+        text = prompts.SystemPromptGenerator().generate(
+            self._settings.system_prompt, self.toolbox.schemas, self.client.provider_name
+        )
+        return [_marked("system", text)] if text else []
+
+    def _toolbox(self) -> Toolbox:
+        settings = self._settings
+        return Toolbox(
+            self._configured,
+            allow=settings.allow,
+            deny=settings.deny,
+            call_timeout=settings.timeout,
+            startup_timeout=settings.startup_timeout,
+            result_limit=settings.result_limit,
+            elicit=settings.elicit,
+            authorize=settings.authorize,
+            on_progress=self._progressed,
+            redactor=self.redactor,
+        )
+
+    async def _progressed(
+        self, tool: str, progress: float, total: float | None, message: str | None
+    ) -> None:
+        if self.on_progress is not None:
+            await self.on_progress(tool, progress, total, message)
+
+
+def _marked(role: str, text: str) -> Message:
+    return {"role": role, "content": text, "cache_control": {"type": "ephemeral"}}
