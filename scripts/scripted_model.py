@@ -54,14 +54,18 @@ class ScriptedModel:
     def _reply(self, request: ModelRequest) -> Reply:
         if is_reflection(request):
             return content_reply(json.dumps({"memories": _looked_back(request)}))
+        if not request.tool_names and not request.chat.get("response_format"):  # the player `chat`
+            return content_reply(self._command(_messages_of_the_game(request)))
         turn = turn_of(request)
         asked = request.last["role"] == "user"
         if self._think_every and turn % self._think_every == 0 and asked and request.tool_names:
             return tool_reply(
                 [(request.tool_names[0], thought(f"Line {turn} deserves a thought."))]
             )
-        action = self._commands[turn - 1] if turn <= len(self._commands) else "look"
-        return action_reply(action, f"Line {turn} says so.")
+        return action_reply(self._command(turn), f"Line {turn} says so.")
+
+    def _command(self, turn: int) -> str:
+        return self._commands[turn - 1] if turn <= len(self._commands) else "look"
 
 
 def read_commands(path: Path) -> list[str]:
@@ -74,6 +78,10 @@ def turn_of(request: ModelRequest) -> int:
     """The turn that ``request`` is about, by its own words."""
     texts = (_text(message["content"]) for message in request.messages if message.get("content"))
     return next((int(found[1]) for text in texts if (found := _TURN.search(text))), 1)
+
+
+def _messages_of_the_game(request: ModelRequest) -> int:
+    return sum(message["role"] == "user" for message in request.messages)
 
 
 def is_reflection(request: ModelRequest) -> bool:

@@ -22,8 +22,10 @@ from scripts.evaluation.agreement import (
     portable,
     program_at_hand,
 )
+from scripts.evaluation.protocols.protocol import Protocol
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
+from session.playing import ASKING, PlayerName
 from session.record.event_log import EVENTS_FILE
 from shared_utils import EMBEDDED_BASE_URL
 
@@ -40,19 +42,39 @@ class Variant:
     name: str
     off: tuple[str, ...] = ()
     """The parts that are switched off."""
+    player: PlayerName = "model"
 
 
 WHOLE = Variant("whole")
 
 
 def variants_of(
-    config: GameConfiguration, without: Sequence[str], *, each: bool
+    config: GameConfiguration,
+    without: Sequence[str],
+    *,
+    each: bool,
+    players: Sequence[PlayerName] = (),
 ) -> tuple[Variant, ...]:
-    """The whole player, one variant for each part that it is to do without, and the bare one.
+    """Our player, one variant for each part that it is to do without, the bare one, and the others.
 
     Raises:
-        ConfigurationError: A part is switched off already.
+        ConfigurationError: A part is switched off already, or nobody who plays has parts.
     """
+    others = [Variant(player, player=player) for player in dict.fromkeys(players)]
+    if not players:
+        return _with_parts(config, without, WHOLE, each=each)
+    if "model" not in players:
+        if without or each:
+            flag = "--each" if each else "--without"
+            raise ConfigurationError(f"{flag} is for the player 'model': add --player model.")
+        return tuple(others)
+    ours = _with_parts(config, without, Variant("model"), each=each)
+    return (*ours, *(other for other in others if other.player != "model"))
+
+
+def _with_parts(
+    config: GameConfiguration, without: Sequence[str], whole: Variant, *, each: bool
+) -> tuple[Variant, ...]:
     parts = [part.name for part in PARTS.values() if part.is_on(config)]
     parts += [TOOLS] * config.mcp_enabled
     for part in without:
@@ -64,7 +86,7 @@ def variants_of(
             )
     left_out = parts if each else [part for part in parts if part in without]
     single = [Variant(f"without-{part}", (part,)) for part in left_out]
-    return (WHOLE, *single, *([Variant("bare", tuple(parts))] if each else []))
+    return (whole, *single, *([Variant("bare", tuple(parts))] if each else []))
 
 
 @dataclass(frozen=True)
@@ -103,6 +125,12 @@ class Plan:
     seeds: tuple[int, ...]
     episodes: int
     carry_over: bool
+    protocol: Protocol | None = None
+
+    @property
+    def asks_a_model(self) -> bool:
+        """Whether any of the players does."""
+        return any(variant.player in ASKING for variant in self.variants)
 
     @property
     def turns(self) -> int:
@@ -145,7 +173,8 @@ class Plan:
             "without": [*self.config.without, *(part for part in off if part != TOOLS)],
             "mcp_enabled": self.config.mcp_enabled and TOOLS not in off,
             "story": str(self.story.path.resolve()),
-            "seed": cell.seed,
+            "player_name": cell.variant.player,
+            **self._seeds(cell),
             "workdir": str(self.workdir(cell).resolve()),
             "storage_enabled": self.carry_over,
             "storage_carry_over": self.carry_over,
@@ -161,14 +190,27 @@ class Plan:
             "program": program_at_hand(),
         }
 
+    def _seeds(self, cell: Cell) -> dict[str, object]:
+        played = self.protocol and self.protocol.played
+        if played and played.seeds_are == "player":
+            return {"seed": played.dice, "player_seed": cell.seed, "agent_seed": cell.seed}
+        return {"seed": cell.seed}
+
     def agreement(self) -> dict[str, Any]:
         """What has to stay as it is, in words that mean the same on every machine."""
         role = self.config.role()
         embedded = role.base_url == EMBEDDED_BASE_URL
+        protocol = self.protocol
+        named = protocol and {
+            "name": protocol.name,
+            "sha256": protocol.sha256,
+            "seeds_are": protocol.played.seeds_are,
+        }
         return {
             "name": self.name,
+            **({"protocol": named} if named else {}),
             "story": {"title": self.story.title, "sha256": self.story.sha256},
-            "model": role.model,
+            "model": role.model if self.asks_a_model else "none",
             "endpoint": "this machine" if embedded else address(role.base_url),
             "turns": self.turns,
             "knowledge_carried_over": self.carry_over,

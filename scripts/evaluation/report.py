@@ -1,6 +1,7 @@
 """The outcome of an evaluation: as JSON, as tables for people, and what was measured in words."""
 
 import platform
+from collections.abc import Mapping
 from typing import Any
 
 from mcp_ghost.text import counted
@@ -67,6 +68,12 @@ def _parts_off(episode: EpisodeFigures, played: Played) -> list[str]:
     return [*episode.start.parts_off, *[TOOLS] * bool(tools_off)]
 
 
+_SEEDS = {
+    "dice": "A seed fixes the game's dice; it does not make a sampling model repeatable.",
+    "player": "A seed is the model's or the player's; the game's dice are the same for all.",
+}
+
+
 def statement(played: Played, provenance: dict[str, Any]) -> str:
     """What was measured, in sentences that belong beside the tables."""
     agreed = played.agreed
@@ -83,18 +90,24 @@ def statement(played: Played, provenance: dict[str, Any]) -> str:
     model = ", ".join(models) or agreed["model"]
     by = f"with {model} {where} {endpoint}" if models or not begun else "without a model"
     return (
-        f"{story['title']} (SHA-256 {story['sha256'][:12]}), played {by}, "
+        f"{_protocol(agreed)}{story['title']} (SHA-256 {story['sha256'][:12]}), played {by}, "
         f"up to {counted(played.turns, 'turn')} an episode, "
         f"{counted(agreed['episodes'], 'episode')} for each variant and seed ({seeds}). "
         f"{knowledge} MCP tools were {'on offer' if agreed['tools'] else 'off'}. "
         f"{said_of(provenance)} "
-        "A seed fixes the game's dice; it does not make a sampling model repeatable. "
+        f"{_SEEDS[(agreed.get('protocol') or {}).get('seeds_are', 'dice')]} "
         "Medians, with quartiles in brackets where they differ, are over the episodes played to "
         "their end; an episode that ended early keeps its score from there on. Means are over "
         f"seeds, of which each counts once, with {CONFIDENCE:.0%} bootstrap intervals in brackets "
         "where the seeds allow one."
         f"{_unknown(played)}"
     )
+
+
+def _protocol(agreed: Mapping[str, Any]) -> str:
+    protocol = agreed.get("protocol")
+    named = protocol and f"Protocol {protocol['name']} (SHA-256 {protocol['sha256'][:12]}). "
+    return named or ""
 
 
 def _unknown(played: Played) -> str:

@@ -23,12 +23,16 @@ from mcp_ghost.cli.program import DONE, FAILED, Errors, program
 from mcp_ghost.errors import LLMError, MCPConfigError
 from mcp_ghost.redact import redact
 from mcp_ghost.text import counted
+from players import PLAYERS
+from players.walkthrough import WalkthroughPlayer, read_walkthrough
 from scripts.evaluation.commands.report import write_report
 from scripts.evaluation.figures import EpisodeFigures
 from scripts.evaluation.plan import CHOICES, Cell, Plan, variants_of
 from scripts.evaluation.progress import Progress
+from scripts.evaluation.protocols.protocol import SHIPPED, Protocol, refuse_flags
 from scripts.evaluation.run import cores, play, taken, unfinished
 from session.game_configuration import ConfigurationError, GameConfiguration
+from session.playing import ASKING
 
 _DESCRIPTION = (
     "What the player, and each part of it, is worth: a matrix of episodes, played and measured."
@@ -48,6 +52,7 @@ Other commands, each with its own --help:
 Settings that have no flag here come from the environment (ZORKGPT_*), .env and pyproject.toml.
 """
 _PLAYED = """\
+--protocol NAME|PATH  play as a file says that pins every setting: {protocols}, or yours
 --story NAME|PATH  zork1, bundled, or a story file
 --seeds N,N,...    seeds of the game's dice (default 1,2,3,4,5)
 --episodes N       episodes of each variant and seed (default 1)
@@ -55,6 +60,8 @@ _PLAYED = """\
 --carry-over       pass on what is learned from episode to episode of one variant and seed
 """
 _PLAYER = f"""\
+--player NAME      who plays; may be repeated: {", ".join(PLAYERS)} (default model)
+--walkthrough FILE  commands of the player walkthrough, one on each line
 --model NAME       the model's name at the endpoint
 --base-url URL     the model's endpoint (default: by the key that is set, or the small model)
 --mcp              offer MCP tools
@@ -67,6 +74,7 @@ _HOW = """\
 --out DIR          where everything goes (default: game_files/evaluations/NAME)
 """
 _MAX_SEED = 2**31 - 1
+_SEEDS, _TURNS = (1, 2, 3, 4, 5), 100
 
 
 def main(words: Sequence[str]) -> int:
@@ -110,38 +118,76 @@ def _play(flags: argparse.Namespace) -> int:
 
 
 def _plan(flags: argparse.Namespace) -> Plan:
-    config = _configuration(flags)
-    with closing(LLMClient(config=config)):
-        pass  # report a key that cannot be sent, or a bad model file, before we begin
+    protocol = Protocol.read(flags.protocol) if flags.protocol else None
+    if protocol:
+        refuse_flags(protocol, _given(flags))
+    config = _configuration(flags, protocol)
+    variants = variants_of(config, flags.without, each=flags.each, players=flags.player)
+    if any(variant.player in ASKING for variant in variants):
+        with closing(LLMClient(config=config)):
+            pass  # report a key that cannot be sent, or a bad model file, before we begin
     if config.mcp_enabled:
         from managers.mcp_manager import MCPConfig
 
         MCPConfig.from_file(config.mcp_config_file).get_server_configs(config.mcp_servers)
     out = Path(flags.out) if flags.out else Path(config.workdir) / "evaluations" / flags.name
+    story = _story(config)
+    if protocol:
+        protocol.refuse_story(story)
+    played = protocol.played if protocol else None
     return Plan(
         name=flags.name or out.resolve().name,
         out=out,
         config=config,
-        story=_story(config),
-        variants=variants_of(config, flags.without, each=flags.each),
-        seeds=flags.seeds,
-        episodes=flags.episodes,
-        carry_over=flags.carry_over,
+        story=story,
+        variants=variants,
+        seeds=played.seeds if played else flags.seeds or _SEEDS,
+        episodes=played.episodes if played else flags.episodes or 1,
+        carry_over=played.carry_over if played else flags.carry_over,
+        protocol=protocol,
     )
 
 
-def _configuration(flags: argparse.Namespace) -> GameConfiguration:
+def _given(flags: argparse.Namespace) -> dict[str, object]:
+    """The flags that a protocol can contradict; None where one was not given."""
+    return {
+        "--turns": flags.turns,
+        "--seeds": flags.seeds,
+        "--episodes": flags.episodes,
+        "--mcp": flags.mcp or None,
+        "--carry-over": flags.carry_over or None,
+        "--without": flags.without or None,
+        "--each": flags.each or None,
+    }
+
+
+def _configuration(flags: argparse.Namespace, protocol: Protocol | None) -> GameConfiguration:
+    """The settings; those that a protocol pins come before all others."""
     given = {
         "story": flags.story,
         "agent_model": flags.model,
         "client_base_url": flags.base_url,
-        "max_turns_per_episode": flags.turns,
+        "max_turns_per_episode": flags.turns or _TURNS,
         "mcp_enabled": flags.mcp,
+        "player_commands": _commands(flags),
     }
     overrides: dict[str, object] = {key: it for key, it in given.items() if it is not None}
+    if protocol:
+        overrides |= {"without": (), **protocol.settings}
     if flags.base_url:
         overrides["agent_base_url"] = None  # a configured one would win over the flag
     return GameConfiguration.at_hand(None, **overrides)
+
+
+def _commands(flags: argparse.Namespace) -> tuple[str, ...] | None:
+    """Those of the walkthrough, if one plays."""
+    if "walkthrough" not in flags.player:
+        if flags.walkthrough:
+            raise ConfigurationError("--walkthrough is for a player: add --player walkthrough.")
+        return None
+    commands = read_walkthrough(flags.walkthrough) if flags.walkthrough else ()
+    WalkthroughPlayer(commands)  # which says what is wrong with them
+    return commands
 
 
 def _story(config: GameConfiguration) -> StoryInfo:
@@ -152,11 +198,12 @@ def _story(config: GameConfiguration) -> StoryInfo:
 
 def _announce(console: Console, plan: Plan, lines: Sequence[Sequence[Cell]], jobs: int) -> None:
     to_play, all_of_them = sum(map(len, lines)), len(plan.cells)
-    model = plan.config.role().model
+    model = plan.config.role().model if plan.asks_a_model else "no model"
+    by = f" by the protocol {plan.protocol.name}" if plan.protocol else ""
     console.print(
         Text(
-            f"{plan.name}: {counted(all_of_them, 'episode')} of {plan.story.title} with {model}, "
-            f"{to_play} to play, {jobs} at a time, into {plan.out}"
+            f"{plan.name}: {counted(all_of_them, 'episode')} of {plan.story.title} with {model}"
+            f"{by}, {to_play} to play, {jobs} at a time, into {plan.out}"
         ),
         soft_wrap=True,
     )
@@ -171,17 +218,19 @@ def _turns_played(plan: Plan) -> dict[Cell, int]:
 def parser() -> Parser:
     """Its command line."""
     it = Parser(prog="evaluate.py", description=_DESCRIPTION, epilog=_EPILOG)
-    count = {"type": whole_number(), "default": 1}
+    count = {"type": whole_number()}
     add_flags(
         it.add_argument_group("what is played"),
-        _PLAYED,
-        seeds={"type": _seeds, "default": (1, 2, 3, 4, 5)},
+        _PLAYED.format(protocols=", ".join(SHIPPED)),
+        seeds={"type": _seeds},
         episodes=count,
-        turns={**count, "default": 100},
+        turns=count,
     )
     add_flags(
         it.add_argument_group("who plays"),
         _PLAYER,
+        player={"action": "append", "choices": PLAYERS, "default": []},
+        walkthrough={"type": Path},
         base_url={"type": http_url},
         without={"action": "append", "choices": CHOICES, "default": []},
     )

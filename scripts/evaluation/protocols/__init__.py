@@ -1,0 +1,1 @@
+"""Protocols: files that pin every setting that decides a figure."""

@@ -1,0 +1,179 @@
+"""A protocol: a file that pins every setting that decides a figure.
+
+It has the sections of ``pyproject.toml`` and ``[evaluation]``, which says what is played.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+
+from game_interface import StoryInfo
+from mcp_ghost.text import did_you_mean
+from session.configuration_file import ConfigurationError, read_sections
+from session.game_configuration import GameConfiguration
+
+SHIPPED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
+_OF_THE_MODEL = {
+    *("agent_model", "agent_base_url", "client_base_url", "provider", "local_model_path"),
+    *("agent_reasoning_effort", "agent_extra_body", "reflection_base_url", "reflection_model"),
+    *("reflection_reasoning_effort", "reflection_extra_body"),
+}
+"""Which model it is, how it is reached, and how hard it thinks: that is what is compared."""
+_OF_THE_EPISODE = {
+    *("story", "seed", "player_seed", "agent_seed", "reflection_seed"),
+    *("player_name", "player_commands", "workdir", "evaluation_group", "without"),
+    *("storage_enabled", "storage_carry_over", "storage_database_url"),
+}
+"""Decided by the evaluation for each episode: story, seeds, players, and what is carried over."""
+_OF_THE_MACHINE = {
+    *("client_timeout_seconds", "retry_max_attempts", "retry_initial_delay", "retry_max_delay"),
+    *("breaker_failure_threshold", "breaker_recovery_seconds", "local_threads", "engine"),
+    *("turn_timeout_seconds", "turn_delay_seconds", "max_failed_turns"),
+    *("max_cost_per_episode", "max_tokens_per_episode"),
+}
+"""They decide whether an episode is played to its end, but not how. Both engines play alike."""
+
+
+def decisive() -> frozenset[str]:
+    """The settings that a protocol has to pin."""
+    secret = {name for name, field in GameConfiguration.model_fields.items() if not field.repr}
+    unused = {it for it in GameConfiguration.model_fields if it.startswith(("mcp_", "critic_"))}
+    unused -= {"mcp_enabled", "critic_enabled"}  # which every protocol pins to false
+    open_ones = _OF_THE_MODEL | _OF_THE_EPISODE | _OF_THE_MACHINE | secret | unused
+    return frozenset(GameConfiguration.model_fields) - open_ones
+
+
+def _may_be_unset() -> frozenset[str]:
+    """Those that are unset where a protocol does not name them, for TOML cannot say so."""
+    fields = GameConfiguration.model_fields.items()
+    return frozenset(name for name, field in fields if field.default is None)
+
+
+class Played(BaseModel):
+    """The section ``[evaluation]``: what is played."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    about: str
+    """In a sentence."""
+    stories: tuple[str, ...]
+    """SHA-256 of the images without padding; none: any story."""
+    seeds: tuple[PositiveInt, ...] = Field(min_length=1)
+    seeds_are: Literal["dice", "player"]
+    """Of the game's dice, or of model and player, with the same dice for all."""
+    dice: PositiveInt | None = None
+    """The seed of the game's dice, where all have the same."""
+    episodes: PositiveInt
+    """Of each player and seed, one after the other."""
+    carry_over: bool
+    """Whether what was learned is passed on from episode to episode."""
+
+
+class Protocol(BaseModel):
+    """What a file says, and the hash of the file."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    sha256: str
+    played: Played
+    settings: dict[str, Any]
+    """Every setting that decides a figure."""
+
+    @classmethod
+    def read(cls, name: str) -> Self:
+        """One of ``SHIPPED``, or the one in a file of that path.
+
+        Raises:
+            ConfigurationError: There is none, or it leaves something open.
+        """
+        path = SHIPPED.get(name) or Path(name)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            hint = did_you_mean(name, SHIPPED) or f"choose from {', '.join(SHIPPED)}"
+            raise ConfigurationError(
+                f"There is no protocol '{name}' ({error.strerror}): {hint}, or give a file's path."
+            ) from error
+        settings = read_sections(path, GameConfiguration.model_fields)
+        _refuse_wrong(path, settings)
+        return cls(
+            name=path.stem,
+            sha256=sha256(data).hexdigest(),
+            played=_played(path, tomllib.loads(data.decode("utf-8"))),
+            settings={**dict.fromkeys(_may_be_unset() & decisive()), **settings},
+        )
+
+    def refuse_story(self, story: StoryInfo) -> None:
+        """Check the story.
+
+        Raises:
+            ConfigurationError: The protocol is for another one.
+        """
+        if self.played.stories and story.sha256 not in self.played.stories:
+            raise ConfigurationError(
+                f"The protocol {self.name} is for another story than {story.title} (release "
+                f"{story.release}, SHA-256 {story.sha256[:12]}): give --story a file whose hash "
+                f"without padding begins with {' or '.join(it[:12] for it in self.played.stories)}."
+            )
+
+
+def refuse_flags(protocol: Protocol, given: Mapping[str, object]) -> None:
+    """Check flags against what is pinned; those that are None were not given.
+
+    Raises:
+        ConfigurationError: One of them contradicts the protocol.
+    """
+    played, settings = protocol.played, protocol.settings
+    pinned: dict[str, object] = {
+        "--turns": settings["max_turns_per_episode"],
+        "--mcp": settings["mcp_enabled"],
+        "--seeds": played.seeds,
+        "--episodes": played.episodes,
+        "--carry-over": played.carry_over,
+        "--without": None,
+        "--each": None,
+    }
+    for flag, value in given.items():
+        if value is not None and value != pinned[flag]:
+            wants = "does not have" if pinned[flag] is None else f"pins to {_said(pinned[flag])}"
+            raise ConfigurationError(
+                f"{flag} contradicts the protocol {protocol.name}, which it {wants}: leave it out, "
+                "or copy the protocol's file, change that there and give its path."
+            )
+
+
+def _refuse_wrong(path: Path, settings: Mapping[str, object]) -> None:
+    wanted = decisive()
+    if left_open := sorted(wanted - _may_be_unset() - settings.keys()):
+        raise ConfigurationError(
+            f"The protocol {path} leaves open what decides a figure: pin {', '.join(left_open)}."
+        )
+    if others := sorted(settings.keys() - wanted):
+        raise ConfigurationError(
+            f"The protocol {path} pins what is no protocol's business: leave out "
+            f"{', '.join(others)}."
+        )
+    if on := [name for name in ("mcp_enabled", "critic_enabled") if settings[name] is not False]:
+        raise ConfigurationError(
+            f"The protocol {path} switches {' and '.join(on)} on, whose settings no protocol can "
+            "pin yet: set it to false."
+        )
+
+
+def _played(path: Path, document: Mapping[str, object]) -> Played:
+    try:
+        return Played.model_validate(document.get("evaluation", {}))
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
+        )
+        raise ConfigurationError(f"[evaluation] of the protocol {path}: {problems}") from error
+
+
+def _said(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value).lower()
