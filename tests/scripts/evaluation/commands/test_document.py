@@ -8,8 +8,18 @@ from pathlib import Path
 import pytest
 
 from scripts.evaluate import main
-from scripts.evaluation.commands.document import BEGIN, END
+from scripts.evaluation.commands.document import BEGIN, END, section_of, with_section
 from tests.scripts.evaluation.made_up import evaluation
+from tests.support import ROOT
+
+DOCS = ROOT / "docs"
+
+
+def test_the_results_in_the_documentation_are_those_of_its_figures() -> None:
+    page = DOCS / "evaluation.md"
+    text = page.read_text(encoding="utf-8")
+    results = json.loads((DOCS / "evaluation-results.json").read_text(encoding="utf-8"))
+    assert with_section(text, section_of(results), page) == text
 
 
 def test_a_page_gets_the_results_of_an_evaluation_in_their_place(
