@@ -98,7 +98,12 @@ class ZorkAgent:
         self.turn = 0
         """The game's turn that was decided last."""
         self.last_decision: Decision | None = None
-        self.system_prompt = load_prompt("agent", config.prompt_profile())
+        self.system_prompt = load_prompt(
+            "agent",
+            config.prompt_profile(),
+            config.observation_level,
+            config.observation_prior_knowledge,
+        )
         self.tools_prompt = load_prompt("agent_tools", config.prompt_profile())
 
     def get_action_with_reasoning(

@@ -1,8 +1,10 @@
 """The action check: what the game's own facts say against a command, before it is given.
 
 A verdict is one of three words. Only what is certain is refused: a word that the parser does not
-have, a thing that is not here, an attempt that failed in exactly this world before. The game is
-never run to find out: that would tell the model about something it has not tried.
+have, a thing that the player knows and that is not here, an attempt that failed before with all as
+it is now. An objection rests on what the player was told; what only the game's memory has can take
+it back, never raise it. The game is never run to find out: that would tell the model about
+something it has not tried.
 """
 
 import re
@@ -12,7 +14,6 @@ from typing import Literal, Protocol, TypeAlias
 
 from game_interface import Facts, Vocabulary
 from managers.map.harmless import HARMLESS
-from managers.map.ways import direction_of
 from mcp_ghost.messages import Usage
 from session.game_state import Value
 
@@ -98,7 +99,6 @@ class ActionCheck:
         yield self.of_unknown_words(command)
         yield self.of_absent_things(command, facts)
         yield self.of_repetition(command, facts)
-        yield of_blocked_ways(command, facts)
 
     def of_unknown_words(self, command: str) -> Verdict:
         """Against words that the parser does not have.
@@ -133,16 +133,7 @@ class ActionCheck:
             return ACCEPTED
         kind: VerdictKind = "refuse" if times >= _TRIES_BEFORE_REFUSAL else "advise"
         often = "once" if times == 1 else f"{times} times"
-        return Verdict(kind=kind, reason=f'Tried {often} in exactly this world: "{answer}"')
-
-
-def of_blocked_ways(command: str, facts: Facts) -> Verdict:
-    """Advice against a direction for which the game's memory holds nothing but a refusal."""
-    direction = direction_of(command)
-    for way in facts.exits:
-        if way.direction == direction and way.is_final:
-            return Verdict(kind="advise", reason=f"The way {direction} is blocked: {way.note}")
-    return ACCEPTED
+        return Verdict(kind=kind, reason=f'Tried {often} with all as it is now: "{answer}"')
 
 
 class Checks:

@@ -7,10 +7,10 @@ from typing import TypeAlias
 from managers.manager import Manager, Section
 from managers.map.harmless import HARMLESS
 from managers.map.text import shortened
-from managers.map.ways import direction_of
 from session.game_configuration import GameConfiguration
 from session.game_state import GameState, Observation, TurnRecord
 from session.knowledge import CarriedOver
+from session.perception.directions import direction_of
 
 _ANSWER_CHARACTERS = 120
 _COMMANDS_KEPT = 60
@@ -29,24 +29,27 @@ class Attempt:
     answer: str = ""
     """To the latest attempt, shortened."""
     changed: bool = False
-    """Whether the latest attempt changed anything."""
+    """Whether the latest attempt changed anything that the player was told of."""
     died: bool = False
     """Whether the latest attempt was deadly."""
     turn: int = 0
     """Of the latest attempt."""
     last_change: int | None = None
-    """The turn of the latest attempt that changed anything."""
+    """The turn of the latest attempt that did."""
     vain_answer: int | None = None
-    """Hash of the whole answer to the latest attempt that changed nothing."""
+    """Hash of the whole answer to the latest attempt that did not."""
+    was_in_vain: bool = True
+    """Whether no attempt ever changed anything at all."""
 
-    def add(self, record: TurnRecord, *, changed: bool) -> None:
+    def add(self, record: TurnRecord, *, changed: bool, in_vain: bool) -> None:
         """Add another attempt."""
+        self.was_in_vain &= in_vain
         self.times += 1
         self.turn, self.died, self.changed = record.turn, bool(record.died), changed
         self.answer = shortened(record.response, _ANSWER_CHARACTERS)
         if changed:
             self.last_change = record.turn
-        else:
+        if in_vain:
             self.vain_answer = hash(" ".join(record.response.split()))
 
 
@@ -96,12 +99,14 @@ class AttemptManager(Manager):
             return
         command = normal(record.command)
         changed = bool(record.died) or _facts(before) != _facts(after)
+        # What the game's memory has and the player was not told can only speak for a command.
+        in_vain = not changed and before.world_hash == after.world_hash
         if record.place:
             here = self._rooms.setdefault(record.place.id, {})
-            _latest(here, command).add(record, changed=changed)
+            _latest(here, command).add(record, changed=changed, in_vain=in_vain)
         again = _latest(self._world(before).attempts, command)
         last_answer = again.vain_answer
-        again.add(record, changed=changed)
+        again.add(record, changed=changed, in_vain=in_vain)
         if last_answer not in {None, again.vain_answer}:
             self._chance.add(command)
         if changed and not record.died:
@@ -118,7 +123,7 @@ class AttemptManager(Manager):
         """
         world, text = self._worlds.get((room_id, world_hash)), normal(command)
         attempt = world.attempts.get(text) if world else None
-        if attempt is None or attempt.last_change is not None or text in self._chance:
+        if attempt is None or not attempt.was_in_vain or text in self._chance:
             return 0, ""
         return attempt.times, attempt.answer
 
@@ -140,18 +145,20 @@ class AttemptManager(Manager):
             yield Section("What worked here", (", ".join(worked[-_COMMANDS_SHOWN:]),), 3)
         vain = [_told(text, tried) for text, tried in here.items() if _is_vain(tried)]
         if vain:
-            yield Section("Tried here without effect", tuple(vain[-_COMMANDS_SHOWN:]), 3)
+            yield Section(
+                "Tried here, with no effect but the answer", tuple(vain[-_COMMANDS_SHOWN:]), 3
+            )
         yield from self._loop(seen)
 
     def compact_lines(self, state: GameState) -> Iterable[str]:
-        """What failed here, in one line."""
+        """What changed nothing here, in one line."""
         seen = state.observation
         here = self._here(seen) if seen else {}
         vain = [text for text, tried in here.items() if _is_vain(tried)]
         while vain and len(", ".join(vain)) > _COMPACT_CHARACTERS:
             vain.pop(0)
         if vain:
-            yield f"Failed here: {', '.join(vain)}."
+            yield f"Tried here: {', '.join(vain)}."
 
     def _loop(self, seen: Observation) -> Iterator[Section]:
         """The world as it is now was left and has come back."""
@@ -161,11 +168,11 @@ class AttemptManager(Manager):
             return
         turns = f"turn{'s' if len(earlier) > 1 else ''} {' and '.join(earlier)}"
         tried = [
-            text if attempt.changed else f"{text} (no effect)"
+            text if attempt.changed else f"{text} (nothing changed)"
             for text, attempt in world.attempts.items()
         ]
         line = (
-            f"The world is exactly as it was after {turns}. "
+            f"Room, things and score are as they were after {turns}. "
             f"From there you tried: {', '.join(tried[-_COMMANDS_SHOWN:])}."
         )
         yield Section("Going in circles", (line,), 3)
@@ -204,7 +211,7 @@ def _latest(attempts: _Attempts, command: str) -> Attempt:
 
 
 def _facts(seen: Observation) -> tuple[object, ...]:
-    return seen.world_hash, seen.room_id, seen.score, seen.inventory
+    return seen.room_id, seen.score, seen.inventory, seen.visible
 
 
 def _is_vain(tried: Attempt) -> bool:

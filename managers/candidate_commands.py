@@ -1,12 +1,14 @@
-"""A short menu of commands for models too small to find words, from the game's own facts."""
+"""A short menu of commands for models too small to find words, from what they were told."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from game_interface import Facts
+from game_interface import Exit, Facts
 from mcp_ghost.text import one_line
 from session.game_state import TurnRecord
+from session.perception.directions import DIRECTIONS
 
 MENU_LENGTH = 8
+_WAYS_SHOWN = 4
 
 
 class CandidateCommands:
@@ -21,18 +23,25 @@ class CandidateCommands:
         tried[record.command] = tried.get(record.command, 0) + 1
 
     def menu(self, facts: Facts) -> list[str]:
-        """At most eight commands: what is new here, else the ways out and a look around."""
+        """At most eight commands: what is new here, then ways out."""
         tried = self._tried.get(facts.room_id, {})
-        ways = [way.direction for way in facts.exits if way.kind != "blocked"]
-        ways.sort(key=lambda way: tried.get(way, 0))
+        ways = _ways(facts.exits, tried)[:_WAYS_SHOWN]
         acts = [act for act in _acts(facts) if act not in tried]
-        return [*acts[: MENU_LENGTH - len(ways[:4])], *ways[:4]] or ["look"]
+        return [*acts[: MENU_LENGTH - len(ways)], *ways] or ["look"]
+
+
+def _ways(known: Iterable[Exit], tried: Mapping[str, int]) -> list[str]:
+    """Those that are known, then directions at a venture, each time those tried least first."""
+    kinds = {way.direction: way.kind for way in known}
+    named = [way for way, kind in kinds.items() if kind != "blocked"]
+    others = [way for way in DIRECTIONS.values() if way not in kinds]
+    return [*sorted(named, key=lambda it: tried.get(it, 0)), *others]
 
 
 def _acts(facts: Facts) -> Iterator[str]:
-    """What the things here are good for, the most promising first."""
-    things = (*facts.visible, *(facts.inventory or ()))
-    yield from (f"open {one_line(thing.name)}" for thing in things if thing.shut)
-    portable = (thing for thing in facts.visible if thing.portable is not False)
-    yield from (f"take {one_line(thing.name)}" for thing in portable)
-    yield from dict.fromkeys(f"examine {one_line(thing.name)}" for thing in things)
+    """What things are good for: what the game has shown does not tell which."""
+    here = list(dict.fromkeys(one_line(thing.name) for thing in facts.visible))
+    carried = dict.fromkeys(one_line(thing.name) for thing in facts.inventory or ())
+    for verb in ("take", "examine", "open"):
+        yield from (f"{verb} {name}" for name in here)
+    yield from (f"examine {name}" for name in carried)

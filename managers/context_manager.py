@@ -22,6 +22,7 @@ class ContextManager:
 
     def __init__(self, config: GameConfiguration, managers: Sequence[Manager] = ()) -> None:
         self._config = config
+        self._level = config.observation_level
         self._managers = managers
 
     def head(self, prompt: str) -> str:
@@ -63,16 +64,16 @@ class ContextManager:
         return [_told(record) for record in turns]
 
     def _situation(self, state: GameState, seen: Observation) -> Iterable[str]:
-        of_maximum = f" of {seen.max_score}" if seen.max_score else ""
-        yield (
-            f"Turn {state.turn_count + 1} of at most {self._config.max_turns_per_episode}. "
-            f"Score: {shown(seen.score)}{of_maximum}. Deaths: {shown(state.deaths)}."
-        )
+        yield " ".join(self._counts(state, seen))
+        if not self._level.tells_status:
+            return
         if state.milestones:
             yield f"Progress: {'; '.join(_milestone(record) for record in state.milestones)}"
-        room = f"{seen.room.name} (#{seen.room.id})" if seen.room else UNKNOWN
+        room = seen.room.label if seen.room else UNKNOWN
         yield f"Room: {room}" + (", in darkness" if seen.dark else "")
-        if not self._config.map_enabled:  # which lists them with what came of them
+        if not self._level.tells_facts:
+            return
+        if self._level.tells_exits and not self._config.map_enabled:  # which lists them otherwise
             exits = "; ".join(way.direction + _remark(way) for way in seen.exits)
             yield f"Exits: {exits or 'none known'}"
         yield f"Here: {', '.join(seen.visible) or 'nothing of note'}"
@@ -81,22 +82,40 @@ class ContextManager:
             yield (
                 f"Nothing new has happened for {state.turns_without_news} turns: what you are "
                 "trying does not work. Go somewhere else or do something of another kind. "
-                f"The episode ends after {self._config.max_turns_stuck} such turns."
+                f"After {self._config.max_turns_stuck} turns without anything new, an episode ends."
             )
 
+    def _counts(self, state: GameState, seen: Observation) -> Iterable[str]:
+        yield f"Turn {state.turn_count + 1} of at most {self._config.max_turns_per_episode}."
+        if self._level.tells_status:
+            of_maximum = f" of {seen.max_score}" if seen.max_score else ""
+            yield f"Score: {shown(seen.score)}{of_maximum}. Moves: {shown(seen.moves)}."
+        if self._level.tells_facts:
+            yield f"Deaths: {shown(state.deaths)}."
+
     def _compact(self, state: GameState, seen: Observation, candidates: Iterable[str]) -> str:
-        exits = ", ".join(way.direction for way in seen.exits if way.kind != "blocked")
-        here = ", ".join(seen.visible) or ("darkness" if seen.dark else "nothing")
         answer = shortened(state.last_response, _RESPONSE_CHARACTERS)
         last = f"Last: {state.last_action}. " if state.last_action else ""
         choice = ", ".join(candidates)
         lines = [
             *(line for manager in self._managers for line in manager.compact_lines(state)),
-            f"Room: {seen.room_name}. Here: {here}. Exits: {exits or 'unknown'}.",
-            f"You carry: {_carried(seen)}.",
+            *self._compact_facts(seen),
             f'{last}The game says: "{answer}"',
         ]
         return "\n".join([*lines, f"You can try: {choice}."] if choice else lines)
+
+    def _compact_facts(self, seen: Observation) -> Iterable[str]:
+        if not self._level.tells_facts:
+            if self._level.tells_status:
+                yield f"Room: {seen.room_name}. Score: {shown(seen.score)}."
+            return
+        told = [f"Room: {seen.room_name}."]
+        told.append(f"Here: {', '.join(seen.visible) or ('darkness' if seen.dark else 'nothing')}.")
+        if self._level.tells_exits:
+            exits = ", ".join(way.direction for way in seen.exits if way.kind != "blocked")
+            told.append(f"Exits: {exits or 'unknown'}.")
+        yield " ".join(told)
+        yield f"You carry: {_carried(seen)}."
 
 
 def fit(sections: list[Section], token_budget: int) -> list[Section]:
@@ -121,7 +140,10 @@ def _missing(config: GameConfiguration) -> Iterable[str]:
         yield "No map is kept: nav_target has no effect, leave it null."
     if not config.objectives_enabled:
         yield "No objectives are kept: leave new_objective null."
-    if not (config.action_check_enabled or config.critic_enabled):
+    if not config.observation_level.tells_facts:
+        if config.critic_enabled:
+            yield "A command may be refused; you are told why, and choose another in the same turn."
+    elif not (config.action_check_enabled or config.critic_enabled):
         yield "No command is checked before the game gets it."
     elif config.action_check_mode == "advise":
         yield "No command is refused: what speaks against one is told in the next turn."
@@ -141,17 +163,21 @@ def _remark(way_out: ExitSeen) -> str:
 
 def _milestone(record: TurnRecord) -> str:
     what = "you died" if record.died else f"{record.scored:+d}"
-    return f"turn {record.turn} {what} ({record.place_name}: {record.command})"
+    return f"turn {record.turn} {what} ({_where(record)}{record.command})"
 
 
 def _told(record: TurnRecord) -> str:
     change = f" [score now {record.after.score}]" if record.scored else ""
     death = " [you died]" if record.died else ""
     return (
-        f"Turn {record.turn}, {record.place_name}: "
+        f"Turn {record.turn}, {_where(record)}"
         f"({shortened(record.thinking, _THINKING_CHARACTERS)}) > {record.command}\n"
         f"  {shortened(record.response, _RESPONSE_CHARACTERS)}{change}{death}"
     )
+
+
+def _where(record: TurnRecord) -> str:
+    return f"{record.place.name}: " if record.place else ""
 
 
 def _latest_answer(state: GameState) -> Iterable[str]:

@@ -118,7 +118,7 @@ class MemoryManager(Manager):
         )
         lines = [
             f"{self._short(memory)} [{memory.category}, {memory.persistence}, {memory.status}] "
-            f"{memory.room.name} (#{memory.room.id}): {_wording(memory)}"
+            f"{memory.room.label}: {_wording(memory)}"
             for room_id in rooms
             for memory in self.memories_of(room_id)
         ]
@@ -177,7 +177,7 @@ class MemoryManager(Manager):
                 doubt = ", uncertain" if memory.status == "tentative" else ""
                 head = f"- {self._short(memory)} {memory.category}{doubt}:"
                 if steps:
-                    head += f" in {memory.room.name} (#{room_id}), {counted(steps, 'step')} away:"
+                    head += f" in {memory.room.label}, {counted(steps, 'step')} away:"
                 title = f"{head} {memory.title}"
                 yield memory, (title,) if steps > 1 else (f"{head} {_wording(memory)}", title)
 
@@ -338,7 +338,8 @@ def _changed(before: Observation, record: TurnRecord) -> bool:
     if after.room_id != record.place_id:
         return False  # all that is seen is another room's
     looked = record.command.casefold().partition(" ")[0] in SENSING
-    return after.visible != before.visible or (after.world_hash != before.world_hash and not looked)
+    changed = after.visible != before.visible or after.world_hash != before.world_hash
+    return changed and not looked
 
 
 def _improves(new: Memory, old: Memory, *, named: bool) -> bool:

@@ -86,7 +86,7 @@ class ObjectiveManager(Manager):
 
     def _line(self, objective: Objective) -> str:
         room = objective.room
-        details = [f"at {room.name} (#{room.id})"] if room else []
+        details = [f"at {room.label}"] if room else []
         if objective.needs:
             details.append(f"needs {', '.join(objective.needs)}")
         about = f" ({'; '.join(details)})" if details else ""

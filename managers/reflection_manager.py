@@ -74,6 +74,8 @@ class ReflectionManager(Manager):
         """The latest turn that a reflection saw, also one that failed."""
         self._rooms: set[int | None] = {None}  # a place that is not known is never new
         self._carried: tuple[str, ...] | None = ()
+        self._heard: set[int] = set()
+        """Hashes of answers, where the player is not told of rooms."""
         self._answers: dict[tuple[int | None, str], str] = {}
         """The last answer to each command that left room, score and inventory as they were."""
 
@@ -161,10 +163,20 @@ class ReflectionManager(Manager):
             yield "death"
         if after.room_id not in self._rooms:
             yield "new room"
+        elif self._says_something_new(record):
+            yield "new text"
         if self._was_refused_again(record):
             yield "repeated refusal"
         if record.new_objective:
             yield "objective"
+
+    def _says_something_new(self, record: TurnRecord) -> bool:
+        """Whether the game said what it never said before, where that is all that can be known."""
+        said = hash(record.response)
+        if record.after.room or said in self._heard:
+            return False
+        self._heard.add(said)
+        return True
 
     def _was_refused_again(self, record: TurnRecord) -> bool:
         after = record.after

@@ -71,7 +71,9 @@ class KnowledgeSync:
             edits = KnowledgeFiles(self._config, store).read_edits(story.name, story.sha256)
         except StorageError as error:  # which may only be the file's fault
             self._warn(f"Edited knowledge was not read: {error}", error)
-        return KnowledgeLoaded(carried=store.carried_over(story.sha256, edits), edits=edits)
+        level = self._config.observation_level
+        carried = store.carried_over(story.sha256, edits, level=level)
+        return KnowledgeLoaded(carried=carried, edits=edits)
 
     def _write(self, store: Store, story: StoryInfo) -> None:
         from storage.files.knowledge_files import KnowledgeFiles

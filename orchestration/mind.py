@@ -10,7 +10,7 @@ from managers.action_check import ActionCheck, Check, Checks
 from managers.attempt_manager import AttemptManager
 from managers.manager import Manager
 from managers.reflection_manager import ReflectionManager
-from orchestration.parts import PARTS
+from orchestration.parts import PARTS, without_parts_off
 from session.configuration_file import ConfigurationError, near
 from session.game_configuration import GameConfiguration
 from session.game_state import Observation, TurnRecord
@@ -37,11 +37,13 @@ class Mind:
             uid: The episode's; begins every id.
             connect: Gives a client for a role with another endpoint: its address, its key.
         """
-        self._config, self._logger = config, logger
+        _refuse_unknown(config.without)
+        self.config = config = without_parts_off(config)
+        """The settings, but for the parts that this mind does not have."""
+        self._logger = logger
         self._connect = connect or partial(LLMClient, config, logger=logger)
         self._agents_client = client
         self._clients = {client.base_url: client}
-        _refuse_unknown(config.without)
         made: dict[str, Manager] = {}
         for part in PARTS.values():
             if part.make and part.is_on(config):
@@ -72,10 +74,10 @@ class Mind:
         checks: list[Check] = []
         if isinstance(self._attempts, AttemptManager):
             checks.append(ActionCheck(vocabulary, self._attempts))
-        if self._config.critic_enabled:
+        if self.config.critic_enabled:
             from managers.critic import Critic
 
-            checks.append(Critic(self._config, self._client_for("critic"), self._logger))
+            checks.append(Critic(self.config, self._client_for("critic"), self._logger))
         return Checks(checks)
 
     def look_back(self, *, ending: bool) -> Reflection | None:
@@ -92,7 +94,7 @@ class Mind:
 
     def _client_for(self, name: str) -> LLMClient:
         """The agent's client, or a separate one where the role has another endpoint."""
-        role = self._config.role(name)
+        role = self.config.role(name)
         base_url = role.base_url.rstrip("/")
         if base_url not in self._clients:
             self._clients[base_url] = self._connect(base_url, role.api_key)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from session.levels import ObservationLevel
+
 if TYPE_CHECKING:
     from managers.manager import Manager
     from session.game_configuration import GameConfiguration
@@ -20,6 +22,8 @@ class Part(NamedTuple):
     name: str
     make: Callable[[GameConfiguration, str, Mapping[str, Manager]], Manager] | None = None
     """Makes its manager from the configuration, the episode's uid and the managers before it."""
+    needs: ObservationLevel = ObservationLevel.TEXT
+    """The first level at which it has something to work with."""
 
     @property
     def setting(self) -> str:
@@ -28,7 +32,9 @@ class Part(NamedTuple):
 
     def is_on(self, config: GameConfiguration) -> bool:
         """Whether the player has it."""
-        return self.name not in config.without and bool(getattr(config, self.setting, True))
+        if self.name in config.without or not config.observation_level.reaches(self.needs):
+            return False
+        return bool(getattr(config, self.setting, True))
 
 
 def _map(config: GameConfiguration, _uid: str, _made: Mapping[str, Manager]) -> Manager:
@@ -67,9 +73,9 @@ def _knowledge(config: GameConfiguration, uid: str, _made: Mapping[str, Manager]
 PARTS = {
     part.name: part
     for part in (
-        Part("map", _map),
-        Part("action_check", _attempts),
-        Part("memories", _memories),
+        Part("map", _map, needs=ObservationLevel.STATUS),
+        Part("action_check", _attempts, needs=ObservationLevel.FACTS),
+        Part("memories", _memories, needs=ObservationLevel.STATUS),
         Part("objectives", _objectives),
         Part("knowledge", _knowledge),
         Part("reflection"),
@@ -91,7 +97,14 @@ def of_the_player(config: GameConfiguration, start: EpisodeStart | None) -> Game
         config = config.model_copy(
             update={name: getattr(decided, name) for name in decided.model_fields_set}
         )
+        config = config.model_copy(update={"observation_level": start.level})
     if config.player_name == "model":
         return config
     off = ("critic_enabled", "mcp_enabled", "storage_enabled", "storage_carry_over")
     return config.model_copy(update={"without": tuple(PARTS), **dict.fromkeys(off, False)})
+
+
+def without_parts_off(config: GameConfiguration) -> GameConfiguration:
+    """The configuration with every part switched off that the player does not have."""
+    off = {part.setting: False for part in PARTS.values() if not part.is_on(config)}
+    return config.model_copy(update=off)

@@ -24,6 +24,7 @@ from session.playing import PlayingSettings
 
 if TYPE_CHECKING:
     from game_interface import Facts, Game, Thing
+    from orchestration.boundary import Boundary
     from players.player import Player
     from session.record.resume import SavedEpisode
     from zork_agent import Decision
@@ -41,6 +42,7 @@ class TurnPlayer:
     game: Game
     player: Player
     rules: PlayingSettings
+    boundary: Boundary
 
     def play(self, state: GameState) -> TurnRecord | FailedTurn:
         """One turn, from what is known to the record of the outcome.
@@ -50,7 +52,8 @@ class TurnPlayer:
         """
         started = time.perf_counter()
         place = _place_of(state)
-        decision = self.player.decide(state, self.game.facts())
+        facts = self.boundary.facts(self.game.facts(), self.game.vocabulary)
+        decision = self.player.decide(self.boundary.state, facts)
         failure, response, of_the_game = decision.failure or self._objection(decision), "", False
         if not failure:
             try:

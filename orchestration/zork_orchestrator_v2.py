@@ -11,6 +11,7 @@ from llm_client import LLMClient
 from managers.context_manager import ContextManager
 from mcp_ghost.errors import MCPError
 from mcp_ghost.text import address, one_line
+from orchestration.boundary import Boundary
 from orchestration.endings import TO_LOOK_BACK_AT, Endings
 from orchestration.knowledge_sync import KnowledgeSync
 from orchestration.mind import Mind
@@ -23,6 +24,8 @@ from session.events import event_context, log_event
 from session.game_configuration import GameConfiguration
 from session.game_state import EndReason, FailedTurn, GameState, Observation, TurnRecord, shown
 from session.knowledge import Reflection
+from session.levels import ObservationLevel
+from session.playing import ASKING
 from session.record.folder import episode_folder, open_logs
 from session.record.model_calls import logs_calls
 from session.record.resume import SavedEpisode
@@ -103,6 +106,13 @@ class ZorkOrchestratorV2:
             self.mcp_manager = self._create_mcp_manager()
         self.client = self._connect()
         self.mind = Mind(self.config, self.client, self.logger, self.uid, self._connect)
+        asks = self.config.player_name in ASKING  # a level limits what a model is told
+        self._boundary = Boundary(
+            self.config.observation_level if asks else ObservationLevel.FACTS,
+            self.mind,
+            episode_id,
+            2 * self.config.context_history_turns,
+        )
         self._keeper = KnowledgeSync(self.config, self.logger, self.folder, self.uid)
         self.agent = ZorkAgent(
             config=self.config,
@@ -246,18 +256,17 @@ class ZorkOrchestratorV2:
                     f"Known from {known.carried.episodes} earlier episodes: {', '.join(found)}"
                 )
                 write(self.logger, message, known)
-                self.mind.begin(first, known.carried)
-                player.begin(opening, first)
+                self._boundary.begin(player, opening, first, known.carried)
                 self._log_start(game, player, first)
                 self._keeper.catch_up()
-        self._turns = TurnPlayer(game, player, self.config)
+        self._turns = TurnPlayer(game, player, self.config, self._boundary)
         return self._turns
 
     def _choose_player(self, game: Game) -> Player:
         if player := player_without_mind(self.config, self.client, game.seed):
             return player
-        context = ContextManager(self.config, self.mind.managers)
-        return ModelPlayer(self.config, self.agent, context, self.mind.check(game.vocabulary))
+        context = ContextManager(self.mind.config, self.mind.managers)
+        return ModelPlayer(self.mind.config, self.agent, context, self.mind.check(game.vocabulary))
 
     def _known_of(self, game: Game) -> KnowledgeLoaded:
         """What earlier episodes learned."""
@@ -307,8 +316,8 @@ class ZorkOrchestratorV2:
         """Replay the records into what is known, and restore the engine."""
         state = self.game_state
         state.begin(saved.start.opening, saved.start.observation)
-        self.mind.begin(saved.start.observation, saved.fold.known.carried)
-        player.begin(saved.start.opening, saved.start.observation)
+        carried = saved.fold.known.carried
+        self._boundary.begin(player, saved.start.opening, saved.start.observation, carried)
         for step in saved.steps():
             self._take_in(step)
             if isinstance(step, TurnRecord) and step.turn in saved.fold.gave_up:
@@ -336,13 +345,11 @@ class ZorkOrchestratorV2:
         if isinstance(step, FailedTurn):
             self.game_state.fail(step)
             return
-        self.mind.take_in(step)
+        self._boundary.take_in(step)
         if isinstance(step, Reflection):
             self.game_state.spend(step.usage)
-            return
-        self.game_state.apply(step)
-        if self.player:
-            self.player.take_in(step)
+        else:
+            self.game_state.apply(step)
 
     def _end(self, reason: EndReason) -> None:
         state = self.game_state

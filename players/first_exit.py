@@ -6,7 +6,7 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING
 
-from managers.map.ways import DIRECTIONS
+from session.perception.directions import DIRECTIONS
 from zork_agent import Decision
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ class ModelPlayer:
         self._check = check
         self._refuses = config.action_check_mode == "refuse"
         self._prompt = agent.system_prompt
-        compact = config.prompt_profile() == "compact"
-        self._candidates = CandidateCommands() if compact else None
+        compact, level = config.prompt_profile() == "compact", config.observation_level
+        self._candidates = CandidateCommands() if compact and level.tells_facts else None
 
     def begin(self, opening: str, observation: Observation) -> None:
         """The managers are told by the mind."""

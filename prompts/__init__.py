@@ -1,17 +1,30 @@
-"""The prompts: game-neutral texts, one file for each role and profile."""
+"""The prompts: game-neutral texts, one file for each role and profile.
+
+A line that begins with names in braces, such as ``{text, status}``, belongs to the prompt only
+where one of them holds: the level of what the player is told, or whether it may use what it knows
+from elsewhere (``allowed`` or ``discouraged``).
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+_CONDITIONS = re.compile(r"\{([a-z+, ]+)\} ?")
+_MORE_THAN_A_BLANK_LINE = re.compile(r"\n{3,}")
+
 
 @cache
-def load_prompt(role: str, profile: str) -> str:
+def load_prompt(
+    role: str, profile: str, level: str = "facts", prior_knowledge: str = "allowed"
+) -> str:
     """The system prompt of ``role`` in the ``full`` or ``compact`` profile."""
     path = Path(__file__).with_name(f"{role}_{profile}.md")
-    return path.read_text(encoding="utf-8").strip()
+    lines = _lines(path.read_text(encoding="utf-8"), {str(level), prior_knowledge})
+    return _MORE_THAN_A_BLANK_LINE.sub("\n\n", "\n".join(lines)).strip()
 
 
 @cache
@@ -19,3 +32,12 @@ def prompt_digests() -> dict[str, str]:
     """Name -> hash of each prompt's file."""
     files = sorted(Path(__file__).parent.glob("*_*.md"))  # as load_prompt names them
     return {file.stem: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def _lines(text: str, conditions: set[str]) -> Iterator[str]:
+    for line in text.split("\n"):
+        given = _CONDITIONS.match(line)
+        if given is None:
+            yield line
+        elif not conditions.isdisjoint(given[1].split(", ")):
+            yield line[given.end() :]

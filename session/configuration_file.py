@@ -33,6 +33,7 @@ _PREFIXED = [
     "retry",
     "breaker",
     "local",
+    "observation",
     "context",
     "map",
     "memories",

@@ -40,6 +40,7 @@ from session.endpoints import (
     hosted_at,
     spoken_here,
 )
+from session.levels import ObservationLevel
 from session.objectives import STALE_TURNS
 from session.playing import PlayingSettings
 from shared_utils import EMBEDDED_BASE_URL, EMBEDDED_MODEL_NAME
@@ -145,6 +146,10 @@ class GameConfiguration(PlayingSettings, BaseSettings):
     evaluation_group: str | None = None
     """What the episode belongs to, for whoever sums up episodes."""
 
+    observation_level: ObservationLevel = ObservationLevel.FACTS
+    """What the player is told: ``text``, ``status``, ``facts`` or ``facts+exits``."""
+    observation_prior_knowledge: Literal["allowed", "discouraged"] = "allowed"
+    """Whether the model may use what it knows of the game from elsewhere."""
     context_token_budget: PositiveInt = 4000
     """Tokens of the prompt below its static head, roughly."""
     context_history_turns: PositiveInt = 8

@@ -42,7 +42,13 @@ class Place(Value):
     """A room; the id is its identity, the name only for display."""
 
     id: int
+    """Negative, and never shown, where rooms of one name must not be told apart."""
     name: str
+
+    @property
+    def label(self) -> str:
+        """The name with the number: names are shared by rooms of mazes and woods."""
+        return f"{self.name} (#{self.id})" if self.id > 0 else self.name
 
 
 def shown(number: int | None) -> str:
@@ -107,6 +113,11 @@ def thing_text(name: str, holder: str | None) -> str:
 def thing_name(text: str) -> str:
     """The name alone."""
     return text.partition(_HELD)[0]
+
+
+def thing_holder(text: str) -> str | None:
+    """The name of what holds it."""
+    return text.partition(_HELD)[2].removesuffix(")") or None
 
 
 class ToolUse(Value):

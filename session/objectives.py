@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from mcp_ghost.text import counted, one_line
-from session.game_state import Observation, Place, TurnRecord, thing_name
+from session.game_state import UNKNOWN_ROOM, Observation, Place, TurnRecord, thing_name
 from session.knowledge import Goal, Objective, ObjectiveStatus, Reflection
 from session.similarity import name_words, near_duplicates, same_thing
 
@@ -163,8 +163,11 @@ class Seen:
         return gained
 
     def lacks(self, goal: Goal) -> bool:
-        """Whether the goal does not hold yet; one that does would say nothing."""
-        return self._now is not None and not holds(goal, self._now)
+        """Whether the goal can be told and does not hold yet; one that does would say nothing."""
+        now = self._now
+        if now is None or (goal.item is not None and now.inventory is None):
+            return False
+        return not (goal.score is not None and now.score is None) and not holds(goal, now)
 
     def goal_in(self, text: str) -> Goal | None:
         """What code can check of a text that names one known room or thing, and nothing else."""
@@ -201,5 +204,5 @@ def holds(goal: Goal, seen: Observation) -> bool:
 
 def _shown_by(goal: Goal, seen: Observation) -> str:
     if goal.room is not None:
-        return f"you were in {seen.room_name} (#{goal.room})"
+        return f"you were in {seen.room.label if seen.room else UNKNOWN_ROOM}"
     return f"the score was {seen.score}" if goal.score is not None else f"you carried {goal.item}"

@@ -10,9 +10,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    create_engine,
+    event,
+    func,
+    inspect,
+    make_url,
+    select,
+)
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.schema import CreateColumn
 from tenacity import Retrying, retry_if_exception_message, stop_after_delay, wait_fixed
 
 from mcp_ghost.redact import redact
@@ -43,6 +54,7 @@ class KnowledgeDatabase:
                 if self._engine.name == "postgresql":
                     connection.execute(select(func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
                 METADATA.create_all(connection)
+                _add_missing_columns(connection)
         except StorageError:
             self.close()
             raise
@@ -99,6 +111,16 @@ class KnowledgeDatabase:
             raise StorageError(
                 "A PostgreSQL database needs the package psycopg: uv sync --extra postgres"
             ) from error
+
+
+def _add_missing_columns(connection: Connection) -> None:
+    """Bring tables of an earlier version up to date."""
+    for table in METADATA.sorted_tables:
+        there = {column["name"] for column in inspect(connection).get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in there:
+                made = CreateColumn(column).compile(dialect=connection.dialect)
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {made}")
 
 
 def sqlite_path(config: GameConfiguration) -> Path | None:

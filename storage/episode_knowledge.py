@@ -8,10 +8,12 @@ from pathlib import Path
 from managers.map.world_map import WorldMap
 from session.game_state import TurnRecord
 from session.knowledge import Edits, Passage, Reflection
+from session.perception.perception import Perception
 from session.record.event_log import EVENTS_FILE, EpisodeDamagedError, read
 from session.record.fold import EpisodeFold
-from session.record.schema import EpisodeStart, KnowledgeLoaded
+from session.record.schema import EpisodeStart, Event, KnowledgeLoaded
 from storage.errors import LogRefusedError
+from storage.tables import AT_EVERY_LEVEL
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Episode:
     score: int | None = None
     end_reason: str | None = None
     """None while it can go on."""
+    level: str = AT_EVERY_LEVEL
+    """What its player was told, which is what it can have learned from."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +63,11 @@ def read_episode(folder: Path) -> EpisodeKnowledge | None:
     Raises:
         LogRefusedError: The log is missing or damaged.
     """
-    fold, ways = EpisodeFold(), WorldMap()  # what others passed on is not its own
+    fold, ways = EpisodeFold(), _WaysTold()
     with _explained(folder):
         for entry in read(folder):
             fold.take(entry)
-            if isinstance(entry.event, EpisodeStart):
-                ways.begin(entry.event.observation)
-            elif isinstance(entry.event, TurnRecord):
-                ways.apply(entry.event)
+            ways.take(entry.event)
         if fold.start is None:
             return None
         episode = _episode(
@@ -76,6 +77,7 @@ def read_episode(folder: Path) -> EpisodeKnowledge | None:
             turns=fold.turns,
             score=fold.score if fold.turns else None,
             end_reason=fold.end_reason,
+            level=str(fold.start.level),
         )
     reflections = {reflection.number: reflection for reflection in fold.reflections}
     return EpisodeKnowledge(episode, fold.known.edits, tuple(reflections.values()), ways.passages())
@@ -93,6 +95,26 @@ def read_imports(folder: Path) -> Iterator[EpisodeKnowledge]:
         for event, time, _ in read(folder):
             if isinstance(event, KnowledgeLoaded):
                 yield EpisodeKnowledge(_episode(event, time), event.edits)
+
+
+class _WaysTold:
+    """The ways that an episode tried, as its player knew them; not those that others passed on."""
+
+    def __init__(self) -> None:
+        self._map = WorldMap()
+        self._perception: Perception | None = None
+
+    def take(self, event: Event) -> None:
+        """Learn from an event."""
+        if isinstance(event, EpisodeStart):
+            self._perception = Perception(event.level)
+            self._map.begin(self._perception.begin(event.opening, event.observation))
+        elif isinstance(event, TurnRecord) and self._perception:
+            self._map.apply(self._perception.apply(event))
+
+    def passages(self) -> tuple[Passage, ...]:
+        """The same as they are passed on."""
+        return self._map.passages()
 
 
 def _episode(named: EpisodeStart | KnowledgeLoaded, started: str, **more: object) -> Episode:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from pydantic import BaseModel
-from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select, true, update
 
 from mcp_ghost.redact import Redactor
 from session.game_configuration import GameConfiguration
@@ -26,11 +26,13 @@ from session.knowledge import (
     folded_claims,
     folded_memories,
 )
+from session.levels import ObservationLevel
 from storage.database import KnowledgeDatabase
 from storage.episode_knowledge import Episode, EpisodeKnowledge, read_episode, read_uid
 from storage.errors import LogRefusedError, StorageError
 from storage.selection import MOST_CONSIDERED, latest_memories, latest_passages, strongest_claims
 from storage.tables import (
+    AT_EVERY_LEVEL,
     CLAIM_CHANGES,
     CLAIMS,
     EPISODES,
@@ -105,13 +107,24 @@ class Store:
             turns = {"turns": reflection.last_turn}
             connection.execute(update(EPISODES).where(EPISODES.c.uid == uid).values(turns))
 
-    def carried_over(self, story_sha256: str, edits: Edits | None = None) -> CarriedOver:
-        """What an episode of that story begins with, after ``edits`` that are not stored yet."""
+    def carried_over(
+        self,
+        story_sha256: str,
+        edits: Edits | None = None,
+        *,
+        level: ObservationLevel | None = None,
+    ) -> CarriedOver:
+        """What an episode of that story begins with, after ``edits`` that are not stored yet.
+
+        With ``level``, only what episodes of that level learned, and what people wrote: what is
+        learned at one level holds what another one does not tell.
+        """
+        of_level = EPISODES.c.level.in_((str(level), AT_EVERY_LEVEL)) if level else true()
         with self._database.reading() as connection:
-            memories = _memories(connection, story_sha256)
-            passages = _values(connection, PASSAGES, Passage, story_sha256)
-            claims = _claims(connection, story_sha256)
-            own = (it for it in _episodes(connection) if it.story_sha256 == story_sha256)
+            memories = _memories(connection, story_sha256, of_level)
+            passages = _values(connection, PASSAGES, Passage, story_sha256, of_level)
+            claims = _claims(connection, story_sha256, of_level)
+            own = (it for it in _episodes(connection, of_level) if it.story_sha256 == story_sha256)
             episodes = sum(it.turns > 0 for it in own)
         if edits:
             claims = folded_claims((*claims, *edits.claims), edits.changes)
@@ -184,16 +197,22 @@ def _by_table(value: BaseModel, tables: Mapping[str, Table]) -> dict[Table, Sequ
     return {table: getattr(value, field) for field, table in tables.items()}
 
 
-def _memories(connection: Connection, story_sha256: str) -> tuple[Memory, ...]:
+def _memories(
+    connection: Connection, story_sha256: str, *conditions: ColumnElement[bool]
+) -> tuple[Memory, ...]:
     lasting = MEMORIES.c.persistence.in_(("core", "permanent"))
-    memories = _values(connection, MEMORIES, Memory, story_sha256, lasting, latest=MOST_CONSIDERED)
-    changes = _values(connection, MEMORY_CHANGES, MemoryChange, story_sha256)
+    memories = _values(
+        connection, MEMORIES, Memory, story_sha256, lasting, *conditions, latest=MOST_CONSIDERED
+    )
+    changes = _values(connection, MEMORY_CHANGES, MemoryChange, story_sha256, *conditions)
     return folded_memories(memories, changes)
 
 
-def _claims(connection: Connection, story_sha256: str) -> tuple[Claim, ...]:
-    claims = _values(connection, CLAIMS, Claim, story_sha256)
-    changes = _values(connection, CLAIM_CHANGES, ClaimChange, story_sha256)
+def _claims(
+    connection: Connection, story_sha256: str, *conditions: ColumnElement[bool]
+) -> tuple[Claim, ...]:
+    claims = _values(connection, CLAIMS, Claim, story_sha256, *conditions)
+    changes = _values(connection, CLAIM_CHANGES, ClaimChange, story_sha256, *conditions)
     return folded_claims(claims, changes)
 
 
@@ -217,6 +236,6 @@ def _values(
     return [kind.model_validate_json(body) for body in rows.scalars()][::-1]
 
 
-def _episodes(connection: Connection) -> tuple[Episode, ...]:
-    rows = connection.execute(select(EPISODES).order_by(*_IN_ORDER))
+def _episodes(connection: Connection, *conditions: ColumnElement[bool]) -> tuple[Episode, ...]:
+    rows = connection.execute(select(EPISODES).where(*conditions).order_by(*_IN_ORDER))
     return tuple(Episode(**row) for row in rows.mappings())

@@ -8,7 +8,13 @@ from typing import Any
 
 from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, String, Table, Text
 
+from session.levels import ObservationLevel
+
 METADATA = MetaData()
+BEFORE_LEVELS = ObservationLevel.FACTS_EXITS
+"""The level of what was learned before there were levels: all of them told less."""
+AT_EVERY_LEVEL = ""
+"""The level of what people wrote."""
 
 EPISODES = Table(
     "zorkgpt_episodes",
@@ -23,6 +29,7 @@ EPISODES = Table(
     Column("turns", Integer, nullable=False),
     Column("score", Integer),
     Column("end_reason", String(40)),
+    Column("level", String(20), nullable=False, server_default=str(BEFORE_LEVELS)),
 )
 
 

@@ -6,7 +6,9 @@ from typing import Generic, TypeVar
 from mcp_ghost.results import JSONObject
 from session.game_state import TurnRecord
 from session.knowledge import CarriedOver, Claim, Memory, Reflection, folded_claims, folded_memories
+from session.levels import ObservationLevel
 from session.objectives import STALE_TURNS, Objectives
+from session.perception.perception import Perception
 from session.record.schema import EpisodeStart
 
 Value = TypeVar("Value", Memory, Claim)
@@ -33,6 +35,8 @@ class LearnedView:
         self.version = 0
         """Counts the changes by turn records."""
         self._objectives: Objectives | None = None
+        self._perception = Perception(ObservationLevel.FACTS)
+        """Objectives are reached by what the player was told."""
         self._memories: dict[str, _Held[Memory]] = {}
         self._claims: dict[str, _Held[Claim]] = {}
 
@@ -41,7 +45,8 @@ class LearnedView:
         # By the setting that it was played with, not by the one at hand.
         given = start.objectives_stale_turns
         self._objectives = Objectives(start.uid, STALE_TURNS if given is None else given)
-        self._objectives.begin(start.observation)
+        self._perception = Perception(start.level)
+        self._objectives.begin(self._perception.begin(start.opening, start.observation))
         self._memories = {it.id: _Held(it, 0, carried=True) for it in carried.memories}
         self._claims = {it.id: _Held(it, 0, carried=True) for it in carried.claims}
 
@@ -49,7 +54,7 @@ class LearnedView:
         """Add a finished turn."""
         if self._objectives is not None:
             before = self._objectives.open()
-            self._objectives.apply(record)
+            self._objectives.apply(self._perception.apply(record))
             self.version += before != self._objectives.open()
 
     def learn(self, reflection: Reflection) -> None:

@@ -1,11 +1,11 @@
 """The map as the page draws it: what is known of the world, with turns, positions and the path."""
 
 from managers.map.layout import layout
-from managers.map.ways import direction_of
 from managers.map.world_map import WorldMap
 from mcp_ghost.results import JSONObject
 from session.game_state import Observation, TurnRecord
 from session.knowledge import CarriedOver
+from session.perception.directions import direction_of
 
 
 class MapView:

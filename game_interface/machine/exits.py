@@ -5,7 +5,7 @@ refusal, 3 a routine, 4 a room while a flag is set, 5 a room behind a door). The
 stores one word: a room, a door object, a refusal, or a routine.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from game_interface.machine.memory import MachineMemory, StoryImage
@@ -24,8 +24,6 @@ class Exit:
     kind: Literal["open", "door", "blocked", "conditional"]
     note: str | None = None
     """blocked: what the game says; door: its name and whether it is open."""
-    is_final: bool = field(default=False, compare=False)
-    """Whether it is blocked and depends on nothing that could change."""
 
 
 class ExitReader:
@@ -55,7 +53,7 @@ class ExitReader:
         if len(data) == 1:
             return self._open(direction, data[0])
         if len(data) == 2:
-            return self._blocked(direction, int.from_bytes(data, "big"), for_good=True)
+            return self._blocked(direction, int.from_bytes(data, "big"))
         if len(data) == 4:
             if memory.global_value(data[1] - _FIRST_GLOBAL):
                 return self._open(direction, data[0])
@@ -72,18 +70,18 @@ class ExitReader:
                 return self._door(memory, direction, value, _beyond(memory, value, room, inform))
             return self._open(direction, value)
         if value >= inform.strings_start:
-            return self._blocked(direction, value, for_good=True)
+            return self._blocked(direction, value)
         return Exit(direction, None, None, "conditional")
 
     def _open(self, direction: str, room: int) -> Exit:
         return Exit(direction, room, self._image.name(room), "open")
 
-    def _blocked(self, direction: str, packed: int, *, for_good: bool = False) -> Exit | None:
+    def _blocked(self, direction: str, packed: int) -> Exit | None:
         """A refusal; one without words is not an exit: the game does not tell them apart."""
         if not packed:
             return None
         note = " ".join(self._image.packed_text(packed).split())
-        return Exit(direction, None, None, "blocked", note, is_final=for_good)
+        return Exit(direction, None, None, "blocked", note)
 
     def _door(
         self, memory: MachineMemory, direction: str, door: int, room: int | None

@@ -5,7 +5,8 @@ from functools import cache
 from math import gcd
 from typing import NamedTuple, TypeAlias
 
-from managers.map.ways import Way, direction_of, movement_of
+from managers.map.ways import Way, movement_of
+from session.perception.directions import direction_of
 
 Spot: TypeAlias = tuple[int, int]
 

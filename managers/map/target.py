@@ -43,7 +43,7 @@ class Target:
             return
         name = label(self.rooms[0].id, self.rooms[0].name)
         if len(self.rooms) > 1:
-            others = ", ".join(f"#{room.id}" for room in self.rooms[1:])
+            others = ", ".join(_number(room) for room in self.rooms[1:])
             yield f"Several rooms fit that name; {name} is the nearest. Others: {others}."
         if not self.route:
             yield f"To {name}: no known way leads there from here."
@@ -53,6 +53,10 @@ class Target:
             yield "Partly as in earlier episodes: a door may be shut again."
         if not way_back:
             yield "No way back from there is known."
+
+
+def _number(room: Place) -> str:
+    return f"#{room.id}" if room.id > 0 else room.name
 
 
 def is_nowhere(text: str) -> bool:

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterable
 
-from managers.map.ways import Way, in_order
+from managers.map.ways import Way
 from session.game_state import ExitSeen
+from session.perception.directions import in_order
 
 _QUOTE_CHARACTERS = 70
 
 
 def label(room_id: int, name: str) -> str:
     """A room's name with its id: names are shared by rooms of mazes and woods."""
-    return f"{name} #{room_id}"
+    return f"{name} #{room_id}" if room_id > 0 else name
 
 
 def shortened(text: str, length: int = _QUOTE_CHARACTERS) -> str:

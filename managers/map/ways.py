@@ -6,22 +6,8 @@ from dataclasses import dataclass, field
 
 from session.game_state import ExitSeen, Place, TurnRecord
 from session.knowledge import Passage
+from session.perception.directions import DIRECTIONS, NAMES, direction_of, in_order
 
-DIRECTIONS = {
-    "n": "north",
-    "ne": "northeast",
-    "e": "east",
-    "se": "southeast",
-    "s": "south",
-    "sw": "southwest",
-    "w": "west",
-    "nw": "northwest",
-    "u": "up",
-    "d": "down",
-}
-_NAMES = (*DIRECTIONS.values(), "in", "out", "fore", "aft", "port", "starboard")
-_ORDER = {name: number for number, name in enumerate(_NAMES)}
-_GOING = re.compile(r"^(?:go|walk|run|head|travel) (?:to )?(?=\w+$)")
 _MOVING = re.compile(
     r"(?:go|walk|run|crawl|climb|enter|exit|leave|board|disembark|cross|descend|ascend|swim|jump"
     r"|slide|step|squeeze|get (?:in|into|on|onto|out|off|up|down))\b"
@@ -92,8 +78,7 @@ class Ways:
         self._now: dict[int, dict[str, Way]] = {}
         self._earlier: dict[int, dict[str, Way]] = {}
         self._known: dict[int, dict[str, Way]] = {}
-        self._directions = set(_NAMES)
-        self._engine_directions: set[str] = set()
+        self._directions = set(NAMES)
         self._last_command = ""
 
     def carry_over(self, passages: Iterable[Passage]) -> None:
@@ -115,8 +100,7 @@ class Ways:
 
     def see(self, exits: Iterable[ExitSeen]) -> None:
         """Learn the directions of this game."""
-        self._engine_directions.update(way_out.direction for way_out in exits)
-        self._directions |= self._engine_directions
+        self._directions.update(way_out.direction for way_out in exits)
 
     def apply(self, record: TurnRecord, exits: Mapping[str, ExitSeen]) -> bool:
         """Learn from a turn begun in a room with these exits; returns whether that taught anything.
@@ -182,11 +166,9 @@ class Ways:
         return DIRECTIONS.get(word, word) in self._directions
 
     def _leads(self, direction: str | None, end: int, exits: Mapping[str, ExitSeen]) -> bool:
-        """Whether the game's memory lets the direction lead there, so that nothing else did."""
-        if direction not in self._engine_directions:
-            return True
+        """Whether nothing that is known of the direction says that it leads elsewhere."""
         way_out = exits.get(direction or "")
-        return way_out is not None and (way_out.room is None or way_out.room.id == end)
+        return way_out is None or way_out.room is None or way_out.room.id == end
 
     def _way(self, room_id: int, command: str, turn: int) -> Way:
         """The way of this episode, made when it is new."""
@@ -197,22 +179,10 @@ class Ways:
         return way
 
 
-def direction_of(command: str) -> str | None:
-    """The direction that ``command`` moves in, in full; None for any other command."""
-    words = _GOING.sub("", _flat(command).lower())
-    words = DIRECTIONS.get(words, words)
-    return words if words in _ORDER else None
-
-
 def movement_of(command: str) -> str | None:
     """``command`` without articles if it is one step by another word; None for any other."""
     plain = " ".join(word for word in command.lower().split() if word not in _ARTICLES)
     return plain if _MOVING.match(plain) and not _SEVERAL.search(plain) else None
-
-
-def in_order(command: str) -> tuple[int, str]:
-    """Sorts directions as on a compass, before all other commands."""
-    return _ORDER.get(command, len(_ORDER)), command
 
 
 def _passages(way: Way, rooms: Mapping[int, Place]) -> Iterator[Passage]:

@@ -36,10 +36,14 @@ def worth_choosing(turns: Sequence[PendingTurn]) -> list[PendingTurn]:
 def choice_message(turns: Sequence[PendingTurn]) -> str:
     """``turns`` in a line each."""
     return "\n".join(
-        f"Turn {turn.record.turn}, {turn.record.place_name}: {turn.record.command}. "
+        f"Turn {turn.record.turn}{_where(turn)}: {turn.record.command}. "
         f'"{one_line(turn.record.response, _SHOWN_CHARACTERS)}"'
         for turn in turns
     )
+
+
+def _where(turn: PendingTurn) -> str:
+    return f", {turn.record.place.name}" if turn.record.place else ""
 
 
 def choice_format(turns: Sequence[PendingTurn]) -> dict[str, Any]:

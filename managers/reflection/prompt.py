@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from managers.manager import CHARACTERS_PER_TOKEN, Section
 from mcp_ghost.text import one_line
-from session.game_state import UNKNOWN_ROOM, Place, TurnRecord
+from session.game_state import TurnRecord
 
 TOKEN_BUDGET = 3000
 """Of the whole message, roughly."""
@@ -51,11 +51,8 @@ def _told(turns: Sequence[PendingTurn], room: int) -> list[str]:
 
 def _head(turn: PendingTurn) -> str:
     record, changes = turn.record, "".join(f" [{change}]" for change in _facts(turn))
-    return f"Turn {record.turn}, {_place(record.place)}: > {record.command}{changes}"
-
-
-def _place(room: Place | None) -> str:
-    return f"{room.name} (#{room.id})" if room else UNKNOWN_ROOM
+    where = f", {record.place.label}" if record.place else ""
+    return f"Turn {record.turn}{where}: > {record.command}{changes}"
 
 
 def _words(record: TurnRecord) -> str:
@@ -64,7 +61,7 @@ def _words(record: TurnRecord) -> str:
 
 
 def _facts(turn: PendingTurn) -> Iterable[str]:
-    """What the game's memory shows of the turn."""
+    """What the player was told of the turn, besides words."""
     record, after = turn.record, turn.record.after
     if record.scored:
         yield f"score {record.scored:+}, now {after.score}"
@@ -72,8 +69,8 @@ def _facts(turn: PendingTurn) -> Iterable[str]:
         yield f"gained {', '.join(turn.gained)}"
     if turn.lost:
         yield f"no longer carried: {', '.join(turn.lost)}"
-    if after.room_id != record.place_id:
+    if after.room and after.room_id != record.place_id:
         first = " for the first time" if "new room" in turn.triggers else ""
-        yield f"now in {_place(after.room)}{first}"
+        yield f"now in {after.room.label}{first}"
     if record.died:
         yield "you died"

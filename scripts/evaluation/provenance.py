@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from mcp_ghost.messages import Usage
@@ -107,6 +107,8 @@ def provenance_of(episodes: Mapping[str, Provenance]) -> dict[str, Any]:
             for name, values in found.items()
             if name.startswith("prompt ")
         },
+        "observation_levels": _settings(found, "observation_level"),
+        "prior_knowledge": _settings(found, "observation_prior_knowledge"),
         "script_played": SCRIPT in served if served else None,
         "set_back": sum(it.set_back for it in played.values()),
         "moves_unknown": sum(not it.moves_known for it in played.values()),
@@ -129,7 +131,8 @@ def said_of(provenance: Mapping[str, Any]) -> str:
     """The same in sentences."""
     if not provenance["players"]:
         return "No episode has begun."
-    sentences = [f"Players: {', '.join(provenance['players'])}.", _served(provenance)]
+    players = f"Players: {', '.join(provenance['players'])}."
+    sentences = [players, _served(provenance), *_told(provenance)]
     sentences += ["A script of commands played, or took part."] * bool(provenance["script_played"])
     sentences.append(_set_back(provenance))
     sentences += [_disagreement(*each) for each in provenance["disagreements"].items()]
@@ -160,6 +163,20 @@ def _set_back(provenance: Mapping[str, Any]) -> str:
             "the count of moves."
         )
     return "No game was set back: no count of moves went down."
+
+
+def _told(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """What the player was told; earlier logs do not say."""
+    if levels := provenance.get("observation_levels"):
+        known = ", ".join(provenance["prior_knowledge"])
+        yield (
+            f"The player was told what the level {', '.join(levels)} tells; "
+            f"prior knowledge of the game was {known}."
+        )
+
+
+def _settings(found: Mapping[str, list[str]], name: str) -> list[str]:
+    return [json.loads(value) for value in found.get(f"setting {name}", [])]
 
 
 def _disagreement(name: str, where: Mapping[str, list[str]]) -> str:

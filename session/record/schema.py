@@ -14,6 +14,7 @@ from mcp_ghost.results import jsonable
 from session.events import log_event
 from session.game_state import EndReason, FailedTurn, Observation, TurnRecord, Value
 from session.knowledge import CarriedOver, Edits, Reflection
+from session.levels import ObservationLevel
 from session.playing import ASKING, PlayerName
 from session.record.request_deltas import RequestDeltas
 from session.uids import uid_of
@@ -72,6 +73,12 @@ class EpisodeStart(_Named):
     def asks_a_model(self) -> bool:
         """Whether its player does."""
         return self.player in ASKING
+
+    @property
+    def level(self) -> ObservationLevel:
+        """What the player is told; before this could be set, that was more than any level tells."""
+        named = self.settings.get("observation_level")
+        return next((it for it in ObservationLevel if it == named), ObservationLevel.FACTS_EXITS)
 
 
 class KnowledgeLoaded(_Named):

@@ -12,12 +12,14 @@ from managers.context_manager import ContextManager
 from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
 from session.game_configuration import GameConfiguration
 from session.game_state import ExitSeen, GameState, Place, RefusedCommand
+from session.perception.directions import DIRECTIONS
 from tests.support import ROOT
 from tests.support.records import observation, record
 
 PROMPTS = ROOT / "prompts"
 FULL = GameConfiguration(context_profile="full")
-WITHOUT_MAP = FULL.model_copy(update={"map_enabled": False})
+EXITS = GameConfiguration(context_profile="full", observation_level="facts+exits")
+WITHOUT_MAP = EXITS.model_copy(update={"map_enabled": False})
 COMPACT = GameConfiguration(context_profile="compact")
 
 
@@ -177,17 +179,12 @@ def test_the_menu_is_short_and_offers_what_is_new_here() -> None:
     ways = ("north", "south", "up", "down", "in")
     exits = [Exit(way, None, None, kind="open", note=None) for way in ways]
     exits.append(Exit("east", None, None, kind="blocked", note=None))
-    things = (
-        Thing(1, "chest", shut=True, portable=False),
-        Thing(2, "lamp", holder="shelf", portable=True),
-        Thing(3, "cliff", portable=False),
-    )
+    things = (Thing(1, "chest"), Thing(2, "lamp", holder="shelf"))
     seen = facts(1, tuple(exits), things)
     commands = CandidateCommands()
     menu = commands.menu(seen)
     assert len(menu) == MENU_LENGTH
-    assert menu[:3] == ["open chest", "take lamp", "examine chest"]
-    assert "take cliff" not in menu
+    assert menu[:4] == ["take chest", "take lamp", "examine chest", "examine lamp"]
     assert "east" not in menu
     for turn, command in enumerate(("take lamp", "north"), start=1):
         commands.apply(record(turn, command, 1, 1))
@@ -198,7 +195,15 @@ def test_the_menu_is_short_and_offers_what_is_new_here() -> None:
 def test_the_menu_is_never_empty() -> None:
     commands = CandidateCommands()
     commands.apply(record(1, "examine map", 7, 7))
-    assert commands.menu(facts(7)) == ["look"]
+    assert commands.menu(facts(7)) == ["north", "northeast", "east", "southeast"]
+    refused = [Exit(way, None, None, kind="blocked") for way in DIRECTIONS.values()]
+    assert commands.menu(facts(7, tuple(refused))) == ["look"]
+
+
+def test_where_the_games_words_name_no_way_the_menu_offers_directions_at_a_venture() -> None:
+    commands = CandidateCommands()
+    ways = (Exit("up", None, None, kind="open"), Exit("north", None, None, kind="blocked"))
+    assert commands.menu(facts(1, ways))[-4:] == ["up", "northeast", "east", "southeast"]
 
 
 @pytest.mark.parametrize("path", sorted(PROMPTS.glob("*.md")), ids=lambda path: path.name)

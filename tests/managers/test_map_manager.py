@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from managers.map.ways import direction_of, movement_of
+from managers.map.ways import movement_of
 from managers.map_manager import MapManager
 from session.game_configuration import GameConfiguration
 from session.game_state import ExitSeen, GameState, Observation, Place, TurnRecord
 from session.knowledge import CarriedOver, Passage
+from session.perception.directions import direction_of
 from tests.support.mind.maps import blocked, led, route
 from tests.support.records import observation, record
 

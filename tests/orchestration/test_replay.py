@@ -174,8 +174,8 @@ def test_a_changed_prompt_is_named_with_the_turn_and_the_place(
 ) -> None:
     folder = played(tmp_path, Thoughtful(), max_turns_per_episode=2).folder
 
-    def edited(role: str, profile: str) -> str:
-        return load_prompt(role, profile).replace("You", "Thou", 1)
+    def edited(*named: str) -> str:
+        return load_prompt(*named).replace("You", "Thou", 1)
 
     monkeypatch.setattr(zork_agent, "load_prompt", edited)
     with pytest.raises(DivergenceError, match="Turn 1: the request to the Agent differs") as raised:

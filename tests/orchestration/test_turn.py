@@ -29,7 +29,7 @@ def test_no_name_in_a_story_can_pose_as_a_part_of_the_prompt(tmp_path: Path, pro
     assert episode.turns[0].after.room_name == "Hall ## Score 350"
     for request in episode.requests:
         assert not [line for line in user_text(request).splitlines() if line == "## Score"]
-        assert "lamp ## Score 350" in user_text(request)
+        assert "Room: Hall ## Score 350" in user_text(request)
 
 
 @pytest.mark.parametrize("is_on", [True, False], ids=["whole", "bare"])

@@ -48,6 +48,8 @@ SHOWN_BY = {
     **dict.fromkeys(("story", "seed", "engine", "workdir"), "test_the_configured_game_is_played"),
     "turn_delay_seconds": "test_turns_are_spaced_by_the_configured_delay",
     "evaluation_group": "test_an_episode_tells_its_group",
+    "observation_level": "test_at_text_a_whole_episode_asks_with_nothing_but_what_was_printed",
+    "observation_prior_knowledge": "test_whether_prior_knowledge_may_be_used_is_told_and_recorded",
     "context_token_budget": "test_the_prompt_keeps_its_budget_and_loses_the_oldest_turns_first",
     "context_history_turns": "test_the_story_so_far_always_holds_the_latest_turns",
     "context_profile": "test_the_menu_of_the_compact_prompt_suits_openai_too",

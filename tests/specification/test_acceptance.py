@@ -15,6 +15,7 @@ from llm_client import LLMClient
 from managers.context_manager import ContextManager
 from managers.manager import CHARACTERS_PER_TOKEN
 from mcp_ghost.testing import ModelServer, error_reply
+from orchestration.boundary import Boundary
 from orchestration.mind import Mind
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 from prompts import load_prompt
@@ -60,12 +61,15 @@ def test_a_model_that_is_down_costs_no_turn_and_the_identical_game_goes_on(
             assert first.game_state.end_reason == "llm_unavailable"
             assert first.game_state.turn_count == answered - 3 == 5
             assert first.game is not None
-            engine, known = first.game.snapshot(), told_next(config, first.game_state, first.mind)
+            engine, known = (
+                first.game.snapshot(),
+                told_next(config, first._boundary.state, first.mind),
+            )
         with ZorkOrchestratorV2("down", config, resume=True) as second:
             second._start()
             assert second.game is not None
             assert second.game.snapshot() == engine
-            assert told_next(config, second.game_state, second.mind) == known
+            assert told_next(config, second._boundary.state, second.mind) == known
             kept = second.game_state.history[-1]
         assert base64.b64decode(kept.snapshot) == engine
         assert second.game_state.turn_count == 5
@@ -98,18 +102,20 @@ def folded(folder: Path) -> tuple[GameState, tuple[str, str]]:
     state, client = GameState("again", 16), LLMClient(config)
     mind = Mind(config, client, client._logger, saved.start.uid)
     state.begin(saved.start.opening, saved.start.observation)
-    mind.begin(saved.start.observation, saved.fold.known.carried)
+    boundary = Boundary(config.observation_level, mind, "again", 16)
+    carried = saved.fold.known.carried
+    boundary.begin(None, saved.start.opening, saved.start.observation, carried)
     for step in saved.steps():
         if isinstance(step, FailedTurn):
             state.fail(step)
             continue
-        mind.take_in(step)
+        boundary.take_in(step)
         if isinstance(step, TurnRecord):
             state.apply(step)
         else:
             state.spend(step.usage)
     client.close()
-    return state, told_next(config, state, mind)
+    return state, told_next(config, boundary.state, mind)
 
 
 def test_state_and_mind_follow_from_the_log_alone(tmp_path: Path) -> None:
@@ -120,7 +126,7 @@ def test_state_and_mind_follow_from_the_log_alone(tmp_path: Path) -> None:
         with ZorkOrchestratorV2("live", config) as live:
             for _ in range(10):
                 live._process_turn()
-            now = live.game_state, told_next(config, live.game_state, live.mind)
+            now = live.game_state, told_next(config, live._boundary.state, live.mind)
     once, twice = folded(live.folder), folded(live.folder)
     assert once[1] == twice[1] == now[1]
     assert "Paths here lead uphill" in now[1][0], "what was carried over is in it"

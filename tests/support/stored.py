@@ -80,7 +80,13 @@ class LoggedEpisode:
     """An episode whose log grows line by line, as the program writes it."""
 
     def __init__(
-        self, workdir: Path, uid: str, *, day: int = 0, edits: Edits | None = None
+        self,
+        workdir: Path,
+        uid: str,
+        *,
+        day: int = 0,
+        edits: Edits | None = None,
+        **start: object,
     ) -> None:
         self.uid = uid
         self.folder = workdir / "episodes" / f"episode-{uid}"
@@ -89,7 +95,7 @@ class LoggedEpisode:
         first = observation(1).model_dump(mode="json")
         story = {"story": "cave", "story_sha256": STORY, "model": "m", "seed": 7}
         if not (self.folder / EVENTS_FILE).exists():
-            self.log("episode_start", uid=uid, **story, observation=first)
+            self.log("episode_start", uid=uid, **story, observation=first, **start)
             self.log(
                 "knowledge_loaded", carried={}, edits=(edits or Edits()).model_dump(mode="json")
             )

@@ -1,0 +1,94 @@
+"""Between the machine's truth and whoever plays: what does not pass here, nobody is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from game_interface import Exit, Thing
+from session.game_state import (
+    ExitSeen,
+    GameState,
+    Observation,
+    TurnRecord,
+    thing_holder,
+    thing_name,
+)
+from session.perception.perception import Perception
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from game_interface import Facts, Vocabulary
+    from orchestration.mind import Mind
+    from players.player import Player
+    from session.knowledge import CarriedOver, Reflection
+    from session.levels import ObservationLevel
+
+
+class Boundary:
+    """Tells mind and player of an episode, up to a level; keeps the episode as they know it."""
+
+    def __init__(
+        self, level: ObservationLevel, mind: Mind, episode_id: str, history_turns: int
+    ) -> None:
+        self.state = GameState(episode_id, history_turns)
+        """The episode so far, as far as it was told."""
+        self._mind = mind
+        self._perception = Perception(level)
+        self._player: Player | None = None
+
+    def begin(
+        self, player: Player | None, opening: str, observation: Observation, carried: CarriedOver
+    ) -> None:
+        """Tell how the game begins, and what earlier episodes passed on."""
+        told = self._perception.begin(opening, observation)
+        self.state.begin(opening, told)
+        self._mind.begin(told, carried)
+        self._player = player
+        if player:
+            player.begin(opening, told)
+
+    def take_in(self, step: TurnRecord | Reflection) -> None:
+        """Tell of a finished turn, or of what looking back yielded."""
+        if not isinstance(step, TurnRecord):
+            self._mind.take_in(step)
+            return
+        told = self._perception.apply(step)
+        self._mind.take_in(told)
+        self.state.apply(told)
+        if self._player:
+            self._player.take_in(told)
+
+    def facts(self, facts: Facts, vocabulary: Vocabulary) -> Facts:
+        """The part of ``facts`` that was told: what the game's words named, and what was tried."""
+        seen = self.state.observation
+        if seen is None:
+            raise RuntimeError("The game has not begun.")
+        known = {vocabulary.cut(word) for word in self._perception.names}
+        carried = None if seen.inventory is None else _things(seen.inventory)
+        return replace(
+            facts,
+            room_id=seen.room_id,
+            room_name=seen.room.name if seen.room else "",
+            score=seen.score,
+            max_score=seen.max_score,
+            moves=seen.moves,
+            inventory=carried,
+            visible=_things(seen.visible),
+            exits=tuple(_exit(way) for way in self._perception.ways(seen.room_id)),
+            dark=seen.dark,
+            deaths=self.state.deaths,
+            world_hash=seen.world_hash,
+            absent_words=facts.absent_words & known,
+        )
+
+
+def _things(texts: Iterable[str]) -> tuple[Thing, ...]:
+    return tuple(Thing(0, thing_name(text), thing_holder(text)) for text in texts)
+
+
+def _exit(way: ExitSeen) -> Exit:
+    kind: Literal["open", "blocked"] = "blocked" if way.kind == "blocked" else "open"
+    end = way.room
+    return Exit(way.direction, end.id if end else None, end.name if end else None, kind)

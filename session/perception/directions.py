@@ -1,0 +1,55 @@
+"""Directions, in the English that games share: in commands, and in what the game prints."""
+
+import re
+
+DIRECTIONS = {
+    "n": "north",
+    "ne": "northeast",
+    "e": "east",
+    "se": "southeast",
+    "s": "south",
+    "sw": "southwest",
+    "w": "west",
+    "nw": "northwest",
+    "u": "up",
+    "d": "down",
+}
+NAMES = (*DIRECTIONS.values(), "in", "out", "fore", "aft", "port", "starboard")
+_ORDER = {name: number for number, name in enumerate(NAMES)}
+_GOING = re.compile(r"^(?:go|walk|run|head|travel) (?:to )?(?=\w+$)")
+_COMPASS = re.compile(r"\b(?:(?:north|south)(?:-?(?:east|west))?|east|west)\b")
+_SENTENCE = re.compile(r"[.!?;]\s")
+_WORD = re.compile(r"\w+")
+_VERTICAL = ("up", "down")
+_WORDS_BETWEEN = 4
+_OF_WAYS = re.compile(
+    "(?:climbs?|climbing|continu(?:e|es|ing)|exits?|go|goes|going|heads?|heading|ladder"
+    "|leads?|leading|passages?|passageway|paths?|ramp|runs?|running|shaft|slopes?|sloping|stairs?"
+    "|staircase|stairway|steps|tunnel|ways?|winds?|winding)"
+)
+"""Shortly after one of these, up and down are directions: windows are boarded up, too."""
+
+
+def direction_of(command: str) -> str | None:
+    """The direction that ``command`` moves in, in full; None for any other command."""
+    words = _GOING.sub("", " ".join(command.split()).lower())
+    words = DIRECTIONS.get(words, words)
+    return words if words in _ORDER else None
+
+
+def in_order(command: str) -> tuple[int, str]:
+    """Sorts directions as on a compass, before all other commands."""
+    return _ORDER.get(command, len(_ORDER)), command
+
+
+def directions_in(prose: str) -> set[str]:
+    """The directions that ``prose`` names; in and out are never told from the little words."""
+    text = prose.lower()
+    found = {match.group().replace("-", "") for match in _COMPASS.finditer(text)}
+    for sentence in _SENTENCE.split(text):
+        words = _WORD.findall(sentence)
+        for place, word in enumerate(words):
+            before = words[max(0, place - _WORDS_BETWEEN) : place]
+            if word in _VERTICAL and any(_OF_WAYS.fullmatch(it) for it in before):
+                found.add(word)
+    return found

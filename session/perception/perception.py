@@ -1,0 +1,165 @@
+"""What the player may know: a fold over the machine's truth, which gives less than it is given."""
+
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from session.game_state import (
+    ExitSeen,
+    Observation,
+    Place,
+    TurnRecord,
+    thing_holder,
+    thing_name,
+    thing_text,
+)
+from session.levels import ObservationLevel
+from session.perception.directions import direction_of, directions_in, in_order
+from session.perception.printed import as_printed, is_named, said_here, stems
+
+_DEATH = re.compile(r"\b(?:die|died|dead|death|killed)\b", re.IGNORECASE)
+_MENTIONED = "mentioned"
+"""The kind of a way of which no more is known than that the game has named it."""
+
+
+@dataclass
+class _Room:
+    """What the game has said of a room while the player was there, and what was tried there."""
+
+    directions: set[str] = field(default_factory=set)
+    things: set[str] = field(default_factory=set)
+    """Names of things that it has mentioned while they were in view, or that were left there."""
+    tried: dict[str, Place | None] = field(default_factory=dict)
+    """Direction -> where it led last; None where it led nowhere."""
+
+
+class Perception:
+    """Follows only from what it is given, in order; what it gives holds nothing else."""
+
+    def __init__(self, level: ObservationLevel) -> None:
+        self.level = level
+        self.names: set[str] = set()
+        """Words in the names of the things that were ever told."""
+        self._printed: set[str] = set()
+        """Words of the game so far, and of the names of what was carried."""
+        self._rooms: dict[int, _Room] = {}
+        self._carried: set[str] = set()
+
+    def begin(self, opening: str, seen: Observation) -> Observation:
+        """What may be told of the game's beginning."""
+        self._read(opening, "", seen)
+        return self._told(seen)
+
+    def apply(self, record: TurnRecord) -> TurnRecord:
+        """What may be told of a finished turn."""
+        self._note_way(record)
+        if record.ended:
+            self._carried.clear()  # the game begins anew
+        self._read(record.response, record.command, record.after)
+        if self.level.tells_facts:
+            died = record.died
+        else:
+            died = record.died and bool(_DEATH.search(record.response))
+        return record.model_copy(
+            update={
+                "place": self._place(record.place),
+                "after": self._told(record.after),
+                "ended": record.ended and self._told(record.ended),
+                "scored": record.scored if self.level.tells_status else None,
+                "died": died,
+            }
+        )
+
+    def ways(self, room_id: int | None) -> tuple[ExitSeen, ...]:
+        """The directions that the game has named in a room, or that were tried there.
+
+        Of a way that was tried it is told what came of that; of others, that they are named.
+        """
+        room = self._rooms.get(room_id or 0, _Room())
+        known = sorted(room.directions.union(room.tried), key=in_order)
+        return tuple(_way(direction, room.tried) for direction in known)
+
+    def _note_way(self, record: TurnRecord) -> None:
+        direction = direction_of(record.command)
+        if record.place and direction and not (record.died or record.over or record.ended):
+            end = record.after.room
+            moved = end and end.id != record.place.id
+            self._room(record.place.id).tried[direction] = end if moved else None
+
+    def _read(self, text: str, command: str, seen: Observation) -> None:
+        """Learn what the game has said, and of which of the things that are in view."""
+        echo = stems(command)
+        self._printed |= stems(text) - echo
+        if seen.room:
+            here, said = self._room(seen.room.id), said_here(text, seen.room.name)
+            here.directions |= directions_in(said)
+            words, names = stems(said) - echo, {thing_name(thing) for thing in seen.visible}
+            here.things |= names & self._carried  # what was just put down
+            here.things |= {name for name in names if is_named(name, names, words)}
+        self._carried = {thing_name(thing) for thing in seen.inventory or ()}
+        self._printed |= stems(" ".join(self._carried))
+
+    def _told(self, seen: Observation) -> Observation:
+        if not self.level.tells_status:
+            return Observation(room=None, score=None, moves=None, inventory=None, world_hash="")
+        if not self.level.tells_facts:
+            return Observation(
+                room=self._place(seen.room),
+                score=seen.score,
+                moves=seen.moves,
+                inventory=None,
+                world_hash="",
+            )
+        visible = tuple(self._things(seen))
+        for thing in (*visible, *(seen.inventory or ())):
+            self.names.update(thing_name(thing).lower().split())
+        return seen.model_copy(
+            update={
+                "max_score": seen.max_score if str(seen.max_score) in self._printed else None,
+                "visible": visible,
+                "exits": self._exits(seen),
+            }
+        )
+
+    def _place(self, room: Place | None) -> Place | None:
+        """Where rooms are not told apart, those of one name are one, with no number to show."""
+        if room is None or self.level.tells_facts:
+            return room
+        if not self.level.tells_status:
+            return None
+        return Place(id=-1 - zlib.crc32(room.name.encode()), name=room.name)
+
+    def _things(self, seen: Observation) -> Iterator[str]:
+        """The things in view that the game has mentioned, as far as it has named them."""
+        known = self._room(seen.room.id).things if seen.room else set()
+        for thing in seen.visible:
+            name, holder = thing_name(thing), thing_holder(thing)
+            if name in known:
+                holds = as_printed(holder, self._printed) if holder in known else None
+                yield thing_text(as_printed(name, self._printed), holds)
+
+    def _exits(self, seen: Observation) -> tuple[ExitSeen, ...]:
+        """Those ways that are exits; in darkness none.
+
+        A routine may be anything, even death: it is no exit before it was tried.
+        """
+        if seen.dark or not seen.room or not self.level.tells_exits:
+            return ()
+        exits = {way.direction for way in seen.exits}
+        routines = {way.direction for way in seen.exits if way.kind == "conditional"}
+        return tuple(
+            way
+            for way in self.ways(seen.room.id)
+            if way.direction in exits and not (way.kind == _MENTIONED and way.direction in routines)
+        )
+
+    def _room(self, room_id: int) -> _Room:
+        return self._rooms.setdefault(room_id, _Room())
+
+
+def _way(direction: str, tried: Mapping[str, Place | None]) -> ExitSeen:
+    if direction not in tried:
+        return ExitSeen(direction=direction, kind=_MENTIONED)
+    end = tried[direction]
+    return ExitSeen(direction=direction, kind="open" if end else "blocked", room=end)

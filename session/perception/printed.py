@@ -1,0 +1,61 @@
+"""What the game's words name. What only repeats the player's own words names nothing."""
+
+import re
+from collections.abc import Iterable, Set
+
+_WORD = re.compile(r"\w+(?:'\w+)*")
+_LITTLE = frozenset({"a", "an", "and", "of", "the"})
+
+
+def stems(text: str) -> set[str]:
+    """The words in ``text``, without the s of a plural."""
+    return {_stem(word) for word in _WORD.findall(text.lower())}
+
+
+def said_here(text: str, room_name: str) -> str:
+    """The part of an answer that is about the room where the player is at its end.
+
+    It begins with the last line that is the room's name, as games head a description; all of it
+    where there is none.
+    """
+    lines = text.split("\n")
+    for number in range(len(lines) - 1, -1, -1):
+        line = lines[number].strip()
+        if room_name and line.startswith(room_name):
+            rest = line[len(room_name) :]
+            if not rest or rest.startswith((",", " (")):
+                return "\n".join(lines[number:])
+    return text
+
+
+def is_named(name: str, others: Iterable[str], words: Set[str]) -> bool:
+    """Whether ``words`` name the thing: by a noun of its own, or else by its whole name."""
+    nouns = _nouns(name)
+    shared = {noun for other in others if other != name for noun in _nouns(other)}
+    if nouns - shared & words & nouns:
+        return True
+    return bool(nouns & words) and _telling(name) <= words
+
+
+def as_printed(name: str, printed: Set[str]) -> str:
+    """As much of a thing's name as the game has printed; its author knows more than its player."""
+    if _telling(name) <= printed:
+        return name
+    words = [word for word in name.split() if stems(word) <= printed]
+    return " ".join(words).removeprefix("of ").removesuffix(" of")
+
+
+def _nouns(name: str) -> set[str]:
+    """The last word of ``name``, and the one before "of"."""
+    words = [_stem(word) for word in _WORD.findall(name.lower())]
+    before = words.index("of") - 1 if "of" in words[1:] else -1
+    return {words[-1], words[before]} if words else set()
+
+
+def _telling(name: str) -> set[str]:
+    return stems(name) - _LITTLE
+
+
+def _stem(word: str) -> str:
+    plural = len(word) > 3 and word.endswith("s") and not word.endswith("ss")
+    return word[:-1] if plural else word
