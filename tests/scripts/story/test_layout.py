@@ -52,6 +52,10 @@ def test_every_refusal_has_a_direction(layouts: list[Layout]) -> None:
         assert all((room, why) in each.ways for room, reasons in BLOCKED.items() for why in reasons)
 
 
+def test_the_key_is_needed_so_that_its_points_are(layouts: list[Layout]) -> None:
+    assert all("shelf" in each.places.values() for each in layouts)
+
+
 def test_nothing_is_where_it_was_and_the_kipper_is_not_behind_its_own_door(
     layouts: list[Layout],
 ) -> None:
