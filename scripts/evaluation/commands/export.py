@@ -201,7 +201,10 @@ def parser() -> Parser:
     )
     it.add_argument("folder", metavar="DIR", type=Path, help="where the evaluation is")
     it.add_argument(
-        "--format", choices=_FORMATS, default="csv", help="csv (default) or parquet (an extra)"
+        "--format",
+        choices=list(_FORMATS),
+        default="csv",
+        help="csv (default) or parquet (an extra)",
     )
     it.add_argument("--to", metavar="DIR", type=Path, help="where the tables go (default: there)")
     return it

@@ -30,3 +30,13 @@ def test_the_first_help_names_every_command(capsys: pytest.CaptureFixture[str]) 
     said = capsys.readouterr().out
     for command in COMMANDS:
         assert command == "play" or f"evaluate.py {command} " in said
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_misspelt_flag_is_a_line_and_no_traceback(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([command, "a", "b", "--hlep"])
+    assert "unrecognized arguments: " in (said := capsys.readouterr().err)
+    assert "did you mean '--help'?" in said
