@@ -89,8 +89,7 @@ class FactsReader:
         """The facts of this moment."""
         room = self._room(memory)
         dark = self._dark(memory)
-        index = self._globals.score
-        score = None if index is None else memory.signed_global(index)
+        score = self._score(memory, ending)
         return Facts(
             room_id=room,
             room_name=self._name(memory, room) if room else "",
@@ -108,17 +107,23 @@ class FactsReader:
             absent_words=self._absent.read(memory, room or 0),
         )
 
+    def _score(self, memory: MachineMemory, ending: Ending | None) -> int | None:
+        if self._profile.score_is_victory:
+            return int(ending == "victory")
+        index = self._globals.score
+        return None if index is None else memory.signed_global(index)
+
     def _room(self, memory: MachineMemory) -> int | None:
         """The object number of the player's room."""
         room = _value(memory, self._globals.room)
         if room is None and self._player:
-            room = _outermost(memory, self._player)
+            room = _outermost(memory, self._player, self._profile.rooms or 0)
         return room if room is not None and memory.exists(room) else None
 
     def _deaths(self, memory: MachineMemory, ending: Ending | None) -> int | None:
         """How often the player died, whether or not the game went on."""
         before = _value(memory, self._globals.deaths)
-        if before is None and self._profile.ending:
+        if before is None and self._profile.ending and self._profile.deaths_are_final:
             before = 0
         return None if before is None else before + (ending == "death")
 
@@ -184,11 +189,12 @@ def _value(memory: MachineMemory, index: int | None) -> int | None:
     return None if index is None else memory.global_value(index)
 
 
-def _outermost(memory: MachineMemory, number: int) -> int:
-    for _ in range(memory.image.object_count):
+def _outermost(memory: MachineMemory, number: int, outside: int) -> int:
+    """The holder of an object that is in nothing but `outside`; 0 for one that is in nothing."""
+    for depth in range(memory.image.object_count):
         holder = memory.parent(number)
-        if not holder:
-            return number
+        if holder in (0, outside):
+            return number if depth else 0
         number = holder
     return 0
 

@@ -21,16 +21,22 @@ def died_and_ending(
 ) -> tuple[bool | None, Ending | None]:
     """Whether a step that printed `text` brought a death, and how the game ended by it, if it did.
 
-    Without a profile only the customary words and the engine's own end (`quit_`) are known: whether
-    a step brought a death that nothing announced is not (None).
+    Where no profile knows of every death, what it knows is made up for by the customary words and
+    the engine's own end (`quit_`): whether a step brought a death that nothing announced is not
+    known then (None).
     """
     died: bool | None
-    if profile is NO_PROFILE:
-        ending, died = _announced_ending(text), bool(_DEATH.search(text)) or None
+    ending, index = _known_ending(profile, after, text), profile.globals.deaths
+    if profile is NO_PROFILE or not profile.deaths_are_final:
+        ending, died = ending or _announced_ending(text), announces_death(text) or None
     else:
-        ending, index = _known_ending(profile, after, text), profile.globals.deaths
         died = index is not None and after.global_value(index) > before.global_value(index)
     return died or (ending == "death") or died, ending or ("other" if quit_ else None)
+
+
+def announces_death(text: str) -> bool:
+    """Whether a text says in the customary words that the player died."""
+    return bool(_DEATH.search(text))
 
 
 def line_digest(line: str) -> str:
@@ -57,4 +63,4 @@ def _announced_ending(text: str) -> Ending | None:
         return None
     if _VICTORY.search(text):
         return "victory"
-    return "death" if _DEATH.search(text) else "other"
+    return "death" if announces_death(text) else "other"

@@ -111,12 +111,18 @@ class Profile(_Part):
     sha256: str
     title: str
     max_score: int | None = None
+    score_is_victory: bool = False
+    """Whether the story keeps no score, and one point for winning is what it is measured by."""
     player: int | None = None
+    rooms: int | None = None
+    """Where no global holds the room: the object that all rooms are in; None: they are in none."""
     globals: Globals = Globals()
     dark_when: GlobalTest | None = None
     ending: EndingGlobal | None = None
     ending_lines: Mapping[str, Literal["death", "victory"]] = field(default_factory=dict)
     """Where no global tells: `line_digest` of a line that only this ending prints."""
+    deaths_are_final: bool = True
+    """Whether every death is known to end the game, or to be counted by a global."""
     attributes: Attributes = Attributes()
     directions: Mapping[str, int] = field(default_factory=dict)
     """Full direction words and their properties, in the order in which exits are listed."""

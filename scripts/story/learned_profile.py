@@ -1,0 +1,224 @@
+"""A story's profile, learned by playing Jericho's walkthrough of it.
+
+Jericho knows, for the games that it supports, who the player is, what the score and the moves are,
+and by which words the game is won or lost. What it reads them from is found by changing the memory
+byte by byte and asking again; what ends the game, by setting a variable and playing on. Everything
+found must then hold at every step of the walkthrough: what does not is left out of the profile.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from game_interface.errors import StoryFormatError
+from game_interface.machine.memory import MachineMemory, StoryImage
+from game_interface.machine.outcome import announces_death, line_digest
+from game_interface.machine.profile import EndingGlobal, Globals, Profile
+
+_GLOBALS = 240
+_HEADER_BYTES = 64
+_OTHER_BITS = 0x41
+_ENDINGS = range(1, 6)
+"""Values of the variable that says how a game ended, as far as they are tried."""
+_WAITING = ("z", "wait", "look")
+_TELLING = 4
+"""Different values that a variable must have had in common with a figure to be taken for it."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The game after a step of the walkthrough, as Jericho sees it."""
+
+    memory: MachineMemory
+    text: str
+    score: int
+    moves: int
+    parent: int
+    """The object that the player is in or on."""
+    over: bool
+    won: bool
+
+
+class Rehearsal:
+    """A walkthrough as it went, in an environment of Jericho that can be asked what if."""
+
+    def __init__(self, path: Path) -> None:
+        """Play the walkthrough that Jericho has for this file.
+
+        Raises: StoryFormatError when it knows no such file.
+        """
+        from jericho import FrotzEnv
+
+        self.image = StoryImage(path.read_bytes())
+        self.env: Any = FrotzEnv(str(path))
+        if not self.env.is_fully_supported or not self.env.bindings:
+            raise StoryFormatError(f"Jericho does not support {path}: there is nothing to learn of")
+        opening, _ = self.env.reset()
+        self.start = self.env.get_state()
+        self.moments = [self._moment(opening)]
+        for command in self.env.get_walkthrough():
+            text, *_ = self.env.step(command)
+            self.moments.append(self._moment(text))
+
+    @property
+    def player(self) -> int:
+        """Jericho's object for the player."""
+        return int(self.env.player_obj_num)
+
+    def _moment(self, text: str) -> Moment:
+        ram = self.env.get_state()[0].tobytes()[: self.image.dynamic_size]
+        return Moment(
+            MachineMemory(self.image, ram),
+            text,
+            self.env.get_score(),
+            self.env.get_moves(),
+            self.env.get_player_object().parent,
+            self.env.game_over(),
+            self.env.victory(),
+        )
+
+    def read_from(self, figure: Callable[[], int]) -> list[int]:
+        """The addresses on which a figure of Jericho's depends."""
+        ram, *rest = self.start
+        self.env.set_state((ram, *rest))
+        before, found = figure(), []
+        for address in range(_HEADER_BYTES, len(ram)):
+            ram[address] ^= _OTHER_BITS
+            self.env.set_state((ram, *rest))
+            if figure() != before:
+                found.append(address)
+            ram[address] ^= _OTHER_BITS
+        self.env.set_state((ram, *rest))
+        return found
+
+    def with_global(self, index: int, value: int, command: str) -> tuple[str, bool]:
+        """What the game would answer early on if a variable had a value, and whether it is won."""
+        ram, *rest = self.start
+        changed = ram.copy()
+        address = self.image.header.globals_table + 2 * index
+        changed[address : address + 2] = divmod(value, 256)
+        self.env.set_state((changed, *rest))
+        text, *_ = self.env.step(command)
+        return text, self.env.victory()
+
+    def wins_by(self, line: str) -> bool:
+        """Whether Jericho takes a line of text for a victory."""
+        self.env.frotz_lib.set_narrative_text(line.encode("cp1252", "replace"))
+        return bool(self.env.victory())
+
+
+def learned_profile(path: Path, title: str) -> Profile:
+    """What can be learned with certainty of a story that Jericho supports.
+
+    Raises: StoryFormatError when it does not support it.
+    """
+    played = Rehearsal(path)
+    lib, moments = played.env.frotz_lib, played.moments
+    score = _index(played, lib.get_score, [it.score for it in moments])
+    moves = _index(played, lib.get_moves, [it.moves for it in moments])
+    if moves is not None and _goes_back(it.moves for it in moments):
+        moves = None  # a clock
+    by_winning = score is None and all(it.score == it.won for it in moments)
+    ending = _ending(played)
+    known = score is not None or by_winning
+    return Profile(
+        sha256=played.image.sha256,
+        title=title,
+        max_score=played.env.get_max_score() if known else None,
+        score_is_victory=by_winning,
+        player=played.player,
+        rooms=_rooms(played) if played.image.version > 3 else None,  # which fixes a variable
+        globals=Globals(score=score, moves=moves),
+        ending=ending,
+        ending_lines={} if ending else _winning_line(played),
+        deaths_are_final=False,
+    )
+
+
+def _index(played: Rehearsal, figure: Callable[[], int], seen: Sequence[int]) -> int | None:
+    """The variable that holds a figure of Jericho's at every step."""
+    read = played.read_from(figure)
+    if read:
+        low = read[-1] - played.image.header.globals_table
+        candidates = [low // 2] if len(read) <= 2 and low % 2 and 0 < low < 2 * _GLOBALS else []
+    else:  # it goes by the game's words
+        candidates = list(range(_GLOBALS)) if len(set(seen)) >= _TELLING else []
+    memories = [moment.memory for moment in played.moments]
+    agreeing = [
+        index
+        for index in candidates
+        if all(it.signed_global(index) == value for it, value in zip(memories, seen, strict=True))
+    ]
+    return agreeing[0] if len(agreeing) == 1 else None
+
+
+def _goes_back(figures: Iterator[int]) -> bool:
+    before = next(figures)
+    for figure in figures:
+        if figure < before:
+            return True
+        before = figure
+    return False
+
+
+def _rooms(played: Rehearsal) -> int | None:
+    """The object that all rooms are in, as Infocom's stories have one; None: they are in nothing.
+
+    A story of a single room, and the one of which it is the only one, look alike but for this: the
+    player is never directly in what holds the rooms.
+    """
+    paths = [list(_holders(moment.memory, played.player)) for moment in played.moments]
+    tops = {path[-1] for path in paths if path}
+    rooms = {path[-2] for path in paths if len(path) > 1}
+    directly = any(len(path) == 1 for path in paths)
+    return tops.pop() if len(tops) == 1 and len(rooms) > 1 and not directly else None
+
+
+def _holders(memory: MachineMemory, number: int) -> Iterator[int]:
+    for _ in range(memory.image.object_count):
+        number = memory.parent(number)
+        if not number:
+            return
+        yield number
+
+
+def _ending(played: Rehearsal) -> EndingGlobal | None:
+    """The variable that ends the game when it is set, in the Inform library `deadflag`."""
+    *earlier, last = [moment.memory for moment in _until_the_end(played.moments)]
+    candidates = [
+        index
+        for index in range(_GLOBALS)
+        if last.global_value(index) in _ENDINGS
+        and not any(memory.global_value(index) for memory in earlier)
+    ]
+    found = [ending for index in candidates if (ending := _ending_by(played, index))]
+    return found[0] if len(found) == 1 else None
+
+
+def _until_the_end(moments: Sequence[Moment]) -> Iterator[Moment]:
+    for moment in moments:
+        yield moment
+        if moment.won:
+            return
+
+
+def _ending_by(played: Rehearsal, index: int) -> EndingGlobal | None:
+    """What each value of a variable brings about; None where it ends nothing."""
+    for command in _WAITING:
+        death, victory = [], []
+        for value in _ENDINGS:
+            text, won = played.with_global(index, value, command)
+            if won:
+                victory.append(value)
+            elif announces_death(text):
+                death.append(value)
+        if death or victory:
+            return EndingGlobal(index=index, death=tuple(death), victory=tuple(victory))
+    return None
+
+
+def _winning_line(played: Rehearsal) -> dict[str, Any]:
+    text = next((moment.text for moment in played.moments if moment.won), "")
+    lines = [line for line in text.splitlines() if line.strip() and played.wins_by(line)]
+    return {line_digest(line): "victory" for line in lines[:1]}
