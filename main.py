@@ -37,7 +37,13 @@ _SMALL_MODEL = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; returns the exit code."""
-    flags = parse_flags(arguments, PARTS)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["games"]:
+        from terminal import games
+
+        wanted = games.parser().parse_args(words[1:])
+        return program("main.py games", lambda _: games.show(wanted), _errors)
+    flags = parse_flags(words, PARTS)
     if flags.version:
         from session.version import version
 

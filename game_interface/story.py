@@ -7,6 +7,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from game_interface.catalogue import MAX_STORY_BYTES, game_file, known_games, story_folders
 from game_interface.download import ZORK1_SHA256, download_story
 from game_interface.errors import StoryDownloadError, StoryFormatError, StoryNotFoundError
 from game_interface.machine.memory import StoryImage
@@ -23,9 +24,6 @@ _ZORK1_HASHES = (
     ZORK1_SHA256,  # release 119
     "158f1f63b1302591bbce30e1ec23b17909d2a66e39403ed14593a75280b1e7f9",  # release 88
 )
-
-MAX_STORY_BYTES = 2**20
-"""Twice what the standard allows, padding included; a wrong file may be of any size."""
 
 Notice = Callable[[str], None]
 
@@ -64,14 +62,14 @@ def find_story(
     fallback: bool,
     on_notice: Notice,
 ) -> Story:
-    """The story of that name ("zork1", "bundled" and its own name) or path.
+    """The story of that name ("zork1", "bundled" and its own, a known game's) or path.
 
     Raises: StoryNotFoundError, StoryFormatError, StoryDownloadError.
     """
     if story in ("bundled", BUNDLED_STORY):
         return _bundled()
     if story != "zork1":
-        return load_story(Path(story).expanduser())
+        return _known_or_given(story, cache_dir or user_cache_path("zorkgpt"))
     try:
         return load_story(_zork1_path(cache_dir, download_url, on_notice), name="zork1")
     except (StoryNotFoundError, StoryFormatError, StoryDownloadError):
@@ -79,6 +77,13 @@ def find_story(
             raise
         on_notice(_FALLBACK)
         return _bundled()
+
+
+def _known_or_given(story: str | Path, cache_dir: Path) -> Story:
+    path = Path(story).expanduser()
+    if str(story) in known_games() and not path.exists():
+        return load_story(game_file(str(story), story_folders(cache_dir)), name=str(story))
+    return load_story(path)
 
 
 def load_story(path: Path, *, name: str | None = None) -> Story:
@@ -91,7 +96,7 @@ def load_story(path: Path, *, name: str | None = None) -> Story:
     except OSError as error:
         raise StoryNotFoundError(
             f"there is no story file at {path} ({error.strerror}); give a path, 'zork1', "
-            "or 'bundled'"
+            "'bundled', or the name of a game that `main.py games` lists"
         ) from error
     except StoryFormatError as error:
         raise StoryFormatError(f"{path} cannot be played: {error}") from error

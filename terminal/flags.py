@@ -29,6 +29,7 @@ examples:
   uv run python main.py --max-turns 20
   uv run python main.py --story bundled --base-url http://localhost:11434/v1 --model qwen3:8b
   uv run python main.py --resume latest
+  uv run python main.py games           lists the known games and their files
 """
 _LENGTH = """\
 --max-turns N       end an episode at turn N (default 500); turns before a --resume count too
@@ -40,7 +41,7 @@ _WHICH = """\
 --replay EPISODE    play an episode again with its recorded replies, offline, and compare each turn
 """
 _GAME = """\
---story NAME|PATH   zork1 (default; downloaded once), bundled, or a story file (.z3 .z4 .z5 .z8)
+--story NAME|PATH   zork1 (default; downloaded once), bundled, a known game, or a story file
 --seed N            seed of the game's dice, so that they fall the same way again
 """
 _MIND = """\

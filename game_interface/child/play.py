@@ -28,7 +28,9 @@ class Play:
         self._progress = Progress()
         self._vm: VmState | None = None
         vocabulary = Vocabulary.of(image)
-        self._engine = start_engine(choice, image, seed, profiled=profile is not None)
+        # What jericho prints of games that are known by a walkthrough alone may not be clean.
+        described = profile is not None and profile.deaths_are_final
+        self._engine = start_engine(choice, image, seed, profiled=described)
         self.opened = Opened(self._engine.name, vocabulary)
 
     def start(self) -> Moment:

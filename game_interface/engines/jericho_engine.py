@@ -40,6 +40,7 @@ class JerichoEngine:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns that it does not know the game
             self._env = FrotzEnv(str(path), seed=seed)
+        self._env._seed = seed  # noqa: SLF001  also 0, which it would take for none
 
     def reset(self) -> str:
         """Start the story again and return its opening."""

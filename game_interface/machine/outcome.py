@@ -39,6 +39,11 @@ def announces_death(text: str) -> bool:
     return bool(_DEATH.search(text))
 
 
+def announces_victory(text: str) -> bool:
+    """Whether a text says in the customary words that the game is won."""
+    return bool(_VICTORY.search(text))
+
+
 def line_digest(line: str) -> str:
     """A short hash of a line, by which a profile can know it without quoting it."""
     return sha256(" ".join(line.split()).encode()).hexdigest()[:16]
@@ -51,7 +56,7 @@ def _known_ending(profile: Profile, after: MachineMemory, text: str) -> Ending |
             return "death"
         if value in test.victory:
             return "victory"
-        return "other" if value else None
+        return "other" if value and profile.deaths_are_final else None
     digests = (line_digest(line) for line in text.splitlines())
     known = profile.ending_lines
     return next((known[digest] for digest in digests if digest in known), None)
@@ -61,6 +66,6 @@ def _announced_ending(text: str) -> Ending | None:
     """Games that have ended offer to restart or to quit."""
     if not {"RESTART", "RESTORE", "QUIT"} <= set(re.findall(r"[A-Z]+", text[-400:].upper())):
         return None
-    if _VICTORY.search(text):
+    if announces_victory(text):
         return "victory"
     return "death" if announces_death(text) else "other"

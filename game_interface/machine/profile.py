@@ -17,6 +17,8 @@ from game_interface.machine.memory import MachineMemory
 
 STORIES = Path(__file__).resolve().parents[2] / "stories"
 PROFILE_SUFFIX = ".profile.json"
+GAMES_FILE = "games.json"
+"""Known games in a list, each with its profile."""
 
 
 class _Part:
@@ -163,9 +165,22 @@ def _named_hash(path: Path) -> str | None:
 
 
 def find_profile(sha256: str, folders: Iterable[Path]) -> Profile | None:
-    """The profile of the story with this hash from the first folder that has one."""
+    """The profile of the story with this hash from the first folder that has one.
+
+    Else it is that of a known game, if the story is one.
+    """
     for folder in folders:
         for path in sorted(folder.glob(f"*{PROFILE_SUFFIX}")):
             if _named_hash(path) == sha256:
                 return read_profile(path)
+    return _of_known_game(sha256)
+
+
+def _of_known_game(sha256: str) -> Profile | None:
+    games = json.loads((STORIES / GAMES_FILE).read_bytes())["games"]
+    for profile in (game["profile"] for game in games):
+        if profile["sha256"] == sha256:
+            from pydantic import TypeAdapter
+
+            return TypeAdapter(Profile).validate_python(profile)
     return None

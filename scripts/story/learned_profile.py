@@ -13,7 +13,7 @@ from typing import Any
 
 from game_interface.errors import StoryFormatError
 from game_interface.machine.memory import MachineMemory, StoryImage
-from game_interface.machine.outcome import announces_death, line_digest
+from game_interface.machine.outcome import announces_death, announces_victory, line_digest
 from game_interface.machine.profile import EndingGlobal, Globals, Profile
 
 _GLOBALS = 240
@@ -46,18 +46,26 @@ class Rehearsal:
     def __init__(self, path: Path) -> None:
         """Play the walkthrough that Jericho has for this file.
 
-        Raises: StoryFormatError when it knows no such file.
+        Raises: StoryFormatError when it knows no such file, or is not installed.
         """
-        from jericho import FrotzEnv
-
+        try:
+            from jericho import FrotzEnv
+        except ImportError as error:
+            raise StoryFormatError(
+                "learning needs jericho, which is not installed: run `uv sync --extra jericho`"
+            ) from error
         self.image = StoryImage(path.read_bytes())
         self.env: Any = FrotzEnv(str(path))
         if not self.env.is_fully_supported or not self.env.bindings:
-            raise StoryFormatError(f"Jericho does not support {path}: there is nothing to learn of")
+            raise StoryFormatError(
+                f"Jericho does not support {path}: there is nothing to learn from. "
+                "It knows certain files only, byte for byte"
+            )
         opening, _ = self.env.reset()
         self.start = self.env.get_state()
         self.moments = [self._moment(opening)]
-        for command in self.env.get_walkthrough():
+        self.commands: list[str] = self.env.get_walkthrough()
+        for command in self.commands:
             text, *_ = self.env.step(command)
             self.moments.append(self._moment(text))
 
@@ -209,7 +217,7 @@ def _ending_by(played: Rehearsal, index: int) -> EndingGlobal | None:
         death, victory = [], []
         for value in _ENDINGS:
             text, won = played.with_global(index, value, command)
-            if won:
+            if won or announces_victory(text):
                 victory.append(value)
             elif announces_death(text):
                 death.append(value)

@@ -1,7 +1,11 @@
-"""Make the profile of an Inform 6 story from the compiler's debug information.
+"""Make a story's profile, from the compiler's debug information or by playing a walkthrough.
 
     inform6 -k story.inf story.z5                           # writes gameinfo.dbg beside it
     uv run python scripts/story/make_profile.py story.z5 gameinfo.dbg   # writes story.profile.json
+    uv run --extra jericho python scripts/story/make_profile.py --learn detective.z5
+
+The second way is for files that Jericho supports: its walkthrough is played, and what it knows of
+the game is found in the memory. The first way is for stories of your own, and tells more.
 
 The program finds a profile beside the story file that it is made for. With it the game's room,
 score, things, exits, darkness and endings are known; without it little more than its text is. The
@@ -199,27 +203,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the profile and return the exit code."""
     parser = Parser(description=__doc__)
     parser.add_argument("story", type=Path, help="the compiled story file")
-    parser.add_argument("debug_info", type=Path, help="gameinfo.dbg of the same build")
+    parser.add_argument("debug_info", type=Path, nargs="?", help="gameinfo.dbg of the same build")
+    parser.add_argument("--learn", action="store_true", help="play Jericho's walkthrough instead")
     parser.add_argument("-o", "--output", type=Path, help="default: beside the story file")
     parser.add_argument("--state-global", action="append", default=[], metavar="NAME")
     parser.add_argument("--wanderer", action="append", default=[], metavar="OBJECT")
     options = parser.parse_args(arguments)
+    if options.learn == bool(options.debug_info):
+        parser.error("give gameinfo.dbg, or --learn for a story that Jericho supports")
     errors = Errors(wrong_use=(OSError, StoryFormatError))
     return program("make_profile.py", lambda _: _write(options), lambda: errors)
 
 
 def _write(options: argparse.Namespace) -> int:
     output = options.output or options.story.with_name(options.story.stem + PROFILE_SUFFIX)
+    profile = _learned(options.story) if options.learn else _told(options)
+    output.write_bytes(as_json(profile))
+    print(f"{output}: {profile.title}")
+    return DONE
+
+
+def _told(options: argparse.Namespace) -> Profile:
     image = StoryImage(options.story.read_bytes())
-    profile = make_profile(
+    return make_profile(
         image,
         DebugInfo(options.debug_info, image),
         state_globals=options.state_global,
         wanderers=options.wanderer,
     )
-    output.write_bytes(as_json(profile))
-    print(f"{output}: {profile.title}")
-    return DONE
+
+
+def _learned(story: Path) -> Profile:
+    from scripts.story.learned_profile import learned_profile
+
+    return learned_profile(story, story.stem)
 
 
 if __name__ == "__main__":

@@ -191,8 +191,19 @@ def _commands(flags: argparse.Namespace) -> tuple[str, ...] | None:
 
 
 def _story(config: GameConfiguration) -> StoryInfo:
-    """Found once, before any episode; Zork I may have to be downloaded."""
+    """Found once, before any episode; Zork I may have to be downloaded.
+
+    Raises:
+        ConfigurationError: Its score is not known.
+    """
     with open_game(config.story, seed=1, engine=config.engine) as game:
+        game.start()
+        if game.facts().score is None:
+            raise ConfigurationError(
+                f"The score of {game.story.title} cannot be read, so there is nothing to measure: "
+                "play a game that `uv run python main.py games` lists with its points, or make a "
+                "profile of this one (scripts/story/README.md says how)."
+            )
         return game.story
 
 

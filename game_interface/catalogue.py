@@ -1,0 +1,114 @@
+"""The games that the program knows by name: what their files are, and where they can be had.
+
+`stories/games.json` lists them with their profiles; the story files are no part of the program.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from game_interface.errors import StoryNotFoundError
+from game_interface.machine.profile import GAMES_FILE, STORIES
+
+STORIES_VARIABLE = "STORIES_DIR"
+MAX_STORY_BYTES = 2**20
+"""Twice what the standard allows, padding included; a wrong file may be of any size."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGame:
+    """A game whose facts can be read, for one certain file of it."""
+
+    name: str
+    """Short, as on the command line."""
+    title: str
+    file: str
+    sha256: str
+    """Of the file as it is distributed."""
+    max_score: int | None
+    """None: how its score is kept is not known."""
+    seed: int
+    """The dice for which the walkthrough in Jericho was made."""
+    intro: tuple[str, ...] = ()
+    """What that walkthrough takes to have been typed before its first command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A public repository that has the files."""
+
+    repository: str
+    folder: str
+
+    def address(self, file: str) -> str:
+        """Where a person gets one."""
+        return f"https://github.com/{self.repository} ({self.folder}/{file})"
+
+
+@cache
+def known_games() -> dict[str, KnownGame]:
+    """Name -> game."""
+    return {it["name"]: _game(it) for it in _document()["games"]}
+
+
+def _game(entry: dict[str, Any]) -> KnownGame:
+    named = {name: entry[name] for name in ("name", "title", "file", "sha256", "seed")}
+    max_score = entry["profile"].get("max_score")
+    return KnownGame(**named, max_score=max_score, intro=tuple(entry["intro"]))
+
+
+@cache
+def sources() -> tuple[Source, ...]:
+    """Where the files can be had."""
+    return tuple(Source(**it) for it in _document()["sources"])
+
+
+@cache
+def _document() -> dict[str, list[dict[str, Any]]]:
+    document: dict[str, list[dict[str, Any]]] = json.loads((STORIES / GAMES_FILE).read_bytes())
+    return document
+
+
+def story_folders(cache_dir: Path) -> tuple[Path, ...]:
+    """Where story files are looked for: the folder that the environment names, and the cache."""
+    given = os.environ.get(STORIES_VARIABLE)
+    return (*([Path(given).expanduser()] if given else []), cache_dir)
+
+
+def at_hand(folders: Sequence[Path]) -> dict[str, Path]:
+    """Name -> file, of the known games with a file in these folders, whatever it is called."""
+    by_hash = {game.sha256: name for name, game in known_games().items()}
+    found: dict[str, Path] = {}
+    for path in _files(folders):
+        name = by_hash.get(sha256(path.read_bytes()).hexdigest())
+        if name is not None:
+            found.setdefault(name, path)
+    return found
+
+
+def game_file(name: str, folders: Sequence[Path]) -> Path:
+    """The file of a known game.
+
+    Raises: StoryNotFoundError that says which file is wanted, and where it can be had.
+    """
+    path = at_hand(folders).get(name)
+    if path:
+        return path
+    game = known_games()[name]
+    where = " or ".join(source.address(game.file) for source in sources())
+    raise StoryNotFoundError(
+        f"the story file of {game.title} is not at hand: get {game.file} (SHA-256 {game.sha256}) "
+        f"from {where}, and put it into {folders[-1]} or a folder that {STORIES_VARIABLE} names"
+    )
+
+
+def _files(folders: Sequence[Path]) -> Iterator[Path]:
+    for folder in folders:
+        if folder.is_dir():
+            files = (path for path in sorted(folder.iterdir()) if path.is_file())
+            yield from (path for path in files if path.stat().st_size <= MAX_STORY_BYTES)

@@ -1,0 +1,239 @@
+"""Replay the walkthroughs that Jericho ships on both engines, and compare every step with Jericho.
+
+    uv run --extra jericho python scripts/story/verify_games.py DIR      # writes docs/games.md
+
+DIR holds the story files. Jericho itself, recognising the game, is the reference: its score, moves,
+location, inventory and end at each step. fernz needs minutes for some games; --jobs plays several.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run from a checkout
+
+from game_interface.catalogue import KnownGame, at_hand, known_games
+from game_interface.child.messages import Moment
+from game_interface.child.play import Play
+from game_interface.engines.engine import EngineName
+from game_interface.errors import StoryFormatError
+from game_interface.machine.facts import Facts
+from game_interface.machine.memory import MachineMemory
+from game_interface.story import load_story
+from mcp_ghost.cli.arguments import Parser, whole_number
+from mcp_ghost.cli.program import DONE, FAILED, Errors, program
+from mcp_ghost.files import write_whole
+from scripts.story.learned_profile import Moment as Reference
+from scripts.story.learned_profile import Rehearsal
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "games.md"
+ENGINES: tuple[EngineName, ...] = ("jericho", "fernz")
+COMPARED = ("score", "room", "end", "moves", "inventory")
+
+
+@dataclass
+class Replay:
+    """How often one engine agreed with Jericho."""
+
+    steps: int = 0
+    equal: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COMPARED, 0))
+    first_different: dict[str, str] = field(default_factory=dict)
+    """By fact: the first step, with its command, that differed."""
+    unknown: tuple[str, ...] = ()
+    score: int | None = None
+    texts: list[str] = field(default_factory=list)
+
+    def compare(self, step: int, command: str, now: Moment, then: Reference, player: int) -> None:
+        """Add a step."""
+        self.steps += 1
+        self.score = now.facts.score
+        agrees = _agreement(now, then, player)
+        for name in COMPARED:
+            self.equal[name] += agrees[name]
+            if not agrees[name] and name not in self.unknown:
+                self.first_different.setdefault(name, f"step {step}: {command}")
+
+
+@dataclass
+class Verified:
+    """A game on both engines."""
+
+    game: KnownGame
+    steps: int
+    best_score: int
+    replays: dict[EngineName, Replay]
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether nothing that is known differs at any step on either engine."""
+        return not any(it.first_different for it in self.replays.values())
+
+    @property
+    def same_texts(self) -> int:
+        """The steps at which both engines print the same."""
+        return sum(one == other for one, other in zip(*self._texts, strict=False))
+
+    @property
+    def _texts(self) -> list[list[str]]:
+        return [self.replays[engine].texts for engine in ENGINES]
+
+
+def verify(game: KnownGame, path: Path) -> Verified:
+    """Replay the walkthrough of a game."""
+    reference = Rehearsal(path)
+    commands = reference.commands
+    replays = {engine: _replay(engine, game, path, reference) for engine in ENGINES}
+    best = max(moment.score for moment in reference.moments)
+    return Verified(game, len(commands), best, replays)
+
+
+def _replay(engine: EngineName, game: KnownGame, path: Path, reference: Rehearsal) -> Replay:
+    story = load_story(path)
+    play = Play(story.image, story.profile, engine, game.seed)
+    try:
+        now = play.start()
+        for command in game.intro:
+            now = play.step(command)
+        replay = Replay(unknown=now.facts.unknown)
+        for step, command in enumerate(reference.commands, 1):
+            now = play.step(command)
+            replay.texts.append(" ".join(now.text.split()))
+            replay.compare(step, command, now, reference.moments[step], reference.player)
+            if now.ending:
+                break
+        return replay
+    finally:
+        play.close()
+
+
+def _agreement(now: Moment, then: Reference, player: int) -> dict[str, bool]:
+    facts = now.facts
+    return {
+        "score": facts.score == then.score,
+        "room": facts.room_id in _places(then.memory, player),
+        "end": (now.ending is not None) == (then.over or then.won),
+        "moves": facts.moves == then.moves,
+        "inventory": _carried(facts) == _held(then.memory, player),
+    }
+
+
+def _places(memory: MachineMemory, player: int) -> list[int]:
+    """Where Jericho says the player is, and what that is in: a boat, and the river it is on."""
+    places = []
+    while (player := memory.parent(player)) and player not in places:
+        places.append(player)
+    return places
+
+
+def _held(memory: MachineMemory, player: int) -> set[int]:
+    return {number for number in memory.children(player) if memory.image.name(number)}
+
+
+def _carried(facts: Facts) -> set[int] | None:
+    if facts.inventory is None:
+        return None
+    return {thing.id for thing in facts.inventory if thing.holder is None}
+
+
+def page_of(results: Sequence[Verified]) -> str:
+    """The results as a page."""
+    header = ["game", "story", "steps", "score", *COMPARED, "same text", "unknown"]
+    lines = [header, ["---", "---", *["--:"] * 8, "---"], *map(_row, results)]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    different = [line for it in results for line in _differences(it)]
+    return _PAGE.format(
+        games=len(results),
+        equal=sum(it.is_equal for it in results),
+        steps=f"{sum(it.steps for it in results):,}",
+        table=table,
+        differences="\n".join(different) or "None.",
+    )
+
+
+def _row(it: Verified) -> list[str]:
+    jericho, fernz = (it.replays[engine] for engine in ENGINES)
+    counts = [
+        _both(
+            "unknown" if name in one.unknown else str(one.equal[name]) for one in (jericho, fernz)
+        )
+        for name in COMPARED
+    ]
+    played = _both(str(one.steps) for one in (jericho, fernz))
+    steps = played if played == str(it.steps) else f"{played} of {it.steps}"
+    score = f"{it.best_score} of {it.game.max_score or '?'}"
+    unknown = ", ".join(fernz.unknown)
+    return [it.game.name, it.game.title, steps, score, *counts, str(it.same_texts), unknown]
+
+
+def _both(values: Iterator[str]) -> str:
+    """One value, or those of jericho and fernz where they differ."""
+    return " / ".join(dict.fromkeys(values))
+
+
+def _differences(it: Verified) -> Iterator[str]:
+    for engine, replay in it.replays.items():
+        for name, where in replay.first_different.items():
+            times = replay.steps - replay.equal[name]
+            of_steps = f"{times} of {replay.steps} steps, first at {where}"
+            yield f"- {it.game.title}, {name} ({engine}): {of_steps}"
+
+
+_PAGE = """\
+# Games
+
+The games that are known by name, and how far their facts agree with Jericho's. This page is
+written by `scripts/story/verify_games.py` (`poe games DIR`), which replays the walkthrough that
+Jericho ships for each game on both engines, and compares every step with Jericho itself.
+
+{games} games, {steps} steps; {equal} games differ nowhere in anything that is known.
+
+- steps: how many were played; where the game ended earlier, of how many
+- score: the highest that the walkthrough reaches, of the maximum that Jericho names
+- the next five columns: at how many steps the fact is the one that Jericho tells (jericho / fernz
+  where the engines differ). A room counts as equal when it is Jericho's location or holds it:
+  Jericho names the boat, and the program the river that the boat is on
+- same text: at how many steps both engines print the same; jericho mixes status lines into the
+  text of some games
+- unknown: what neither engine tells of this game. Deaths are known where every death ends the
+  game or is counted by it; a clock is not taken for a count of moves
+
+{table}
+
+## Differences
+
+{differences}
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Replay, write the page, and return the exit code."""
+    parser = Parser(description=__doc__)
+    parser.add_argument("folder", metavar="DIR", type=Path, help="where the story files are")
+    parser.add_argument("--only", action="append", metavar="NAME", help="only this game")
+    parser.add_argument("--jobs", type=whole_number(), default=os.cpu_count(), metavar="N")
+    parser.add_argument("-o", "--output", type=Path, default=PAGE, metavar="FILE")
+    flags = parser.parse_args(arguments)
+    errors = Errors(wrong_use=(OSError, StoryFormatError))
+    return program("verify_games.py", lambda _: _verify(flags), lambda: errors)
+
+
+def _verify(flags: argparse.Namespace) -> int:
+    files = at_hand([flags.folder])
+    names = [name for name in known_games() if name in files and name in (flags.only or files)]
+    with ProcessPoolExecutor(flags.jobs) as pool:
+        waiting = [pool.submit(verify, known_games()[name], files[name]) for name in names]
+        results = []
+        for name, future in zip(names, waiting, strict=True):
+            results.append(future.result())
+            print(f"{name}: {'equal' if results[-1].is_equal else 'different'}", flush=True)
+    write_whole(flags.output, page_of(results))
+    print(f"{flags.output}: {sum(it.is_equal for it in results)} of {len(results)} games equal")
+    return DONE if results else FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())
