@@ -20,7 +20,7 @@ from game_interface.catalogue import KnownGame, at_hand, known_games
 from game_interface.child.messages import Moment
 from game_interface.child.play import Play
 from game_interface.engines.engine import EngineName
-from game_interface.errors import StoryFormatError
+from game_interface.errors import EngineError, StoryFormatError
 from game_interface.machine.facts import Facts
 from game_interface.machine.memory import MachineMemory
 from game_interface.story import load_story
@@ -73,20 +73,19 @@ class Verified:
         return not any(it.first_different for it in self.replays.values())
 
     @property
-    def same_texts(self) -> int:
-        """The steps at which both engines print the same."""
-        return sum(one == other for one, other in zip(*self._texts, strict=False))
+    def same_texts(self) -> int | None:
+        """The steps at which both engines print the same; None where only one of them played."""
+        if len(self.replays) < len(ENGINES):
+            return None
+        one, other = (replay.texts for replay in self.replays.values())
+        return sum(text == again for text, again in zip(one, other, strict=False))
 
-    @property
-    def _texts(self) -> list[list[str]]:
-        return [self.replays[engine].texts for engine in ENGINES]
 
-
-def verify(game: KnownGame, path: Path) -> Verified:
+def verify(game: KnownGame, path: Path, engines: Sequence[EngineName] = ENGINES) -> Verified:
     """Replay the walkthrough of a game."""
     reference = Rehearsal(path)
     commands = reference.commands
-    replays = {engine: _replay(engine, game, path, reference) for engine in ENGINES}
+    replays = {engine: _replay(engine, game, path, reference) for engine in engines}
     best = max(moment.score for moment in reference.moments)
     return Verified(game, len(commands), best, replays)
 
@@ -100,7 +99,11 @@ def _replay(engine: EngineName, game: KnownGame, path: Path, reference: Rehearsa
             now = play.step(command)
         replay = Replay(unknown=now.facts.unknown)
         for step, command in enumerate(reference.commands, 1):
-            now = play.step(command)
+            try:
+                now = play.step(command)
+            except EngineError as error:  # the rest cannot be played
+                replay.first_different["steps"] = f"step {step}: {error}"
+                break
             replay.texts.append(" ".join(now.text.split()))
             replay.compare(step, command, now, reference.moments[step], reference.player)
             if now.ending:
@@ -147,6 +150,7 @@ def page_of(results: Sequence[Verified]) -> str:
     different = [line for it in results for line in _differences(it)]
     return _PAGE.format(
         games=len(results),
+        engines=" and ".join(results[0].replays),
         equal=sum(it.is_equal for it in results),
         steps=f"{sum(it.steps for it in results):,}",
         table=table,
@@ -155,18 +159,17 @@ def page_of(results: Sequence[Verified]) -> str:
 
 
 def _row(it: Verified) -> list[str]:
-    jericho, fernz = (it.replays[engine] for engine in ENGINES)
+    replays = list(it.replays.values())
     counts = [
-        _both(
-            "unknown" if name in one.unknown else str(one.equal[name]) for one in (jericho, fernz)
-        )
+        _both("unknown" if name in one.unknown else str(one.equal[name]) for one in replays)
         for name in COMPARED
     ]
-    played = _both(str(one.steps) for one in (jericho, fernz))
+    played = _both(str(one.steps) for one in replays)
     steps = played if played == str(it.steps) else f"{played} of {it.steps}"
     score = f"{it.best_score} of {it.game.max_score or '?'}"
-    unknown = ", ".join(fernz.unknown)
-    return [it.game.name, it.game.title, steps, score, *counts, str(it.same_texts), unknown]
+    unknown = ", ".join(replays[-1].unknown)
+    same = "-" if it.same_texts is None else str(it.same_texts)
+    return [it.game.name, it.game.title, steps, score, *counts, same, unknown]
 
 
 def _both(values: Iterator[str]) -> str:
@@ -177,7 +180,7 @@ def _both(values: Iterator[str]) -> str:
 def _differences(it: Verified) -> Iterator[str]:
     for engine, replay in it.replays.items():
         for name, where in replay.first_different.items():
-            times = replay.steps - replay.equal[name]
+            times = replay.steps - replay.equal.get(name, 0)
             of_steps = f"{times} of {replay.steps} steps, first at {where}"
             yield f"- {it.game.title}, {name} ({engine}): {of_steps}"
 
@@ -189,7 +192,7 @@ The games that are known by name, and how far their facts agree with Jericho's. 
 written by `scripts/story/verify_games.py` (`poe games DIR`), which replays the walkthrough that
 Jericho ships for each game on both engines, and compares every step with Jericho itself.
 
-{games} games, {steps} steps; {equal} games differ nowhere in anything that is known.
+{games} games, {steps} steps, engines {engines}; {equal} games differ nowhere in what is known.
 
 - steps: how many were played; where the game ended earlier, of how many
 - score: the highest that the walkthrough reaches, of the maximum that Jericho names
@@ -214,6 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser(description=__doc__)
     parser.add_argument("folder", metavar="DIR", type=Path, help="where the story files are")
     parser.add_argument("--only", action="append", metavar="NAME", help="only this game")
+    parser.add_argument("--engine", action="append", choices=ENGINES, help="only this engine")
     parser.add_argument("--jobs", type=whole_number(), default=os.cpu_count(), metavar="N")
     parser.add_argument("-o", "--output", type=Path, default=PAGE, metavar="FILE")
     flags = parser.parse_args(arguments)
@@ -225,7 +229,10 @@ def _verify(flags: argparse.Namespace) -> int:
     files = at_hand([flags.folder])
     names = [name for name in known_games() if name in files and name in (flags.only or files)]
     with ProcessPoolExecutor(flags.jobs) as pool:
-        waiting = [pool.submit(verify, known_games()[name], files[name]) for name in names]
+        waiting = [
+            pool.submit(verify, known_games()[name], files[name], flags.engine or ENGINES)
+            for name in names
+        ]
         results = []
         for name, future in zip(names, waiting, strict=True):
             results.append(future.result())
