@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from game_interface import Facts, open_game
+from game_interface import Facts
 from game_interface.child.play import Play
 from game_interface.machine.memory import StoryImage
 from game_interface.machine.profile import Profile
@@ -23,8 +23,9 @@ from scripts.story.solver import Solver, UnwinnableError
 from scripts.story.variant import Variant
 from scripts.story.walkthrough import derive
 from scripts.story.wording import Wording
-from tests.support.games import BUNDLED_COMMANDS
+from tests.support.games import BUNDLED_COMMANDS, started
 
+pytestmark = pytest.mark.slow
 needs_inform = pytest.mark.skipif(bool(missing_tools()), reason=str(missing_tools()))
 BY_HAND = [pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 21)]
 SEEDS = [1, *BY_HAND]
@@ -175,8 +176,7 @@ def test_the_program_writes_stories_that_are_known_by_their_profiles(
         f"fresh-{seed}.{kind}" for seed in (1, 2) for kind in ("profile.json", "z5")
     ]
     assert (solutions / "fresh-2.txt").read_text().splitlines() == made(2).walkthrough
-    with open_game(stories / "fresh-1.z5", engine="fernz") as game:
-        game.start()
+    with started(stories / "fresh-1.z5") as game:
         facts = game.facts()
         assert game.story.profiled
         assert (facts.score, facts.max_score) == (0, 100)
