@@ -326,3 +326,14 @@ def test_an_episode_that_is_resumed_goes_on_at_its_level(tmp_path: Path, level: 
     resumed = played(parts, script[4:], resume=True, max_turns_per_episode=8)
     for again, once in zip(resumed.requests, whole.requests[4:], strict=True):
         assert (system_text(again), user_text(again)) == (system_text(once), user_text(once))
+
+
+def test_the_check_knows_of_things_elsewhere_only_what_the_player_knows() -> None:
+    with ToldGame([Level.FACTS]) as game:
+        assert "kipper" in game.facts.absent_words
+        assert game.told(Level.FACTS).facts.absent_words == frozenset()
+        for command in ("drop letter", "north"):
+            game.play(command)
+        assert game.told(Level.FACTS).facts.absent_words == {"letter"}
+        game.play("south")
+        assert "letter" not in game.told(Level.FACTS).facts.absent_words
