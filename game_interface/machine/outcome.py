@@ -46,7 +46,7 @@ def announces_victory(text: str) -> bool:
 
 def line_digest(line: str) -> str:
     """A short hash of a line, by which a profile can know it without quoting it."""
-    return sha256(" ".join(line.split()).encode()).hexdigest()[:16]
+    return sha256(" ".join(line.split()).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _known_ending(profile: Profile, after: MachineMemory, text: str) -> Ending | None:

@@ -40,7 +40,7 @@ def test_a_path_is_played_with_its_own_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["zork9", "no/such/story.z5", "."])
 def test_an_unknown_story_is_an_error_that_names_the_choices(name: str) -> None:
-    with pytest.raises(StoryNotFoundError, match="give a path, 'zork1', or 'bundled'"):
+    with pytest.raises(StoryNotFoundError, match="'bundled', or the name of a game"):
         open_game(name)
 
 
