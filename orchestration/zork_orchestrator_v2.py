@@ -75,6 +75,7 @@ class ZorkOrchestratorV2:
         self.folder = episode_folder(self.config, episode_id, resume=resume)
         saved = SavedEpisode(self.folder) if resume else None
         self._saved = saved if saved and saved.began else None
+        self._wanted_level = self.config.observation_level
         self.config = of_the_player(self.config, self._saved.start if self._saved else None)
         self.uid = self._saved.start.uid if self._saved else new_uid()
         self.game_state = GameState(self.folder.name, 2 * self.config.context_history_turns)
@@ -336,6 +337,11 @@ class ZorkOrchestratorV2:
             code=code_digest(),
         )
         write(self.logger, f"Episode continues after turn {state.turn_count}", resumed)
+        if self._wanted_level is not self.config.observation_level:
+            self._notice(
+                f"The episode goes on at the level {self.config.observation_level}, with which it "
+                f"began, and not at {self._wanted_level}."
+            )
         self._keeper.catch_up()
         # The look back that a crash cut off comes before the next turn, as it would have.
         self._look_back(ending=state.end_reason in TO_LOOK_BACK_AT)

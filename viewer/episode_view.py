@@ -74,6 +74,7 @@ class EpisodeView(EpisodeFold):
         """Everything but the summary, the opening and the turns."""
         return {
             "parts_off": self._parts_off(),
+            "told": self.start.level if self.start and self.start.asks_a_model else None,
             "scores": self._score_line(),
             "marks": self._marks,
             "objectives": self._learned.objectives_json(),

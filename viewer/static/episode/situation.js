@@ -24,6 +24,7 @@ export class Situation {
     const scrolled = this.node.scrollTop;
     keepingFocus(this.node, () => fill(this.node,
       h("h2", { class: "room", "data-room": seen.room?.id }, bdi(placeName(seen.room)), seen.dark && h("span", { class: "tag" }, "dark")),
+      h("p", { class: "fine", "data-truth": "" }, truth(info.told)),
       facts(seen, this.episode.summary.deaths === null ? null : deathsUntil(info.marks, turn)),
       words("In view", seen.visible), words("Carried", seen.inventory),
       this.#exits(seen, turn),
@@ -53,6 +54,9 @@ export class Situation {
     return details;
   }
 }
+
+/** Whose facts these are: the player is told no more than a level allows. */
+const truth = (level) => `As the game’s memory has it${level ? `; the player was told what the level “${level}” allows` : ""}.`;
 
 function facts(seen, deaths) {
   const pairs = [["Score", score(seen)], ["Moves", known(seen.moves)], ["Deaths", known(deaths)]];
