@@ -119,7 +119,8 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_another_story() -> 
 
 
 @needs_inform
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(1, 21))
 def test_rooms_speak_of_the_ways_that_there_are_and_of_what_can_be_examined(seed: int) -> None:
     words = Variant(seed).words
     rooms = 0
