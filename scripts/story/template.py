@@ -1,8 +1,8 @@
 """The marks in the source of the bundled story, at which a variant says something else.
 
 `{{kipper}}` is a word of `words.toml`, and `{{hall>kitchen: west}}` has a label that says what the
-text depends on. Without its marks the source is the original: what a mark holds is the original's
-text, so that the source can be read, and the original cannot drift from it.
+text depends on. What a mark holds behind its label is the original's text, so that the source can
+be read, and the original cannot drift from it.
 """
 
 import re

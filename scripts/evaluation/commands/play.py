@@ -53,7 +53,7 @@ Settings that have no flag here come from the environment (ZORKGPT_*), .env and 
 """
 _PLAYED = """\
 --protocol NAME|PATH  play as a file says that pins every setting: {protocols}, or yours
---story NAME|PATH  zork1, bundled, or a story file
+--story NAME|PATH  zork1, bundled, a game that `main.py games` lists, or a story file
 --seeds N,N,...    seeds of the game's dice (default 1,2,3,4,5)
 --episodes N       episodes of each variant and seed (default 1)
 --turns N          at most this many turns an episode (default 100)
