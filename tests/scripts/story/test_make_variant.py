@@ -61,6 +61,7 @@ def test_the_originals_own_walkthrough_can_be_derived() -> None:
     assert (end.facts.won, end.facts.score) == (True, 100)
 
 
+@pytest.mark.soak
 def test_the_solver_wins_the_original_from_its_story_file() -> None:
     story, profile = bundled()
     end = played(story, profile, Solver(story, profile, same).solve())

@@ -13,7 +13,7 @@ from scripts.story.wording import WORDS
 from tests.support import ROOT
 
 PARTS = [SOURCE, *sorted((SOURCE.parent / SOURCE.stem).glob("*.inf"))]
-SEEDS = range(1, 21)
+SEEDS = range(1, 6)
 DIRECTION = r"north|east|south|west"
 # The dial has all four winds in every variant; HELP explains how to go anywhere.
 SAYS_ALL_DIRECTIONS = re.compile(
