@@ -35,13 +35,7 @@ def plot_scores(
     curves = {name: band for name, band in bands.items() if band}
     if not curves:
         return []
-    from viewer.drawing import save_figure
-
-    figure = _draw(curves, title, max_score)
-    written = [out / "scores.png", out / "scores.svg"]
-    for path in written:
-        save_figure(figure, path)
-    return written
+    return _saved(_draw(curves, title, max_score), out, "scores")
 
 
 def plot_learning(
@@ -58,10 +52,13 @@ def plot_learning(
             curves.setdefault(point["variant"], []).append(point)
     if not curves:
         return []
+    return _saved(_draw_learning(curves, title, max_score), out, "learning")
+
+
+def _saved(figure: Figure, out: Path, name: str) -> list[Path]:
     from viewer.drawing import save_figure
 
-    figure = _draw_learning(curves, title, max_score)
-    written = [out / "learning.png", out / "learning.svg"]
+    written = [out / f"{name}.png", out / f"{name}.svg"]
     for path in written:
         save_figure(figure, path)
     return written
