@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from game_interface.machine.facts import Facts as Facts
     from game_interface.machine.facts import Thing as Thing
     from game_interface.machine.vocabulary import Vocabulary as Vocabulary
+    from game_interface.played import Played as Played
+    from game_interface.played import open_played as open_played
     from game_interface.story import BUNDLED_STORY as BUNDLED_STORY
     from game_interface.story import StoryInfo as StoryInfo
 
@@ -28,10 +30,12 @@ _HOMES = {
     "Facts": "machine.facts",
     "Game": "game",
     "MAX_COMMAND_LENGTH": "command_guard",
+    "Played": "played",
     "StoryInfo": "story",
     "Thing": "machine.facts",
     "Vocabulary": "machine.vocabulary",
     "open_game": "game",
+    "open_played": "played",
     "validate_command": "command_guard",
 }
 __all__ = [*_HOMES]

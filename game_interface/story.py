@@ -35,6 +35,7 @@ class StoryInfo:
     name: str
     title: str
     path: Path
+    """Of an environment, its name."""
     sha256: str
     """Of the image without padding."""
     release: int
@@ -42,6 +43,11 @@ class StoryInfo:
     max_score: int | None
     profiled: bool
     """Whether a profile says what the story's memory means."""
+
+    @property
+    def place(self) -> str:
+        """With which it can be opened from anywhere on this machine."""
+        return str(self.path.resolve()) if self.path.is_file() else self.name
 
 
 @dataclass(frozen=True, slots=True)

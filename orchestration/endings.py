@@ -8,6 +8,7 @@ from session.game_state import EndReason, FailedTurn, GameState, TurnRecord
 TO_LOOK_BACK_AT = {
     EndReason.VICTORY,
     EndReason.FINAL_DEATH,
+    EndReason.GAME_OVER,
     EndReason.STALLED,
     EndReason.MAX_TURNS,
 }
@@ -24,8 +25,10 @@ class Endings(NamedTuple):
         """Once this turn was taken in."""
         if record.won and not record.ended:
             return EndReason.VICTORY
-        if record.over or (record.died and self.config.rules_after_death == "end"):
+        if record.died and (record.over or self.config.rules_after_death == "end"):
             return EndReason.FINAL_DEATH
+        if record.over:
+            return EndReason.GAME_OVER
         if reached := self.limit_reached():
             return reached
         if self.state.turns_without_news >= self.config.max_turns_stuck:

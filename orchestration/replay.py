@@ -29,6 +29,7 @@ from session.game_configuration import ConfigurationError, GameConfiguration
 from session.game_state import FailedTurn, TurnRecord
 from session.knowledge import Edits, Reflection
 from session.record.event_log import EVENTS_FILE, entry_of, read
+from session.record.resume import engine_of
 from session.record.schema import (
     EpisodeEnd,
     EpisodeResumed,
@@ -138,7 +139,7 @@ def _configuration(
         "agent_model": begin.model or start.model,
         "story": start.story_path if Path(start.story_path).is_file() else start.story,
         "seed": start.seed,
-        "engine": start.engine,
+        "engine": engine_of(start),
         "workdir": workdir,
         "storage_enabled": False,
         "storage_database_url": None,

@@ -23,7 +23,7 @@ from session.game_state import (
 from session.playing import PlayingSettings
 
 if TYPE_CHECKING:
-    from game_interface import Facts, Game, Thing
+    from game_interface import Facts, Played, Thing
     from orchestration.boundary import Boundary
     from players.player import Player
     from session.record.resume import SavedEpisode
@@ -39,7 +39,7 @@ _NAMELESS = "Unnamed place"
 class TurnPlayer:
     """Plays one turn after the other."""
 
-    game: Game
+    game: Played
     player: Player
     rules: PlayingSettings
     boundary: Boundary
@@ -95,11 +95,8 @@ class TurnPlayer:
         facts, game = self.game.facts(), self.game
         outcome, died, ended = observation_of(facts), game.died_in_last_step, None
         if self._begins_anew(state, facts, died=died):
-            ended, opening = outcome, game.start()
-            response, outcome = (
-                f"{response}\n\n{RESTARTED}\n\n{opening}",
-                observation_of(game.facts()),
-            )
+            ended, response = outcome, _with_restart(response, game.start())
+            outcome = observation_of(game.facts())
         return TurnRecord(
             turn=state.turn_count + 1,
             place=place,
@@ -180,24 +177,47 @@ def observation_of(facts: Facts) -> Observation:
     )
 
 
-def snapshot_of(game: Game) -> str:
-    """The engine's state as text."""
-    return base64.b64encode(game.snapshot()).decode("ascii")
+def snapshot_of(game: Played) -> str:
+    """The engine's state as text; empty where it has none."""
+    return base64.b64encode(game.snapshot() or b"").decode("ascii")
 
 
-def return_to(saved: SavedEpisode, game: Game) -> None:
-    """Bring ``game`` to where the episode stopped.
+def return_to(saved: SavedEpisode, game: Played) -> None:
+    """Bring ``game`` to where the episode stopped, by its snapshot or else by its commands.
 
     Raises:
         EpisodeDamagedError: Its log holds no moment of this story.
-        SnapshotError: The story's file was replaced.
+        SnapshotError: The story's file was replaced, or the same commands lead elsewhere.
     """
+    if game.snapshot() is None:
+        _play_again(saved, game)
+        return
     try:
         game.restore(saved.snapshot)
     except SnapshotError as error:
         if saved.start.story_sha256 != game.story.sha256:
             raise
         raise saved.damaged_snapshot(str(error)) from error
+
+
+def _play_again(saved: SavedEpisode, game: Played) -> None:
+    """Give a game that has begun the commands of the episode."""
+    for turn in saved.steps():
+        if not isinstance(turn, TurnRecord) or not turn.command:
+            continue
+        answer = game.step(turn.command)
+        if turn.ended:
+            answer = _with_restart(answer, game.start())
+        if answer != turn.response:
+            raise SnapshotError(
+                f"{game.story.title} does not answer {turn.command!r} as it did in turn "
+                f"{turn.turn}, so the episode cannot go on: it depends on more than seed and "
+                "commands"
+            )
+
+
+def _with_restart(answer: str, opening: str) -> str:
+    return f"{answer}\n\n{RESTARTED}\n\n{opening}"
 
 
 def _gain(before: int | None, after: int | None) -> int | None:

@@ -36,7 +36,7 @@ from session.version import code_digest, version
 from zork_agent import ZorkAgent
 
 if TYPE_CHECKING:
-    from game_interface import Game
+    from game_interface import Played
     from managers.mcp_manager import MCPManager
     from players.player import Player
 
@@ -80,7 +80,7 @@ class ZorkOrchestratorV2:
         self.uid = self._saved.start.uid if self._saved else new_uid()
         self.game_state = GameState(self.folder.name, 2 * self.config.context_history_turns)
         self._endings = Endings(self.config, self.game_state)
-        self.game: Game | None = None
+        self.game: Played | None = None
         self.player: Player | None = None
         """Who decides, once the game has begun."""
         self._turns: TurnPlayer | None = None
@@ -232,10 +232,10 @@ class ZorkOrchestratorV2:
 
     def _start(self) -> TurnPlayer:
         """Begin the game, or return it to where the episode stopped."""
-        from game_interface import open_game
+        from game_interface import open_played
 
         saved, state = self._saved, self.game_state
-        self.game = game = open_game(
+        self.game = game = open_played(
             saved.story(self.config.story) if saved else self.config.story,
             seed=saved.start.seed if saved else self.config.seed,
             engine=saved.engine if saved else self.config.engine,
@@ -263,24 +263,24 @@ class ZorkOrchestratorV2:
         self._turns = TurnPlayer(game, player, self.config, self._boundary)
         return self._turns
 
-    def _choose_player(self, game: Game) -> Player:
+    def _choose_player(self, game: Played) -> Player:
         if player := player_without_mind(self.config, self.client, game.seed):
             return player
         context = ContextManager(self.mind.config, self.mind.managers)
         return ModelPlayer(self.mind.config, self.agent, context, self.mind.check(game.vocabulary))
 
-    def _known_of(self, game: Game) -> KnowledgeLoaded:
+    def _known_of(self, game: Played) -> KnowledgeLoaded:
         """What earlier episodes learned."""
         return self._keeper.carried_over(game.story)
 
-    def _log_start(self, game: Game, player: Player, first: Observation) -> None:
+    def _log_start(self, game: Played, player: Player, first: Observation) -> None:
         story = game.story
         start = EpisodeStart(
             version=version(),
             code=code_digest(),
             uid=self.uid,
             story=story.name,
-            story_path=str(story.path.resolve()),
+            story_path=story.place,
             title=story.title,
             story_sha256=story.sha256,
             seed=game.seed,
@@ -313,7 +313,7 @@ class ZorkOrchestratorV2:
         after, answer = step.after, one_line(step.response, 80)
         write(self.logger, f"{after.room_name}, score {shown(after.score)}: {answer}", step)
 
-    def _resume(self, saved: SavedEpisode, game: Game, player: Player) -> None:
+    def _resume(self, saved: SavedEpisode, game: Played, player: Player) -> None:
         """Replay the records into what is known, and restore the engine."""
         state = self.game_state
         state.begin(saved.start.opening, saved.start.observation)

@@ -124,7 +124,7 @@ class GameConfiguration(PlayingSettings, BaseSettings):
     """Threads of the embedded model; unset: one for each core."""
 
     story: str = "zork1"
-    """``zork1``, ``bundled`` or the path of a story file."""
+    """``zork1``, ``bundled``, a known game, the path of a story file or ``gym:ID``."""
     seed: int | None = Field(default=None, ge=1, le=2**31 - 1)
     """Seed of the game's dice; unset: drawn at random and written to the log."""
     engine: EngineChoice = "auto"

@@ -19,6 +19,8 @@ class EndReason(StrEnum):
 
     VICTORY = "victory"
     FINAL_DEATH = "final_death"
+    GAME_OVER = "game_over"
+    """The game ended by neither, or does not tell how."""
     STALLED = "stalled"
     MAX_TURNS = "max_turns"
     LLM_UNAVAILABLE = "llm_unavailable"
@@ -29,7 +31,7 @@ class EndReason(StrEnum):
     @property
     def is_final(self) -> bool:
         """Whether the game itself is over, so that there is nothing to resume."""
-        return self in {EndReason.VICTORY, EndReason.FINAL_DEATH}
+        return self in {EndReason.VICTORY, EndReason.FINAL_DEATH, EndReason.GAME_OVER}
 
 
 class Value(BaseModel):

@@ -41,7 +41,7 @@ _WHICH = """\
 --replay EPISODE    play an episode again with its recorded replies, offline, and compare each turn
 """
 _GAME = """\
---story NAME|PATH   zork1 (default; downloaded once), bundled, a known game, or a story file
+--story NAME|PATH   zork1 (default; downloaded once), bundled, a known game, a story file, or gym:ID
 --seed N            seed of the game's dice, so that they fall the same way again
 """
 _MIND = """\

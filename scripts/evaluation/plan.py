@@ -172,7 +172,7 @@ class Plan:
             **self.config.model_dump(mode="json", exclude=SECRET),
             "without": [*self.config.without, *(part for part in off if part != TOOLS)],
             "mcp_enabled": self.config.mcp_enabled and TOOLS not in off,
-            "story": str(self.story.path.resolve()),
+            "story": self.story.place,
             "player_name": cell.variant.player,
             **self._seeds(cell),
             "workdir": str(self.workdir(cell).resolve()),

@@ -72,7 +72,7 @@ class SavedEpisode:
     @property
     def engine(self) -> EngineChoice:
         """The interpreter that wrote the snapshots."""
-        return "jericho" if self.start.engine == "jericho" else "fernz"
+        return engine_of(self.start)
 
     @property
     def snapshot(self) -> bytes:
@@ -91,3 +91,8 @@ class SavedEpisode:
         for entry in read(self.folder):
             if isinstance(entry.event, TurnRecord | FailedTurn | Reflection):
                 yield entry.event
+
+
+def engine_of(start: EpisodeStart) -> EngineChoice:
+    """The interpreter of an episode; only Z-machine stories have a choice."""
+    return "jericho" if start.engine == "jericho" else "fernz"

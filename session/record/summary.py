@@ -19,6 +19,7 @@ LOG_FILE = "episode.log"
 _HEADINGS = {
     EndReason.VICTORY: ("The game is won", "bold green"),
     EndReason.FINAL_DEATH: ("The game is over", "bold red"),
+    EndReason.GAME_OVER: ("The game is over", "bold"),
     EndReason.STALLED: ("The episode ended: nothing new happened for a long time", "bold yellow"),
     EndReason.MAX_TURNS: ("The episode ended: its last turn was played", "bold"),
     EndReason.LLM_UNAVAILABLE: ("The episode stopped: the model gave no usable answer", "bold red"),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from game_interface import Game
 from game_interface.child.process import EngineProcess
 from mcp_ghost.testing import ModelServer, Reply, content_reply, error_reply, tool_reply
 from orchestration.replay import replay
@@ -209,7 +210,7 @@ def test_after_many_deaths_of_its_engine_an_episode_is_the_same_game(tmp_path: P
         for resume in (False, *[True] * 9):
             with ZorkOrchestratorV2("killed", config, resume=resume) as orchestrator:
                 orchestrator._start()
-                assert orchestrator.game
+                assert isinstance(orchestrator.game, Game)
                 engine = orchestrator.game._player
                 assert isinstance(engine, EngineProcess)
                 kill = threading.Timer(chance.random() / 5, os.kill, (engine.pid, signal.SIGKILL))

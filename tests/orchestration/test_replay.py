@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import zork_agent
+from game_interface import Game
 from game_interface.child.process import EngineProcess
 from mcp_ghost.testing import ModelServer, content_reply, error_reply, tool_reply
 from orchestration.recorded import DivergenceError
@@ -117,7 +118,7 @@ def test_an_engine_that_was_killed_need_not_be_killed_again(tmp_path: Path) -> N
         config = configured(tmp_path, model.base_url, max_turns_per_episode=3)
         with ZorkOrchestratorV2("played", config) as orchestrator:
             orchestrator._process_turn()
-            assert orchestrator.game
+            assert isinstance(orchestrator.game, Game)
             engine = orchestrator.game._player
             assert isinstance(engine, EngineProcess)
             os.kill(engine.pid, signal.SIGKILL)

@@ -7,6 +7,7 @@ const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeSty
 const ENDS = {
   victory: "Victory",
   final_death: "Death",
+  game_over: "Game over",
   stalled: "Stalled",
   max_turns: "Turn limit",
   llm_unavailable: "Model unavailable",
