@@ -12,6 +12,8 @@ from concurrent.futures import Executor, Future
 from contextlib import AbstractAsyncContextManager, closing, suppress
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from mcp_ghost.providers.schema import response_format, strict_schema
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
@@ -23,10 +25,6 @@ EMBEDDED_HOST = "embedded.invalid"  # RFC 2606: no such host can exist
 EMBEDDED_BASE_URL = f"http://{EMBEDDED_HOST}/v1"
 EMBEDDED_MODEL_NAME = "smollm2-135m-instruct"
 
-# What strict mode knows everywhere. The rest (default, title, format, pattern, bounds such as
-# minLength or maximum) is refused by one provider or another, and checked when the answer is read.
-_STRICT_KEYWORDS = frozenset({"type", "description", "enum", "const"})
-
 
 def create_json_schema(model: type[BaseModel]) -> dict[str, Any]:
     """The ``response_format`` that makes a provider answer in the form of ``model``.
@@ -37,45 +35,8 @@ def create_json_schema(model: type[BaseModel]) -> dict[str, Any]:
     Raises:
         ValueError: ``model`` has a field of a form that strict mode cannot express.
     """
-    schema = model.model_json_schema()
-    definitions = schema.get("$defs", {})
-    root = definitions.get(model.__name__, schema) if "$ref" in schema else schema
-    strict = _strict(root, model.__name__)
-    if definitions:
-        strict["$defs"] = {name: _strict(definitions[name], name) for name in definitions}
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", model.__name__)[:64]
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": name, "strict": True, "schema": strict},
-    }
-
-
-def _strict(schema: dict[str, Any], where: str) -> dict[str, Any]:
-    if "$ref" in schema:
-        return {"$ref": schema["$ref"]}  # nothing may stand beside a reference
-    strict = {key: schema[key] for key in schema if key in _STRICT_KEYWORDS}
-    if alternatives := schema.get("anyOf") or schema.get("oneOf"):
-        strict["anyOf"] = [_strict(each, where) for each in alternatives]
-    elif schema.get("type") == "object":
-        strict |= _strict_object(schema, where)
-    elif schema.get("type") == "array":
-        if not isinstance(schema.get("items"), dict):
-            raise ValueError(f"{where}: strict mode has neither lists of just anything nor tuples.")
-        strict["items"] = _strict(schema["items"], where)
-    elif not strict.keys() & {"type", "enum", "const"}:
-        raise ValueError(f"{where}: strict mode has no value of just any type.")
-    return strict
-
-
-def _strict_object(schema: dict[str, Any], where: str) -> dict[str, Any]:
-    if schema.get("additionalProperties"):
-        raise ValueError(f"{where}: strict mode has no dict with free keys.")
-    properties = schema.get("properties", {})
-    return {
-        "properties": {key: _strict(properties[key], f"{where}.{key}") for key in properties},
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    schema = strict_schema(model.model_json_schema(), model.__name__)
+    return response_format(model.__name__, schema)
 
 
 def extract_json(text: str) -> dict[str, Any] | None:

@@ -53,6 +53,7 @@ async def mcp_ghost(
     stop: Sequence[str] | str | None = None,
     headers: Mapping[str, str] | None = None,
     extra_body: Mapping[str, Any] | None = None,
+    output: Any = None,  # noqa: ANN401  any type
     allow: Sequence[str] | None = None,
     deny: Sequence[str] | None = None,
     max_parallel_calls: int = 8,
@@ -96,6 +97,8 @@ async def mcp_ghost(
         stop: Texts before which a reply ends.
         headers: HTTP headers for the provider, on top of its own.
         extra_body: Further fields of the request, as the provider calls them.
+        output: The form of the answer: a pydantic model, another type that pydantic knows, or a
+            JSON schema. ``final_result`` has it, as plain JSON, or the run was no success.
         allow: The only tools to offer: names or shell patterns, of "server.tool" or of the tool.
         deny: Tools not to offer; wins over ``allow``.
         max_parallel_calls: Calls of one reply that run at the same time on one server, if their
@@ -236,7 +239,12 @@ def _conversation(settings: Settings, messages: Sequence[dict[str, Any]] = ()) -
         retry=RetryPolicy(max_attempts=4, initial_delay=0.5),  # somebody is waiting for the call
         transport=settings.transport,
     )
-    return Conversation(settings, servers, client, messages)
+    form = None
+    if settings.output is not None:
+        from mcp_ghost.run.form import Form
+
+        form = Form(settings.output)
+    return Conversation(settings, servers, client, messages, form)
 
 
 def _takes_arguments_of(

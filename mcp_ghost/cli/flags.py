@@ -50,6 +50,7 @@ _LIMITS = """\
 --deny PATTERN      do not offer these tools: names or patterns such as 'files.*' or '*.delete_*'
 """
 _OUTPUT = """\
+--output-schema FILE  a JSON schema: the form that the answer is to have
 --json              print the whole result as JSON
 --quiet             show no progress
 --record FILE       write the run to FILE as a golden, to inspect or replay later
@@ -80,6 +81,7 @@ class Flags(argparse.Namespace):
     llm_timeout: float | None
     allow: list[str] | None
     deny: list[str] | None
+    output_schema: str | None
     record: str | None
     quiet: bool
     file: str

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.cli.flags import PROGRAM, Flags, parse_flags
@@ -62,6 +63,7 @@ async def _operation(
         "user_prompt": prompt,
         "on_event": view.show if view else None,
         "elicit": form,
+        "output": _schema(flags.output_schema) if flags.output_schema else None,
         **flags.options(),
     }
     if flags.record:
@@ -71,6 +73,17 @@ async def _operation(
     from mcp_ghost.ghost import mcp_ghost
 
     return await mcp_ghost(**arguments)
+
+
+def _schema(path: str) -> dict[str, Any]:
+    """The JSON schema in a file."""
+    try:
+        schema = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from error
+    if not isinstance(schema, dict):
+        raise ValueError(f"{path} is not a JSON schema: it must be an object.")  # noqa: TRY004
+    return schema
 
 
 def _inspect(flags: Flags, _: Interruption) -> int:

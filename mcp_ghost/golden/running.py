@@ -77,6 +77,7 @@ async def record_golden(
             "server_config": servers,
             "base_url": _address(endpoint),
             **{name: it for name, it in arguments.items() if name not in _NOT_OF_THE_INPUT},
+            **_form_of(arguments.get("output")),
         },
         provider_responses=[
             {**exchange, "token_usage": _token_usage(arguments["provider"], exchange)}
@@ -122,6 +123,15 @@ def _entries(server_config: Mapping[str, Any] | str | Path) -> dict[str, Any]:
     servers = load_servers(server_config)
     entries = {name: it.model_dump(exclude_defaults=True) for name, it in servers.items()}
     return {"mcpServers": entries}
+
+
+def _form_of(output: Any) -> dict[str, Any]:  # noqa: ANN401  any type
+    """The form of the answer as a JSON schema, whatever type it was given as."""
+    if output is None or isinstance(output, Mapping):
+        return {}
+    from pydantic import TypeAdapter
+
+    return {"output": TypeAdapter(output).json_schema()}
 
 
 def _base_url(arguments: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_ghost.messages import FunctionCall, ToolCall, text_in
 from mcp_ghost.names import ToolNames
+from mcp_ghost.providers.schema import is_recursive
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse, Message, ToolSchema
@@ -274,12 +275,17 @@ def state_of(message: Message, provider: str) -> list[JSONObject]:
 
 
 def schema_in(response_format: object) -> JSONObject | None:
-    """The JSON schema that an answer is asked to follow."""
+    """The JSON schema that an answer is asked to follow, if the model can be held to it.
+
+    Where the request says that it is not strict, or it is recursive, Anthropic and Gemini cannot.
+    """
     if not isinstance(response_format, Mapping) or response_format.get("type") != "json_schema":
         return None
     named = response_format.get("json_schema")
-    schema = named.get("schema") if isinstance(named, Mapping) else None
-    return schema if isinstance(schema, dict) else None
+    if not isinstance(named, Mapping) or named.get("strict") is False:
+        return None
+    schema = named.get("schema")
+    return schema if isinstance(schema, dict) and not is_recursive(schema) else None
 
 
 def usage_of(prompt: object, completion: object, total: object, cached: object) -> dict[str, int]:

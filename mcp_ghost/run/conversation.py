@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.messages import Message, ToolSchema
     from mcp_ghost.providers.client import ProviderClient
+    from mcp_ghost.run.form import Form
     from mcp_ghost.run.settings import Settings
     from mcp_ghost.servers.session import OnProgress
 
@@ -32,9 +33,14 @@ class Conversation:
         servers: Mapping[str, ServerConfig],
         client: ProviderClient,
         messages: Sequence[Message] = (),
+        form: Form | None = None,
     ) -> None:
-        """``messages`` of an earlier conversation, without a system prompt, are gone on with."""
+        """``messages`` of an earlier conversation, without a system prompt, are gone on with.
+
+        ``form`` is that of the answers.
+        """
         self.client = client
+        self.form = form
         self.redactor = redactor_of(servers, [client.api_key, *settings.secrets])
         self.messages: list[Message] = [*messages]
         """The system prompt, which is made when the servers' tools are known, and all the rest."""
@@ -92,7 +98,10 @@ class Conversation:
     def head(self) -> list[Message]:
         """The system prompt, if there is anything to say."""
         text = prompts.SystemPromptGenerator().generate(
-            self._settings.system_prompt, self.toolbox.schemas, self.client.provider_name
+            self._settings.system_prompt,
+            self.toolbox.schemas,
+            self.client.provider_name,
+            self.form.schema if self.form else None,
         )
         return [_marked("system", text)] if text else []
 

@@ -20,11 +20,14 @@ from mcp_ghost.run.account import Account, GhostResult, history
 from mcp_ghost.run.calls import Calls
 from mcp_ghost.run.conversation import Conversation
 from mcp_ghost.run.events import Events
+from mcp_ghost.run.form import FormError
 from mcp_ghost.run.limits import Budget, Deadline, RunStoppedError
 from mcp_ghost.run.recovery import breaking, looping, recording, retrying
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse, Message, ToolSchema
+    from mcp_ghost.results import JSON
+    from mcp_ghost.run.form import Form
     from mcp_ghost.run.settings import Settings
 
 _TOO_LONG = re.compile(
@@ -42,6 +45,8 @@ class _Ending:
 
     answer: str | None
     why: str = ""
+    value: JSON = None
+    """The answer in the form that was asked for."""
 
 
 class Operation:
@@ -72,7 +77,7 @@ class Operation:
         answer = None if ending.answer is None else self._account.clean_text(ending.answer)
         result = GhostResult(
             success=answer is not None,
-            final_result=synthesis.final_result(answer),
+            final_result=self._final_result(ending, answer),
             summary=synthesis.summary(self._account, answer, ended_by=ending.why),
             tool_chain=self._account.chain,
             conversation_history=history(self._said(), self._account),
@@ -143,7 +148,8 @@ class Operation:
             max_iterations=settings.max_iterations,
         )
         if loop.end is LoopEnd.ANSWER:
-            return self._answered(loop.response)
+            was_held = not self._conversation.toolbox.schemas
+            return await self._answered(loop.response, was_held=was_held)
         if loop.end is LoopEnd.FAILED_CALL:
             return _Ending(None, "a tool call failed, and backtracking is off")
         if loop.end is LoopEnd.EMPTY_REPLY:
@@ -195,10 +201,8 @@ class Operation:
         self._messages.append({"role": "user", "content": text})
         response = await self._complete(self._messages, self._account.replies + 1, [])
         if not response.tool_calls and (response.content or "").strip():
-            return self._answered(response, why)
-        self._messages.append(assistant_message(response))
-        for call in response.tool_calls or ():
-            self._messages.append(tool_message(call.id, prompts.skipped("no tool is on offer")))
+            return await self._answered(response, why, was_held=True)
+        self._append(response)
         if not response.tool_calls:
             self._was_empty(response)
         return _Ending(None, why)
@@ -207,12 +211,54 @@ class Operation:
         error = LLMError(f"the model's reply was empty ({_finish(response)})")
         self._account.failed(self._settings.provider, error, recovery)
 
-    def _answered(self, response: LLMResponse, why: str = "") -> _Ending:
+    async def _answered(self, response: LLMResponse, why: str = "", *, was_held: bool) -> _Ending:
+        """``was_held``: whether the provider was to see to the form."""
+        if (form := self._conversation.form) is not None:
+            return await self._in_form(response, form, why, was_held=was_held)
+        return _Ending(self._said_last(response), why)
+
+    def _append(self, response: LLMResponse) -> None:
+        """Add a reply that should hold no calls."""
         self._messages.append(assistant_message(response))
+        for call in response.tool_calls or ():
+            self._messages.append(tool_message(call.id, prompts.skipped("no tool is on offer")))
+
+    def _final_result(self, ending: _Ending, answer: str | None) -> JSON:
+        if self._conversation.form is None:
+            return synthesis.final_result(answer)
+        return None if answer is None else self._account.clean(ending.value)
+
+    def _said_last(self, response: LLMResponse) -> str:
+        """The answer, added to the conversation."""
+        self._append(response)
         if was_cut_off(response) or response.finish_reason == "content_filter":
             error = LLMError(f"the answer was cut off ({_finish(response)})")
             self._account.failed(self._settings.provider, error)
-        return _Ending((response.content or "").strip(), why)
+        return (response.content or "").strip()
+
+    async def _in_form(
+        self, response: LLMResponse, form: Form, why: str, *, was_held: bool
+    ) -> _Ending:
+        """The answer as it should be, after another request for what is not, and one repair.
+
+        Beside tools the model is told of the form, but not held to it: it could say nothing else
+        with its calls, and not every provider takes both together.
+        """
+        texts = [prompts.REPAIR] if was_held else [prompts.IN_FORM, prompts.REPAIR]
+        while True:
+            answer = self._said_last(response)
+            try:
+                return _Ending(answer, why, form.read(answer))
+            except FormError as error:
+                problem = str(error)
+            if not texts:
+                break
+            text = texts.pop(0).format(problem=problem)
+            self._messages.append({"role": "user", "content": text})
+            response = await self._complete(self._messages, self._account.replies + 1, [])
+        failure = LLMError(f"the answer does not have the form that was asked for: {problem}")
+        self._account.failed(self._settings.provider, failure)
+        return _Ending(None, str(failure))
 
     async def _complete(
         self, messages: Sequence[Message], iteration: int, tools: list[ToolSchema]
@@ -232,6 +278,9 @@ class Operation:
                     known_tools=conversation.known_tools or None,  # a lost server's, for example
                     namespace=self._settings.namespace,
                     headers=self._settings.headers,
+                    response_format=conversation.form.response_format
+                    if conversation.form and not tools
+                    else None,
                     **self._settings.model_options,
                 )
         except LLMError as error:

@@ -10,7 +10,7 @@ from mcp_ghost.results import format_tool_response
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import ToolSchema
-    from mcp_ghost.results import JSON
+    from mcp_ghost.results import JSON, JSONObject
 
 WORKING = """\
 You work on the user's request with the tools on offer, step by step.
@@ -28,6 +28,21 @@ LAST_ANSWER = (
     "and say what is missing."
 )
 
+FORM = """\
+The final answer, which goes without calls, is one JSON document of the form of this schema, with \
+nothing before or after it:
+{schema}"""
+
+IN_FORM = (
+    "Now give that answer as one JSON document of the form that your instructions ask for, with "
+    "nothing before or after it."
+)
+
+REPAIR = (
+    "That answer does not have the form that your instructions ask for: {problem}. Give the whole "
+    "answer again, corrected, as one JSON document."
+)
+
 
 class SystemPromptGenerator:
     """Makes system prompts: the caller's words, how to work, and the tools if wished.
@@ -42,14 +57,25 @@ class SystemPromptGenerator:
         self._with_schemas = with_schemas
 
     def generate(
-        self, system_prompt: str, tools: Sequence[ToolSchema] = (), provider: str = "openai"
+        self,
+        system_prompt: str,
+        tools: Sequence[ToolSchema] = (),
+        provider: str = "openai",
+        form: JSONObject | None = None,
     ) -> str:
-        """The system prompt; without tools, only the caller's own words."""
-        if not tools:
+        """The system prompt; without tools or ``form``, only the caller's own words.
+
+        ``form`` is the JSON schema of the answer.
+        """
+        if not tools and form is None:
             return system_prompt.strip()
-        sections = {"instructions": system_prompt.strip(), "working with tools": self._working}
-        if self._with_schemas:
+        sections = {"instructions": system_prompt.strip()}
+        if tools:
+            sections["working with tools"] = self._working
+        if tools and self._with_schemas:
             sections["tools"] = "\n".join(_described(tool) for tool in tools)
+        if form is not None:
+            sections["form of the answer"] = FORM.format(schema=json.dumps(form))
         marked = "<{tag}>\n{text}\n</{tag}>" if provider == "anthropic" else "# {title}\n{text}"
         return "\n\n".join(
             marked.format(title=title.capitalize(), tag=title.replace(" ", "_"), text=text)

@@ -64,6 +64,7 @@ class Options(TypedDict, total=False):
     stop: Sequence[str] | str | None
     headers: Mapping[str, str] | None
     extra_body: Mapping[str, Any] | None
+    output: Any
     allow: Sequence[str] | None
     deny: Sequence[str] | None
     max_parallel_calls: int
@@ -105,6 +106,7 @@ class Settings:
     stop: Sequence[str] | str | None
     headers: Mapping[str, str] | None = field(repr=False)
     extra_body: Mapping[str, Any] | None = field(repr=False)
+    output: Any
     allow: Sequence[str] | None
     deny: Sequence[str] | None
     max_parallel_calls: int

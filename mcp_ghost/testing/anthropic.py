@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mcp_ghost.testing.refusals import signature
 from mcp_ghost.testing.refusals_anthropic import refusal
-from mcp_ghost.testing.wires import Wire, arguments_of
+from mcp_ghost.testing.wires import Wire, arguments_of, asked_form
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
@@ -40,6 +40,8 @@ def _read(body: JSONObject, _headers: Headers) -> JSONObject:
     if "tools" in body:
         chat["tools"] = [_read_tool(tool) for tool in body["tools"]]
         chat["tool_choice"] = _read_choice(body.get("tool_choice") or {"type": "auto"})
+    if form := (body.get("output_config") or {}).get("format"):
+        chat |= asked_form(form["schema"])
     return chat
 
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from mcp_ghost.testing.refusals import signature
 from mcp_ghost.testing.refusals_gemini import call_text, refusal, wants_signatures
-from mcp_ghost.testing.wires import Wire, arguments_of
+from mcp_ghost.testing.wires import Wire, arguments_of, asked_form
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
@@ -42,6 +42,9 @@ def _read(body: JSONObject, headers: Headers) -> JSONObject:
         chat["tools"] = [{"type": "function", "function": each} for each in declared]
         config = body.get("toolConfig", {}).get("functionCallingConfig", {})
         chat["tool_choice"] = _CHOICE[config.get("mode", "AUTO")]
+    config = body.get("generationConfig") or {}
+    if config.get("responseMimeType") == "application/json":
+        chat |= asked_form(config.get("responseJsonSchema"))
     return chat
 
 

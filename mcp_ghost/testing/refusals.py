@@ -293,3 +293,18 @@ def _strict(schema: object, definitions: JSONObject, at: str) -> Iterator[str]:
     children |= {"items": schema["items"]} if "items" in schema else {}
     for name, child in children.items():
         yield from _strict(child, definitions, f"{at}.{name}")
+
+
+def is_recursive(schema: object, definitions: JSONObject, inside: tuple[str, ...] = ()) -> bool:
+    """Whether a definition that ``schema`` refers to leads back to itself."""
+    if isinstance(schema, list):
+        return any(is_recursive(each, definitions, inside) for each in schema)
+    if not isinstance(schema, dict):
+        return False
+    name = str(schema.get("$ref", "")).rpartition("/")[2]
+    if name in inside:
+        return True
+    if name and is_recursive(definitions.get(name), definitions, (*inside, name)):
+        return True
+    parts = [value for key, value in schema.items() if key != "$defs"]
+    return any(is_recursive(value, definitions, inside) for value in parts)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from mcp_ghost.testing.refusals import image_fault, is_untouched
+from mcp_ghost.testing.refusals import image_fault, is_recursive, is_untouched
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
@@ -27,6 +27,12 @@ _BLOCKS = {
     "thinking": {"thinking", "signature"},
     "redacted_thinking": {"data"},
 }
+_EFFORTS = {"low", "medium", "high", "xhigh", "max"}
+_SCHEMA = {
+    "type", "title", "description", "default", "enum", "const", "anyOf", "allOf", "$ref", "$defs",
+    "definitions", "properties", "required", "additionalProperties", "items", "minItems", "format",
+    "pattern",
+}  # fmt: skip
 _TOOL = {"name", "description", "input_schema", "cache_control", "type", "strict"}
 _CHOICES = {"auto", "any", "tool", "none"}
 _NO_SAMPLING = re.compile(r"claude-(?:opus-4-[7-9]|[a-z]+-(?:[5-9]|\d\d)(?!\d))")
@@ -72,6 +78,7 @@ def _objections(body: JSONObject) -> Iterator[str]:
     yield from _pairs(messages)
     yield from _thinking(messages, body.get("thinking") or {})
     yield from _tools(body)
+    yield from _output(body.get("output_config") or {})
     yield from _markers(body)
 
 
@@ -245,6 +252,44 @@ def _tool(tool: JSONObject, at: str) -> Iterator[str]:
         yield f"{at}.input_schema.type: Field required"
     elif schema.keys() & {"oneOf", "allOf", "anyOf"}:
         yield f"{at}.input_schema: does not support oneOf, allOf, or anyOf at the top level"
+
+
+def _output(config: JSONObject) -> Iterator[str]:
+    for key in config.keys() - {"effort", "format"}:
+        yield f"output_config.{key}: Extra inputs are not permitted"
+    if config.get("effort", "high") not in _EFFORTS:
+        yield f"output_config.effort: Input should be one of {', '.join(sorted(_EFFORTS))}"
+    form = config.get("format")
+    if form is None:
+        return
+    if form.keys() != {"type", "schema"} or form["type"] != "json_schema":
+        yield "output_config.format: Input tag does not match any of the expected tags"
+        return
+    at = "output_config.format.schema"
+    if is_recursive(form["schema"], form["schema"].get("$defs") or {}):
+        yield f"{at}: Recursive schemas are not supported"
+    yield from _schema(form["schema"], at)
+
+
+def _schema(schema: object, at: str) -> Iterator[str]:
+    if not isinstance(schema, dict):
+        yield f"{at}: Input should be an object"
+        return
+    for keyword in schema.keys() - _SCHEMA:
+        yield f"{at}: For '{schema.get('type')}' type, property '{keyword}' is not supported"
+    if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
+        yield f"{at}: For 'object' type, 'additionalProperties' must be explicitly set to false"
+    if schema.get("minItems", 0) not in (0, 1):
+        yield f"{at}: For 'array' type, 'minItems' values other than 0 or 1 are not supported"
+    if any(isinstance(value, dict | list) for value in schema.get("enum", ())):
+        yield f"{at}: Complex types are not supported in enum"
+    for inner in ("properties", "$defs"):
+        for name, each in (schema.get(inner) or {}).items():
+            yield from _schema(each, f"{at}.{name}")
+    for each in schema.get("anyOf") or ():
+        yield from _schema(each, f"{at}.anyOf")
+    if "items" in schema:
+        yield from _schema(schema["items"], f"{at}.items")
 
 
 def _markers(body: JSONObject) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from mcp_ghost.testing.refusals import image_fault, is_untouched
+from mcp_ghost.testing.refusals import image_fault, is_recursive, is_untouched
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
@@ -72,6 +72,7 @@ def _objections(body: JSONObject, model: str) -> Iterator[str]:
     yield from _signatures(contents, model)
     yield from _media_of_results(contents, model)
     yield from _tools(body, model)
+    yield from _form(body.get("generationConfig") or {})
 
 
 def _unknown(given: JSONObject, known: set[str], at: str) -> Iterator[str]:
@@ -203,6 +204,23 @@ def _tools(body: JSONObject, model: str) -> Iterator[str]:
     mime_type = (body.get("generationConfig") or {}).get("responseMimeType", "text/plain")
     if mime_type != "text/plain" and not wants_signatures(model):
         yield f"Function calling with a response mime type: '{mime_type}' is unsupported"
+
+
+def _form(config: JSONObject) -> Iterator[str]:
+    """The form of the answer: a mime type, and one schema in either of two fields."""
+    given = config.keys() & {"responseSchema", "responseJsonSchema"}
+    mime_type = config.get("responseMimeType", "text/plain")
+    if mime_type not in ("text/plain", "application/json", "text/x.enum"):
+        yield f"* GenerateContentRequest.generation_config.response_mime_type: {mime_type}"
+    if given and mime_type == "text/plain":
+        yield "A response schema is only supported with response_mime_type application/json."
+    if len(given) > 1:
+        yield "Only one of response_schema and response_json_schema may be set."
+    schema = config.get("responseJsonSchema", {})
+    if not isinstance(schema, dict):
+        yield "Invalid value at 'generation_config.response_json_schema'"
+    elif is_recursive(schema, schema.get("$defs") or {}):
+        yield "* generation_config.response_json_schema: references must not be circular"
 
 
 def _declaration(each: JSONObject, at: str) -> Iterator[str]:

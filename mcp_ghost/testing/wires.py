@@ -56,6 +56,14 @@ def arguments_of(call: JSONObject) -> object:
         return arguments
 
 
+def asked_form(schema: JSONObject | None) -> JSONObject:
+    """A request for an answer in the form of ``schema``, or for any JSON, as OpenAI says it."""
+    if schema is None:
+        return {"response_format": {"type": "json_object"}}
+    named = {"name": "answer", "schema": schema}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+
 def _error(status: int, message: str) -> JSONObject:
     kind = "invalid_request_error" if status < 500 else "server_error"
     return {"error": {"message": message, "type": kind, "param": None, "code": None}}

@@ -229,7 +229,7 @@ def test_a_reply_may_be_as_long_as_asked_for_and_by_default_long() -> None:
 
 
 def test_options_are_translated() -> None:
-    schema = {"type": "object", "properties": {}}
+    schema = {"type": "object", "properties": {}, "additionalProperties": False}
     named = {"type": "json_schema", "json_schema": {"name": "A", "schema": schema}}
     sent = payload(
         [USER], stop="END", max_tokens=7, temperature=0, top_p=0.5, response_format=named, seed=None

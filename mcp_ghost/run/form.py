@@ -1,0 +1,143 @@
+"""The form that an answer is asked to have: told to the model, demanded of it, and checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
+
+from mcp_ghost.providers.schema import response_format, strict_schema
+from mcp_ghost.run.synthesis import final_result
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+
+    from mcp_ghost.results import JSON, JSONObject
+
+_WRAPPED = "answer"
+"""The key of what is not an object, since providers want one at the top."""
+_PROBLEMS = 5
+"""That are told of one answer."""
+
+
+class FormError(ValueError):
+    """Raised when an answer does not have the form; the message says where."""
+
+
+class Form:
+    """Made of a pydantic model, any other type that pydantic knows, or a JSON schema."""
+
+    def __init__(self, output: object) -> None:
+        """Raises a ValueError for what is none of these."""
+        if isinstance(output, Mapping):
+            schema: JSONObject = json.loads(json.dumps(output))
+            self._check = partial(_checked_by_schema, _validator(schema))
+        else:
+            adapter = _adapter(output)
+            schema = _schema_of(adapter)
+            self._check = partial(_checked_by_type, adapter)
+        self._is_wrapped = not _is_object(schema)
+        self.schema = _wrapped(schema) if self._is_wrapped else schema
+        """What the model is told."""
+        self.response_format = _demanded(self.schema)
+        """What the provider is to hold it to."""
+
+    def read(self, answer: str) -> JSON:
+        """The value in ``answer``, as plain JSON.
+
+        Raises:
+            FormError: It is not JSON, or not of this form.
+        """
+        value = final_result(answer)
+        if self._is_wrapped:
+            if not isinstance(value, dict) or _WRAPPED not in value:
+                raise FormError(f"it is not a JSON object with the key '{_WRAPPED}'")
+            value = value[_WRAPPED]
+        elif not isinstance(value, dict):
+            raise FormError("it is not a JSON object")
+        return self._check(value)
+
+
+def _checked_by_schema(validator: Validator, value: JSON) -> JSON:
+    problems = [_place(it.path, it.message) for it in validator.iter_errors(value)]
+    if problems:
+        raise FormError(_joined(problems))
+    return value
+
+
+def _checked_by_type(adapter: TypeAdapter[Any], value: JSON) -> JSON:
+    try:
+        checked = adapter.validate_json(json.dumps(value))
+    except ValidationError as error:
+        problems = [_place(it["loc"], it["msg"]) for it in error.errors()]
+        raise FormError(_joined(problems)) from error
+    plain: JSON = adapter.dump_python(checked, mode="json", by_alias=True)
+    return plain
+
+
+def _adapter(output: Any) -> TypeAdapter[Any]:  # noqa: ANN401  any type
+    try:
+        return TypeAdapter(output)
+    except (PydanticUserError, NameError, TypeError) as error:
+        raise ValueError(
+            f"output must be a pydantic model, another type or a JSON schema: {error}"
+        ) from error
+
+
+def _schema_of(adapter: TypeAdapter[Any]) -> JSONObject:
+    try:
+        return adapter.json_schema()
+    except PydanticUserError as error:
+        raise ValueError(f"output has no JSON schema: {error}") from error
+
+
+def _validator(schema: JSONObject) -> Validator:
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import Draft202012Validator, validator_for
+
+    kind = validator_for(schema, default=Draft202012Validator)
+    try:
+        kind.check_schema(schema)
+    except SchemaError as error:
+        raise ValueError(f"output is not a JSON schema: {error.message}") from error
+    return kind(schema, format_checker=kind.FORMAT_CHECKER)
+
+
+def _is_object(schema: JSONObject) -> bool:
+    name = str(schema.get("$ref", "")).rpartition("/")[2]
+    root = schema.get("$defs", {}).get(name, schema)
+    return bool(root.get("type") == "object")
+
+
+def _wrapped(schema: JSONObject) -> JSONObject:
+    inner = {key: value for key, value in schema.items() if key != "$defs"}
+    definitions = {"$defs": schema["$defs"]} if "$defs" in schema else {}
+    return {
+        "type": "object",
+        "properties": {_WRAPPED: inner},
+        "required": [_WRAPPED],
+        **definitions,
+    }
+
+
+def _demanded(schema: JSONObject) -> JSONObject:
+    name = str(schema.get("title") or _WRAPPED)
+    try:
+        return response_format(name, strict_schema(schema, name))
+    except ValueError:  # what the provider cannot promise is only asked for, and checked
+        return response_format(name, schema, strict=False)
+
+
+def _place(path: Any, message: str) -> str:  # noqa: ANN401  names and numbers
+    where = ".".join(map(str, path))
+    return f"{where}: {message}" if where else message
+
+
+def _joined(problems: list[str]) -> str:
+    more = len(problems) - _PROBLEMS
+    listed = [" ".join(problem.split())[:300] for problem in problems[:_PROBLEMS]]
+    return "; ".join(listed) + (f"; and {more} more" if more > 0 else "")
