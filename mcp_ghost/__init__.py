@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mcp_ghost.ghost import Ghost as Ghost
     from mcp_ghost.ghost import mcp_ghost as mcp_ghost
     from mcp_ghost.ghost import mcp_ghost_sync as mcp_ghost_sync
+    from mcp_ghost.ghost import resume as resume
     from mcp_ghost.ghost import run_ghost as run_ghost
     from mcp_ghost.providers.client import get_llm_client as get_llm_client
     from mcp_ghost.providers.registry import register_provider as register_provider
@@ -39,6 +40,7 @@ _HOMES = {
     "mcp_ghost": "ghost",
     "mcp_ghost_sync": "ghost",
     "register_provider": "providers.registry",
+    "resume": "ghost",
     "run_ghost": "ghost",
 }
 __all__ = [*_HOMES]

@@ -9,6 +9,7 @@ import asyncio
 import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, Unpack, cast
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from mcp_ghost.run.account import GhostResult
     from mcp_ghost.run.conversation import Conversation
     from mcp_ghost.run.events import OnEvent
+    from mcp_ghost.run.pausing.approval import Approve, ApproveWhen
+    from mcp_ghost.run.pausing.state import State
     from mcp_ghost.servers.oauth.browser import Authorize
     from mcp_ghost.servers.protocol.elicitation import Elicit
 
@@ -64,6 +67,10 @@ async def mcp_ghost(
     context_limit: int = 400_000,
     on_event: OnEvent | None = None,
     elicit: Elicit | None = None,
+    approve: Approve | None = None,
+    approve_when: ApproveWhen = "destructive",
+    pause: bool = False,
+    checkpoint: str | Path | None = None,
     authorize: Authorize | None = None,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> dict[str, Any]:
@@ -117,6 +124,15 @@ async def mcp_ghost(
         elicit: Asks the user what a server wants to know: a coroutine function of the server's
             name, its message and a JSON schema, which returns a dict, or None to decline. What the
             dict lacks is filled in from the schema's defaults. Without it, servers may not ask.
+        approve: Asked before calls: a coroutine function of the tool's name, the arguments and what
+            the tool says of itself (``readOnlyHint`` and so on). True makes the call; False or a
+            text, which is the reason, refuses it, and the model is told.
+        approve_when: Before which calls: "destructive" (all but those of tools that say that they
+            only read, or destroy nothing), "always", or a list of patterns as in ``allow``.
+        pause: End the run where somebody has to be asked and ``approve`` or ``elicit`` is not
+            given. The result has ``pending`` and ``state`` then, for :func:`resume`.
+        checkpoint: A file that always holds the state of the run, for :func:`resume` after the
+            program was ended.
         authorize: Signs the user in to a server by URL: a coroutine function of the page's address,
             which returns the address that the browser is sent back to. By default the browser
             opens, and an address on this machine listens.
@@ -197,19 +213,77 @@ class Ghost:
             ValueError: The request is empty.
             RuntimeError: Another request is under way, or this is outside of ``async with``.
         """
+        check_prompt(user_prompt)
+        return await self._operate(user_prompt)
+
+    async def resume(
+        self, state: Mapping[str, Any] | str | Path, decisions: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Go on with a request that paused, or whose program was ended; see :func:`resume`.
+
+        ``state`` takes the place of what this Ghost knew of the conversation.
+        """
+        from mcp_ghost.run.pausing.state import State
+
+        kept = State.of(state)
+        checkpoint = state if isinstance(state, str | Path) else None
+        return await self._operate(kept.user_prompt, kept, decisions, checkpoint)
+
+    async def _operate(
+        self,
+        user_prompt: str,
+        state: State | None = None,
+        decisions: Mapping[str, Any] | None = None,
+        checkpoint: str | Path | None = None,
+    ) -> dict[str, Any]:
         from mcp_ghost.run.operation import Operation
 
-        check_prompt(user_prompt)
         if not self._is_entered:
             raise RuntimeError("Run requests inside 'async with Ghost(...) as ghost:'.")
         if self._is_busy:
             raise RuntimeError("This Ghost runs a request already; await it first.")
+        if state is not None:
+            self._conversation.replace(state.messages)
         self._is_busy = True
         try:
-            result = await Operation(self._settings, self._conversation, user_prompt).run()
+            settings = replace(self._settings, checkpoint=checkpoint or self._settings.checkpoint)
+            operation = Operation(
+                settings, self._conversation, user_prompt, state=state, decisions=decisions
+            )
+            result = await operation.run()
         finally:
             self._is_busy = False
         return result.to_dict()
+
+
+async def resume(
+    state: Mapping[str, Any] | str | Path,
+    decisions: Mapping[str, Any] | None = None,
+    **options: Unpack[Options],
+) -> dict[str, Any]:
+    """Go on with a run that paused, or whose program was ended; perhaps in another process.
+
+    No call whose result is known is made again. One that went out and whose result is not known
+    may have acted: unless its tool says that a second time does no harm, the model is told so and
+    decides.
+
+    Args:
+        state: What the result of the paused run has under ``state``, or the path of its
+            checkpoint, which the run goes on to keep.
+        decisions: By the ``id`` of what was ``pending``: for a call, True, False or a reason why
+            not; for a question of a server, a dict of answers, or None to decline. What is left
+            out stays pending.
+        options: Those of the run; they are not part of the state, since they hold keys.
+
+    Returns:
+        What ``mcp_ghost()`` returns, of the whole run.
+
+    Raises:
+        ValueError: An argument cannot be used.
+        LLMError: The provider is unknown, or there is no key for it.
+    """
+    async with Ghost(**options) as ghost:
+        return await ghost.resume(state, decisions)
 
 
 def _checked(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

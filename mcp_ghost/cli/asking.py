@@ -1,4 +1,4 @@
-"""A server's question as a form on the terminal, one line for each field."""
+"""Questions on the terminal: a server's, as a form, and whether a call may be made."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mcp_ghost.results import as_text
 from mcp_ghost.text import one_line
 
 if TYPE_CHECKING:
@@ -18,11 +19,11 @@ _YES, _NO = ("y", "yes", "true"), ("n", "no", "false")
 
 
 class Form:
-    """Asks whoever sits at the terminal; for ``elicit``."""
+    """Asks whoever sits at the terminal, one ``turn`` at a time; for ``elicit``."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Screen, turn: asyncio.Lock) -> None:
         self._screen = screen
-        self._turn = asyncio.Lock()
+        self._turn = turn
 
     async def __call__(
         self, server: str, message: str, schema: dict[str, Any]
@@ -54,6 +55,46 @@ class Form:
                 answers[name] = value_of(field, text)
             except ValueError as error:
                 self._screen.text(str(error), "yellow", mark="!")
+
+
+class Consent:
+    """Asks whoever sits at the terminal before calls; for ``approve``."""
+
+    def __init__(self, screen: Screen, turn: asyncio.Lock) -> None:
+        self._screen = screen
+        self._turn = turn
+        self._allowed: set[str] = set()
+        """Tools that need no further word in this run."""
+
+    async def __call__(
+        self, tool_name: str, arguments: dict[str, Any], annotations: dict[str, Any]
+    ) -> bool | str:
+        """True, or why not; an answer that is neither yes nor no is the reason."""
+        if tool_name in self._allowed:
+            return True
+        async with self._turn:
+            said = await self._asked(tool_name, arguments, annotations)
+        if said.lower() in ("a", "always"):
+            self._allowed.add(tool_name)
+            return True
+        if said.lower() in _YES:
+            return True
+        return False if said.lower() in ("", *_NO) else said
+
+    async def _asked(
+        self, tool_name: str, arguments: dict[str, Any], annotations: dict[str, Any]
+    ) -> str:
+        self._screen.idle()
+        self._screen.text(f"{tool_name} wants to be called", "bold", mark="?")
+        for name, value in arguments.items():
+            self._screen.text(f"{name}: {one_line(as_text(value), 300)}")
+        hints = ", ".join(name for name, holds in annotations.items() if holds)
+        self._screen.text(f"It says of itself: {hints or 'nothing'}.", "dim")
+        try:
+            line = await _line_after("   y yes, n no, a always in this run, or why not: ")
+        except EOFError:
+            return "nobody answers"
+        return line.strip()
 
 
 def value_of(field: Field, text: str) -> str | float | bool | list[str]:

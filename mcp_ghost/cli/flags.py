@@ -48,6 +48,7 @@ _LIMITS = """\
 --cost-budget D     US dollars after which it is not asked again, if the provider reports costs
 --allow PATTERN     offer only these tools: names or patterns such as 'files.*' or '*.delete_*'
 --deny PATTERN      do not offer these tools: names or patterns such as 'files.*' or '*.delete_*'
+--approve WHEN      ask before calls: destructive (default on a terminal), always, never, patterns
 """
 _OUTPUT = """\
 --output-schema FILE  a JSON schema: the form that the answer is to have
@@ -81,6 +82,7 @@ class Flags(argparse.Namespace):
     llm_timeout: float | None
     allow: list[str] | None
     deny: list[str] | None
+    approve: list[str] | None
     output_schema: str | None
     record: str | None
     quiet: bool
@@ -93,6 +95,21 @@ class Flags(argparse.Namespace):
         limits = ("max_iterations", "timeout", "deadline", "llm_timeout", *_TOKENS, "cost_budget")
         given = {name: getattr(self, name) for name in (*names, *limits)}
         return {name: it for name, it in given.items() if it is not None}
+
+    def approve_when(self, *, somebody_is_there: bool) -> str | list[str] | None:
+        """Before which calls to ask; None for none.
+
+        Raises:
+            ValueError: There is nobody to ask.
+        """
+        given = self.approve or (["destructive"] if somebody_is_there else ["never"])
+        if given == ["never"]:
+            return None
+        if not somebody_is_there:
+            raise ValueError(
+                "--approve needs a terminal to ask on; the prompt cannot come from it."
+            )
+        return given[0] if given in (["destructive"], ["always"]) else given
 
 
 def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
@@ -124,7 +141,7 @@ def _add_run(commands: Commands) -> None:
         **dict.fromkeys(("timeout", "llm_timeout", "deadline"), time),
         **dict.fromkeys(("max_iterations", *_TOKENS), count),
         cost_budget=number_,
-        **dict.fromkeys(("allow", "deny"), patterns),
+        **dict.fromkeys(("allow", "deny", "approve"), patterns),
     )
     add_flags(run.add_argument_group("output"), _OUTPUT)
 

@@ -13,7 +13,6 @@ from mcp_ghost.cli.flags import PROGRAM, Flags, parse_flags
 from mcp_ghost.cli.program import DONE, FAILED, Errors, complain, program
 
 if TYPE_CHECKING:
-    from mcp_ghost.cli.asking import Form
     from mcp_ghost.cli.interruption import Interruption
     from mcp_ghost.cli.view import RunView
 
@@ -34,7 +33,7 @@ def _errors() -> Errors:
 def _run(flags: Flags, interruption: Interruption) -> int:
     import asyncio
 
-    from mcp_ghost.cli.asking import Form
+    from mcp_ghost.cli.asking import Consent, Form
     from mcp_ghost.cli.screen import standard_screen
     from mcp_ghost.cli.view import RunView
 
@@ -44,9 +43,12 @@ def _run(flags: Flags, interruption: Interruption) -> int:
     screen = standard_screen(interruption.output_closed, sys.stderr)
     view = None if flags.quiet else RunView(screen)
     somebody_is_there = flags.prompt != "-" and sys.stdin is not None and sys.stdin.isatty()
-    form = Form(screen) if somebody_is_there else None
+    turn = asyncio.Lock()
+    asked: dict[str, Any] = {"elicit": Form(screen, turn)} if somebody_is_there else {}
+    if when := flags.approve_when(somebody_is_there=somebody_is_there):
+        asked |= {"approve": Consent(screen, turn), "approve_when": when}
     with view.shown() if view else nullcontext():
-        result = asyncio.run(_operation(flags, prompt, view, form))
+        result = asyncio.run(_operation(flags, prompt, view, asked))
     if view:
         view.summary(result)
     _print_result(result, as_json=flags.json)
@@ -54,7 +56,7 @@ def _run(flags: Flags, interruption: Interruption) -> int:
 
 
 async def _operation(
-    flags: Flags, prompt: str, view: RunView | None, form: Form | None
+    flags: Flags, prompt: str, view: RunView | None, asked: dict[str, Any]
 ) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "server_config": flags.config,
@@ -62,7 +64,7 @@ async def _operation(
         "provider": flags.provider,
         "user_prompt": prompt,
         "on_event": view.show if view else None,
-        "elicit": form,
+        **asked,
         "output": _schema(flags.output_schema) if flags.output_schema else None,
         **flags.options(),
     }

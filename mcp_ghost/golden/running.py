@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
 _NO_KEY = "replayed"
 """Sent nowhere."""
+_FUNCTIONS = ("on_event", "elicit", "approve", "authorize")
 _NOT_OF_THE_INPUT = frozenset(
-    {"api_key", "on_event", "elicit", "authorize", "server_config", "base_url"}
+    (*_FUNCTIONS, "api_key", "approve_when", "pause", "checkpoint", "server_config", "base_url")
 )
+"""What a golden does not hold of the arguments, or holds in another form."""
 
 
 class Replayed(dict[str, Any]):

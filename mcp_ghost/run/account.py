@@ -109,6 +109,10 @@ class GhostResult:
     conversation_history: list[dict[str, Any]]
     errors: list[ErrorRecord]
     execution_metadata: RunMetadata
+    pending: list[dict[str, Any]] = field(default_factory=list)
+    """What a paused run waits for."""
+    state: dict[str, Any] | None = None
+    """What it takes to go on with a paused run."""
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain JSON values, in the form that ``mcp_ghost()`` promises."""
@@ -116,6 +120,8 @@ class GhostResult:
         usage = self.execution_metadata.token_usage
         tokens = {name: getattr(usage, name) for name in _TOKENS}
         result["execution_metadata"]["token_usage"] = tokens
+        if self.state is None:
+            del result["pending"], result["state"]
         return result
 
 
@@ -189,6 +195,24 @@ class Account:
         """The failures, in the order of the chain."""
         return [record for _, record in sorted(self._errors, key=lambda entry: entry[0])]
 
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain JSON, for ``restore``."""
+        return {
+            "replies": self.replies,
+            "backtracks": self.backtracks,
+            "usage": asdict(self.usage),
+            "is_priced": self.is_priced,
+            "chain": [[list(place), asdict(record)] for place, record in self._chain.items()],
+            "errors": [[list(place), asdict(record)] for place, record in self._errors],
+        }
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """Go on from what ``to_dict`` gave."""
+        self.replies, self.backtracks = kept["replies"], kept["backtracks"]
+        self.usage, self.is_priced = Usage(**kept["usage"]), kept["is_priced"]
+        self._chain = {_place(at): ToolRecord(**record) for at, record in kept["chain"]}
+        self._errors = [(_place(at), ErrorRecord(**record)) for at, record in kept["errors"]]
+
     def metadata(self, seconds: float) -> RunMetadata:
         """The figures of a run that took ``seconds``."""
         succeeded = sum(record.success for record in self._chain.values())
@@ -201,6 +225,11 @@ class Account:
             success_rate=succeeded / len(self._chain) if self._chain else 1.0,
             token_usage=self.usage,
         )
+
+
+def _place(kept: list[int]) -> Place:
+    iteration, position, number = kept
+    return iteration, position, number
 
 
 def history(messages: Iterable[Message], account: Account) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_ghost.errors import MCPServerDiedError, NotExecutedError
@@ -17,31 +17,20 @@ from mcp_ghost.results import ResultBudget, format_tool_response
 from mcp_ghost.run import prompts
 from mcp_ghost.run.account import Account, CallAttempt
 from mcp_ghost.run.limits import RunStoppedError
+from mcp_ghost.run.pausing.approval import Approval, CallRefusedError
+from mcp_ghost.run.pausing.ledger import Ledger, Outcome, PausedError
+from mcp_ghost.run.pausing.questions import QuestionPendingError
 from mcp_ghost.run.recovery import Execute, ToolReportedError
-from mcp_ghost.servers.tools import is_read_only
+from mcp_ghost.servers.tools import is_read_only, may_be_repeated
 
 if TYPE_CHECKING:
-    from mcp_ghost.results import JSON
     from mcp_ghost.run.events import Events
     from mcp_ghost.servers.toolbox import Toolbox
 
 _Asked: TypeAlias = tuple[ToolCall, CallAttempt]
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    """What the model is told of a call, and why the calls after it are not executed."""
-
-    text: str
-    is_error: bool = True
-    media: JSON = None
-    """What the tool returned, where images or sounds are in it."""
-    stopped: str | None = None
-    is_end: bool = False
-    """Whether it ends the run."""
-
-
-_Outcomes: TypeAlias = dict[int, _Outcome]
+_Outcomes: TypeAlias = dict[int, Outcome]
 """By the position of the call in the reply."""
 
 
@@ -64,8 +53,15 @@ class Calls:
         max_parallel: int,
         max_result_tokens: int | None,
         gallery: Gallery,
+        approval: Approval,
+        ledger: Ledger,
+        pauses: bool,
     ) -> None:
+        """``pauses``: a run that needs a person ends for the time being."""
         self._execute = execute
+        self._approval = approval
+        self._ledger = ledger
+        self._pauses = pauses
         self._toolbox = toolbox
         self._account = account
         self._events = events
@@ -75,18 +71,27 @@ class Calls:
         self._gallery = gallery
 
     async def answer(self, response: LLMResponse, iteration: int) -> Batch:
-        """The answers to all calls of ``response``."""
+        """The answers to all calls of ``response``.
+
+        Raises:
+            PausedError: Somebody has to decide first; what was executed is in the ledger.
+        """
+        await self._ledger.begin()
+        self._pause_for_approval(response, iteration)
         outcomes: _Outcomes = {}
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._answer_in_order(response, asked, outcomes))
                 for asked in self._groups(response, iteration)
             ]
+        if len(outcomes) < len(response.tool_calls or ()):
+            raise PausedError([])  # the questions know for what
+        self._ledger.end()
         end = LoopEnd.FAILED_CALL if any(task.result() for task in tasks) else None
         in_order = [outcome for _, outcome in sorted(outcomes.items())]
         return Batch(self._told(response.tool_calls or [], in_order), end)
 
-    def _told(self, calls: Sequence[ToolCall], outcomes: Sequence[_Outcome]) -> list[Message]:
+    def _told(self, calls: Sequence[ToolCall], outcomes: Sequence[Outcome]) -> list[Message]:
         """The messages for the model, as long as they may be, with images where it takes them."""
         budget = ResultBudget(self._max_result_tokens)
         shown = [self._shown(outcome, budget) for outcome in outcomes]
@@ -96,7 +101,7 @@ class Calls:
             for call, outcome, text, (_, images) in zip(calls, outcomes, texts, shown, strict=True)
         ]
 
-    def _shown(self, outcome: _Outcome, budget: ResultBudget) -> tuple[str, list[dict[str, Any]]]:
+    def _shown(self, outcome: Outcome, budget: ResultBudget) -> tuple[str, list[dict[str, Any]]]:
         """The text of a result, and the images to attach to it."""
         if not media_in(outcome.media):
             return outcome.text, []
@@ -122,30 +127,79 @@ class Calls:
         is_end = False
         for step in steps(asked, lambda it: self._is_read_only(it[1].tool), self._max_parallel):
             if stopped:
-                ended = [_Outcome(prompts.skipped(stopped)) for _ in step]
+                ended: list[Outcome | None] = [Outcome(prompts.skipped(stopped)) for _ in step]
             else:
-                ended = await asyncio.gather(*(self._answered(response, *it) for it in step))
+                ended = await asyncio.gather(*(self._answered_once(response, *it) for it in step))
             for (_, attempt), outcome in zip(step, ended, strict=True):
-                stopped = stopped or outcome.stopped
-                is_end |= outcome.is_end
-                outcomes[attempt.position] = outcome
+                if outcome is not None:
+                    stopped = stopped or outcome.stopped
+                    is_end |= outcome.is_end
+                    outcomes[attempt.position] = outcome
+            if None in ended:
+                break  # what follows waits, too
         return is_end
+
+    async def _answered_once(
+        self, response: LLMResponse, call: ToolCall, attempt: CallAttempt
+    ) -> Outcome | None:
+        """What became of a call, now or before a pause; None where its server asks something."""
+        known = self._ledger.outcomes.get(call.id)
+        if known is not None:
+            return known
+        try:
+            outcome = await self._answered(response, call, attempt)
+        except QuestionPendingError:
+            self._ledger.dropped(call.id)
+            return None
+        return await self._ledger.came_back(call.id, outcome)
 
     async def _answered(
         self, response: LLMResponse, call: ToolCall, attempt: CallAttempt
-    ) -> _Outcome:
+    ) -> Outcome:
         """Execute one call."""
         try:
             arguments_of(response, call)  # raises where there are none to trust
+            self._check_doubt(call, attempt)
+            await self._approval.check(attempt, self._ledger.decisions.get(call.id))
+            await self._ledger.going_out(call.id)
             result = await self._execute(attempt)
             media = result if media_in(result) else None
-            return _Outcome(format_tool_response(result), is_error=False, media=media)
+            return Outcome(format_tool_response(result), is_error=False, media=media)
+        except QuestionPendingError:
+            raise
         except RunStoppedError as error:
-            return _Outcome(prompts.failure(attempt.tool, str(error)), stopped=str(error))
+            return Outcome(prompts.failure(attempt.tool, str(error)), stopped=str(error))
         except Exception as error:  # noqa: BLE001  a tool is foreign code: its failure is the call's
             text = await self._failed(attempt, error)
             stopped = None if self._backtracking else f"{attempt.tool} failed before it"
-            return _Outcome(text, stopped=stopped, is_end=not self._backtracking)
+            return Outcome(text, stopped=stopped, is_end=not self._backtracking)
+
+    def _check_doubt(self, call: ToolCall, attempt: CallAttempt) -> None:
+        """Do not repeat what may have been done already in a process that was ended."""
+        hints = self._toolbox.annotations_of(attempt.tool)
+        if call.id in self._ledger.in_doubt and not may_be_repeated(hints):
+            raise NotExecutedError(
+                "not executed again: the program was ended after it made this call, and before "
+                f"it got the result. {MAY_HAVE_ACTED}"
+            )
+
+    def _pause_for_approval(self, response: LLMResponse, iteration: int) -> None:
+        """Before any call is made: the ones before it may depend on what is decided."""
+        pending = []
+        asked = [it for group in self._groups(response, iteration) for it in group]
+        for call, attempt in sorted(asked, key=lambda it: it[1].position):
+            is_over = call.id in self._ledger.outcomes or call.id in self._ledger.started
+            is_decided = call.id in self._ledger.decisions or not self._approval.is_wanted(
+                attempt.tool
+            )
+            if is_over or is_decided or not _is_readable(response, call):
+                continue
+            hints = dict(self._toolbox.annotations_of(attempt.tool))
+            about = {"tool_name": attempt.tool, "arguments": attempt.arguments}
+            about |= {"annotations": hints, "reasoning": attempt.reasoning}
+            pending.append({"id": call.id, "kind": "approval", **about})
+        if pending and self._pauses and not self._approval.has_somebody:
+            raise PausedError(pending)
 
     async def _failed(self, attempt: CallAttempt, exc: Exception) -> str:
         """Note a failure; returns what the model is told."""
@@ -160,9 +214,13 @@ class Calls:
         if self._may_have_acted(attempt.tool, exc):
             message = f"{message.rstrip('.')}. {MAY_HAVE_ACTED}"
         recovery = "asked the model for another way" if self._backtracking else None
+        if isinstance(exc, CallRefusedError) and recovery:
+            recovery = "told the model"
         self._account.failed(attempt.tool, exc, recovery, attempt.place)
         if not self._backtracking:
             return prompts.failure(attempt.tool, message)
+        if isinstance(exc, CallRefusedError):
+            return prompts.refused(attempt.tool, message)
         self._account.backtracks += 1
         await self._events.emit("backtrack", tool_name=attempt.tool, error=message)
         return prompts.another_way(attempt.tool, message, result)
@@ -176,3 +234,11 @@ class Calls:
 
     def _is_read_only(self, tool: str) -> bool:
         return is_read_only(self._toolbox.annotations_of(tool))
+
+
+def _is_readable(response: LLMResponse, call: ToolCall) -> bool:
+    try:
+        arguments_of(response, call)
+    except NotExecutedError:
+        return False
+    return True

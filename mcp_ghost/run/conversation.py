@@ -11,6 +11,7 @@ from mcp_ghost.loop import MAY_HAVE_ACTED
 from mcp_ghost.messages import with_answers
 from mcp_ghost.run import prompts
 from mcp_ghost.run.context import Compaction, LatestExchange
+from mcp_ghost.run.pausing.questions import Questions
 from mcp_ghost.servers.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class Conversation:
             else LatestExchange()
         )
         self.servers = [name for name, config in servers.items() if not config.disabled]
+        self.questions = Questions()
+        """Those that servers ask while a run that may pause goes on."""
         self.on_progress: OnProgress | None = None
         """Told of calls under way: by the run that made them."""
         self._settings = settings
@@ -88,6 +91,17 @@ class Conversation:
             self.messages[:] = [*self.head(), *answered, _marked("user", user_prompt)]
             self._has_begun = True
 
+    def replace(self, messages: Sequence[Message]) -> None:
+        """Have said ``messages``, which lack the system prompt, and nothing else."""
+        self.messages[:] = messages
+        self._has_begun = False
+
+    def go_on(self) -> None:
+        """Put the system prompt before what was said in another process, unless it is there."""
+        if not self._has_begun:
+            self.messages[:] = [*self.head(), *self.messages]
+            self._has_begun = True
+
     def offered(self) -> list[ToolSchema]:
         """The tools that may be called now."""
         offered = self.toolbox.schemas
@@ -114,7 +128,7 @@ class Conversation:
             call_timeout=settings.timeout,
             startup_timeout=settings.startup_timeout,
             result_limit=settings.result_limit,
-            elicit=settings.elicit,
+            elicit=settings.elicit or (self.questions.elicit if settings.pause else None),
             authorize=settings.authorize,
             on_progress=self._progressed,
             redactor=self.redactor,

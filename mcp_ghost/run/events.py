@@ -18,7 +18,7 @@ OnEvent: TypeAlias = Callable[[dict[str, Any]], object]
 EventType: TypeAlias = Literal[
     "run_start", "server_connected", "server_failed", "model_reply", "tool_call", "tool_progress",
     "tool_result", "tools_changed", "retry", "backtrack", "breaker_open", "loop", "compaction",
-    "run_end",
+    "paused", "run_end",
 ]  # fmt: skip
 _PATIENCE = 5.0
 """Seconds for one call of a coroutine function."""

@@ -6,15 +6,15 @@ import logging
 import re
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.errors import LLMError, LLMStatusError
-from mcp_ghost.loop import LoopEnd, run_loop
+from mcp_ghost.loop import LoopEnd, LoopResult, run_loop
 from mcp_ghost.media import Gallery
-from mcp_ghost.messages import assistant_message, tool_message, was_cut_off
+from mcp_ghost.messages import LLMResponse, assistant_message, tool_message, was_cut_off
 from mcp_ghost.run import prompts, synthesis
 from mcp_ghost.run.account import Account, GhostResult, history
 from mcp_ghost.run.calls import Calls
@@ -22,10 +22,14 @@ from mcp_ghost.run.conversation import Conversation
 from mcp_ghost.run.events import Events
 from mcp_ghost.run.form import FormError
 from mcp_ghost.run.limits import Budget, Deadline, RunStoppedError
+from mcp_ghost.run.pausing.approval import Approval, ApproveWhen
+from mcp_ghost.run.pausing.ledger import PausedError
+from mcp_ghost.run.pausing.standing import Standing
+from mcp_ghost.run.pausing.state import State
 from mcp_ghost.run.recovery import breaking, looping, recording, retrying
 
 if TYPE_CHECKING:
-    from mcp_ghost.messages import LLMResponse, Message, ToolSchema
+    from mcp_ghost.messages import Message, ToolSchema
     from mcp_ghost.results import JSON
     from mcp_ghost.run.form import Form
     from mcp_ghost.run.settings import Settings
@@ -47,10 +51,15 @@ class _Ending:
     why: str = ""
     value: JSON = None
     """The answer in the form that was asked for."""
+    pending: Sequence[dict[str, Any]] = ()
+    """What it waits for, where it is only paused."""
 
 
 class Operation:
-    """One run over a conversation, which it opens if need be; ``closes``: and closes."""
+    """One run over a conversation, which it opens if need be; ``closes``: and closes.
+
+    One that was begun elsewhere goes on from ``state``, with what was decided meanwhile.
+    """
 
     def __init__(
         self,
@@ -59,6 +68,8 @@ class Operation:
         user_prompt: str,
         *,
         closes: bool = False,
+        state: State | None = None,
+        decisions: Mapping[str, Any] | None = None,
     ) -> None:
         self._settings = settings
         self._conversation = conversation
@@ -67,6 +78,16 @@ class Operation:
         self._closes = closes
         self._account = Account(conversation.redactor)
         self._budget = Budget(settings.token_budget, settings.cost_budget)
+        self._state = state
+        self._standing = Standing(
+            user_prompt,
+            conversation.messages,
+            self._account,
+            conversation.questions,
+            settings.checkpoint,
+        )
+        if state is not None:
+            self._standing.restore(state, decisions or {})
 
     async def run(self) -> GhostResult:
         """Run everything; whatever goes wrong is in the result."""
@@ -83,6 +104,8 @@ class Operation:
             conversation_history=history(self._said(), self._account),
             errors=self._account.errors,
             execution_metadata=self._account.metadata(time.perf_counter() - started),
+            pending=[*ending.pending],
+            state=self._standing.state(ending.pending).to_dict() if ending.pending else None,
         )
         await self._events.emit("run_end", success=result.success, summary=result.summary)
         return result
@@ -106,6 +129,8 @@ class Operation:
                     await conversation.open()
                 await self._take_stock(is_first=is_first)
                 return await self._converse()
+        except PausedError as error:
+            return await self._paused(error.pending or conversation.questions.pending)
         except RunStoppedError as error:
             self._account.failed("mcp_ghost", error)
             return _Ending(None, str(error))
@@ -139,14 +164,39 @@ class Operation:
             raise RunStoppedError(f"no server could be started ({servers})")
 
     async def _converse(self) -> _Ending:
-        settings = self._settings
-        self._conversation.ask(self._user_prompt)
-        loop = await run_loop(
+        if self._state is None:
+            self._conversation.ask(self._user_prompt)
+        else:
+            self._conversation.go_on()
+        await self._standing.keep()
+        ending = await self._ended(await self._loop())
+        await self._standing.keep()
+        return ending
+
+    async def _loop(self) -> LoopResult:
+        """Ask and call until the model answers; first comes what a run before it left open."""
+        answer_calls = self._calls().answer
+        done = self._account.replies
+        reply = self._state.latest_reply if self._state else None
+        if reply is not None and reply.tool_calls:
+            batch = await answer_calls(reply, done)
+            self._messages += batch.answers
+            if batch.end is not None:
+                return LoopResult(reply, batch.end, done)
+        elif reply is not None:
+            self._messages.pop()  # it is added again where it is taken for the answer
+            return LoopResult(reply, LoopEnd.ANSWER, done)
+        left = self._settings.max_iterations - done
+        if left <= 0:
+            return LoopResult(LLMResponse(None, ""), LoopEnd.LIMIT, done)
+        return await run_loop(
             self._messages,
-            ask=self._ask,
-            answer_calls=self._calls().answer,
-            max_iterations=settings.max_iterations,
+            ask=lambda messages, iteration: self._ask(messages, done + iteration),
+            answer_calls=lambda response, iteration: answer_calls(response, done + iteration),
+            max_iterations=left,
         )
+
+    async def _ended(self, loop: LoopResult) -> _Ending:
         if loop.end is LoopEnd.ANSWER:
             was_held = not self._conversation.toolbox.schemas
             return await self._answered(loop.response, was_held=was_held)
@@ -155,8 +205,15 @@ class Operation:
         if loop.end is LoopEnd.EMPTY_REPLY:
             self._was_empty(loop.response, "asked for an answer without tools")
             return await self._answer_without_tools("the model's last reply was empty")
-        limit = settings.max_iterations
+        limit = self._settings.max_iterations
         return await self._answer_without_tools(f"the limit of {limit} iterations was reached")
+
+    async def _paused(self, pending: Sequence[dict[str, Any]]) -> _Ending:
+        cleaned: Any = self._account.clean(pending)
+        await self._standing.keep(cleaned)
+        await self._events.emit("paused", pending=cleaned)
+        waits = ", ".join(it.get("tool_name") or it["server"] for it in cleaned)
+        return _Ending(None, f"paused until somebody decides ({waits})", pending=cleaned)
 
     def _said(self) -> list[Message]:
         """The conversation; where it did not begin, as it would have."""
@@ -165,7 +222,8 @@ class Operation:
 
     def _calls(self) -> Calls:
         shared, toolbox = (self._account, self._events), self._conversation.toolbox
-        execute = recording(toolbox, self._deadline, *shared)
+        questions = self._conversation.questions if self._settings.pause else None
+        execute = recording(toolbox, questions, self._deadline, *shared)
         execute = retrying(execute, toolbox, self._deadline, *shared)
         execute = breaking(execute, self._events)
         execute = looping(execute, toolbox, self._settings.loop_limit, self._events)
@@ -177,7 +235,15 @@ class Operation:
             max_parallel=self._settings.max_parallel_calls,
             max_result_tokens=self._settings.max_result_tokens_per_turn,
             gallery=Gallery(is_open=self._settings.images == "auto"),
+            approval=Approval(self._settings.approve, self._when(), toolbox),
+            ledger=self._standing.ledger,
+            pauses=self._settings.pause,
         )
+
+    def _when(self) -> ApproveWhen:
+        """Before which calls somebody is asked."""
+        settings = self._settings
+        return settings.approve_when if settings.approve or settings.pause else ()
 
     async def _ask(self, messages: Sequence[Message], iteration: int) -> LLMResponse:
         toolbox = self._conversation.toolbox
@@ -290,6 +356,7 @@ class Operation:
                 raise
             return await self._complete(messages, iteration, tools)
         self._account.replied(response)
+        self._standing.finish_reason = response.finish_reason
         await self._events.emit(
             "model_reply",
             iteration=iteration,

@@ -109,6 +109,14 @@ def another_way(tool: str, message: str, result: JSON = None) -> str:
     )
 
 
+def refused(tool: str, message: str) -> str:
+    """A call that the user did not want."""
+    return (
+        f"{failure(tool, message)} Respect that: do not reach the same by another way. Go on "
+        "without it, or end and say what is left to do."
+    )
+
+
 def skipped(why: str) -> str:
     """A call that was not executed because of another."""
     return f"Skipped: {why}."

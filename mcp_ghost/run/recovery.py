@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from mcp_ghost.breaker import CircuitBreaker
 from mcp_ghost.errors import MCPServerDiedError, MCPToolCallError, NotExecutedError
 from mcp_ghost.run.limits import RunStoppedError
+from mcp_ghost.run.pausing.questions import QuestionPendingError
 from mcp_ghost.servers.tools import is_read_only, may_be_repeated
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from mcp_ghost.run.account import Account, CallAttempt
     from mcp_ghost.run.events import Events
     from mcp_ghost.run.limits import Deadline
+    from mcp_ghost.run.pausing.questions import Questions
     from mcp_ghost.servers.toolbox import Toolbox
 
 BREAKER_THRESHOLD = 3
@@ -40,8 +42,17 @@ class ToolReportedError(MCPToolCallError):
         self.content = content
 
 
-def recording(toolbox: Toolbox, deadline: Deadline, account: Account, events: Events) -> Execute:
-    """The call itself; each attempt is a link of the chain, whatever its outcome."""
+def recording(
+    toolbox: Toolbox,
+    questions: Questions | None,
+    deadline: Deadline,
+    account: Account,
+    events: Events,
+) -> Execute:
+    """The call itself; each attempt is a link of the chain, whatever its outcome.
+
+    Not so one that is given up for a question of its server: it is made again with the answer.
+    """
 
     async def call(attempt: CallAttempt) -> JSON:
         call = {"tool_name": attempt.tool, "arguments": attempt.arguments}
@@ -53,7 +64,12 @@ def recording(toolbox: Toolbox, deadline: Deadline, account: Account, events: Ev
         failure: Exception | None = None
         try:
             async with deadline.bound():
-                outcome = await toolbox.call(attempt.tool, attempt.arguments)
+                made = toolbox.call(attempt.tool, attempt.arguments)
+                if questions is not None:
+                    made = questions.during(toolbox.server_of(attempt.tool), made)
+                outcome = await made
+        except QuestionPendingError:
+            raise
         except Exception as error:  # noqa: BLE001  raised again below
             failure = error
         else:
@@ -110,7 +126,7 @@ def breaking(execute: Execute, events: Events) -> Execute:
         return CircuitBreaker(
             BREAKER_THRESHOLD,
             math.inf,  # for the rest of the run
-            is_failure=lambda exc: not isinstance(exc, RunStoppedError),
+            is_failure=lambda exc: not isinstance(exc, RunStoppedError | QuestionPendingError),
             refusal=lambda _: NotExecutedError(
                 f"not executed: '{tool}' failed {BREAKER_THRESHOLD} times in a row and is switched "
                 "off for the rest of this run (circuit breaker open)"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import httpx
 
     from mcp_ghost.run.events import OnEvent
+    from mcp_ghost.run.pausing.approval import Approve, ApproveWhen
     from mcp_ghost.servers.oauth.browser import Authorize
     from mcp_ghost.servers.protocol.elicitation import Elicit
 
@@ -75,6 +76,10 @@ class Options(TypedDict, total=False):
     context_limit: int
     on_event: OnEvent | None
     elicit: Elicit | None
+    approve: Approve | None
+    approve_when: ApproveWhen
+    pause: bool
+    checkpoint: str | Path | None
     authorize: Authorize | None
     transport: httpx.AsyncBaseTransport | None
 
@@ -117,6 +122,10 @@ class Settings:
     context_limit: int
     on_event: OnEvent | None
     elicit: Elicit | None
+    approve: Approve | None
+    approve_when: ApproveWhen
+    pause: bool
+    checkpoint: str | Path | None
     authorize: Authorize | None
     transport: httpx.AsyncBaseTransport | None
 
@@ -160,8 +169,22 @@ class Settings:
             raise ValueError("on_event must be a function of one argument.")
         if self.elicit is not None and not callable(self.elicit):
             raise ValueError("elicit must be a coroutine function of three arguments.")
+        self._check_approval()
         if self.authorize is not None and not callable(self.authorize):
             raise ValueError("authorize must be a coroutine function of one argument.")
+
+    def _check_approval(self) -> None:
+        if self.approve is not None and not callable(self.approve):
+            raise ValueError("approve must be a coroutine function of three arguments.")
+        when = self.approve_when
+        is_list = isinstance(when, Sequence) and not isinstance(when, str)
+        if not (when in ("destructive", "always") or is_list):
+            raise ValueError(
+                'approve_when must be "destructive", "always" or a list of patterns such as '
+                f"'files.*', not {when!r}."
+            )
+        if when != "destructive" and self.approve is None and not self.pause:
+            raise ValueError("approve_when needs somebody to ask: give approve, or pause=True.")
 
     def _check_model_options(self) -> None:
         if self.temperature is not None and not _is_number(self.temperature, least=0):

@@ -160,6 +160,10 @@ class Toolbox:
         server, tool = self._tools[name][0]
         return self._annotations.get(server, {}).get(tool, {})
 
+    def fits(self, patterns: Iterable[str], name: str) -> bool:
+        """Whether one of ``patterns``, which are those of ``allow``, fits the tool ``name``."""
+        return name in self._tools and any(_fits(it, name, self._tools[name][0]) for it in patterns)
+
     async def call(
         self,
         name: str,

@@ -124,6 +124,11 @@ def is_read_only(hints: Mapping[str, Any]) -> bool:
     return hints.get("readOnlyHint") is True
 
 
+def may_destroy(hints: Mapping[str, Any]) -> bool:
+    """Whether a tool may do what cannot be undone; as the protocol has it, if it says nothing."""
+    return not is_read_only(hints) and hints.get("destructiveHint") is not False
+
+
 def may_be_repeated(hints: Mapping[str, Any]) -> bool:
     """Whether a tool says that two equal calls of it do no more than one."""
     return is_read_only(hints) or hints.get("idempotentHint") is True

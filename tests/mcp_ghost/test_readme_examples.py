@@ -48,3 +48,26 @@ def test_the_shopping_list_is_read_from_the_notes(provider: WireName, tmp_path: 
     answer = content_reply(json.dumps({"items": [{"name": "milk", "amount": 2}]}))
     done = run(tmp_path, [READ, content_reply("Milk."), answer], provider, "shopping.py")
     assert done.stdout == "2 milk\n"
+
+
+@every_provider
+def test_a_call_that_is_refused_is_not_made(provider: WireName, tmp_path: Path) -> None:
+    add = "mcp_ghost.notes.add"
+    texts = ["The milk is gone.", "The password is swordfish."]
+    calls = tool_reply([(add, {"text": text}) for text in texts])
+    done = run(tmp_path, [calls, content_reply("One is noted.")], provider, "careful.py")
+    assert (tmp_path / "notes.txt").read_text().splitlines() == texts[:1]
+    first, second = done.stdout.splitlines()
+    assert first == "The milk is gone. -> kept"
+    assert second.endswith("the user refused this call: passwords do not belong in notes")
+
+
+@every_provider
+def test_a_paused_run_goes_on_in_another_process(provider: WireName, tmp_path: Path) -> None:
+    call = tool_reply([("mcp_ghost.notes.add", {"text": "The milk is gone."})])
+    done = run(tmp_path, [call], provider, "later.py")
+    assert done.stdout == "Waits for: ['notes.add']\n"
+    assert not (tmp_path / "notes.txt").exists()
+    done = run(tmp_path, [content_reply("The milk is noted.")], provider, "later.py")
+    assert done.stdout == "The milk is noted.\n"
+    assert (tmp_path / "notes.txt").read_text() == "The milk is gone.\n"

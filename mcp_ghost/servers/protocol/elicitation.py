@@ -23,6 +23,10 @@ Pause: TypeAlias = Callable[[], AbstractContextManager[None]]
 """While a person thinks, no time runs out."""
 
 
+class LaterError(Exception):
+    """Raised by an ``elicit`` that does not know the answer yet: the server is told to give up."""
+
+
 class OnRequest(Protocol):
     """The SDK's callback."""
 
@@ -51,6 +55,8 @@ def asking(server: str, elicit: Elicit, pause: Pause) -> OnRequest:
             if said is None:
                 return ElicitResult(action="decline")
             return ElicitResult(action="accept", content={**defaults(schema), **said})
+        except LaterError:
+            return ElicitResult(action="cancel")
         except ValidationError:
             _logger.warning("elicit gave an answer that no form can hold; the server is refused")
         except Exception as error:  # noqa: BLE001 - foreign code; the call goes on without it

@@ -12,7 +12,7 @@ import pytest
 from mcp_ghost.cli.asking import value_of
 from mcp_ghost.testing import ModelServer, tool_reply
 from tests.support import PATIENCE
-from tests.support.ghosts import said_to
+from tests.support.ghosts import Bank, said_to
 from tests.support.program import Program
 from tests.support.servers import seen, versions, write_config
 
@@ -75,6 +75,7 @@ def test_whoever_sits_at_the_terminal_is_asked(
     ghost = Program(tmp_path, "-m", "mcp_ghost")
     ours, theirs = pty.openpty()
     asked = ["run", "--config", "servers.json", "--provider", "openai", "--prompt", "Buy a lamp."]
+    asked += ["--approve", "never"]
     with ModelServer([tool_reply([("shop.ask", {})]), "Done."]) as model:
         process = ghost.start(*asked, "--base-url", model.base_url, stdin=theirs)
         os.close(theirs)
@@ -87,6 +88,38 @@ def test_whoever_sits_at_the_terminal_is_asked(
     assert "colour [brass]: " in shown
     assert ("a whole number is needed" in shown) == (b"many" in typed)
     assert ("declined" in shown) == (got == ["decline"])
+
+
+@pytest.mark.mcp
+def test_calls_are_made_that_whoever_sits_at_the_terminal_allows(tmp_path: Path) -> None:
+    bank = Bank(tmp_path)
+    write_config(tmp_path / "servers.json", bank=bank.config)
+    ghost = Program(tmp_path, "-m", "mcp_ghost")
+    ours, theirs = pty.openpty()
+    asked = ["run", "--config", "servers.json", "--provider", "openai", "--prompt", "Pay."]
+    names = ["one", "two", "three", "four"]
+    calls = tool_reply([("bank.transfer", {"name": name}) for name in names])
+    with ModelServer([calls, "Done."]) as model:
+        process = ghost.start(*asked, "--base-url", model.base_url, stdin=theirs)
+        os.close(theirs)
+        os.write(ours, b"y\ntoo much\nalways\n")
+        output, shown = process.communicate(timeout=PATIENCE)
+        os.close(ours)
+    assert (process.returncode, output) == (0, "Done.\n"), shown
+    assert bank.book == [line for it in ("one", "three", "four") for line in (it, f"end of {it}")]
+    assert "the user refused this call: too much" in said_to(model, 1)
+    assert "name: two" in shown
+    assert "It says of itself: destructiveHint." in shown
+
+
+def test_approval_without_a_terminal_is_refused(tmp_path: Path) -> None:
+    done = Program(tmp_path, "-m", "mcp_ghost").run(
+        *("run", "--config", "x.json", "--provider", "openai", "--prompt", "-"),
+        *("--approve", "always"),
+        said="Pay.",
+    )
+    assert done.returncode == 2
+    assert "--approve needs a terminal to ask on" in done.stderr
 
 
 @pytest.mark.mcp

@@ -1,0 +1,1 @@
+"""Where a person decides: before calls, in the middle of them, at once or after a pause."""

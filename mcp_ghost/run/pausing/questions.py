@@ -1,0 +1,84 @@
+"""What servers ask the user for in the middle of a call, where nobody can be asked at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Coroutine, Mapping
+from typing import Any, TypeVar
+
+from mcp_ghost.servers.protocol.elicitation import LaterError
+
+T = TypeVar("T")
+
+
+class QuestionPendingError(Exception):
+    """Raised instead of a call's result: a server asked something, and the run is to pause."""
+
+
+class Questions:
+    """An ``elicit`` that knows some answers; at any other question, it drops the calls under way.
+
+    A server does not say which call its question is for: those that run on it at the time are
+    dropped, and made again once the answer is known. Tools that may write never run side by side
+    on one server.
+    """
+
+    def __init__(self) -> None:
+        self.answers: list[dict[str, Any]] = []
+        """Known ones: {"server", "message", "schema", "answer"}."""
+        self.pending: list[dict[str, Any]] = []
+        """Those without an answer: {"id", "kind", "server", "message", "schema"}."""
+        self._under_way: defaultdict[str, set[asyncio.Task[Any]]] = defaultdict(set)
+        self._dropped: set[asyncio.Task[Any]] = set()
+
+    def begin(self, answers: list[dict[str, Any]]) -> None:
+        """A run begins, with what is known."""
+        self.answers, self.pending = answers, []
+
+    def answer(self, entry: Mapping[str, Any], answer: Mapping[str, Any] | None) -> None:
+        """Keep what somebody said to an entry of ``pending``."""
+        asked = {key: entry[key] for key in ("server", "message", "schema")}
+        self.answers.append({**asked, "answer": None if answer is None else dict(answer)})
+
+    async def elicit(
+        self, server: str, message: str, schema: dict[str, Any]
+    ) -> dict[str, Any] | None:
+        """The answer, if it is known; else the calls under way there are dropped.
+
+        Raises:
+            LaterError: It is not known.
+        """
+        asked = {"server": server, "message": message, "schema": schema}
+        for known in self.answers:
+            if all(known[key] == value for key, value in asked.items()):
+                answer: dict[str, Any] | None = known["answer"]
+                return answer
+        number = f"question_{len(self.pending) + 1}"
+        self.pending.append({"id": number, "kind": "question", **asked})
+        dropped = [*self._under_way[server]]
+        self._dropped |= {*dropped}
+        for task in dropped:
+            task.cancel()
+        if dropped:
+            await asyncio.wait(dropped)  # the server hears of that before it hears that we cancel
+        raise LaterError
+
+    async def during(self, server: str | None, call: Coroutine[Any, Any, T]) -> T:
+        """The result of ``call``, which runs on ``server``.
+
+        Raises:
+            QuestionPendingError: The server asked something meanwhile.
+        """
+        task = asyncio.ensure_future(call)
+        self._under_way[str(server)].add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if task in self._dropped:
+                raise QuestionPendingError from None
+            task.cancel()
+            raise
+        finally:
+            self._under_way[str(server)].discard(task)
+            self._dropped.discard(task)

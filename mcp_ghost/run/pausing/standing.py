@@ -1,0 +1,85 @@
+"""Where a run stands: kept in its checkpoint, given out when it pauses, and gone on from."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcp_ghost.files import write_whole
+from mcp_ghost.run.limits import RunStoppedError
+from mcp_ghost.run.pausing.approval import checked_decisions
+from mcp_ghost.run.pausing.ledger import Ledger
+from mcp_ghost.run.pausing.state import State
+
+if TYPE_CHECKING:
+    from mcp_ghost.messages import Message
+    from mcp_ghost.run.account import Account
+    from mcp_ghost.run.pausing.questions import Questions
+
+
+class Standing:
+    """That of the run of ``user_prompt``; ``checkpoint`` is the file that always holds it."""
+
+    def __init__(
+        self,
+        user_prompt: str,
+        messages: list[Message],
+        account: Account,
+        questions: Questions,
+        checkpoint: str | Path | None,
+    ) -> None:
+        self.finish_reason: str | None = None
+        """Of the latest reply."""
+        self.ledger = Ledger(self.keep)
+        self._user_prompt = user_prompt
+        self._messages = messages
+        self._account = account
+        self._questions = questions
+        self._checkpoint = Path(checkpoint) if checkpoint else None
+        questions.begin([])
+
+    def restore(self, state: State, decisions: Mapping[str, Any]) -> None:
+        """Go on from ``state``, with what was decided meanwhile.
+
+        Raises:
+            ValueError: A decision does not fit what was pending.
+        """
+        decided = checked_decisions(decisions, state.pending)
+        self.finish_reason = state.finish_reason
+        self._account.restore(state.account)
+        self.ledger.restore(state.calls)
+        self._questions.begin(state.answers)
+        for entry in state.pending:
+            if entry["id"] in decided and entry["kind"] == "question":
+                self._questions.answer(entry, decided[entry["id"]])
+            elif entry["id"] in decided:
+                self.ledger.decisions[entry["id"]] = decided[entry["id"]]
+
+    def state(self, pending: Sequence[dict[str, Any]] = ()) -> State:
+        """As plain values; ``pending`` is what the run waits for."""
+        return State(
+            user_prompt=self._user_prompt,
+            messages=[it for it in self._messages if it["role"] != "system"],
+            finish_reason=self.finish_reason,
+            calls=self.ledger.to_dict(),
+            answers=self._questions.answers,
+            account=self._account.to_dict(),
+            pending=[*pending],
+        )
+
+    async def keep(self, pending: Sequence[dict[str, Any]] = ()) -> None:
+        """Write it down, if that is wished.
+
+        Raises:
+            RunStoppedError: It cannot be written, so the run must not act further.
+        """
+        if self._checkpoint is None:
+            return
+        text = json.dumps(self.state(pending).to_dict(), ensure_ascii=False)
+        try:
+            await asyncio.to_thread(write_whole, self._checkpoint, text, mode=0o600)
+        except OSError as error:
+            raise RunStoppedError(f"the checkpoint cannot be written: {error}") from error

@@ -1,0 +1,307 @@
+"""Calls that wait for a person's word: asked at once, or after a pause, in another process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcp_ghost import Ghost, mcp_ghost, resume
+from mcp_ghost.testing import ModelServer, Reply, tool_reply
+from tests.support import warm
+from tests.support.ghosts import KEY, PROVIDERS, Bank, assert_well_formed, play, said_to, tools
+from tests.support.servers import eventually, seen, versions
+
+if TYPE_CHECKING:
+    from mcp_ghost.config import ServerConfig
+    from mcp_ghost.testing.wires import WireName
+
+pytestmark = pytest.mark.mcp
+
+every_provider = pytest.mark.parametrize("provider", PROVIDERS)
+BOTH = tool_reply([("bank.balance", {"name": "look"}), ("bank.transfer", {"name": "send"})])
+TWO = tool_reply([("bank.transfer", {"name": "one"}), ("bank.transfer", {"name": "two"})])
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Bank:
+    return Bank(tmp_path)
+
+
+class Person:
+    """Says what it was told to say, and remembers what it was asked."""
+
+    def __init__(self, *answers: bool | str | Exception) -> None:
+        self._answers = [*answers]
+        self.asked: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
+
+    async def __call__(
+        self, tool: str, arguments: dict[str, Any], annotations: dict[str, Any]
+    ) -> Any:  # noqa: ANN401
+        self.asked.append((tool, arguments, annotations))
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def gone_on(
+    result: Mapping[str, Any] | str | Path,
+    decisions: Mapping[str, Any] | None,
+    script: list[Reply | str],
+    servers: Mapping[str, ServerConfig],
+    provider: WireName = "openai",
+    **options: Any,  # noqa: ANN401
+) -> tuple[dict[str, Any], ModelServer]:
+    """The run that ``result`` paused, after its state was on its way through a file."""
+    state = json.loads(json.dumps(result["state"])) if isinstance(result, Mapping) else result
+    with ModelServer(script, wire=provider, namespace="mcp_ghost") as model:
+        given: dict[str, Any] = {"system_prompt": "Keep notes.", "api_key": KEY, **options}
+        config = {"mcpServers": dict(servers)}
+        at: Any = {"provider": provider, "base_url": model.base_url}
+        outcome = asyncio.run(resume(state, decisions, server_config=config, **at, **given))
+    assert model.refusals == []
+    return outcome, model
+
+
+def ids(result: dict[str, Any]) -> list[str]:
+    return [entry["id"] for entry in result["pending"]]
+
+
+@every_provider
+def test_a_refusal_with_its_reason_is_told_to_the_model(bank: Bank, provider: WireName) -> None:
+    person = Person("ask the accountant first")
+    result, model = play([BOTH, "Not sent."], {"bank": bank.config}, provider, approve=person)
+    assert bank.book == ["look", "end of look"]
+    assert person.asked == [("bank.transfer", {"name": "send"}, {"destructiveHint": True})]
+    assert "the user refused this call: ask the accountant first" in said_to(model, 1)
+    assert result["success"]
+    assert [entry["success"] for entry in result["tool_chain"]] == [True, False]
+    assert result["errors"][0]["recovery_action"] == "told the model"
+    assert result["execution_metadata"]["backtrack_count"] == 0
+
+
+def test_what_is_allowed_is_done_and_what_only_reads_is_not_asked_about(bank: Bank) -> None:
+    person = Person(True)
+    play([BOTH, "Sent."], {"bank": bank.config}, approve=person)
+    assert bank.book == ["look", "end of look", "send", "end of send"]
+
+
+@pytest.mark.parametrize(
+    ("when", "asked"),
+    [
+        ("destructive", ["bank.transfer"]),
+        ("always", ["bank.balance", "bank.transfer"]),
+        (["bank.bal*"], ["bank.balance"]),
+        (["transfer"], ["bank.transfer"]),
+        ([], []),
+    ],
+)
+def test_before_which_calls_somebody_is_asked(bank: Bank, when: Any, asked: list[str]) -> None:  # noqa: ANN401
+    person = Person(*[True] * len(asked))
+    play([BOTH, "Done."], {"bank": bank.config}, approve=person, approve_when=when)
+    assert [tool for tool, _, _ in person.asked] == asked
+    assert len(bank.book) == 4
+
+
+@pytest.mark.parametrize("answer", [LookupError("nobody here"), None, 3, False])
+def test_without_a_clear_yes_no_call_is_made(bank: Bank, answer: Any) -> None:  # noqa: ANN401
+    play([BOTH, "Not sent."], {"bank": bank.config}, approve=Person(answer))
+    assert bank.book == ["look", "end of look"]
+
+
+def test_calls_that_cannot_be_made_are_not_asked_about(bank: Bank) -> None:
+    wrong = tool_reply([("bank.transfer", "{broken"), ("bank.transfers", {})])
+    result, _ = play([wrong, "Well."], {"bank": bank.config}, approve=Person())
+    assert result["success"]
+    result, _ = play([wrong, "Well."], {"bank": bank.config}, pause=True)
+    assert "pending" not in result
+
+
+@every_provider
+def test_a_run_pauses_before_the_calls_and_goes_on_with_the_decisions(
+    bank: Bank, provider: WireName
+) -> None:
+    servers = {"bank": bank.config}
+    with ModelServer([TWO], wire=provider, namespace="mcp_ghost") as model:
+        at = {"provider": provider, "base_url": model.base_url, "api_key": KEY}
+        given: Any = {**at, "user_prompt": "Pay.", "system_prompt": "Keep notes.", "pause": True}
+        result = asyncio.run(mcp_ghost({"mcpServers": servers}, **given))
+    assert not result["success"]
+    assert "paused until somebody decides (bank.transfer, bank.transfer)" in result["summary"]
+    assert KEY not in json.dumps(result)
+    first, second = result["pending"]
+    assert (first["kind"], first["tool_name"]) == ("approval", "bank.transfer")
+    assert (first["arguments"], second["arguments"]) == ({"name": "one"}, {"name": "two"})
+    assert not (bank.book if Path(bank.config.args[-1], "book").exists() else [])
+    decisions = {first["id"]: True, second["id"]: "one is enough"}
+    end, model = gone_on(result, decisions, ["Paid once."], servers, provider, pause=True)
+    assert_well_formed(end)
+    assert (end["success"], end["final_result"]) == (True, "Paid once.")
+    assert bank.book == ["one", "end of one"]
+    assert "refused this call: one is enough" in said_to(model, 0)
+    assert [(it["arguments"]["name"], it["success"]) for it in end["tool_chain"]] == [
+        ("one", True),
+        ("two", False),
+    ]
+    assert end["execution_metadata"]["total_iterations"] == 2
+    assert end["execution_metadata"]["token_usage"]["completion_tokens"] == 16
+
+
+def paused(bank: Bank, reply: Reply = TWO, **options: Any) -> dict[str, Any]:  # noqa: ANN401
+    with ModelServer([reply], namespace="mcp_ghost") as model:
+        given: Any = {"provider": "openai", "base_url": model.base_url, "user_prompt": "Pay."}
+        config = {"mcpServers": {"bank": bank.config}}
+        return asyncio.run(mcp_ghost(config, "Keep notes.", **given, pause=True, **options))
+
+
+def test_what_is_not_decided_stays_pending_and_what_is_decided_is_kept(bank: Bank) -> None:
+    result = paused(bank)
+    one, two = ids(result)
+    again, _ = gone_on(result, {one: True}, [], {"bank": bank.config}, pause=True)
+    assert ids(again) == [two]
+    end, _ = gone_on(again, {two: True}, ["Done."], {"bank": bank.config}, pause=True)
+    assert bank.book == ["one", "end of one", "two", "end of two"]
+    assert end["success"]
+
+
+@pytest.mark.parametrize(
+    ("decisions", "why"),
+    [
+        ({"call_9": True}, "nothing waits under 'call_9'"),
+        ({"FIRST": {"a": 1}}, "wants True, False or a reason why not"),
+    ],
+)
+def test_decisions_that_fit_nothing_are_refused(
+    bank: Bank, decisions: dict[str, Any], why: str
+) -> None:
+    result = paused(bank)
+    given = {ids(result)[0] if key == "FIRST" else key: it for key, it in decisions.items()}
+    with pytest.raises(ValueError, match=why):
+        gone_on(result, given, [], {"bank": bank.config}, pause=True)
+
+
+@pytest.mark.parametrize("state", [{}, {"version": 9}, {"version": 1}, "nowhere.json", [1]])
+def test_what_is_no_state_is_refused(bank: Bank, state: Any) -> None:  # noqa: ANN401
+    with pytest.raises(ValueError, match=r"state|checkpoint"):
+        gone_on({"state": state} if not isinstance(state, str) else state, {}, [], {})
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"approve": 1}, "approve must be"),
+        ({"approve_when": "destructiv", "pause": True}, "approve_when must be"),
+        ({"approve_when": "always"}, "needs somebody to ask"),
+    ],
+)
+def test_wrong_options_are_refused(bank: Bank, options: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        play([], {"bank": bank.config}, **options)
+
+
+def test_a_ghost_pauses_and_goes_on_with_its_servers_connected(bank: Bank) -> None:
+    async def main(base_url: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        config = {"mcpServers": {"bank": bank.config}}
+        at: Any = {"provider": "openai", "base_url": base_url, "pause": True}
+        async with Ghost(server_config=config, **at) as ghost:
+            await ghost.run("Good morning.")
+            first = await ghost.run("Pay.")
+            second = await ghost.resume(first["state"], dict.fromkeys(ids(first), True))
+            await ghost.run("Thank you.")
+            return first, second
+
+    with ModelServer(["Hello.", TWO, "Paid.", "Gladly."], namespace="mcp_ghost") as model:
+        _, second = asyncio.run(main(model.base_url))
+    assert model.refusals == []
+    assert second["final_result"] == "Paid."
+    assert "Good morning." in said_to(model, 2)
+    assert len(bank.book) == 4
+
+
+@pytest.mark.parametrize("way", ["2025-06-18", "2025-11-25", "2026-07-28"])
+def test_a_question_of_a_server_pauses_and_the_call_is_made_again_with_the_answer(
+    way: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    servers = {"shop": versions(way, SERVER_LOG=str(log))}
+    with ModelServer([tool_reply([("shop.ask", {})])], namespace="mcp_ghost") as model:
+        at: Any = {"provider": "openai", "base_url": model.base_url, "user_prompt": "Buy."}
+        options: Any = {"pause": True, "approve_when": []}
+        config = {"mcpServers": servers}
+        result = asyncio.run(mcp_ghost(config, "Keep notes.", **at, **options))
+    (question,) = result["pending"]
+    assert (question["kind"], question["server"]) == ("question", "shop")
+    assert question["message"] == "Which lamp?"
+    assert result["tool_chain"] == []
+    end, _ = gone_on(result, {question["id"]: {"colour": "green"}}, ["Bought."], servers, **options)
+    (entry,) = end["tool_chain"]
+    assert "green" in json.dumps(entry["result"])
+    assert end["success"]
+    asked = [it for it in seen(log) if it.get("method") == "tools/call"]
+    assert len(asked) == (3 if way == "2026-07-28" else 2)  # there, an answer is another call
+
+
+# --- checkpoints
+
+
+def kept(path: Path) -> dict[str, Any]:
+    state: dict[str, Any] = json.loads(path.read_text())
+    return state
+
+
+RUN = """
+import asyncio, sys, json
+from mcp_ghost import mcp_ghost
+config, base_url, checkpoint = sys.argv[1:]
+options = {"provider": "openai", "base_url": base_url, "user_prompt": "Pay."}
+asyncio.run(mcp_ghost(json.loads(config), "Keep notes.", **options, checkpoint=checkpoint))
+"""
+
+
+@pytest.mark.parametrize(("tool", "times"), [("transfer", 1), ("put", 2), ("balance", 2)])
+def test_a_killed_run_goes_on_and_repeats_only_what_may_be_repeated(
+    bank: Bank, tmp_path: Path, tool: str, times: int
+) -> None:
+    checkpoint = tmp_path / "run.json"
+    done, slow = ("bank.insert", {"name": "first"}), (f"bank.{tool}", {"name": "slow"})
+    script = [tool_reply([done]), tool_reply([(slow[0], {**slow[1], "seconds": 1.5})])]
+    config = {"mcpServers": {"bank": bank.config.model_dump(exclude_defaults=True)}}
+    with ModelServer(script, namespace="mcp_ghost") as model:
+        arguments = [sys.executable, "-c", RUN, json.dumps(config), model.base_url, str(checkpoint)]
+        with warm.WarmPopen(arguments, warm=warm.GHOST) as process:
+            book = Path(bank.config.args[-1], "book")
+            eventually(lambda: book.exists() and "slow" in book.read_text())
+            os.kill(process.pid, signal.SIGKILL)
+    assert len(kept(checkpoint)["calls"]["started"]) == 1
+    end, model = gone_on(checkpoint, None, ["Well."], {"bank": bank.config}, max_iterations=3)
+    assert end["success"]
+    assert [bank.book.count(name) for name in ("first", "slow")] == [1, times]
+    assert tools(end) == ["bank.insert", slow[0]]
+    assert ("It may have taken effect" in said_to(model, 0)) == (times == 1)
+    again, _ = gone_on(checkpoint, None, [], {"bank": bank.config})
+    assert (again["final_result"], again["success"]) == ("Well.", True)  # nobody was asked
+
+
+def test_a_checkpoint_that_cannot_be_written_ends_the_run_before_it_acts(
+    bank: Bank, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    at = tmp_path / "file" / "run.json"
+    result, model = play([TWO], {"bank": bank.config}, checkpoint=at)
+    assert "the checkpoint cannot be written" in result["summary"]
+    assert model.requests == []
+
+
+def test_a_checkpoint_is_for_its_owner_only(bank: Bank, tmp_path: Path) -> None:
+    at = tmp_path / "run.json"
+    play([TWO, "Paid."], {"bank": bank.config}, checkpoint=at)
+    assert at.stat().st_mode & 0o777 == 0o600
+    assert kept(at)["pending"] == []
