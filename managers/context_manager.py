@@ -56,6 +56,11 @@ class ContextManager:
             section.text() for section in fit(sections, self._config.context_token_budget)
         )
 
+    def situation(self, state: GameState) -> str:
+        """The facts of this moment, as far as they are told."""
+        observation = state.observation
+        return "\n".join(self._situation(state, observation)) if observation else ""
+
     def _story_so_far(self, state: GameState) -> Iterable[str]:
         """The turns before the latest: at least as many as configured, less than twice that."""
         step = self._config.context_history_turns

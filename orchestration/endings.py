@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from session.game_configuration import GameConfiguration
 from session.game_state import EndReason, FailedTurn, GameState, TurnRecord
+from session.playing import GUEST
 
 TO_LOOK_BACK_AT = {
     EndReason.VICTORY,
@@ -39,6 +40,8 @@ class Endings(NamedTuple):
         """Once this turn has failed; None where it is tried again."""
         if failed.of_the_game:
             return EndReason.ENGINE_FAILED
+        if self.config.player_name == GUEST:  # who is told, and says something else
+            return None
         tries_left = self.config.max_failed_turns - self.state.failed_turns
         if failed.incurable or not has_answered or tries_left <= 0:
             return EndReason.LLM_UNAVAILABLE

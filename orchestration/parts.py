@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from session.levels import ObservationLevel
+from session.playing import GUEST
 
 if TYPE_CHECKING:
     from managers.manager import Manager
@@ -87,9 +88,12 @@ PARTS = {
 def of_the_player(config: GameConfiguration, start: EpisodeStart | None) -> GameConfiguration:
     """The settings for whoever plays, which an episode that goes on (``start``) has decided.
 
-    Without our mind there is nothing to learn, to look back at, or to use tools with.
+    Without our mind there is nothing to learn, to look back at, or to use tools with. Where a guest
+    began, and is not the one who goes on, the settings decide who does.
     """
-    if start is not None:
+    if start is not None and start.player == GUEST != config.player_name:
+        config = config.model_copy(update={"observation_level": start.level})  # who is not here
+    elif start is not None:
         from session.playing import PlayingSettings
 
         named = {name: it for name, it in start.settings.items() if name.startswith("player_")}

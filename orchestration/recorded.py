@@ -14,6 +14,7 @@ from mcp_ghost.media import Gallery
 from mcp_ghost.messages import LLMResponse, Message, ToolSchema, Usage
 from mcp_ghost.providers.common import LLMRequest
 from mcp_ghost.results import ToolCallResult
+from players.guest import GuestPlayer
 from session.events import current_turn
 from session.game_state import FailedTurn, TurnRecord
 from session.knowledge import Reflection
@@ -22,7 +23,10 @@ from session.record.request_deltas import request_text
 from session.record.schema import EpisodeEnd, EpisodeResumed, EpisodeStart, ModelCall
 
 if TYPE_CHECKING:
+    from game_interface import Facts
     from mcp_ghost.providers.client import ProviderClient
+    from session.game_state import GameState
+    from zork_agent import Decision
 
 _EXCERPT = 80
 """Characters shown around a difference."""
@@ -125,6 +129,22 @@ class _RecordedModel:
             error.usage = sum((it.usage for it in call.tries), Usage())
             raise error
         return call.reply
+
+
+class RecordedGuest(GuestPlayer):
+    """Says again what the guest of an episode said."""
+
+    def __init__(self, recording: Recording) -> None:
+        super().__init__(recording.begin.model)
+        self._recording = recording
+
+    def decide(self, state: GameState, facts: Facts) -> Decision:
+        """What was said at the next step."""
+        step = next(iter(self._recording.steps), None)
+        if not isinstance(step, TurnRecord | FailedTurn):
+            raise RecordEndsError
+        self.said = step.proposed
+        return super().decide(state, facts)
 
 
 class RecordedTools:

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from orchestration.recorded import (
     DivergenceError,
     RecordedClient,
+    RecordedGuest,
     RecordedTools,
     RecordEndsError,
     Recording,
@@ -28,6 +29,7 @@ from prompts import prompt_digests
 from session.game_configuration import ConfigurationError, GameConfiguration
 from session.game_state import FailedTurn, TurnRecord
 from session.knowledge import Edits, Reflection
+from session.playing import GUEST
 from session.record.event_log import EVENTS_FILE, entry_of, read
 from session.record.resume import engine_of
 from session.record.schema import (
@@ -40,10 +42,12 @@ from session.record.schema import (
 from session.version import code_digest
 
 if TYPE_CHECKING:
+    from game_interface import Played
     from llm_client import LLMClient
     from managers.mcp_manager import MCPManager
+    from players.player import Player
 
-_NOT_COMPARED = {"seconds", "usage", "snapshot", "tools", "incurable"}
+_NOT_COMPARED = {"seconds", "usage", "snapshot", "tools", "incurable", "proposed"}
 """Of a step: what depends on the clock, and what the requests after it hold anyway."""
 
 
@@ -175,6 +179,11 @@ class _Replay(ZorkOrchestratorV2):
         super()._wire()
 
     is_traced = False
+
+    def _choose_player(self, game: Played) -> Player:
+        if self.config.player_name == GUEST:
+            return RecordedGuest(self._run)
+        return super()._choose_player(game)
 
     def _known_of(self, game: object) -> KnowledgeLoaded:
         return self._known

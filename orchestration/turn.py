@@ -70,6 +70,7 @@ class TurnPlayer:
         return FailedTurn(
             turn=state.turn_count + 1,
             failure=failure,
+            proposed=decision.proposed,
             incurable=decision.incurable,
             of_the_game=of_the_game,
             tools=decision.tools,

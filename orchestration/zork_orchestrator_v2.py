@@ -25,7 +25,7 @@ from session.game_configuration import GameConfiguration
 from session.game_state import EndReason, FailedTurn, GameState, Observation, TurnRecord, shown
 from session.knowledge import Reflection
 from session.levels import ObservationLevel
-from session.playing import ASKING
+from session.playing import TOLD
 from session.record.folder import episode_folder, open_logs
 from session.record.model_calls import logs_calls
 from session.record.resume import SavedEpisode
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from game_interface import Played
     from managers.mcp_manager import MCPManager
     from players.player import Player
+
+_ALL_THERE_IS = ObservationLevel.FACTS
+"""For players that are programs: a level limits what a model, or a guest, is told."""
 
 
 class ZorkOrchestratorV2:
@@ -107,9 +110,8 @@ class ZorkOrchestratorV2:
             self.mcp_manager = self._create_mcp_manager()
         self.client = self._connect()
         self.mind = Mind(self.config, self.client, self.logger, self.uid, self._connect)
-        asks = self.config.player_name in ASKING  # a level limits what a model is told
         self._boundary = Boundary(
-            self.config.observation_level if asks else ObservationLevel.FACTS,
+            self.config.observation_level if self.config.player_name in TOLD else _ALL_THERE_IS,
             self.mind,
             episode_id,
             2 * self.config.context_history_turns,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from session.configuration_file import ConfigurationError
+
 if TYPE_CHECKING:
     from llm_client import LLMClient
     from players.player import Player
@@ -35,5 +37,10 @@ def player_without_mind(
             from players.first_exit import FirstExitPlayer
 
             return FirstExitPlayer()
+        case "mcp":
+            raise ConfigurationError(
+                "The player 'mcp' is a client of the game server: start that with "
+                "`uv run python -m game_server`, or choose another player."
+            )
         case "model":
             return None

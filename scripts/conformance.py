@@ -1,8 +1,9 @@
-"""Runs the client scenarios of MCP's official conformance suite against our own session.
+"""Runs MCP's official conformance suite against our own session, and against our game server.
 
     uv run poe conformance                                  # everything; takes minutes
     uv run poe conformance --only auth/ --revision 2026-07-28
     uv run poe conformance --extensions --details
+    uv run poe conformance --server                         # the game server, over HTTP
 
 The suite (npm @modelcontextprotocol/conformance) is fetched through npm into the user's cache; it
 needs Node 22 or newer, which the task brings along from PyPI. The client that it starts is
@@ -16,8 +17,12 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import platformdirs
@@ -35,6 +40,20 @@ from scripts.node import node_and_npm  # noqa: E402
 PACKAGE = "@modelcontextprotocol/conformance"
 VERSION = "0.2.0-alpha.12"
 DRIVER = ROOT / "tests" / "support" / "processes" / "conformance.py"
+FOR_ANY_SERVER = (
+    "server-initialize",
+    "server-session-lifecycle",
+    "ping",
+    "tools-list",
+    "tools-call-error",
+    "server-sse-multiple-streams",
+    "dns-rebinding-protection",
+    "caching",
+    "http-header-validation",
+    "input-required-result-unsupported-methods",
+)
+"""Scenarios that apply to a server whose only feature is tools; the others ask for prompts,
+resources, requests to the client, or tools that only the suite's own example has."""
 AT_ONCE = 2
 SECONDS = 120
 """For one scenario, on however busy a machine."""
@@ -64,12 +83,14 @@ class Suite:
         command = [self.node, str(self.program), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
 
-    def scenarios(self) -> dict[str, list[str]]:
-        """Each scenario for clients, with the revisions that it is for."""
+    def scenarios(self, *, of_servers: bool) -> dict[str, list[str]]:
+        """Each scenario for us, with the revisions that it is for."""
         said = self.run("list").stdout
-        _, _, rest = said.partition("Client scenarios")
-        mine, _, _ = rest.partition("Authorization server scenarios")
-        return {name: revisions.split(",") for name, revisions in LISTED.findall(mine)}
+        servers, _, rest = said.partition("Client scenarios")
+        clients, _, _ = rest.partition("Authorization server scenarios")
+        listed = LISTED.findall(servers if of_servers else clients)
+        mine = [it for it in listed if it[0] in FOR_ANY_SERVER] if of_servers else listed
+        return {name: revisions.split(",") for name, revisions in mine}
 
     def play(self, scenario: str, revision: str) -> Outcome:
         """Let our client through one scenario."""
@@ -77,9 +98,37 @@ class Suite:
         at = ["--spec-version", revision] if revision != "extension" else []
         timeout = ["--timeout", str(SECONDS * 1000)]
         ran = self.run("client", "--command", driver, "--scenario", scenario, *at, *timeout)
-        counted = COUNTS.search(ran.stderr)
-        counts = f"{counted[1]}/{counted[2]}" if counted else "no result"
-        return Outcome(ran.returncode == 0 and bool(counted), counts, ran.stdout + ran.stderr)
+        return _outcome(ran)
+
+    def ask(self, address: str, scenario: str, revision: str) -> Outcome:
+        """Let the server at an address through one scenario."""
+        at = ["--url", address, "--scenario", scenario, "--spec-version", revision]
+        return _outcome(self.run("server", *at, "--timeout", str(SECONDS * 1000)))
+
+
+def _outcome(ran: subprocess.CompletedProcess[str]) -> Outcome:
+    said = ran.stdout + ran.stderr
+    counted = COUNTS.search(said)
+    counts = f"{counted[1]}/{counted[2]}" if counted else "no result"
+    return Outcome(ran.returncode == 0 and bool(counted), counts, said)
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """Our game server, in a work folder of its own; its address."""
+    command = [sys.executable, "-m", "game_server", "--http", "--story", "bundled"]
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.Popen(
+            [*command, "--workdir", folder], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        )
+        with process:
+            try:
+                line = process.stdout.readline() if process.stdout else ""
+                if not line:
+                    raise ValueError("The game server did not start.")
+                yield line.split()[2]
+            finally:
+                process.terminate()
 
 
 def installed() -> Suite:
@@ -121,6 +170,7 @@ def main() -> int:
     parser.add_argument(
         "--only", metavar="TEXT", default="", help="scenarios with TEXT in the name"
     )
+    parser.add_argument("--server", action="store_true", help="our game server, not our client")
     parser.add_argument("--revision", action="append", help="of the protocol; default: all")
     parser.add_argument("--extensions", action="store_true", help="those of extensions too")
     parser.add_argument("--details", action="store_true", help="what failing scenarios said")
@@ -133,7 +183,7 @@ def _play_all(flags: argparse.Namespace) -> int:
     suite = installed()
     wanted = [
         (scenario, revision)
-        for scenario, revisions in suite.scenarios().items()
+        for scenario, revisions in suite.scenarios(of_servers=flags.server).items()
         for revision in revisions
         if flags.only in scenario
         and (flags.extensions or revision != "extension")
@@ -141,8 +191,9 @@ def _play_all(flags: argparse.Namespace) -> int:
     ]
     if not wanted:
         raise ValueError("There are no such scenarios.")
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        outcomes = dict(zip(wanted, pool.map(lambda it: suite.play(*it), wanted), strict=True))
+    with ThreadPoolExecutor(AT_ONCE) as pool, ExitStack() as stack:
+        play = partial(suite.ask, stack.enter_context(serving())) if flags.server else suite.play
+        outcomes = dict(zip(wanted, pool.map(lambda it: play(*it), wanted), strict=True))
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 110)
     for (scenario, revision), outcome in outcomes.items():
         if flags.details and not outcome.passed:

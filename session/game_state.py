@@ -198,6 +198,8 @@ class FailedTurn(Value):
 
     turn: int
     failure: str
+    proposed: str = ""
+    """What was to be given to the game, if anything was."""
     incurable: bool = False
     """Whether asking again cannot help, for example with a wrong key."""
     of_the_game: bool = False

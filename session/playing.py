@@ -1,12 +1,16 @@
 """Settings of an episode that a protocol may want otherwise: who plays, and by which rules."""
 
-from typing import Literal, Self, TypeAlias
+from typing import Final, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, PositiveInt, model_validator
 
-PlayerName: TypeAlias = Literal["model", "chat", "random", "walkthrough", "first-exit"]
+PlayerName: TypeAlias = Literal["model", "chat", "random", "walkthrough", "first-exit", "mcp"]
 ASKING = frozenset({"model", "chat"})
 """Players that ask a model."""
+GUEST: Final = "mcp"
+"""The player who is somebody else: a client of our MCP server."""
+TOLD = ASKING | {GUEST}
+"""Players whom the level of observation limits."""
 
 
 class PlayingSettings(BaseModel):

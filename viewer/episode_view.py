@@ -8,6 +8,7 @@ from mcp_ghost.results import JSONObject
 from mcp_ghost.text import one_line
 from session.game_state import FailedTurn, TurnRecord
 from session.knowledge import Reflection
+from session.playing import TOLD
 from session.record.fold import EpisodeFold
 from session.record.schema import Entry, EpisodeStart, KnowledgeLoaded, LoggedEvent
 from viewer.learned_view import LearnedView, reflection_json
@@ -74,7 +75,7 @@ class EpisodeView(EpisodeFold):
         """Everything but the summary, the opening and the turns."""
         return {
             "parts_off": self._parts_off(),
-            "told": self.start.level if self.start and self.start.asks_a_model else None,
+            "told": self.start.level if self.start and self.start.player in TOLD else None,
             "scores": self._score_line(),
             "marks": self._marks,
             "objectives": self._learned.objectives_json(),

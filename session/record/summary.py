@@ -76,7 +76,7 @@ def show_header(screen: Screen, so_far: StorySoFar) -> None:
         [
             ("story", f"{start.title} (engine {start.engine}, seed {start.seed})"),
             ("unknown", ", ".join(start.unknown)),
-            ("model", f"{model} {where}" if model else ""),
+            ("model", f"{model} {where}" if base_url else model),
             ("player", "" if start.player == "model" else start.player),
             ("tools", f"MCP server {start.mcp}" if start.mcp else "none"),
         ],

@@ -13,7 +13,7 @@ from players import PLAYERS
 from players.random_commands import RandomPlayer
 from players.walkthrough import WalkthroughPlayer, read_walkthrough
 from session.configuration_file import ConfigurationError
-from session.playing import PlayerName
+from session.playing import GUEST, PlayerName
 from tests.support.episodes import Played, all_text, answer, played, system_text, user_text
 from tests.support.games import BUNDLED_COMMANDS
 
@@ -119,7 +119,7 @@ def test_an_answer_of_several_lines_is_asked_for_again(tmp_path: Path) -> None:
 
 
 def test_the_names_that_flags_know_are_those_of_the_settings() -> None:
-    assert get_args(PlayerName) == PLAYERS
+    assert get_args(PlayerName) == (*PLAYERS, GUEST)
 
 
 def test_random_throws_the_dice_as_numpy_does() -> None:

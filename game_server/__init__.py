@@ -1,0 +1,4 @@
+"""The game for others: clients of MCP, and whatever uses Gymnasium environments.
+
+python -m game_server --help
+"""

@@ -1,0 +1,50 @@
+"""The game server's command line: flags in, exit code out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from game_server.flags import DEFAULT_PORT, PROGRAM, Flags, parse_flags
+from mcp_ghost.cli.program import DONE, Errors, program
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says; returns the exit code."""
+    flags = parse_flags(arguments)
+    return program(PROGRAM, lambda _: _serve(flags), _errors)
+
+
+def _errors() -> Errors:
+    from session.game_configuration import ConfigurationError
+
+    return Errors(wrong_use=(ConfigurationError,))
+
+
+def _serve(flags: Flags) -> int:
+    # Imported only now, so that --help and wrong flags do not wait for it.
+    import asyncio
+
+    from game_server.games import Games
+    from game_server.serving import address_of, listening, serve_http, serve_stdio
+    from session.game_configuration import GameConfiguration
+
+    games = Games(GameConfiguration.at_hand(flags.config, **flags.settings()))
+    try:
+        if flags.http:
+            with listening(flags.port or DEFAULT_PORT) as listener:
+                print(f"Games at {address_of(listener)} (end with Ctrl-C)", flush=True)
+                asyncio.run(serve_http(games, listener))
+        else:
+            asyncio.run(serve_stdio(games))
+    finally:
+        games.close()
+    return DONE
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    # Skips the interpreter's tear-down, for which the client would wait; all logs are closed.
+    os._exit(code)

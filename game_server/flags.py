@@ -1,0 +1,77 @@
+"""The flags of ``python -m game_server``. Standard library only: ``--help`` must not wait."""
+
+import argparse
+from collections.abc import Sequence
+
+from mcp_ghost.cli.arguments import Parser, add_flags, port_number, seed_number, whole_number
+
+PROGRAM = "python -m game_server"
+DEFAULT_PORT = 8733
+_DESCRIPTION = """\
+Offer text adventures to any MCP client: over stdin and stdout, or over HTTP to this machine only.
+Each game is recorded as an episode in the work folder, like those of main.py.
+"""
+_EPILOG = """\
+exit code: 0 the client closed the connection; 1 stopped by a failure; 2 wrong usage or
+  configuration; 130 interrupted by Ctrl-C (143 by SIGTERM)
+
+examples:
+  uv run python -m game_server
+  uv run python -m game_server --http --story bundled --level status
+"""
+_HOW = f"""\
+--http          serve streamable HTTP on 127.0.0.1 instead of stdin and stdout
+--port N        with --http: the port (default {DEFAULT_PORT})
+"""
+_GAME = """\
+--story NAME|PATH  what is played, unless a client asks for another story (default: as configured)
+--seed N        seed of the game's dice, unless a client gives one
+--level LEVEL   what is told besides the game's text: text, status, facts or facts+exits
+--max-turns N   end an episode at turn N (default 500)
+"""
+_OTHERS = """\
+--workdir DIR   where episodes are recorded (default: as configured)
+--config FILE   read settings from FILE, in the same form, instead of ./pyproject.toml
+"""
+
+
+class Flags(argparse.Namespace):
+    """What the command line said; None for anything it did not mention."""
+
+    http: bool
+    port: int | None
+    story: str | None
+    seed: int | None
+    level: str | None
+    max_turns: int | None
+    workdir: str | None
+    config: str | None
+
+    def settings(self) -> dict[str, object]:
+        """The fields of the configuration that were set by a flag."""
+        given = {
+            "story": self.story,
+            "seed": self.seed,
+            "observation_level": self.level,
+            "max_turns_per_episode": self.max_turns,
+            "workdir": self.workdir,
+        }
+        return {key: it for key, it in given.items() if it is not None}
+
+
+def parse_flags(arguments: Sequence[str] | None) -> Flags:
+    """Read the command line; a wrong one ends the program with code 2."""
+    parser = Parser(prog=PROGRAM, description=_DESCRIPTION, epilog=_EPILOG)
+    add_flags(parser.add_argument_group("how"), _HOW, port={"type": port_number})
+    add_flags(
+        parser.add_argument_group("games"),
+        _GAME,
+        seed={"type": seed_number},
+        max_turns={"type": whole_number()},
+        level={"choices": ("text", "status", "facts", "facts+exits")},
+    )
+    add_flags(parser, _OTHERS)
+    flags = parser.parse_args(arguments, Flags())
+    if flags.port is not None and not flags.http:
+        parser.error("--port is for --http")
+    return flags

@@ -1,0 +1,168 @@
+"""The games being played here: whose they are, how many there may be, and how they go on."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from game_server.hosted import HostedGame
+from session.configuration_file import ConfigurationError
+from session.record.event_log import EVENTS_FILE
+
+if TYPE_CHECKING:
+    from session.game_configuration import GameConfiguration
+
+MOST_GAMES = 16
+"""Open at the same time; the one that nobody has used for the longest time is closed first."""
+IDLE_SECONDS = 1800.0
+"""After which a game that nobody uses is closed. It can be continued."""
+
+
+class Guest(NamedTuple):
+    """Who calls."""
+
+    name: str
+    session: str | None
+    """What its calls have in common; None where the protocol has no sessions."""
+
+
+class Games:
+    """Opens, finds and closes games; safe to be used by several threads."""
+
+    def __init__(self, config: GameConfiguration, only: str | None = None) -> None:
+        """Offer games.
+
+        Args:
+            config: The settings of every game, as far as a guest does not choose.
+            only: The name of the only episode that is played here; its settings are fixed.
+        """
+        self.config = config
+        self.only = only
+        self._lock = threading.Lock()
+        self._open: dict[str, HostedGame] = {}
+        self._current: dict[str, str] = {}
+        """Session -> the name of its game."""
+
+    def new(
+        self, guest: Guest, story: str | None, seed: int | None, level: str | None
+    ) -> HostedGame:
+        """A new game that has begun.
+
+        Raises:
+            ConfigurationError, GameError: There can be none like this.
+        """
+        wishes = {"story": story, "seed": seed, "observation_level": level}
+        wanted = {name: it for name, it in wishes.items() if it is not None}
+        if self.only:
+            self._refuse_other(wanted)
+            return self.find(guest, None)
+        if story and story.startswith("gym:") and story != self.config.story:
+            raise ConfigurationError(
+                f"'{story}' is not offered here: start the server with --story {story}."
+            )
+        config = type(self.config).model_validate(
+            {**self.config.model_dump(exclude_unset=True), **wanted}
+        )
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S")
+        return self._opened(guest, f"{now}-{secrets.token_hex(2)}", config)
+
+    def find(self, guest: Guest, name: str | None) -> HostedGame:
+        """The game of that name, or the one that the guest plays; one that was left is resumed.
+
+        Raises:
+            ConfigurationError: There is none.
+        """
+        named = self.only or name or self._game_of(guest)
+        with self._lock:
+            game = self._open.get(named)
+            if game and game.ended and name and not self.only:  # it may be continued, if asked for
+                game = self._open.pop(named)
+                game.close()
+                game = None
+        if game:
+            return game
+        known = Path(self.config.workdir, "episodes", named, EVENTS_FILE).is_file()
+        return self._opened(guest, named, self.config, resume=known or not self.only)
+
+    def leave(self, session: str) -> None:
+        """Close what was played in a session."""
+        with self._lock:
+            game = self._open.pop(self._current.pop(session, ""), None)
+        if game:
+            game.leave()
+
+    def close_idle(self) -> None:
+        """Close what nobody has used for a while."""
+        oldest = time.monotonic() - IDLE_SECONDS
+        with self._lock:
+            idle = [game for game in self._open.values() if game.used < oldest]
+            self._forget(idle)
+        for game in idle:
+            game.leave()
+
+    def close(self) -> None:
+        """Close all."""
+        with self._lock:
+            games = list(self._open.values())
+            self._forget(games)
+        for game in games:
+            game.leave()
+
+    def _opened(
+        self, guest: Guest, name: str, config: GameConfiguration, *, resume: bool = False
+    ) -> HostedGame:
+        with self._lock:
+            game = HostedGame(name, config, guest.name, resume=resume)
+            by_use = sorted(self._open.values(), key=lambda it: it.used)
+            excess = by_use[: max(0, len(by_use) + 1 - MOST_GAMES)]
+            self._forget(excess)
+            self._open[game.name] = game
+            if guest.session is not None:
+                self._current[guest.session] = game.name
+        for one in excess:
+            one.leave()
+        try:
+            game.begin()
+        except BaseException:
+            with self._lock:
+                self._forget([game])
+            game.leave()
+            raise
+        return game
+
+    def _forget(self, games: list[HostedGame]) -> None:
+        names = {game.name for game in games}
+        self._open = {name: it for name, it in self._open.items() if name not in names}
+        self._current = {key: name for key, name in self._current.items() if name not in names}
+
+    def _game_of(self, guest: Guest) -> str:
+        with self._lock:
+            mine = self._current.get(guest.session or "")
+            if guest.session is None:  # all that is known of whose they are
+                names = [it.name for it in self._open.values() if it.guest == guest.name]
+                if len(names) > 1:
+                    raise ConfigurationError(
+                        f"Several games are being played here: give the name of yours as `game` "
+                        f"({', '.join(names)})."
+                    )
+                mine = names[0] if names else None
+        if mine is None:
+            raise ConfigurationError(
+                "No game is being played here: call new_game first, or give the name of an "
+                "earlier one as `game`."
+            )
+        return mine
+
+    def _refuse_other(self, wanted: Mapping[str, object]) -> None:
+        for name, wish in wanted.items():
+            offered = getattr(self.config, name)
+            if wish != offered:
+                raise ConfigurationError(
+                    f"Only one game is played here, with the {name.replace('_', ' ')} {offered}: "
+                    "call new_game without arguments."
+                )

@@ -1,0 +1,178 @@
+"""One game that a guest plays: an episode like any other, a turn at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from game_server.told import facts_told
+from managers.context_manager import ContextManager
+from mcp_ghost.text import counted
+from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+from players.guest import GuestPlayer
+from session.configuration_file import ConfigurationError
+from session.game_state import EndReason, FailedTurn, TurnRecord
+from session.playing import GUEST
+
+if TYPE_CHECKING:
+    from game_interface import Played
+    from session.game_configuration import GameConfiguration
+    from session.knowledge import Reflection
+
+_CLOSING_SECONDS = 2.0
+"""For a command that is being played when the game is closed."""
+
+
+class RefusedError(Exception):
+    """Raised when the game was not given a command; the message says why."""
+
+
+class Told(NamedTuple):
+    """What the guest gets to read, and the same as values."""
+
+    text: str
+    situation: str
+    turn: int
+    ended: str | None
+    """Why the episode ended; None while it goes on."""
+    facts: dict[str, Any]
+
+
+class HostedGame(ZorkOrchestratorV2):
+    """Plays what a guest says; safe to be used by several threads."""
+
+    def __init__(
+        self,
+        name: str,
+        config: GameConfiguration,
+        guest: str,
+        *,
+        resume: bool = False,
+    ) -> None:
+        """Wire the episode.
+
+        Raises:
+            ConfigurationError: It cannot be played so, or not by a guest.
+        """
+        self.used = time.monotonic()
+        """When a guest last asked for something."""
+        self._guest = GuestPlayer(guest)
+        self._notices: list[str] = []
+        self._failed: FailedTurn | None = None
+        self._lock = threading.Lock()
+        super().__init__(name, config.model_copy(update={"player_name": GUEST}), resume=resume)
+        if self.config.player_name != GUEST:
+            self.close()
+            raise ConfigurationError(
+                f"{name} was not begun by a client of this server: continue it with "
+                f"`uv run python main.py --resume {name}`."
+            )
+        self._told_by = ContextManager(self.mind.config)
+
+    @property
+    def name(self) -> str:
+        """The name of the episode."""
+        return self.folder.name
+
+    @property
+    def guest(self) -> str:
+        """Who plays."""
+        return self._guest.model
+
+    @property
+    def ended(self) -> bool:
+        """Whether it takes no more commands."""
+        return self.game_state.game_over
+
+    def begin(self) -> Told:
+        """Start the game, or go on where it stopped; the latest words and what is known.
+
+        Raises:
+            GameError, ConfigurationError: It cannot be played.
+        """
+        with self._lock:
+            if self._turns is None and not self.ended:
+                self._start()
+                self._close_if_ended()
+            return self._told("\n\n".join([*self._notices, self._boundary.state.last_response]))
+
+    def command(self, text: str) -> Told:
+        """Give the game a command; what it answers.
+
+        Raises:
+            RefusedError: It was not given to the game.
+        """
+        self.begin()
+        with self._lock:
+            self._refuse_after_the_end()
+            self._guest.said, self._failed = text, None
+            self._process_turn()
+            self._close_if_ended()
+            if self._failed:
+                raise RefusedError(self._failed.failure)
+            return self._told(self._guest.turns[-1].response)
+
+    def status(self) -> Told:
+        """What is known now."""
+        self.begin()
+        with self._lock:
+            return self._told("")
+
+    def history(self, most: int, before: int | None) -> list[TurnRecord]:
+        """The latest turns, as they were told; those before turn ``before``."""
+        self.begin()
+        with self._lock:
+            until = len(self._guest.turns) if before is None else max(0, before - 1)
+            return self._guest.turns[max(0, until - most) : until]
+
+    @property
+    def opening(self) -> str:
+        """The first words of the game."""
+        return self._boundary.state.opening
+
+    def leave(self) -> None:
+        """End the engine and the log; the episode can be continued."""
+        got_it = self._lock.acquire(timeout=_CLOSING_SECONDS)
+        try:
+            if got_it and self._turns and not self.ended:
+                self._end(EndReason.ABORTED)
+            self.close()
+        finally:
+            if got_it:
+                self._lock.release()
+
+    def _told(self, text: str) -> Told:
+        self.used = time.monotonic()
+        state, ended = self._boundary.state, self.game_state.end_reason
+        return Told(
+            text=text,
+            situation=self._told_by.situation(state),
+            turn=state.turn_count,
+            ended=str(ended) if ended else None,
+            facts=facts_told(self.config.observation_level, state),
+        )
+
+    def _refuse_after_the_end(self) -> None:
+        if self.ended:
+            turns = counted(self.game_state.turn_count, "turn")
+            raise RefusedError(
+                f"The episode has ended after {turns} ({self.game_state.end_reason}): "
+                "new_game begins another."
+            )
+
+    def _close_if_ended(self) -> None:
+        if reason := self.game_state.end_reason:
+            self._end(reason)
+            self.close()
+
+    def _choose_player(self, game: Played) -> GuestPlayer:
+        return self._guest
+
+    def _take_in(self, step: TurnRecord | FailedTurn | Reflection) -> None:
+        super()._take_in(step)
+        self._failed = step if isinstance(step, FailedTurn) else None
+
+    def _notice(self, message: str) -> None:
+        super()._notice(message)
+        self._notices.append(message)

@@ -1,0 +1,231 @@
+"""The games as tools of an MCP server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import anyio.to_thread
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import BaseModel, Field
+
+from game_interface.errors import GameError
+from game_server.games import Games, Guest
+from game_server.hosted import HostedGame, RefusedError, Told
+from mcp_ghost.text import one_line
+from session.configuration_file import ConfigurationError
+from session.levels import ObservationLevel
+from session.record.event_log import (
+    EpisodeDamagedError,
+    EpisodeLockedError,
+    EpisodeNotKeptError,
+)
+from session.version import version
+
+if TYPE_CHECKING:
+    from session.game_state import TurnRecord
+
+MOST_TURNS_SHOWN = 200
+"""Of `history`, in one call."""
+_INSTRUCTIONS = (
+    "Text adventures to play. Call new_game once, then command for each thing you do: one short "
+    "command in plain English, such as one a player would type. status and history tell again "
+    "what was told before."
+)
+_EXPLAINED = (
+    ConfigurationError,
+    EpisodeDamagedError,
+    EpisodeLockedError,
+    EpisodeNotKeptError,
+    GameError,
+    RefusedError,
+)
+_NAME_CHARACTERS = 60
+
+_Result = TypeVar("_Result")
+_Game = Annotated[
+    str | None,
+    Field(description="The name of a game, as new_game gave it; left out: the one you play."),
+]
+
+
+class Answer(BaseModel):
+    """What a tool says, as values."""
+
+    game: str = Field(description="The name of the game.")
+    turn: int = Field(description="How many turns have been played.")
+    text: str = Field(description="What the game printed.")
+    ended: str | None = Field(description="Why the episode ended; null while it goes on.")
+    facts: dict[str, Any] = Field(
+        description="What is known beyond the text, as the level allows; null: not known."
+    )
+
+
+class Turn(BaseModel):
+    """A turn that was played."""
+
+    turn: int
+    command: str
+    text: str
+
+
+class History(BaseModel):
+    """Turns that were played, in order."""
+
+    game: str
+    opening: str = Field(description="The first words of the game.")
+    turns: list[Turn]
+
+
+Answered = Annotated[CallToolResult, Answer]
+Remembered = Annotated[CallToolResult, History]
+
+
+def game_server(games: Games) -> MCPServer[Any]:
+    """An MCP server that plays ``games``."""
+    server: MCPServer[Any] = MCPServer(
+        "zorkgpt",
+        title="Text adventures",
+        version=version(),
+        instructions=_INSTRUCTIONS,
+        log_level="ERROR",
+    )
+    reading = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    playing = ToolAnnotations(
+        read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
+    )
+    tools = _Tools(games)
+    server.add_tool(tools.new_game, annotations=playing)
+    server.add_tool(tools.command, annotations=playing)
+    server.add_tool(tools.status, annotations=reading)
+    server.add_tool(tools.history, annotations=reading)
+    return server
+
+
+class _Tools:
+    """Each plays in a thread, because a game may take its time."""
+
+    def __init__(self, games: Games) -> None:
+        self._games = games
+
+    async def new_game(
+        self,
+        ctx: Context,
+        story: Annotated[
+            str | None,
+            Field(
+                description="zork1, bundled, or another story that the server's machine has; "
+                "left out: the server's."
+            ),
+        ] = None,
+        seed: Annotated[
+            int | None, Field(ge=1, le=2**31 - 1, description="Makes chance fall the same again.")
+        ] = None,
+        level: Annotated[
+            ObservationLevel | None,
+            Field(
+                description="What is told: text, what the game prints; status, and score, moves "
+                "and room; facts, and what is carried and in view; facts+exits, and the exits."
+            ),
+        ] = None,
+    ) -> Answered:
+        """Begin a new game; returns its first words."""
+        guest = _guest(ctx)
+
+        def begin() -> CallToolResult:
+            game = self._games.new(guest, story, seed, level)
+            return _answer(game, game.begin(), names_it=True)
+
+        return await _in_thread(begin)
+
+    async def command(
+        self,
+        ctx: Context,
+        text: Annotated[
+            str,
+            Field(
+                description="One command to the game on one line, of at most 100 characters; not "
+                "one to the interpreter, such as save, restore or quit."
+            ),
+        ],
+        game: _Game = None,
+    ) -> Answered:
+        """Give the game a command; returns what it answers."""
+        guest = _guest(ctx)
+
+        def play() -> CallToolResult:
+            played = self._games.find(guest, game)
+            return _answer(played, played.command(text))
+
+        return await _in_thread(play)
+
+    async def status(self, ctx: Context, game: _Game = None) -> Answered:
+        """What is known of the game now, without a move."""
+        guest = _guest(ctx)
+
+        def look() -> CallToolResult:
+            played = self._games.find(guest, game)
+            return _answer(played, played.status(), names_it=True)
+
+        return await _in_thread(look)
+
+    async def history(
+        self,
+        ctx: Context,
+        last: Annotated[int, Field(ge=1, le=MOST_TURNS_SHOWN, description="How many turns.")] = 20,
+        before: Annotated[
+            int | None, Field(ge=1, description="Only turns before this one.")
+        ] = None,
+        game: _Game = None,
+    ) -> Remembered:
+        """The latest turns: each command, and what the game answered."""
+        guest = _guest(ctx)
+
+        def remember() -> CallToolResult:
+            played = self._games.find(guest, game)
+            return _history(played, played.history(last, before))
+
+        return await _in_thread(remember)
+
+
+def _guest(ctx: Context) -> Guest:
+    """Who calls: over stdio always the same, over HTTP by the session, where there is one."""
+    request = ctx.request_context.request
+    session = "" if request is None else request.headers.get("mcp-session-id")
+    info = ctx.request_context.session.client_params
+    name = one_line(info.client_info.name if info else "", _NAME_CHARACTERS)
+    return Guest(name or "unnamed client", session)
+
+
+async def _in_thread(work: Callable[[], _Result]) -> _Result:
+    try:
+        return await anyio.to_thread.run_sync(work)
+    except _EXPLAINED as error:
+        raise ToolError(str(error)) from error
+
+
+def _answer(game: HostedGame, told: Told, *, names_it: bool = False) -> CallToolResult:
+    ended = f"The episode has ended: {told.ended}." if told.ended else ""
+    named = f"This game is called {game.name}." if names_it else ""
+    parts = (told.text.strip(), told.situation, ended, named)
+    values = Answer(
+        game=game.name, turn=told.turn, text=told.text, ended=told.ended, facts=told.facts
+    )
+    return _result("\n\n".join(part for part in parts if part), values)
+
+
+def _history(game: HostedGame, turns: list[TurnRecord]) -> CallToolResult:
+    kept = [Turn(turn=it.turn, command=it.command, text=it.response) for it in turns]
+    told = [f"{it.turn}. > {it.command}\n{it.text.strip()}" for it in kept]
+    values = History(game=game.name, opening=game.opening, turns=kept)
+    return _result("\n\n".join(told) or game.opening.strip(), values)
+
+
+def _result(text: str, values: BaseModel) -> CallToolResult:
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)],
+        structured_content=values.model_dump(mode="json"),
+    )

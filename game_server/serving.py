@@ -1,0 +1,105 @@
+"""How the server is reached: through stdin and stdout, or over HTTP on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from typing import TYPE_CHECKING, Any
+
+from game_server.server import game_server
+from session.configuration_file import ConfigurationError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from game_server.games import Games
+
+LOOPBACK = "127.0.0.1"
+PATH = "/mcp"
+_SWEEP_SECONDS = 60.0
+_SHUTDOWN_SECONDS = 1
+"""For streams that clients keep open."""
+
+
+async def serve_stdio(games: Games) -> None:
+    """Serve the one client until it closes our stdin, or a signal ends the program."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, _end, games, number)
+    await game_server(games).run_stdio_async()
+
+
+def _end(games: Games, number: int) -> None:
+    """A thread still waits for stdin, which nothing but its end would wake."""
+    games.close()
+    os._exit(128 + number)
+
+
+async def serve_http(games: Games, listener: socket.socket) -> None:
+    """Serve any number of clients until the program is interrupted."""
+    import uvicorn  # which stdio can do without
+
+    app = _Sessions(game_server(games).streamable_http_app(host=LOOPBACK), games)
+    config = uvicorn.Config(
+        app, log_level="error", timeout_graceful_shutdown=_SHUTDOWN_SECONDS, lifespan="on"
+    )
+    sweep = asyncio.create_task(_close_idle(games))
+    try:
+        await uvicorn.Server(config).serve(sockets=[listener])
+    finally:
+        sweep.cancel()
+
+
+def listening(port: int) -> socket.socket:
+    """A socket on loopback; port 0 takes any that is free.
+
+    Raises:
+        ConfigurationError: The port is taken.
+    """
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((LOOPBACK, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise ConfigurationError(
+            f"Cannot serve at port {port} ({error.strerror}): choose another --port."
+        ) from error
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    """Where clients find the server."""
+    return f"http://{LOOPBACK}:{listener.getsockname()[1]}{PATH}"
+
+
+async def _close_idle(games: Games) -> None:
+    while True:
+        await asyncio.sleep(_SWEEP_SECONDS)
+        await asyncio.to_thread(games.close_idle)
+
+
+class _Sessions:
+    """Closes the game of a client that says goodbye."""
+
+    def __init__(self, app: ASGIApp, games: Games) -> None:
+        self._app = app
+        self._games = games
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on; after a DELETE that was granted, leave the session's game."""
+        granted = False
+
+        async def noting(message: Message) -> None:
+            nonlocal granted
+            granted = granted or message.get("status") in (200, 202, 204)
+            await send(message)
+
+        await self._app(scope, receive, noting)
+        if granted and scope.get("method") == "DELETE":
+            headers: dict[bytes, Any] = dict(scope["headers"])
+            session = headers.get(b"mcp-session-id", b"").decode("latin-1")
+            await asyncio.to_thread(self._games.leave, session)

@@ -1,0 +1,188 @@
+"""The games as tools: what a guest is told, what the game is given, and what is recorded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from game_server import games as games_module
+from game_server.games import Games
+from orchestration.replay import replay
+from scripts.evaluation.figures import EpisodeFigures
+from session.levels import ObservationLevel
+from session.record.index import is_being_written
+from tests.game_server.guests import NAME, guest, offered
+from tests.support.episodes import all_text, answer, played, read_events
+from viewer.library import Library
+
+WAY = ["north", "north", "wait"]
+
+
+@pytest.fixture
+def games(tmp_path: Path) -> Iterator[Games]:
+    it = offered(tmp_path)
+    yield it
+    it.close()
+
+
+def folder_of(games: Games, name: str) -> Path:
+    return Path(games.config.workdir, "episodes", name)
+
+
+def events(folder: Path, event_type: str) -> list[dict[str, object]]:
+    return [event for event in read_events(folder) if event["event_type"] == event_type]
+
+
+async def test_a_game_is_an_episode_like_any_other(games: Games) -> None:
+    async with guest(games) as call:
+        begun = await call("new_game", seed=7)
+        assert "Landing Stage" in begun.text
+        for command in WAY:
+            said = await call("command", text=command)
+        assert said.values["turn"] == len(WAY)
+        assert "Courtyard" in (await call("status")).text
+    games.close()
+    folder = folder_of(games, begun.values["game"])
+    (start,) = events(folder, "episode_start")
+    assert (start["player"], start["model"], start["seed"]) == ("mcp", NAME, 7)
+    assert [turn["command"] for turn in events(folder, "turn")] == WAY
+    assert events(folder, "episode_end")[-1]["reason"] == "aborted"
+    assert EpisodeFigures.read(folder).turns == len(WAY)
+    (shown,) = Library(Path(games.config.workdir)).episodes()
+    assert (shown.summary()["model"], shown.summary()["turns"]) == (NAME, len(WAY))
+    assert replay(folder).turns == len(WAY)
+
+
+@pytest.mark.parametrize("level", ObservationLevel)
+async def test_a_guest_is_told_what_the_level_tells(games: Games, level: ObservationLevel) -> None:
+    async with guest(games) as call:
+        await call("new_game", seed=7, level=level)
+        said = await call("command", text="north")
+    facts = said.values["facts"]
+    assert ("score" in facts) == ("Score: 0" in said.text) == level.tells_status
+    assert ("inventory" in facts) == ("You carry: letter" in said.text) == level.tells_facts
+    assert ("exits" in facts) == ("Exits: " in said.text) == level.tells_exits
+
+
+async def test_what_no_game_may_be_given_is_refused_with_the_reason(games: Games) -> None:
+    async with guest(games) as call:
+        name = (await call("new_game", seed=7)).values["game"]
+        for command, why in (
+            ("save", "interpreter"),
+            ("look\nquit", "one line"),
+            ("", "empty"),
+            ("x" * 101, "at most 100"),
+        ):
+            refused = await call("command", text=command)
+            assert refused.is_error
+            assert why in refused.text
+        assert (await call("command", text="north")).values["turn"] == 1
+    games.close()
+    folder = folder_of(games, name)
+    assert [it["proposed"] for it in events(folder, "turn_failed")][:2] == ["save", "look\nquit"]
+    assert replay(folder).turns == 1
+
+
+async def test_a_rule_of_the_settings_holds_for_guests(tmp_path: Path) -> None:
+    games = offered(tmp_path, rules_one_command=True, rules_unusable_answer="turn")
+    async with guest(games) as call:
+        await call("new_game", seed=7)
+        said = await call("command", text="north. north")
+        assert "2 commands" in said.text
+        assert said.values["turn"] == 1
+    games.close()
+
+
+async def test_history_tells_again_what_was_told(games: Games) -> None:
+    async with guest(games) as call:
+        await call("new_game", seed=7)
+        told = [(await call("command", text=command)).values["text"] for command in WAY]
+        latest = (await call("history", last=2)).values
+        assert [turn["text"] for turn in latest["turns"]] == told[-2:]
+        before = (await call("history", last=5, before=2)).values
+        assert [turn["command"] for turn in before["turns"]] == WAY[:1]
+        assert "Landing Stage" in before["opening"]
+
+
+async def test_a_game_that_was_left_goes_on(games: Games, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with guest(games) as call:
+        name = (await call("new_game", seed=7, level="status")).values["game"]
+        await call("command", text="north")
+    games.close()
+    assert not is_being_written(folder_of(games, name) / "events.jsonl")
+    async with guest(games, "another-guest") as call:
+        said = await call("command", text="north", game=name)
+        assert said.values["turn"] == 2
+        assert said.values["facts"]["room"] == "Courtyard"
+        assert "inventory" not in said.values["facts"]
+        assert len((await call("history")).values["turns"]) == 2
+        monkeypatch.setattr(games_module, "IDLE_SECONDS", 0.0)
+        games.close_idle()
+        assert (await call("command", text="look")).is_error  # which game is no longer known
+        assert (await call("command", text="look", game=name)).values["turn"] == 3
+
+
+async def test_our_own_player_goes_on_where_a_guest_left(tmp_path: Path, games: Games) -> None:
+    async with guest(games) as call:
+        name = (await call("new_game", seed=7, level="text")).values["game"]
+        await call("command", text="north")
+    games.close()
+    rest = await asyncio.to_thread(
+        played,
+        tmp_path,
+        [answer("north")],
+        episode=name,
+        resume=True,
+        max_turns_per_episode=2,
+    )
+    assert "Courtyard" in rest.turns[-1].response
+    assert "Score:" not in all_text(rest.requests)
+    assert (await asyncio.to_thread(replay, rest.folder)).turns == 2
+
+
+async def test_no_more_games_are_open_than_allowed(
+    games: Games, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(games_module, "MOST_GAMES", 1)
+    async with guest(games) as call:
+        first = (await call("new_game", seed=7)).values["game"]
+        second = (await call("new_game", seed=8)).values["game"]
+        assert not is_being_written(folder_of(games, first) / "events.jsonl")
+        assert is_being_written(folder_of(games, second) / "events.jsonl")
+        assert (await call("command", text="north", game=first)).values["turn"] == 1
+
+
+async def test_after_its_end_a_game_takes_no_command(tmp_path: Path) -> None:
+    games = offered(tmp_path, max_turns_per_episode=1)
+    async with guest(games) as call:
+        name = (await call("new_game", seed=7)).values["game"]
+        last = await call("command", text="north")
+        assert last.values["ended"] == "max_turns"
+        assert "The episode has ended" in last.text
+        assert "new_game" in (await call("command", text="north")).text
+        assert (await call("status")).values["turn"] == 1
+    games.close()
+    ends = events(folder_of(games, name), "episode_end")
+    assert [it["reason"] for it in ends] == ["max_turns"]
+
+
+async def test_wrong_wishes_are_explained(tmp_path: Path, games: Games) -> None:
+    ours = partial(played, tmp_path, [answer("north")], episode="ours", max_turns_per_episode=1)
+    await asyncio.to_thread(ours)
+    async with guest(games) as call:
+        for tool, arguments, why in (
+            ("command", {"text": "look"}, "call new_game first"),
+            ("new_game", {"story": "nope.z5"}, "no story file"),
+            ("new_game", {"story": "gym:CartPole-v1"}, "not offered here"),
+            ("new_game", {"seed": 0}, "seed"),
+            ("command", {"text": "look", "game": "nowhere"}, "no episode to resume"),
+            ("command", {"text": "look", "game": "../escape"}, "not a valid episode name"),
+            ("command", {"text": "look", "game": "ours"}, "main.py --resume ours"),
+        ):
+            said = await call(tool, **arguments)
+            assert said.is_error
+            assert why in said.text
