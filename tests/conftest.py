@@ -26,6 +26,8 @@ STARTED = re.compile(
 )
 """What a test of one unit has nothing to do with: processes, servers, whole episodes."""
 NAMES = frozenset({"CONFIG_PATH", "MCP_CONFIG_PATH"})
+BY_HAND = ("network", "soak")
+"""What runs only when it is asked for."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,8 +60,9 @@ def pytest_collection() -> Iterator[None]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     _slow_files_first(items)
-    if "soak" not in config.getoption("-m"):
-        _leave_out(config, items, "soak")
+    for marker in BY_HAND:
+        if marker not in config.getoption("-m"):
+            _leave_out(config, items, marker)
     if config.getoption("--record-golden"):
         return
     for item in items:

@@ -6,7 +6,7 @@ import pytest
 from fernz import GameState, Memory, Story
 from fernz._machine import Machine
 from fernz._opcodes import opcode
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from game_interface.engines.fernz_machine import FAILURES, TranslatedMachine
@@ -89,7 +89,6 @@ def played(kind: type[Machine], story: bytes) -> tuple[str, GameState] | None:
 
 
 @pytest.mark.fuzz
-@settings(max_examples=300)
 @given(story=stories())
 def test_any_instructions_have_the_effects_that_they_have_in_fernz(story: bytes) -> None:
     assert played(TranslatedMachine, story) == played(Machine, story)

@@ -239,6 +239,7 @@ def shopping(site: Site) -> list[Step]:
     ]
 
 
+@pytest.mark.network
 @pytest.mark.timeout(600)
 def test_a_chain_over_servers_of_pypi_and_npm_is_the_same_on_all_providers(
     tmp_path: Path, site: Site, fetch: ServerConfig, everything: Callable[[str], ServerConfig]

@@ -115,7 +115,7 @@ def test_the_wheel_installs_into_an_empty_environment_and_the_example_runs_there
     assert "inspect" in run([str(python), "-m", "mcp_ghost", "--help"], folder)
 
 
-@pytest.mark.slow
+@pytest.mark.network
 @pytest.mark.timeout(600)
 def test_an_editable_install_runs_the_folder_itself(tmp_path: Path) -> None:
     if shutil.which("uv") is None:

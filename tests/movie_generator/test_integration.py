@@ -78,7 +78,7 @@ def generated(
     return result, model, told
 
 
-@pytest.mark.slow
+@pytest.mark.network
 @pytest.mark.timeout(400)
 def test_a_long_page_is_read_through_mcp_server_fetch_as_a_whole(tmp_path: Path) -> None:
     folders = {"UV_TOOL_DIR": str(tmp_path / "tools"), "UV_TOOL_BIN_DIR": str(tmp_path / "bin")}
@@ -101,7 +101,7 @@ def test_a_long_page_is_read_through_mcp_server_fetch_as_a_whole(tmp_path: Path)
     assert served.asked.count("/bridges") >= 2
 
 
-@pytest.mark.slow
+@pytest.mark.network
 @pytest.mark.timeout(400)
 def test_the_firecrawl_scenario_runs_against_an_api_on_loopback(tmp_path: Path) -> None:  # A14 A25
     (tmp_path / "package.json").write_text("{}")

@@ -313,7 +313,7 @@ def sequential_thinking(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.network
 @pytest.mark.parametrize(
     "command",
     [
