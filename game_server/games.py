@@ -68,8 +68,7 @@ class Games:
         config = type(self.config).model_validate(
             {**self.config.model_dump(exclude_unset=True), **wanted}
         )
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S")
-        return self._opened(guest, f"{now}-{secrets.token_hex(2)}", config)
+        return self._opened(guest, new_name(), config)
 
     def find(self, guest: Guest, name: str | None) -> HostedGame:
         """The game of that name, or the one that the guest plays; one that was left is resumed.
@@ -166,3 +165,9 @@ class Games:
                     f"Only one game is played here, with the {name.replace('_', ' ')} {offered}: "
                     "call new_game without arguments."
                 )
+
+
+def new_name() -> str:
+    """A name for an episode that no other has, even one that began in the same second."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S")
+    return f"{now}-{secrets.token_hex(3)}"

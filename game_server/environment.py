@@ -1,0 +1,137 @@
+"""The games as Gymnasium environments: `zorkgpt/bundled-v0` and `zorkgpt/zork1-v0`.
+
+    import gymnasium, game_server.environment
+
+    env = gymnasium.make("zorkgpt/bundled-v0")
+    text, info = env.reset(seed=7)
+    text, reward, terminated, truncated, info = env.step("north")
+
+An observation is what the game prints, the reward is the points that a command won, and `info` has
+what the level of observation tells besides. A command that no game may be given costs no turn:
+`info["refused"]` says why.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+import gymnasium
+from gymnasium.spaces import Text
+
+from game_interface import MAX_COMMAND_LENGTH
+from game_interface.engines.engine import MAX_SEED
+from game_server.games import new_name
+from game_server.hosted import HostedGame, RefusedError, Told
+from session.configuration_file import ConfigurationError
+from session.game_configuration import GameConfiguration
+from session.game_state import EndReason
+from session.levels import ObservationLevel
+
+_ASCII = "".join(map(chr, range(0x20, 0x7F)))
+_LATIN = _ASCII + "".join(map(chr, range(0xA0, 0x100)))
+MOST_CHARACTERS = 2**16
+"""Of one observation."""
+_ENDED_BY_THE_GAME = {EndReason.VICTORY, EndReason.FINAL_DEATH, EndReason.GAME_OVER}
+
+
+class TextGame(gymnasium.Env[str, str]):
+    """One game after the other; each is an episode like any other."""
+
+    metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012  as Gymnasium has it
+
+    def __init__(
+        self,
+        story: str = "zork1",
+        level: str = ObservationLevel.FACTS,
+        max_turns: int | None = None,
+        workdir: str | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        """Prepare games of a story.
+
+        Args:
+            story: As for `main.py --story`.
+            level: What `info` tells: `text`, `status`, `facts` or `facts+exits`.
+            max_turns: After which a game is cut off; None: the configured number.
+            workdir: Where episodes are recorded; None: nowhere.
+            render_mode: `ansi`, or None.
+        """
+        self.render_mode = render_mode
+        self.observation_space = Text(MOST_CHARACTERS, min_length=0, charset=f"{_LATIN}\n")
+        self.action_space = Text(MAX_COMMAND_LENGTH, charset=_ASCII)
+        self._temporary = None if workdir else tempfile.TemporaryDirectory(prefix="zorkgpt-gym-")
+        given: dict[str, Any] = {"max_turns_per_episode": max_turns} if max_turns else {}
+        self._config = GameConfiguration.at_hand(
+            story=story,
+            observation_level=level,
+            workdir=self._temporary.name if self._temporary else workdir,
+            **given,
+        )
+        self._game: HostedGame | None = None
+        self._text = ""
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        """Begin a new game; the same seed begins the same game.
+
+        Raises:
+            ConfigurationError: The score of the story is not known, so there is no reward.
+        """
+        super().reset(seed=seed)
+        if seed is None:
+            seed = int(self.np_random.integers(1, MAX_SEED))
+        self._leave()
+        dice = 1 + (seed - 1) % MAX_SEED
+        config = self._config.model_copy(update={"seed": dice})
+        self._game = game = HostedGame(new_name(), config, "gymnasium")
+        told = game.begin()
+        if game.game_state.score is None:
+            raise ConfigurationError(
+                f"The score of {self._config.story} cannot be read, so there is no reward: "
+                "choose a game that `uv run python main.py games` lists with its points."
+            )
+        return self._seen(told, None)
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Give the game a command; what it answers, and the points that this won."""
+        game = self._game
+        if game is None or game.ended:
+            raise gymnasium.error.ResetNeeded("The game has not begun, or is over: call reset().")
+        try:
+            told = game.command(action)
+        except RefusedError as error:
+            text, info = self._seen(game.status(), str(error))
+            return text, 0.0, False, game.ended, info  # refused, or the engine failed
+        text, info = self._seen(told, None)
+        reason = game.game_state.end_reason
+        by_the_game = reason in _ENDED_BY_THE_GAME
+        reward = float(game.game_state.history[-1].scored or 0)
+        return text, reward, by_the_game, bool(reason) and not by_the_game, info
+
+    def render(self) -> str | None:
+        """What the game printed last."""
+        return self._text if self.render_mode == "ansi" else None
+
+    def close(self) -> None:
+        """End the game, and forget what is recorded nowhere."""
+        self._leave()
+        if self._temporary:
+            self._temporary.cleanup()
+
+    def _seen(self, told: Told, refused: str | None) -> tuple[str, dict[str, Any]]:
+        self._text = told.text[:MOST_CHARACTERS]
+        info = {**told.facts, "turn": told.turn, "ended": told.ended, "refused": refused}
+        return self._text, info
+
+    def _leave(self) -> None:
+        if self._game:
+            self._game.leave()
+            self._game = None
+
+
+for _story in ("bundled", "zork1"):
+    gymnasium.register(
+        f"zorkgpt/{_story}-v0", f"{__name__}:{TextGame.__name__}", kwargs={"story": _story}
+    )

@@ -1,0 +1,120 @@
+"""The games as Gymnasium environments, and one trajectory through every door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from game_server.environment import TextGame
+from mcp_ghost.testing import ModelServer
+from scripts.scripted_model import ScriptedModel
+from session.configuration_file import ConfigurationError
+from session.game_state import TurnRecord
+from session.record.event_log import read
+from tests.game_server.guests import guest, offered
+from tests.support.games import BUNDLED_COMMANDS, written
+from tests.support.program import Program
+from tests.support.tiny_story import READ_KEYS, Object, build, say
+
+TRAJECTORY = BUNDLED_COMMANDS[:20]
+SEED = 7
+Steps = list[tuple[str, int | None, float | None]]
+"""Text, score and reward of each step."""
+
+
+@pytest.fixture
+def env() -> Iterator[gymnasium.Env[str, str]]:
+    it: gymnasium.Env[str, str] = gymnasium.make("zorkgpt/bundled-v0", level="facts+exits")
+    yield it
+    it.close()
+
+
+def test_gymnasiums_own_check_passes() -> None:
+    it = gymnasium.make("zorkgpt/bundled-v0", render_mode="ansi").unwrapped
+    check_env(it)
+    it.close()
+
+
+def test_info_tells_what_the_level_tells(env: gymnasium.Env[str, str]) -> None:
+    text, info = env.reset(seed=SEED)
+    assert "Landing Stage" in text
+    assert info["exits"] == ["north"]
+    assert info["inventory"] == ["letter"]
+    quiet = TextGame("bundled", level="text")
+    assert quiet.reset(seed=SEED)[1] == {"turn": 0, "ended": None, "refused": None}
+    quiet.close()
+
+
+def test_a_refused_command_costs_no_turn_and_says_why(env: gymnasium.Env[str, str]) -> None:
+    env.reset(seed=SEED)
+    _, reward, terminated, truncated, info = env.step("quit")
+    assert (reward, terminated, truncated, info["turn"]) == (0.0, False, False, 0)
+    assert "interpreter" in info["refused"]
+    assert env.step("north")[4]["turn"] == 1
+
+
+def test_a_game_is_cut_off_at_its_last_turn_and_then_needs_a_reset(tmp_path: Path) -> None:
+    it = TextGame("bundled", max_turns=2, workdir=str(tmp_path))
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        it.step("look")
+    it.reset(seed=SEED)
+    assert it.step("north")[2:4] == (False, False)
+    assert it.step("north")[2:4] == (False, True)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        it.step("look")
+    it.close()
+    (log,) = tmp_path.glob("episodes/*/events.jsonl")
+    assert "max_turns" in log.read_text()
+
+
+def test_without_a_known_score_there_is_no_reward_and_so_no_environment(tmp_path: Path) -> None:
+    image = build([Object("x")], version=5, code=say("Hi.\n") + READ_KEYS)
+    it = TextGame(str(written(tmp_path, image, "silent.z5")))
+    with pytest.raises(ConfigurationError, match="there is no reward"):
+        it.reset(seed=SEED)
+    it.close()
+
+
+async def test_one_trajectory_is_the_same_through_every_door(tmp_path: Path) -> None:
+    ours = through_main(tmp_path)
+    assert sum(reward or 0 for *_, reward in ours) > 0
+    assert ours == await through_mcp(tmp_path) == through_gymnasium()
+
+
+def through_main(folder: Path) -> Steps:
+    program = Program(folder)
+    with ModelServer(ScriptedModel(TRAJECTORY)) as model:
+        flags = program.flags(model.base_url, turns=len(TRAJECTORY))
+        done = program.run(*flags, "--no-mcp")
+    assert done.returncode == 0, done.stderr
+    (episode,) = program.episodes()
+    turns = [it.event for it in read(episode) if isinstance(it.event, TurnRecord)]
+    assert [turn.command for turn in turns] == TRAJECTORY
+    return [(turn.response, turn.after.score, turn.scored) for turn in turns]
+
+
+async def through_mcp(folder: Path) -> Steps:
+    games, steps = offered(folder), []
+    async with guest(games) as call:
+        await call("new_game", seed=SEED)
+        for command in TRAJECTORY:
+            values: dict[str, Any] = (await call("command", text=command)).values
+            steps.append((values["text"], values["facts"]["score"], values["facts"]["scored"]))
+    games.close()
+    return steps
+
+
+def through_gymnasium() -> Steps:
+    env: gymnasium.Env[str, str] = gymnasium.make("zorkgpt/bundled-v0")
+    env.reset(seed=SEED)
+    steps: Steps = []
+    for command in TRAJECTORY:
+        text, reward, _, _, info = env.step(command)
+        steps.append((text, info["score"], float(reward)))
+    env.close()
+    return steps
