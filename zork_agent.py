@@ -6,10 +6,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from managers.answer import AgentResponse, answer_format, read_answer
+from managers.answer import AgentResponse, answer_format, plan_in, read_answer
 from managers.tools.events import ToolEvents
 from managers.tools.session import ToolSession
 from mcp_ghost.errors import LLMError, LLMStatusError
@@ -18,7 +18,7 @@ from mcp_ghost.messages import LLMResponse, Message, Usage, assistant_message
 from prompts import load_prompt
 from session.events import event_context, log_event
 from session.game_configuration import GameConfiguration
-from session.game_state import RefusedCommand, ToolUse
+from session.game_state import Decision, RefusedCommand
 from session.tracing import Span, observed
 from shared_utils import run_in_daemon_thread
 
@@ -33,45 +33,14 @@ INCURABLE = frozenset({401, 403, 404})  # HTTP statuses that the next try would 
 RECORDED_CHARACTERS = 10_000
 """Of each text of the model; one that rambles must not fill the disk."""
 FORCE_FINAL = (
-    "Give your final action now, without calling any more tools: "
-    "one JSON object with the keys thinking, action, new_objective and nav_target."
+    "Give your final action now, without calling any more tools: one JSON object with the keys "
+    "thinking, action, new_objective, close_objective, nav_target and plan."
 )
 REFUSED = (
     'The game was not given "{command}": {reason} Choose another command, again as one JSON object.'
 )
 Objection: TypeAlias = Callable[[str], str | None]
 """Why a command must not be given to the game; None when nothing speaks against it."""
-
-
-@dataclass(frozen=True)
-class Decision:
-    """A turn's decision and how it came about."""
-
-    action: str
-    reasoning: str
-    new_objective: str | None = None
-    nav_target: str | None = None
-    proposed: str = ""
-    """The action in the model's own spelling."""
-    refused: tuple[RefusedCommand, ...] = ()
-    """What it proposed before, in order."""
-    advice: str | None = None
-    """What speaks against the action, which is played all the same."""
-    failure: str | None = None
-    """Why ``action`` is only the safe default, which must not be played."""
-    answered: bool = True
-    """Whether the model gave an answer, usable or not."""
-    incurable: bool = False
-    """Whether to ask again cannot help."""
-    tools: tuple[ToolUse, ...] = ()
-    iterations: int = 0
-    usage: Usage = field(default_factory=Usage)
-
-    @property
-    def summary(self) -> dict[str, object]:
-        """What a trace contains."""
-        used = {"iterations_used": self.iterations, "tools_called": len(self.tools)}
-        return {**used, "final_action": self.action}
 
 
 class ZorkAgent:
@@ -111,6 +80,7 @@ class ZorkAgent:
         game_state_text: str,
         relevant_memories: str | None = None,
         *,
+        story: Sequence[Message] = (),
         candidates: Sequence[str] = (),
         objection: Objection | None = None,
     ) -> dict[str, str | None]:
@@ -123,7 +93,9 @@ class ZorkAgent:
             relevant_memories: More to tell, after the game.
             candidates: Commands to choose from, for models too small to find words.
             objection: Asked about each proposal, from another thread; what it says is told to the
-                model, which then proposes something else. At the limit ``look`` is played.
+                model, which then proposes something else. After so many refusals as are configured
+                it is played as it is.
+            story: Messages that come before all that: the turns so far, from user to assistant.
 
         Raises:
             MCPError: The tool server cannot start, or the model takes no tools.
@@ -135,13 +107,16 @@ class ZorkAgent:
                 "already runs one: call it with asyncio.to_thread()."
             )
         return asyncio.run(
-            self._generate_action_async(game_state_text, relevant_memories, candidates, objection)
+            self._generate_action_async(
+                game_state_text, relevant_memories, story, candidates, objection
+            )
         )
 
     async def _generate_action_async(
         self,
         game_state_text: str,
         relevant_memories: str | None = None,
+        story: Sequence[Message] = (),
         candidates: Sequence[str] = (),
         objection: Objection | None = None,
     ) -> dict[str, str | None]:
@@ -149,7 +124,7 @@ class ZorkAgent:
         text = "\n\n".join(part for part in (game_state_text, relevant_memories) if part)
         with event_context(episode_id=self.episode_id, turn=self.turn):
             with self._session_span() as span:
-                decision = await _Deliberation(self, candidates, objection).decide(text)
+                decision = await _Deliberation(self, candidates, objection).decide(text, story)
                 span.update(metadata=decision.summary)
             if not decision.failure:
                 action = decision.action
@@ -196,7 +171,7 @@ class _Deliberation:
         self._lost = Usage()
         self._schema_was_enforced = False
 
-    async def decide(self, text: str) -> Decision:
+    async def decide(self, text: str, story: Sequence[Message]) -> Decision:
         """The model's decision; the safe default when it has none."""
         if self._tools.are_on:
             from llm_client import require_tool_support
@@ -206,7 +181,7 @@ class _Deliberation:
         try:
             await self._tools.open()
             try:
-                decision = await self._ask_until_accepted(self._beginning(text))
+                decision = await self._ask_until_accepted(self._beginning(text, story))
             except LLMError as error:
                 incurable = isinstance(error, LLMStatusError) and error.status in INCURABLE
                 self._lost = error.usage
@@ -219,25 +194,27 @@ class _Deliberation:
             self._events.session_ended(decision.action)
         return decision
 
-    def _beginning(self, text: str) -> list[Message]:
+    def _beginning(self, text: str, story: Sequence[Message]) -> list[Message]:
         """What the model is told; of tools only where there are any."""
         agent = self._agent
         prompts = [agent.system_prompt, agent.tools_prompt if self._tools.offered else ""]
-        return [_cached("system", "\n\n".join(filter(None, prompts))), _cached("user", text)]
+        head = _cached("system", "\n\n".join(filter(None, prompts)))
+        return [head, *story, _cached("user", text)]
 
     async def _ask_until_accepted(self, messages: list[Message]) -> Decision:
+        """The check advises; after so many refusals it is the model that is believed."""
         decision = await self._ask_until_decided(messages)
         while self._objection and not decision.failure:
             reason = await run_in_daemon_thread(self._objection, decision.action)
             if not reason:
                 break
-            self._log_refusal(decision, reason)
             if len(self._refused) >= self._config.action_check_max_refusals:
-                return self._decided(SAFE_COMMAND, f"Every proposal was refused. Last: {reason}")
+                return replace(decision, advice=reason)
+            self._log_refusal(decision, reason)
             messages.append(assistant_message(self._responses[-1]))
             text = REFUSED.format(command=decision.action, reason=reason)
             messages.append(_cached("user", text))
-            decision = await self._ask_for_decision(messages)
+            decision = decision.kept_in(await self._ask_for_decision(messages))
         return decision
 
     async def _ask_until_decided(self, messages: list[Message]) -> Decision:
@@ -333,6 +310,8 @@ class _Deliberation:
             answer.thinking[:RECORDED_CHARACTERS],
             new_objective=(answer.new_objective or "")[:RECORDED_CHARACTERS] or None,
             nav_target=(answer.nav_target or "")[:RECORDED_CHARACTERS] or None,
+            plan=plan_in(answer.plan),
+            close_objective=(answer.close_objective or "")[:RECORDED_CHARACTERS] or None,
             proposed=answer.action[:RECORDED_CHARACTERS],
         )
 

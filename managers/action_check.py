@@ -147,6 +147,18 @@ class Checks:
         return _weighed(check.check(command, facts, situation) for check in self._checks)
 
 
+class FirstCommand:
+    """A check of what a line begins with, where the game is given no more of it."""
+
+    def __init__(self, check: Check, vocabulary: Vocabulary) -> None:
+        self._check = check
+        self._vocabulary = vocabulary
+
+    def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
+        """The verdict on the first command."""
+        return self._check.check(self._vocabulary.first_command(command), facts, situation)
+
+
 def _weighed(verdicts: Iterable[Verdict]) -> Verdict:
     """The first refusal, after which no other check is asked, else the first advice."""
     heaviest, usage = ACCEPTED, Usage()

@@ -8,7 +8,11 @@ from pydantic import BaseModel, Field, ValidationError
 
 from game_interface.command_guard import validate_command
 from game_interface.errors import InvalidCommandError
+from session.objectives import UNCHANGED
 from shared_utils import create_json_schema, extract_json
+
+PLAN_CHARACTERS = 600
+"""Of a plan, which every later prompt repeats."""
 
 
 class AgentResponse(BaseModel):
@@ -19,6 +23,10 @@ class AgentResponse(BaseModel):
     new_objective: str | None = None
     nav_target: Annotated[str, Field(coerce_numbers_to_str=True)] | None = None
     """A room's name or its number, which models without a schema give as a number."""
+    plan: str | None = None
+    """Handed back word for word until another one replaces it; None keeps it."""
+    close_objective: str | None = None
+    """The id of an objective that is done or given up, and why."""
 
 
 def answer_format(candidates: Sequence[str] = ()) -> dict[str, Any]:
@@ -62,6 +70,14 @@ def read_answer(content: str) -> tuple[AgentResponse, str]:
         return answer, validate_command(_tidy(answer.action))
     except InvalidCommandError as error:
         raise ValueError(f"action: {error}") from error
+
+
+def plan_in(said: str | None) -> str | None:
+    """The plan that an answer gives; None where the plan before it holds."""
+    text = (said or "").strip()
+    if text.casefold().strip(" .") in UNCHANGED:
+        return None
+    return text if len(text) <= PLAN_CHARACTERS else text[: PLAN_CHARACTERS - 1] + "…"
 
 
 def _tidy(action: str) -> str:

@@ -1,28 +1,57 @@
-"""What the model is told each turn: sections within a token budget, what changes least first."""
+"""What the model is told each turn: its turns so far, then what is known now within a budget."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
+from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section, without_headings
 from managers.map.text import shortened
+from managers.story.transcript import Transcript
+from mcp_ghost.messages import Message
 from session.game_configuration import GameConfiguration
-from session.game_state import UNKNOWN, ExitSeen, GameState, Observation, TurnRecord, shown
+from session.game_state import UNKNOWN, ExitSeen, GameState, Observation, shown
 
-_RESPONSE_CHARACTERS = 400
-_THINKING_CHARACTERS = 160
-_HEADING = re.compile(r"^[^\S\n]*(?=#)", re.MULTILINE)
-"""In the game's words, where it would pose as a part of the prompt."""
+_COMPACT_CHARACTERS = 400
+"""Of the game's answer, for very small models."""
+_LATELY = 12
+"""Messages of the story that a critic reads: six turns."""
+_REMINDER = (
+    "Answer with one JSON object: thinking, action, new_objective, close_objective, nav_target, "
+    "plan."
+)
+"""The answers above show only what is told there."""
 _LEAST_CHARACTERS = 100
 """Of a section's last line, which may exceed the budget rather than be cut to nothing."""
+
+
+class Prompt(NamedTuple):
+    """What a model is asked with, below the head."""
+
+    story: list[Message]
+    """The turns so far, from user to assistant."""
+    text: str
+    """What came of the latest turn, and what is known now."""
+
+    @property
+    def lately(self) -> str:
+        """The end of it, from a few turns ago."""
+        return "\n\n".join([*(message["content"] for message in self.story[-_LATELY:]), self.text])
+
+    @property
+    def whole(self) -> str:
+        """All of it."""
+        return "\n\n".join([*(message["content"] for message in self.story), self.text])
 
 
 class ContextManager:
     """Tells the model about the episode, including what each manager has to say."""
 
-    def __init__(self, config: GameConfiguration, managers: Sequence[Manager] = ()) -> None:
+    def __init__(
+        self, config: GameConfiguration, transcript: Transcript, managers: Sequence[Manager] = ()
+    ) -> None:
         self._config = config
         self._level = config.observation_level
+        self._transcript = transcript
         self._managers = managers
 
     def head(self, prompt: str) -> str:
@@ -34,46 +63,41 @@ class ContextManager:
             sections.insert(0, Section("In this episode", missing, importance=8))
         return "\n\n".join([prompt.rstrip(), *(section.text() for section in sections)])
 
-    def build(self, state: GameState, candidates: Iterable[str] = ()) -> str:
+    def build(self, state: GameState, candidates: Iterable[str] = ()) -> Prompt:
         """The rest of the prompt, for the turn to come.
 
-        The story so far comes first and, except every few turns, only grows: so most of a prompt
+        The story so far comes first and, except once in many turns, only grows: so most of a prompt
         begins like the one before, and providers bill and read that part as cached.
         """
         observation = state.observation
         if observation is None:
             raise ValueError("The game has not been started: there is nothing to tell.")
         if self._config.prompt_profile() == "compact":
-            return self._compact(state, observation, candidates)
+            return Prompt([], self._compact(state, observation, candidates))
+        *story, latest = self._transcript.messages(state)
+        return Prompt(story, f"{latest['content']}\n\n{self._now(state, observation)}")
+
+    def _now(self, state: GameState, seen: Observation) -> str:
         told = [section for manager in self._managers for section in manager.sections(state)]
         sections = [
-            Section("Story so far", tuple(self._story_so_far(state)), 2, is_story=True),
             *sorted(told, key=lambda section: section.importance),
-            Section("Situation", tuple(self._situation(state, observation)), importance=7),
-            Section("The game says", tuple(_latest_answer(state)), importance=8, is_story=True),
+            Section("Situation", tuple(self._situation(state, seen)), importance=7),
         ]
-        return "\n\n".join(
-            section.text() for section in fit(sections, self._config.context_token_budget)
-        )
+        if state.plan:
+            title = f"Your plan, made in turn {state.plan_turn}"
+            sections.append(Section(title, (without_headings(state.plan),), importance=8))
+        fitting = fit(sections, self._config.context_token_budget)
+        return "\n\n".join([*(section.text() for section in fitting), _REMINDER])
 
     def situation(self, state: GameState) -> str:
         """The facts of this moment, as far as they are told."""
         observation = state.observation
         return "\n".join(self._situation(state, observation)) if observation else ""
 
-    def _story_so_far(self, state: GameState) -> Iterable[str]:
-        """The turns before the latest: at least as many as configured, less than twice that."""
-        step = self._config.context_history_turns
-        first = max(0, (state.turn_count - step) // step * step)
-        turns = [record for record in state.history if first < record.turn < state.turn_count]
-        return [_told(record) for record in turns]
-
     def _situation(self, state: GameState, seen: Observation) -> Iterable[str]:
         yield " ".join(self._counts(state, seen))
         if not self._level.tells_status:
             return
-        if state.milestones:
-            yield f"Progress: {'; '.join(_milestone(record) for record in state.milestones)}"
         room = seen.room.label if seen.room else UNKNOWN
         yield f"Room: {room}" + (", in darkness" if seen.dark else "")
         if not self._level.tells_facts:
@@ -99,7 +123,7 @@ class ContextManager:
             yield f"Deaths: {shown(state.deaths)}."
 
     def _compact(self, state: GameState, seen: Observation, candidates: Iterable[str]) -> str:
-        answer = shortened(state.last_response, _RESPONSE_CHARACTERS)
+        answer = shortened(state.last_response, _COMPACT_CHARACTERS)
         last = f"Last: {state.last_action}. " if state.last_action else ""
         choice = ", ".join(candidates)
         lines = [
@@ -141,10 +165,12 @@ def fit(sections: list[Section], token_budget: int) -> list[Section]:
 
 def _missing(config: GameConfiguration) -> Iterable[str]:
     """What the rules promise but this configuration does not provide."""
+    if rule := _OF_LINES.get(config.rules_several_commands):
+        yield rule
     if not config.map_enabled:
         yield "No map is kept: nav_target has no effect, leave it null."
     if not config.objectives_enabled:
-        yield "No objectives are kept: leave new_objective null."
+        yield "No objectives are kept: leave new_objective and close_objective null."
     if not config.observation_level.tells_facts:
         if config.critic_enabled:
             yield "A command may be refused; you are told why, and choose another in the same turn."
@@ -152,6 +178,12 @@ def _missing(config: GameConfiguration) -> Iterable[str]:
         yield "No command is checked before the game gets it."
     elif config.action_check_mode == "advise":
         yield "No command is refused: what speaks against one is told in the next turn."
+
+
+_OF_LINES = {
+    "refuse": "A line of several commands costs the turn, and the game is given nothing of it.",
+    "allow": "A line may hold several commands, with full stops between them.",
+}
 
 
 def _carried(seen: Observation) -> str:
@@ -164,35 +196,3 @@ def _remark(way_out: ExitSeen) -> str:
     if way_out.kind == "door":
         return f" ({way_out.note})" if way_out.note else " (a door)"
     return ""
-
-
-def _milestone(record: TurnRecord) -> str:
-    what = "you died" if record.died else f"{record.scored:+d}"
-    return f"turn {record.turn} {what} ({_where(record)}{record.command})"
-
-
-def _told(record: TurnRecord) -> str:
-    change = f" [score now {record.after.score}]" if record.scored else ""
-    death = " [you died]" if record.died else ""
-    return (
-        f"Turn {record.turn}, {_where(record)}"
-        f"({shortened(record.thinking, _THINKING_CHARACTERS)}) > {record.command}\n"
-        f"  {shortened(record.response, _RESPONSE_CHARACTERS)}{change}{death}"
-    )
-
-
-def _where(record: TurnRecord) -> str:
-    return f"{record.place.name}: " if record.place else ""
-
-
-def _latest_answer(state: GameState) -> Iterable[str]:
-    if state.history:
-        latest = state.history[-1]
-        yield from (
-            f'"{it.command}" was not given to the game: {it.reason}' for it in latest.refused
-        )
-        if latest.advice:
-            yield f'A remark on "{latest.command}": {latest.advice}'
-    if state.last_action:
-        yield f"> {state.last_action}"
-    yield _HEADING.sub(r"\g<0>\\", state.last_response.strip())

@@ -1,7 +1,9 @@
 """What managers have in common: they learn from records and report what they know in sections."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from managers.reflection.answer import ReflectionAnswer
 from managers.reflection.evidence import EvidenceFinder
@@ -10,6 +12,7 @@ from session.knowledge import CarriedOver, Reflection
 
 CHARACTERS_PER_TOKEN = 4
 """Roughly, for budgets."""
+_HEADING = re.compile(r"^[^\S\n]*(?=#)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,20 @@ class Section:
     def text(self) -> str:
         """The section as it is sent."""
         return "\n".join([f"## {self.title}", *self.lines])
+
+
+class ToSumUp(NamedTuple):
+    """Turns that are too many to be told word for word any longer."""
+
+    text: str
+    """What they said, after the summary of those before them."""
+    until: int
+    """The latest of them."""
+
+
+def without_headings(text: str) -> str:
+    """Words of a game or a model, with headings marked, lest they pose as parts of a prompt."""
+    return _HEADING.sub(r"\g<0>\\", text)
 
 
 class Manager:
@@ -59,6 +76,10 @@ class Manager:
     def to_revise(self, records: Sequence[TurnRecord]) -> Iterable[Section]:
         """What a reflection on ``records`` may confirm, change or end, with ids."""
         return ()
+
+    def to_sum_up(self) -> ToSumUp | None:
+        """What a reflection has to sum up, if anything."""
+        return None
 
     def reconcile(self, answer: ReflectionAnswer, finder: EvidenceFinder) -> Mapping[str, object]:
         """The fields of a `Reflection` that this manager makes of the model's answer.

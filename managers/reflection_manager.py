@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from llm_client import LLMClient
-from managers.manager import Manager
+from managers.manager import Manager, ToSumUp
 from managers.map.harmless import HARMLESS
 from managers.reflection.answer import ReflectionAnswer, read_reflection
 from managers.reflection.compact import (
@@ -28,8 +28,9 @@ from shared_utils import create_json_schema
 
 _MOST_PENDING = 60
 """Turns that a reflection can look back at; older ones drop out."""
-_LEAST_AT_END = 5
-"""Turns left over; fewer are not worth a call, unless they brought a death."""
+_BEFORE_A_DEATH = 6
+"""Turns that are told of again, where fewer led up to a death since the last look back."""
+SUMMARY_CHARACTERS = 6000
 _RECORDED_CHARACTERS = 2000
 _LISTS = {
     "memories": ("memories", "wrong_memories"),
@@ -69,6 +70,8 @@ class ReflectionManager(Manager):
             for name in names
         )
         self._pending: deque[PendingTurn] = deque(maxlen=_MOST_PENDING)
+        self._before: deque[PendingTurn] = deque(maxlen=_BEFORE_A_DEATH)
+        """The latest turns that were looked back at."""
         self._number = 0
         self._looked_back_at = 0
         """The latest turn that a reflection saw, also one that failed."""
@@ -102,19 +105,18 @@ class ReflectionManager(Manager):
         self._number = reflection.number
         self._looked_back_at = reflection.last_turn
         if reflection.failure is None:
-            left = [turn for turn in self._pending if turn.record.turn > reflection.last_turn]
-            self._pending = deque(left, maxlen=_MOST_PENDING)
+            while self._pending and self._pending[0].record.turn <= reflection.last_turn:
+                self._before.append(self._pending.popleft())
 
     def due(self, *, ending: bool = False) -> bool:
         """Whether to look back now; ``ending`` says that there will be no later chance."""
         if not self._config.reflection_enabled or not self._question_can_be_asked():
             return False
         since = self._pending[-1].record.turn - self._looked_back_at
-        if ending:
-            died = any("death" in turn.triggers for turn in self._pending)
-            return since > 0 and (died or len(self._pending) >= _LEAST_AT_END)
-        interval = self._config.reflection_interval_turns
-        return since >= interval and any(turn.triggers for turn in self._pending)
+        if ending or "death" in self._pending[-1].triggers:
+            return since > 0
+        has_reason = any(turn.triggers for turn in self._pending) or self._to_sum_up() is not None
+        return since >= self._config.reflection_interval_turns and has_reason
 
     def reflect(self, *, ending: bool = False) -> Reflection:
         """Look back at the pending turns with one model call; a failure is in the result.
@@ -126,7 +128,7 @@ class ReflectionManager(Manager):
         """
         if not self._pending:
             raise ValueError("No turn to look back at: ask due() first.")
-        turns = self._compact_choice() if self._compact else list(self._pending)
+        turns = self._compact_choice() if self._compact else self._turns()
         finder = EvidenceFinder.of(self._uid, [turn.record for turn in turns])
         started = time.perf_counter()
         fields, usage = self._look_back(turns, finder)
@@ -144,11 +146,24 @@ class ReflectionManager(Manager):
             }
         )
 
+    def _turns(self) -> list[PendingTurn]:
+        """Those to look back at; to a death belongs what led up to it."""
+        turns = list(self._pending)
+        if any("death" in turn.triggers for turn in turns[:_BEFORE_A_DEATH]):
+            return [*self._before, *turns]
+        return turns
+
+    def _to_sum_up(self) -> ToSumUp | None:
+        """What has to give way in the player's prompts."""
+        found = (manager.to_sum_up() for manager in self._managers)
+        return None if self._compact else next((it for it in found if it), None)
+
     def _question_can_be_asked(self) -> bool:
         """Whether anybody wants what a reflection yields, and there is something to look at."""
         if self._compact:
             return self._config.memories_enabled and bool(self._compact_choice())
-        return len(self._left_empty) < _ALL_LISTS and bool(self._pending)
+        wanted = len(self._left_empty) < _ALL_LISTS or self._to_sum_up() is not None
+        return wanted and bool(self._pending)
 
     def _compact_choice(self) -> list[PendingTurn]:
         return worth_choosing(list(self._pending))
@@ -193,8 +208,9 @@ class ReflectionManager(Manager):
         self, turns: Sequence[PendingTurn], finder: EvidenceFinder
     ) -> tuple[dict[str, object], Usage]:
         """The fields of the reflection that the model's answer gives, and what it used."""
+        to_sum_up = self._to_sum_up()
         try:
-            response = self._ask(turns)
+            response = self._ask(turns, to_sum_up)
         except LLMError as error:
             return {"failure": f"The model could not be asked: {error}"}, error.usage
         try:
@@ -204,16 +220,19 @@ class ReflectionManager(Manager):
         fields: dict[str, object] = {}
         for manager in self._managers:
             fields |= manager.reconcile(answer, finder)
+        if to_sum_up and answer.summary:
+            summary = answer.summary[:SUMMARY_CHARACTERS]
+            fields |= {"summary": summary, "summary_until": to_sum_up.until}
         return fields, response.spent
 
-    def _ask(self, turns: Sequence[PendingTurn]) -> LLMResponse:
+    def _ask(self, turns: Sequence[PendingTurn], to_sum_up: ToSumUp | None) -> LLMResponse:
         role = self._role
         profile = "compact" if self._compact else "full"
         response: LLMResponse = self._client.chat.completions.create(
             model=role.model,
             messages=[
                 {"role": "system", "content": load_prompt("reflection", profile)},
-                {"role": "user", "content": self._message(turns)},
+                {"role": "user", "content": self._message(turns, to_sum_up)},
             ],
             **role.sampling,
             response_format=(
@@ -223,12 +242,12 @@ class ReflectionManager(Manager):
         )
         return response
 
-    def _message(self, turns: Sequence[PendingTurn]) -> str:
+    def _message(self, turns: Sequence[PendingTurn], to_sum_up: ToSumUp | None) -> str:
         if self._compact:
             return choice_message(turns)
         records = [turn.record for turn in turns]
         known = [section for manager in self._managers for section in manager.to_revise(records)]
-        return full_message(turns, known, self._left_empty)
+        return full_message(turns, known, self._left_empty, to_sum_up)
 
     def _read(
         self, content: str, turns: Sequence[PendingTurn], finder: EvidenceFinder

@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 class Boundary:
     """Tells mind and player of an episode, up to a level; keeps the episode as they know it."""
 
-    def __init__(
-        self, level: ObservationLevel, mind: Mind, episode_id: str, history_turns: int
-    ) -> None:
-        self.state = GameState(episode_id, history_turns)
+    def __init__(self, level: ObservationLevel, mind: Mind, episode_id: str) -> None:
+        self.state = GameState(episode_id)
         """The episode so far, as far as it was told."""
         self._mind = mind
         self._perception = Perception(level)

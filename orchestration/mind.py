@@ -6,10 +6,11 @@ from functools import partial
 
 from game_interface import Vocabulary
 from llm_client import LLMClient
-from managers.action_check import ActionCheck, Check, Checks
+from managers.action_check import ActionCheck, Check, Checks, FirstCommand
 from managers.attempt_manager import AttemptManager
 from managers.manager import Manager
 from managers.reflection_manager import ReflectionManager
+from managers.story.transcript import Transcript
 from orchestration.parts import PARTS, without_parts_off
 from session.configuration_file import ConfigurationError, near
 from session.game_configuration import GameConfiguration
@@ -49,21 +50,25 @@ class Mind:
             if part.make and part.is_on(config):
                 made[part.name] = part.make(config, uid, made)
         self.managers = list(made.values())
+        self.transcript = Transcript(config)
+        """What the player's prompts tell of its turns."""
         self.parts_off = [part.name for part in PARTS.values() if not part.is_on(config)]
         """The parts that were left out."""
         self._attempts = made.get("action_check")
         self._reflects = "reflection" not in self.parts_off
         asked = self._client_for("reflection") if self._reflects else client
-        self._reflection = ReflectionManager(config, asked, logger, uid, self.managers)
+        learning = [*self.managers, self.transcript]
+        self._reflection = ReflectionManager(config, asked, logger, uid, learning)
+        self._everybody: list[Manager] = [*learning, self._reflection]
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
         """Learn the game's first facts and what earlier episodes passed on."""
-        for manager in (*self.managers, self._reflection):
+        for manager in self._everybody:
             manager.begin(observation, carried)
 
     def take_in(self, step: TurnRecord | Reflection) -> None:
         """Learn from a finished turn, or what a reflection yielded."""
-        for manager in (*self.managers, self._reflection):
+        for manager in self._everybody:
             if isinstance(step, Reflection):
                 manager.learn(step)
             else:
@@ -78,6 +83,8 @@ class Mind:
             from managers.critic import Critic
 
             checks.append(Critic(self.config, self._client_for("critic"), self._logger))
+        if self.config.rules_several_commands == "cut":
+            return FirstCommand(Checks(checks), vocabulary)
         return Checks(checks)
 
     def look_back(self, *, ending: bool) -> Reflection | None:

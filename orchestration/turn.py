@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from game_interface.command_guard import MAX_COMMAND_LENGTH
@@ -53,7 +53,7 @@ class TurnPlayer:
         started = time.perf_counter()
         place = _place_of(state)
         facts = self.boundary.facts(self.game.facts(), self.game.vocabulary)
-        decision = self.player.decide(self.boundary.state, facts)
+        decision = self._cut(self.player.decide(self.boundary.state, facts))
         failure, response, of_the_game = decision.failure or self._objection(decision), "", False
         if not failure:
             try:
@@ -78,10 +78,19 @@ class TurnPlayer:
             seconds=_since(started),
         )
 
+    def _cut(self, decision: Decision) -> Decision:
+        """With one command only, where that is the rule."""
+        line, first = decision.action, self.game.vocabulary.first_command(decision.action)
+        if first == line or decision.failure or self.rules.rules_several_commands != "cut":
+            return decision
+        told = f'of "{one_line(line)}" the game was given only the first command.'
+        advice = f"{told} {decision.advice}" if decision.advice else told
+        return replace(decision, action=first, advice=advice)
+
     def _objection(self, decision: Decision) -> str | None:
         """What the rules of the episode have against a command."""
         commands = self.game.vocabulary.commands_in(decision.action)
-        if self.rules.rules_one_command and commands > 1:
+        if self.rules.rules_several_commands == "refuse" and commands > 1:
             return f"'{decision.action}' is {commands} commands, and a turn takes one."
         return None
 
@@ -106,6 +115,8 @@ class TurnPlayer:
             thinking=decision.reasoning,
             new_objective=decision.new_objective,
             nav_target=decision.nav_target,
+            plan=decision.plan,
+            close_objective=decision.close_objective,
             refused=decision.refused,
             advice=decision.advice,
             response=response,

@@ -81,7 +81,7 @@ class ZorkOrchestratorV2:
         self._wanted_level = self.config.observation_level
         self.config = of_the_player(self.config, self._saved.start if self._saved else None)
         self.uid = self._saved.start.uid if self._saved else new_uid()
-        self.game_state = GameState(self.folder.name, 2 * self.config.context_history_turns)
+        self.game_state = GameState(self.folder.name)
         self._endings = Endings(self.config, self.game_state)
         self.game: Played | None = None
         self.player: Player | None = None
@@ -114,7 +114,6 @@ class ZorkOrchestratorV2:
             self.config.observation_level if self.config.player_name in TOLD else _ALL_THERE_IS,
             self.mind,
             episode_id,
-            2 * self.config.context_history_turns,
         )
         self._keeper = KnowledgeSync(self.config, self.logger, self.folder, self.uid)
         self.agent = ZorkAgent(
@@ -268,7 +267,7 @@ class ZorkOrchestratorV2:
     def _choose_player(self, game: Played) -> Player:
         if player := player_without_mind(self.config, self.client, game.seed):
             return player
-        context = ContextManager(self.mind.config, self.mind.managers)
+        context = ContextManager(self.mind.config, self.mind.transcript, self.mind.managers)
         return ModelPlayer(self.mind.config, self.agent, context, self.mind.check(game.vocabulary))
 
     def _known_of(self, game: Played) -> KnowledgeLoaded:

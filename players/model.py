@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from managers.action_check import Check
 from managers.candidate_commands import CandidateCommands
-from managers.context_manager import ContextManager
+from managers.context_manager import ContextManager, Prompt
 from mcp_ghost.messages import Usage
 from session.game_configuration import GameConfiguration
 from session.game_state import GameState, Observation, TurnRecord
@@ -46,21 +46,22 @@ class ModelPlayer:
         if self._prompt:  # what is known at the first decision stands at the prompt's head
             self._agent.system_prompt, self._prompt = self._context.head(self._prompt), ""
         menu = self._candidates.menu(facts) if self._candidates else []
-        text = self._context.build(state, menu)
-        judge = _Judge(self._check, facts, text, self._refuses)
-        decision = self._ask(state, text, menu, judge)
+        prompt = self._context.build(state, menu)
+        judge = _Judge(self._check, facts, prompt.lately, self._refuses)
+        decision = self._ask(state, prompt, menu, judge)
         return replace(
             decision,
             usage=decision.usage + judge.usage,
-            advice=judge.advice.get(decision.action),
+            advice=decision.advice or judge.advice.get(decision.action),
         )
 
-    def _ask(self, state: GameState, text: str, menu: list[str], judge: _Judge) -> Decision:
+    def _ask(self, state: GameState, prompt: Prompt, menu: list[str], judge: _Judge) -> Decision:
         self._agent.turn = state.turn_count
         self._agent.last_decision = None
         answer = self._agent.get_action_with_reasoning(
-            game_state_text=text,
+            game_state_text=prompt.text,
             relevant_memories=None,
+            story=prompt.story,
             candidates=menu,
             objection=judge.objection,
         )

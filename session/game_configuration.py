@@ -151,9 +151,9 @@ class GameConfiguration(PlayingSettings, BaseSettings):
     observation_prior_knowledge: Literal["allowed", "discouraged"] = "allowed"
     """Whether the model may use what it knows of the game from elsewhere."""
     context_token_budget: PositiveInt = 4000
-    """Tokens of the prompt below its static head, roughly."""
-    context_history_turns: PositiveInt = 8
-    """The model is shown at least this many of the latest turns, and fewer than twice as many."""
+    """Tokens of what each prompt tells anew, after its head and the turns so far, roughly."""
+    context_history_tokens: PositiveInt = 24_000
+    """Tokens of turns told word for word, roughly; older ones are summed up. For ``full``."""
     context_profile: Literal["auto", "full", "compact"] = "auto"
     """Prompt for large or very small models; ``auto``: compact for the embedded one."""
 

@@ -2,8 +2,9 @@
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ClassVar, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -140,6 +141,46 @@ class RefusedCommand(Value):
     reason: str
 
 
+@dataclass(frozen=True)
+class Decision:
+    """A turn's decision and how it came about."""
+
+    _NOTES: ClassVar = ("new_objective", "close_objective", "nav_target", "plan")
+
+    action: str
+    reasoning: str
+    new_objective: str | None = None
+    nav_target: str | None = None
+    plan: str | None = None
+    close_objective: str | None = None
+    proposed: str = ""
+    """The action in the model's own spelling."""
+    refused: tuple[RefusedCommand, ...] = ()
+    """What it proposed before, in order."""
+    advice: str | None = None
+    """What speaks against the action, which is played all the same."""
+    failure: str | None = None
+    """Why ``action`` is only the safe default, which must not be played."""
+    answered: bool = True
+    """Whether the model gave an answer, usable or not."""
+    incurable: bool = False
+    """Whether to ask again cannot help."""
+    tools: tuple[ToolUse, ...] = ()
+    iterations: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def summary(self) -> dict[str, object]:
+        """What a trace contains."""
+        used = {"iterations_used": self.iterations, "tools_called": len(self.tools)}
+        return {**used, "final_action": self.action}
+
+    def kept_in(self, later: Self) -> Self:
+        """``later``, where what was said here of objectives, target and plan still holds."""
+        kept = {name: getattr(self, name) for name in self._NOTES if getattr(later, name) is None}
+        return replace(later, **kept)
+
+
 class TurnRecord(Value):
     """One finished turn, written once, after the game answered."""
 
@@ -154,6 +195,10 @@ class TurnRecord(Value):
     new_objective: str | None = None
     nav_target: str | None = None
     """The room, in the model's words, to which it wants directions."""
+    plan: str | None = None
+    """The plan that replaces the one before; None leaves that as it is."""
+    close_objective: str | None = None
+    """The objective, by its id, that the model declares done or drops, and its words on that."""
     refused: tuple[RefusedCommand, ...] = ()
     """What the model proposed before ``command``."""
     advice: str | None = None
@@ -218,18 +263,23 @@ def added(total: int | None, one: int | None) -> int | None:
 class GameState:
     """The episode so far; ``apply`` is the only way it changes."""
 
-    MILESTONES = 8
+    HISTORY = 50
 
-    def __init__(self, episode_id: str, history_turns: int = 50) -> None:
+    def __init__(self, episode_id: str) -> None:
         self.episode_id = episode_id
         self.turn_count = 0
         self.observation: Observation | None = None
         self.opening = ""
         self.last_action: str | None = None
         self.last_response = ""
-        self.history: deque[TurnRecord] = deque(maxlen=history_turns)
-        self.milestones: deque[TurnRecord] = deque(maxlen=self.MILESTONES)
-        """The latest turns that won or lost points or a life."""
+        self.history: deque[TurnRecord] = deque(maxlen=self.HISTORY)
+        """The latest turns."""
+        self.plan = ""
+        """The model's own, word for word; empty where it has none."""
+        self.plan_turn = 0
+        """When it was made."""
+        self.nav_target = ""
+        """The room that the model wants to reach, in its words."""
         self.deaths: int | None = 0
         """None once it is not known whether a turn brought one."""
         self.tool_calls = 0
@@ -282,8 +332,10 @@ class GameState:
         self.last_action = record.command
         self.last_response = record.response
         self.history.append(record)
-        if record.scored or record.died:
-            self.milestones.append(record)
+        if record.plan is not None:
+            self.plan, self.plan_turn = record.plan, record.turn
+        if record.nav_target is not None:
+            self.nav_target = record.nav_target
         self.deaths = added(self.deaths, record.died)
         self.tool_calls += len(record.tools)
         self.failed_turns = 0

@@ -166,6 +166,9 @@ class Reflection(Value):
     objective_changes: tuple[ObjectiveChange, ...] = ()
     claims: tuple[Claim, ...] = ()
     claim_changes: tuple[ClaimChange, ...] = ()
+    summary: str | None = None
+    """What the player reads from now on instead of its turns up to ``summary_until``."""
+    summary_until: int = 0
     dropped: tuple[str, ...] = ()
     """What the model proposed and why it was not taken."""
     failure: str | None = None

@@ -16,8 +16,12 @@ _GOING = re.compile(
     r"(?:go|get|come|walk|head|travel|return)(?: back)? to (.+)|(?:reach|enter) (.+)"
 )
 _TAKING = re.compile(r"(?:get|take|find|fetch|grab|obtain|collect|retrieve|pick up) (.+)")
-_NOTHING = ("none", "null", "nothing", "n/a", "no", "no new objective", "unchanged")
+UNCHANGED = ("", "none", "null", "nothing", "n/a", "no", "no new objective", "unchanged", "same")
 """What models write that mean to leave a field empty."""
+_CLOSING = re.compile(r"[\s\[#]*(?P<id>[\w-]+)[\]\s:,.-]*(?P<why>.*)", re.DOTALL)
+_DONE = re.compile(
+    r"(?:is )?(?:done|achieved|complete[d]?|finished|reached|solved)\b", re.IGNORECASE
+)
 
 
 class Objectives:
@@ -54,6 +58,8 @@ class Objectives:
 
     def apply(self, record: TurnRecord) -> None:
         """Learn from a finished turn: what it declares, achieves, brings nearer or leaves stale."""
+        if record.close_objective:
+            self._give_up(record.close_objective, record.turn)
         if record.new_objective:
             self._declare(record.new_objective, record)
         gained = self.seen.take_in(record.after)
@@ -98,7 +104,7 @@ class Objectives:
 
     def _declare(self, said: str, record: TurnRecord) -> None:
         text = one_line(said, TEXT_CHARACTERS)
-        if text.casefold().strip(" .") in ("", *_NOTHING):
+        if text.casefold().strip(" .") in UNCHANGED:
             return
         if any(near_duplicates(each.text, text) for each in self.open()):
             return
@@ -117,6 +123,15 @@ class Objectives:
                 turn=record.turn,
             )
         )
+
+    def _give_up(self, said: str, turn: int) -> None:
+        """Close the objective that ``said`` begins with; the words after it say how."""
+        closing = _CLOSING.match(said)
+        objective = self.find(closing["id"]) if closing else None
+        if closing and objective:
+            why = one_line(closing["why"], TEXT_CHARACTERS)
+            status: ObjectiveStatus = "completed" if _DONE.match(why) else "retired"
+            self._close(objective.id, status, why or "dropped by the player", turn)
 
     def _add(self, objective: Objective) -> None:
         self._objectives[objective.id] = objective

@@ -28,17 +28,18 @@ class PlayingSettings(BaseModel):
     rules_after_death: Literal["continue", "restart", "end"] = "continue"
     """``continue``: as the game has it; ``restart``: begin it anew, also after a victory that
     leaves points; ``end``: no life but the first counts."""
-    rules_one_command: bool = False
-    """Keep lines of several commands from the game."""
+    rules_several_commands: Literal["cut", "refuse", "allow"] = "cut"
+    """Of a line with several commands, the game is given the first (``cut``), nothing (``refuse``)
+    or the whole (``allow``)."""
     rules_unusable_answer: Literal["retry", "turn"] = "retry"
     """What becomes of an answer that cannot be given to the game: the model is asked again, or
     the turn is over."""
 
     @model_validator(mode="after")
     def _no_repeated_refusal(self) -> Self:
-        if self.rules_one_command and self.rules_unusable_answer == "retry":
+        if self.rules_several_commands == "refuse" and self.rules_unusable_answer == "retry":
             raise ValueError(
-                "rules: one_command needs unusable_answer = 'turn': a model that is told nothing "
-                "of the refusal would answer the same again"
+                "rules: several_commands = 'refuse' needs unusable_answer = 'turn': a model that "
+                "is told nothing of the refusal would answer the same again"
             )
         return self

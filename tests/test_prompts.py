@@ -44,7 +44,7 @@ OF_ZORK = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """What Zork is known by, except ordinary words of prompts and code about any game."""
-MOST_TOKENS = {"full": 1800, "compact": 450}
+MOST_TOKENS = {"full": 1900, "compact": 450}
 
 
 def tokens(text: str) -> int:
@@ -124,13 +124,13 @@ def test_the_agents_prompt_promises_what_its_level_tells(
     assert ("Here:" in text) == (level.tells_facts and profile == "compact")
     if profile == "full":
         assert ("read from the game's memory at this moment" in text) == level.tells_facts
-        assert ("Commands that are refused" in text) == level.tells_facts
+        assert ("Commands that are questioned" in text) == level.tells_facts
         assert ("Map around" in text) == ("Memories" in text) == level.tells_status
         assert ("Exits that the game has mentioned" in text) == level.tells_exits
 
 
-def test_the_prompt_of_reflections_takes_about_a_thousand_tokens() -> None:
-    assert tokens(load_prompt("reflection", "full")) < 1100
+def test_the_prompt_of_reflections_takes_little_more_than_a_thousand_tokens() -> None:
+    assert tokens(load_prompt("reflection", "full")) < 1250
     assert tokens(load_prompt("reflection", "compact")) < 120
 
 

@@ -18,6 +18,9 @@ from game_interface.machine.profile import Profile
 _PLAIN = re.compile("[a-z]+")
 _SENTENCES = re.compile(r"[.;]|\bthen\b")
 _LINKS = re.compile(r",|\band\b")
+_SEPARATORS = re.compile(f"{_SENTENCES.pattern}|{_LINKS.pattern}")
+_QUOTED = re.compile(r'"[^"]*"?')
+_BLANK = " .;,"
 _NOUN = 0x80
 _INFOCOM_OTHERS = 0x40 | 0x20 | 0x10 | 0x08 | 0x04
 """Verb, adjective, direction, preposition, filler."""
@@ -78,10 +81,29 @@ class Vocabulary:
 
     def commands_in(self, line: str) -> int:
         """How many commands the parser takes a line for; an order to somebody is one."""
-        sentences = [part for part in _SENTENCES.split(line.lower()) if part.strip()]
-        parts = [part.split() for sentence in sentences for part in _LINKS.split(sentence)]
-        begun = sum(self.cut(words[0]) in self.starts for words in parts if words)
-        return max(begun, len(sentences))
+        return len(self._ends(line)) + 1
+
+    def first_command(self, line: str) -> str:
+        """The first of them."""
+        ends = self._ends(line)
+        return line[: ends[0]].strip(_BLANK) if ends else line
+
+    def _ends(self, line: str) -> list[int]:
+        """Where a command ends that another one follows; what is quoted is not taken apart."""
+        bare = _QUOTED.sub(lambda quoted: "x" * len(quoted[0]), line.lower())
+        ends: list[int] = []
+        has_begun = False
+        places = [(0, 0), *(found.span() for found in _SEPARATORS.finditer(bare))]
+        for (end, start), (next_end, _) in zip(places, [*places[1:], (len(bare), 0)], strict=True):
+            words = bare[start:next_end].split()
+            if not words:
+                continue
+            begins = self.cut(words[0]) in self.starts
+            is_link = bool(_LINKS.fullmatch(bare[end:start]))
+            if bare[:end].strip(_BLANK) and (not is_link or (begins and has_begun)):
+                ends.append(end)
+            has_begun = begins or (has_begun and is_link)
+        return ends
 
 
 def _starts_a_command(word: str, flags: int, *, is_inform: bool) -> bool:

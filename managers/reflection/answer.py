@@ -79,6 +79,8 @@ class ReflectionAnswer(BaseModel):
     ended_objectives: list[ObjectiveRevision] = []
     claims: list[ClaimProposal] = []
     judged_claims: list[ClaimRevision] = []
+    summary: str | None = None
+    """Of the turns that were to be summed up, if any were."""
 
 
 def read_reflection(content: str) -> tuple[ReflectionAnswer, list[str]]:
@@ -95,9 +97,12 @@ def read_reflection(content: str) -> tuple[ReflectionAnswer, list[str]]:
     problems: list[str] = []
     lists: dict[str, list[BaseModel]] = {}
     for name, field in ReflectionAnswer.model_fields.items():
-        (form,) = get_args(field.annotation)
-        lists[name] = list(_items(name, form, found.get(name), problems))
-    return ReflectionAnswer.model_validate(lists), problems
+        if name != "summary":
+            (form,) = get_args(field.annotation)
+            lists[name] = list(_items(name, form, found.get(name), problems))
+    said = found.get("summary")
+    summary = said.strip() if isinstance(said, str) else None
+    return ReflectionAnswer.model_validate({**lists, "summary": summary or None}), problems
 
 
 def _items(

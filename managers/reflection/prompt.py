@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from managers.manager import CHARACTERS_PER_TOKEN, Section
+from managers.manager import CHARACTERS_PER_TOKEN, Section, ToSumUp
 from mcp_ghost.text import one_line
 from session.game_state import TurnRecord
 
 TOKEN_BUDGET = 3000
-"""Of the whole message, roughly."""
+"""Of the whole message but for what is to be summed up, roughly."""
 _RESPONSE_CHARACTERS = 500
 _THINKING_CHARACTERS = 160
 
@@ -25,7 +25,10 @@ class PendingTurn:
 
 
 def full_message(
-    turns: Sequence[PendingTurn], sections: Iterable[Section], left_empty: Sequence[str] = ()
+    turns: Sequence[PendingTurn],
+    sections: Iterable[Section],
+    left_empty: Sequence[str] = (),
+    to_sum_up: ToSumUp | None = None,
 ) -> str:
     """The turns in full as far as the budget goes; ``left_empty`` are lists that nobody wants."""
     parts = [section.text() for section in sections]
@@ -34,7 +37,10 @@ def full_message(
     whole = TOKEN_BUDGET * CHARACTERS_PER_TOKEN
     # Without the turns there is nothing to learn from, however much is known already.
     room = max(whole - sum(len(part) + 2 for part in parts), whole // 2)
-    return "\n\n".join([*parts, "\n".join(["## The turns", *_told(turns, room)])])
+    parts.append("\n".join(["## The turns", *_told(turns, room)]))
+    if to_sum_up:
+        parts.append(f"## To be summed up, up to turn {to_sum_up.until}\n{to_sum_up.text}")
+    return "\n\n".join(parts)
 
 
 def _told(turns: Sequence[PendingTurn], room: int) -> list[str]:

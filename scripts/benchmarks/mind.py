@@ -41,10 +41,10 @@ def _prompts(commands: Sequence[str], settings: dict[str, Any]) -> Table:
         with ZorkOrchestratorV2("walkthrough", config) as episode:
             score = episode.play_episode()
             cost = prompt_cost(server.requests, episode.game_state.turn_count)
-    headings = ("calls a turn", "prompt tokens a turn", "as the request before", "static head")
+    headings = ("calls a turn", "prompt tokens a turn", "as the request before", "at cache prices")
     table = Table("walkthrough", "score", *headings)
     figures = f"{cost.requests_per_turn:.2f}", f"{cost.tokens_per_turn:.0f}"
-    shares = f"{cost.repeated_share:.0%}", f"{cost.head_share:.0%}"
+    shares = f"{cost.repeated_share:.0%}", f"{cost.cached_price_per_turn:.0f}"
     table.add_row(f"{cost.turns} turns", str(score), *figures, *shares)
     return table
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from mcp_ghost.testing import ModelRequest
 
 CHARACTERS_PER_TOKEN = 4
+CACHED_PRICE = 0.1
+"""Of a token that the provider has in its cache, as most of them charge."""
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,8 @@ class PromptCost:
     tokens_per_turn: float
     repeated_share: float
     """Part of the tokens in which a request begins as the one before to the same role."""
+    cached_price_per_turn: float
+    """Tokens a turn at the price of new ones, where repeated ones cost a tenth."""
     head_share: float
     """Part of the tokens that are system prompts, the same for the whole episode."""
 
@@ -38,14 +42,22 @@ def prompt_cost(requests: Iterable[ModelRequest], turns: int) -> PromptCost:
         requests_per_turn=count / turns,
         tokens_per_turn=total / CHARACTERS_PER_TOKEN / turns,
         repeated_share=repeated / total,
+        cached_price_per_turn=(total - (1 - CACHED_PRICE) * repeated)
+        / CHARACTERS_PER_TOKEN
+        / turns,
         head_share=head / total,
     )
 
 
 def _shared(before: str, prompt: str) -> int:
-    pairs = zip(before, prompt, strict=False)
-    shorter = min(len(before), len(prompt))
-    return next((place for place, (old, new) in enumerate(pairs) if old != new), shorter)
+    same, different = 0, min(len(before), len(prompt)) + 1
+    while different - same > 1:
+        middle = (same + different) // 2
+        if before[:middle] == prompt[:middle]:
+            same = middle
+        else:
+            different = middle
+    return same
 
 
 def _text(content: object) -> str:

@@ -41,7 +41,6 @@ def asked(server: ModelServer, request: int = -1) -> str:
     [
         ("score", {"scored": 5}),
         ("inventory", {"after": observation(1, inventory=("key",))}),
-        ("death", {"died": True}),
         ("new room", {"after": observation(2)}),
         ("objective", {"new_objective": "Open the gate"}),
     ],
@@ -109,13 +108,28 @@ def test_fault_7_death_is_the_engines_flag_and_never_a_word() -> None:
         assert asked(server).count("[you died]") == 1
 
 
-def test_at_the_end_a_few_turns_are_enough_and_nothing_has_to_have_happened() -> None:
+def test_at_the_end_one_turn_is_enough_and_nothing_has_to_have_happened() -> None:
     with looking_back([NOTHING]) as (manager, _):
-        walk(manager, range(1, 5))
-        assert not manager.due(ending=True)
-        walk(manager, range(5, 6))
+        walk(manager, range(1, 2))
         assert manager.due(ending=True)
-        assert manager.reflect(ending=True).triggers == ("end",)
+        manager.learn(manager.reflect(ending=True))
+        assert not manager.due(ending=True)
+
+
+def test_a_death_is_looked_back_at_at_once_with_what_led_up_to_it() -> None:
+    with looking_back([NOTHING, NOTHING]) as (manager, server):
+        walk(manager, range(1, 9), scored=1)
+        manager.learn(manager.reflect())
+        walk(manager, range(9, 10))
+        assert not manager.due()
+        walk(manager, range(10, 11), died=True)
+        assert manager.due()
+        reflection = manager.reflect()
+        assert (reflection.first_turn, reflection.last_turn) == (9, 10)
+        told = asked(server)
+        assert "Turn 10, Room 1 (#1): > try 10 [you died]" in told
+        assert [n for n in range(1, 11) if f"Turn {n}, " in told] == list(range(3, 11))
+        assert "answer 3" in told
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,14 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"[a-z]+", re.sub(r"\S*…", "", text.lower())))
 
 
-FRAME = words(
-    """story so far turn of at most situation the game says last score now moves deaths progress
+STORY = words(
+    """The game begins turn turns to The words of are left out thinking action now you died
+    Situation Turn of at most The game says Last Answer with one JSON object new_objective
+    close_objective nav_target plan"""
+)
+"""Every word of the frame that the turns so far, and the answer to the latest, are set in."""
+FRAME = STORY | words(
+    """points in story so far turn of at most situation the game says last score now moves deaths
     you died room in darkness here nothing note carry can try take examine open look new ways
     towards a way not yet tried known to again no back happened once known map around
     is out vain times led different rooms before nearest from step steps with effect but answer
@@ -115,9 +121,8 @@ class Shown:
 
 
 def check_text(told: Told, shown: Shown) -> None:
-    frame = words("Story so far Turn of at most Situation The game says Last")
     for prompt in (told.full, told.compact):
-        assert words(prompt) - frame - shown.words - shown.said == set()
+        assert words(prompt) - STORY - shown.words - shown.said == set()
     facts = told.facts
     assert (facts.room_id, facts.score, facts.moves, facts.inventory) == (None, None, None, None)
     assert (facts.visible, facts.exits, facts.world_hash) == ((), (), "")
@@ -287,8 +292,8 @@ def test_at_text_a_whole_episode_asks_with_nothing_but_what_was_printed(tmp_path
     turns = episode.turns
     thoughts = words(" ".join(f"{it.thinking} {it.command}" for it in turns))
     printed = words(episode.start["opening"] + " ".join(it.response for it in turns))
-    frame = words(
-        """Story so far Turn of at most Situation The game says The turns player thought game
+    frame = STORY | words(
+        """The turns player thought game
         Leave these lists empty this time memories wrong_memories"""
     )
     asked = {str(wanted(request)) for request in episode.requests}

@@ -136,14 +136,46 @@ def test_a_model_that_cannot_be_reached_costs_no_turn(tmp_path: Path) -> None:
     assert len(episode.events("turn_failed")) == 1
 
 
+def test_of_a_line_of_several_commands_the_game_is_given_the_first_and_the_model_is_told(
+    tmp_path: Path,
+) -> None:
+    script = [answer("go north, take nest and look. wait"), answer("n"), answer("s, n")]
+    episode = played(tmp_path, script, max_turns_per_episode=3)
+    assert episode.given == ["go north", "n", "s"]
+    first = episode.turns[0]
+    assert first.proposed == "go north, take nest and look. wait"
+    told = f'A remark on "go north": of "{first.proposed}" the game was given only the first'
+    assert told in user_text(episode.requests[1])
+    assert first.refused == ()
+
+
+def test_the_check_judges_only_what_the_game_is_given(tmp_path: Path) -> None:
+    script = [answer("take gazebo. north"), answer("north. take gazebo")]
+    episode = played(tmp_path, script, max_turns_per_episode=1)
+    (turn,) = episode.turns
+    assert [it.command for it in turn.refused] == ["take gazebo. north"]
+    assert (turn.command, "gazebo" in str(turn.advice)) == ("north", True)
+    assert "does not know" not in str(turn.advice)
+
+
+def test_a_line_of_several_commands_may_be_allowed(tmp_path: Path) -> None:
+    episode = played(
+        tmp_path,
+        [answer("north. south")],
+        rules_several_commands="allow",
+        max_turns_per_episode=1,
+    )
+    assert episode.given == ["north. south"]
+
+
 def test_a_line_of_several_commands_can_cost_its_turn(tmp_path: Path) -> None:
     commands = ["north. north", "look and wait", "north."]
-    episode = chatted(tmp_path, commands, rules_one_command=True, **TURN)
+    episode = chatted(tmp_path, commands, rules_several_commands="refuse", **TURN)
     assert episode.given == ["north."]
     assert "is 2 commands" in episode.turns[0].response
-    with pytest.raises(ValueError, match=r"one_command needs unusable_answer = 'turn'"):
-        GameConfiguration(rules_one_command=True)
+    with pytest.raises(ValueError, match=r"several_commands = 'refuse' needs unusable_answer"):
+        GameConfiguration(rules_several_commands="refuse")
     pyproject = tmp_path / "pyproject.toml"
-    pyproject.write_text("[tool.zorkgpt.rules]\none_command = true\n")
-    with pytest.raises(ConfigurationError, match="one_command needs unusable_answer"):
+    pyproject.write_text('[tool.zorkgpt.rules]\nseveral_commands = "refuse"\n')
+    with pytest.raises(ConfigurationError, match="needs unusable_answer"):
         GameConfiguration.from_toml(pyproject)

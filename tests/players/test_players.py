@@ -81,7 +81,7 @@ def test_chat_reads_the_games_words_and_all_that_was_said(tmp_path: Path) -> Non
     last = episode.requests[-1]
     roles = [message["role"] for message in last.messages]
     assert roles == ["system", "user", *["assistant", "user"] * 3]
-    assert user_text(last) == episode.start["opening"].strip()
+    assert user_text(last, 1) == episode.start["opening"].strip()
     assert user_text(last, 3) == episode.turns[0].response.strip()
     for before, after in zip(episode.requests, episode.requests[1:], strict=False):
         assert system_text(after) == system_text(before)

@@ -50,8 +50,8 @@ SHOWN_BY = {
     "evaluation_group": "test_an_episode_tells_its_group",
     "observation_level": "test_at_text_a_whole_episode_asks_with_nothing_but_what_was_printed",
     "observation_prior_knowledge": "test_whether_prior_knowledge_may_be_used_is_told_and_recorded",
-    "context_token_budget": "test_the_prompt_keeps_its_budget_and_loses_the_oldest_turns_first",
-    "context_history_turns": "test_the_story_so_far_always_holds_the_latest_turns",
+    "context_token_budget": "test_what_is_told_anew_keeps_its_budget",
+    "context_history_tokens": "test_beyond_its_budget_the_oldest_turns_give_way_to_a_summary",
     "context_profile": "test_the_menu_of_the_compact_prompt_suits_openai_too",
     "map_rooms_shown": "test_as_many_rooms_are_shown_as_configured_and_they_are_the_nearest",
     "memories_token_budget": "test_the_budget_is_kept_to_the_character",
@@ -63,7 +63,7 @@ SHOWN_BY = {
     "storage_database_url": "test_what_is_learned_goes_to_the_configured_database",
     "reflection_interval_turns": "test_reflections_keep_the_configured_interval",
     "action_check_mode": "test_fault_1_with_advice_only_the_command_is_given_and_the_remark_told",
-    "action_check_max_refusals": "test_fault_1_who_insists_looks_around_after_so_many_refusals",
+    "action_check_max_refusals": "test_fault_1_who_insists_is_believed_after_so_many_refusals",
     "mcp_enabled": "test_without_mcp_there_is_no_manager_and_no_file_is_read",
     "mcp_config_file": "test_a_missing_configuration_file_is_an_error_that_names_both_ways_out",
     "mcp_servers": "test_the_servers_that_are_named_are_used_side_by_side",
@@ -85,7 +85,7 @@ SHOWN_BY = {
     "player_seed": "test_every_player_is_recorded_continued_and_replayed",
     "player_history_turns": "test_chat_may_be_shown_the_latest_turns_only",
     "rules_after_death": "test_after_a_death_the_rules_say_what_happens",
-    "rules_one_command": "test_a_line_of_several_commands_can_cost_its_turn",
+    "rules_several_commands": "test_a_line_of_several_commands_can_cost_its_turn",
     "rules_unusable_answer": "test_an_unusable_answer_can_cost_its_turn",
 }
 

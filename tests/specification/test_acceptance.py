@@ -77,8 +77,8 @@ def test_a_model_that_is_down_costs_no_turn_and_the_identical_game_goes_on(
 
 def told_next(config: GameConfiguration, state: GameState, mind: Mind) -> tuple[str, str]:
     """The whole prompt of the turn to come."""
-    context = ContextManager(config, mind.managers)
-    return context.head("Rules."), context.build(state)
+    context = ContextManager(config, mind.transcript, mind.managers)
+    return context.head("Rules."), context.build(state).whole
 
 
 # --- 9: the log alone
@@ -99,10 +99,10 @@ def folded(folder: Path) -> tuple[GameState, tuple[str, str]]:
     """The state and the next prompt that follow from a log."""
     config = GameConfiguration(context_profile="full", reflection_enabled=True)
     saved = SavedEpisode(folder)
-    state, client = GameState("again", 16), LLMClient(config)
+    state, client = GameState("again"), LLMClient(config)
     mind = Mind(config, client, client._logger, saved.start.uid)
     state.begin(saved.start.opening, saved.start.observation)
-    boundary = Boundary(config.observation_level, mind, "again", 16)
+    boundary = Boundary(config.observation_level, mind, "again")
     carried = saved.fold.known.carried
     boundary.begin(None, saved.start.opening, saved.start.observation, carried)
     for step in saved.steps():
@@ -200,7 +200,8 @@ def test_the_head_is_the_same_in_every_turn_and_keeps_its_budget(tmp_path: Path,
     assert known < 1.1 * budget
     assert sum(rule in head for rule in rules) < max(1, len(rules))
     for request in asked:
-        assert len(user_text(request)) <= 1000 * CHARACTERS_PER_TOKEN
+        told_anew = user_text(request, message=-1)
+        assert len(told_anew) <= 1000 * CHARACTERS_PER_TOKEN
 
 
 def know(config: GameConfiguration, rules: list[str]) -> None:

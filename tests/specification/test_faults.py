@@ -44,7 +44,8 @@ class Insisting:
     times: int
 
     def __call__(self, request: ModelRequest) -> Reply:
-        refused = sum(message["role"] == "assistant" for message in request.messages)
+        asked = next(n for n, it in enumerate(request.messages) if " of at most " in str(it))
+        refused = sum(message["role"] == "assistant" for message in request.messages[asked:])
         if refused < self.times:
             return answer(IMPOSSIBLE, thinking="I smell a fish.", new_objective="Cook the kipper")
         return ScriptedModel(self.commands)(request)
@@ -79,15 +80,24 @@ def test_fault_1_with_advice_only_the_command_is_given_and_the_remark_told(tmp_p
 
 
 @pytest.mark.parametrize("most", [1, 2, 4])
-def test_fault_1_who_insists_looks_around_after_so_many_refusals(tmp_path: Path, most: int) -> None:
+def test_fault_1_who_insists_is_believed_after_so_many_refusals(tmp_path: Path, most: int) -> None:
     episode = played(
         tmp_path, Insisting([], 9), max_turns_per_episode=1, action_check_max_refusals=most
     )
-    assert episode.given == ["look"]
+    assert episode.given == [IMPOSSIBLE]
     (turn,) = episode.turns
     assert [it.command for it in turn.refused] == [IMPOSSIBLE] * most
-    assert len(episode.requests) == turn.usage.calls == most
-    assert (turn.failure, turn.new_objective) == (None, None)
+    assert len(episode.requests) == turn.usage.calls == most + 1
+    assert turn.advice == 'The game does not know the word "gazebo".'
+
+
+def test_what_a_refused_answer_says_of_objectives_target_and_plan_is_kept(tmp_path: Path) -> None:
+    said = {"new_objective": "Cook it", "nav_target": "Larder", "plan": "Fish, then bread."}
+    script = [answer(IMPOSSIBLE, **said), answer("north", plan="Bread.")]
+    episode = played(tmp_path, script, max_turns_per_episode=1)
+    (turn,) = episode.turns
+    assert turn.refused[0].command == IMPOSSIBLE
+    assert (turn.new_objective, turn.nav_target, turn.plan) == ("Cook it", "Larder", "Bread.")
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0])
@@ -157,7 +167,8 @@ def test_fault_6_danger_is_told_from_the_engines_facts(tmp_path: Path) -> None:
     assert "in darkness" in user_text(episode.requests[len(TO_THE_ATTIC)])
     after = user_text(episode.requests[deadly])
     assert "Deaths: 1." in after
-    assert f"turn {deadly} you died (Attic: south)" in after
+    assert f"[turn {deadly}, Attic]" in after
+    assert "[-10 points, now 0] [you died]" in after
 
 
 def test_fault_7_words_of_death_in_thought_or_command_are_not_a_death(tmp_path: Path) -> None:
@@ -286,12 +297,11 @@ def test_fault_14_history_holds_what_was_done_with_its_own_thought_and_objective
     assert [(it.command, it.thinking) for it in turn.refused] == [(IMPOSSIBLE, "Fish first.")]
     second, *_, last = (user_text(request) for request in episode.requests[2:])
     assert f'"{IMPOSSIBLE}" was not given to the game' in second
-    assert "(Uphill then.) > north" in last
+    assert '{"thinking": "Uphill then.", "action": "north"}' in last
     assert last.count("Find the yard") == 1
     for prompt in (second, last):
         assert "Fish first." not in prompt
         assert "Cook the kipper" not in prompt
-    assert IMPOSSIBLE not in last
 
 
 def test_fault_16_a_silent_model_makes_no_move_is_told_of_each_time_and_ends_the_episode(

@@ -127,8 +127,10 @@ def system_text(request: ModelRequest) -> str:
     return _text(request.messages[0]["content"])
 
 
-def user_text(request: ModelRequest, message: int = 1) -> str:
-    return _text(request.messages[message]["content"])
+def user_text(request: ModelRequest, message: int | None = None) -> str:
+    """All that a model is told below the head, its own answers included, or one message."""
+    wanted = request.messages[1:] if message is None else [request.messages[message]]
+    return "\n\n".join(_text(it["content"]) for it in wanted)
 
 
 def all_text(requests: Iterable[ModelRequest]) -> str:

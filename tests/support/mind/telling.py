@@ -49,15 +49,17 @@ class Listener:
             observation_level=level,
             context_profile="full",
             context_token_budget=100_000,
+            context_history_tokens=1000,
             reflection_enabled=False,
             client_base_url="http://127.0.0.1:9",
         )
         self.client = LLMClient(config, logger=LOGGER)
         self.mind = Mind(config, self.client, LOGGER, "aaaaaa")
-        self.boundary = Boundary(level, self.mind, "told", 16)
+        self.boundary = Boundary(level, self.mind, "told")
         compact = self.mind.config.model_copy(update={"context_profile": "compact"})
         self.contexts = [
-            ContextManager(it, self.mind.managers) for it in (self.mind.config, compact)
+            ContextManager(it, self.mind.transcript, self.mind.managers)
+            for it in (self.mind.config, compact)
         ]
         self.candidates = CandidateCommands()
         self._agent = ZorkAgent(config, client=self.client, logger=LOGGER)
@@ -131,6 +133,6 @@ class ToldGame:
         state = listener.boundary.state
         facts = listener.boundary.facts(self.facts, self.game.vocabulary)
         menu = listener.candidates.menu(facts) if level.tells_facts else []
-        full, compact = (it.build(state, menu) for it in listener.contexts)
+        full, compact = (it.build(state, menu).whole for it in listener.contexts)
         assert state.observation is not None
         return Told(full, compact, menu, facts, state.observation)

@@ -1,0 +1,149 @@
+"""The turns so far, word for word, as a conversation that only grows until its budget is used up.
+
+So a request begins as the one before, and providers bill that part as cached. When there is too
+much, looking back sums up the oldest turns; where nobody does, they are left out, many at a time.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from json import dumps
+
+from managers.manager import CHARACTERS_PER_TOKEN, Manager, ToSumUp, without_headings
+from mcp_ghost.messages import Message
+from session.game_configuration import GameConfiguration
+from session.game_state import GameState, TurnRecord
+from session.knowledge import Reflection
+
+ANSWER_CHARACTERS = 6000
+"""Of one answer of the game; the rest of a longer one is left out, visibly."""
+_KEPT_SHARE = 4
+"""Once turns are summed up, the others take this part of the budget."""
+_PATIENCE = 5 / 4
+"""Times the budget, at which turns are left out that nobody has summed up."""
+_ALWAYS_KEPT = 3
+_NOT_ANSWERED = "(no usable answer)"
+
+
+@dataclass(frozen=True)
+class _Turn:
+    number: int
+    said: str
+    """The model's answer."""
+    heard: str
+    """What came of it."""
+    points: str
+    """What it won or lost, in words; empty where nothing."""
+
+    @property
+    def size(self) -> int:
+        return len(self.said) + len(self.heard)
+
+
+class Transcript(Manager):
+    """Follows only from turn records and reflections, in order."""
+
+    def __init__(self, config: GameConfiguration) -> None:
+        self._budget = config.context_history_tokens * CHARACTERS_PER_TOKEN
+        self._turns: list[_Turn] = []
+        self._size = 0
+        self._summary = ""
+        self._left_out = 0
+        """The latest turn that is not told word for word."""
+        self._points: list[str] = []
+        """What the turns that are left out won and lost."""
+
+    def apply(self, record: TurnRecord) -> None:
+        """Add a finished turn."""
+        turn = _Turn(record.turn, _said(record), _heard(record), points_of(record))
+        self._turns.append(turn)
+        self._size += turn.size
+        if self._size > self._budget * _PATIENCE:
+            self._leave_out(self._oldest(self._budget // 2))
+
+    def learn(self, reflection: Reflection) -> None:
+        """Take the model's summary instead of the turns that it tells of."""
+        if reflection.summary:
+            self._summary = reflection.summary
+            self._leave_out([it for it in self._turns if it.number <= reflection.summary_until])
+
+    def to_sum_up(self) -> ToSumUp | None:
+        """The oldest turns, once there is more than the budget; the summary so far comes first."""
+        if self._size <= self._budget:
+            return None
+        oldest = self._oldest(self._budget // _KEPT_SHARE)
+        if not oldest:
+            return None
+        parts = [self._summary] if self._summary else []
+        parts += [f"{turn.said}\n{turn.heard}" for turn in oldest]
+        return ToSumUp("\n\n".join(parts), oldest[-1].number)
+
+    def messages(self, state: GameState) -> list[Message]:
+        """From user to user; the last message is what came of the latest turn."""
+        told: list[Message] = [{"role": "user", "content": self._beginning(state)}]
+        for turn in self._turns:
+            told.append({"role": "assistant", "content": turn.said})
+            told.append({"role": "user", "content": turn.heard})
+        return told
+
+    def _beginning(self, state: GameState) -> str:
+        if not self._left_out:
+            return f"The game begins:\n\n{_printed(state.opening)}"
+        return "\n\n".join(self._before())
+
+    def _before(self) -> Iterator[str]:
+        """What is told of the turns that are left out."""
+        turns = f"turns 1 to {self._left_out}"
+        if self._summary:
+            yield f"Your summary of earlier turns:\n\n{without_headings(self._summary)}"
+        yield f"The words of {turns} are left out."
+        if self._points:
+            yield f"Points in {turns}: {'; '.join(self._points)}."
+
+    def _oldest(self, kept: int) -> list[_Turn]:
+        """The turns before the latest that together fill ``kept`` characters."""
+        count, left = 0, self._size
+        while count < len(self._turns) - _ALWAYS_KEPT and left > kept:
+            left -= self._turns[count].size
+            count += 1
+        return self._turns[:count]
+
+    def _leave_out(self, oldest: Iterable[_Turn]) -> None:
+        for turn in list(oldest):
+            self._turns.remove(turn)
+            self._size -= turn.size
+            self._left_out = turn.number
+            if turn.points:
+                self._points.append(turn.points)
+
+
+def points_of(record: TurnRecord) -> str:
+    """What a turn won or lost, with its place and command."""
+    if not (record.scored or record.died):
+        return ""
+    what = "you died" if record.died else f"{record.scored:+d}"
+    where = f"{record.place.name}: " if record.place else ""
+    return f"turn {record.turn} {what} ({where}{record.command})"
+
+
+def _said(record: TurnRecord) -> str:
+    """The model's own words; its plan, objectives and target are told where they hold."""
+    action = record.command or record.proposed[:200] or _NOT_ANSWERED
+    return dumps({"thinking": record.thinking, "action": action}, ensure_ascii=False)
+
+
+def _heard(record: TurnRecord) -> str:
+    place = f", {record.place.name}" if record.place else ""
+    change = f" [{record.scored:+d} points, now {record.outcome.score}]" if record.scored else ""
+    death = " [you died]" if record.died else ""
+    notes = [f'"{it.command}" was not given to the game: {it.reason}' for it in record.refused]
+    if record.advice:
+        notes.append(f'A remark on "{record.command}": {record.advice}')
+    return "\n".join(
+        [f"[turn {record.turn}{place}]", *notes, f"{_printed(record.response)}{change}{death}"]
+    )
+
+
+def _printed(text: str) -> str:
+    """The game's words, which cannot pose as a part of the prompt."""
+    said = without_headings(text.strip())
+    return said if len(said) <= ANSWER_CHARACTERS else f"{said[: ANSWER_CHARACTERS - 1]}…"
