@@ -71,6 +71,18 @@ def _knowledge(config: GameConfiguration, uid: str, _made: Mapping[str, Manager]
     return KnowledgeManager(config, uid)
 
 
+def _ledger(_config: GameConfiguration, _uid: str, _made: Mapping[str, Manager]) -> Manager:
+    from managers.story.ledger import Ledger
+
+    return Ledger()
+
+
+def _condition(_config: GameConfiguration, _uid: str, _made: Mapping[str, Manager]) -> Manager:
+    from managers.story.condition import Condition
+
+    return Condition()
+
+
 PARTS = {
     part.name: part
     for part in (
@@ -79,6 +91,8 @@ PARTS = {
         Part("memories", _memories, needs=ObservationLevel.STATUS),
         Part("objectives", _objectives),
         Part("knowledge", _knowledge),
+        Part("ledger", _ledger, needs=ObservationLevel.STATUS),
+        Part("condition", _condition),
         Part("reflection"),
     )
 }

@@ -134,6 +134,26 @@ class Passage(Value):
     times: int = 1
 
 
+class Scored(Value):
+    """A turn that won or lost points, a life or the game, and the commands that led to it."""
+
+    episode: str
+    """The episode's uid."""
+    run: int = 0
+    """Counts how often the game was begun anew before, within the episode."""
+    turn: int
+    room: Place | None = None
+    """Where the command was given."""
+    command: str
+    by: tuple[str, ...] = ()
+    """The commands since the one before it, or since the game began."""
+    points: int = 0
+    died: bool = False
+    won: bool = False
+    is_of_best: bool = False
+    """Whether it is passed on as a part of the best run so far, all of which is there."""
+
+
 class Edits(Value):
     """What people changed in the exported knowledge."""
 
@@ -149,6 +169,7 @@ class CarriedOver(Value):
     memories: tuple[Memory, ...] = ()
     claims: tuple[Claim, ...] = ()
     passages: tuple[Passage, ...] = ()
+    scores: tuple[Scored, ...] = ()
 
 
 class Reflection(Value):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from managers.map.world_map import WorldMap
 from session.game_state import TurnRecord
-from session.knowledge import Edits, Passage, Reflection
+from session.knowledge import Edits, Passage, Reflection, Scored
 from session.perception.perception import Perception
 from session.record.event_log import EVENTS_FILE, EpisodeDamagedError, read
 from session.record.fold import EpisodeFold
@@ -44,6 +44,7 @@ class EpisodeKnowledge:
     edits: Edits = field(default_factory=Edits)
     reflections: tuple[Reflection, ...] = ()
     passages: tuple[Passage, ...] = ()
+    scores: tuple[Scored, ...] = ()
 
 
 def read_uid(folder: Path) -> str | None:
@@ -63,11 +64,11 @@ def read_episode(folder: Path) -> EpisodeKnowledge | None:
     Raises:
         LogRefusedError: The log is missing or damaged.
     """
-    fold, ways = EpisodeFold(), _WaysTold()
+    fold, told = EpisodeFold(), _Told()
     with _explained(folder):
         for entry in read(folder):
             fold.take(entry)
-            ways.take(entry.event)
+            told.take(entry.event)
         if fold.start is None:
             return None
         episode = _episode(
@@ -80,7 +81,13 @@ def read_episode(folder: Path) -> EpisodeKnowledge | None:
             level=str(fold.start.level),
         )
     reflections = {reflection.number: reflection for reflection in fold.reflections}
-    return EpisodeKnowledge(episode, fold.known.edits, tuple(reflections.values()), ways.passages())
+    return EpisodeKnowledge(
+        episode,
+        fold.known.edits,
+        tuple(reflections.values()),
+        told.passages(),
+        tuple(told.scores),
+    )
 
 
 def read_imports(folder: Path) -> Iterator[EpisodeKnowledge]:
@@ -97,23 +104,54 @@ def read_imports(folder: Path) -> Iterator[EpisodeKnowledge]:
                 yield EpisodeKnowledge(_episode(event, time), event.edits)
 
 
-class _WaysTold:
-    """The ways that an episode tried, as its player knew them; not those that others passed on."""
+class _Told:
+    """What an episode tried and what scored, as its player knew it; not what others passed on."""
 
     def __init__(self) -> None:
+        self.scores: list[Scored] = []
+        self._since: list[str] = []
+        """Commands since the last of these."""
+        self._uid = ""
+        self._run = 0
         self._map = WorldMap()
         self._perception: Perception | None = None
 
     def take(self, event: Event) -> None:
         """Learn from an event."""
         if isinstance(event, EpisodeStart):
+            self._uid = event.uid
             self._perception = Perception(event.level)
             self._map.begin(self._perception.begin(event.opening, event.observation))
         elif isinstance(event, TurnRecord) and self._perception:
-            self._map.apply(self._perception.apply(event))
+            record = self._perception.apply(event)
+            self._map.apply(record)
+            self._score(record)
+
+    def _score(self, record: TurnRecord) -> None:
+        if not record.command:
+            return
+        if record.scored or record.died or record.won:
+            scored = Scored(
+                episode=self._uid,
+                run=self._run,
+                turn=record.turn,
+                room=record.place,
+                command=record.command,
+                by=tuple(self._since),
+                points=record.scored or 0,
+                died=bool(record.died),
+                won=record.won,
+            )
+            self.scores.append(scored)
+            self._since.clear()
+        else:
+            self._since.append(record.command)
+        if record.ended:
+            self._run += 1
+            self._since.clear()
 
     def passages(self) -> tuple[Passage, ...]:
-        """The same as they are passed on."""
+        """The ways as they are passed on."""
         return self._map.passages()
 
 

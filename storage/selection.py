@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
-from session.knowledge import Claim, Memory, Passage
+from session.knowledge import Claim, Memory, Passage, Scored
 from session.similarity import near_duplicates
 
 MOST_MEMORIES = 400
@@ -11,6 +12,8 @@ MOST_CONSIDERED = 10 * MOST_MEMORIES
 """Memories that are looked at; there may be a thousand episodes."""
 MOST_CLAIMS = 200
 MOST_PASSAGES = 2000
+MOST_OTHER_SCORES = 100
+"""Points and deaths outside of the best run."""
 
 
 def latest_memories(memories: Sequence[Memory]) -> tuple[Memory, ...]:
@@ -46,6 +49,35 @@ def latest_passages(passages: Iterable[Passage]) -> tuple[Passage, ...]:
         latest.pop(outcome, None)
         latest[outcome] = passage
     return tuple(latest.values())[-MOST_PASSAGES:]
+
+
+def best_scores(scores: Sequence[Scored]) -> tuple[Scored, ...]:
+    """The run with the most points, up to its last ones; of others, what it did not score."""
+    runs: defaultdict[tuple[str, int], list[Scored]] = defaultdict(list)
+    for scored in scores:
+        runs[scored.episode, scored.run].append(scored)
+    best = max(filter(None, map(_up_to_its_best, runs.values())), key=_worth, default=[])
+    chosen = [it.model_copy(update={"is_of_best": True}) for it in best]
+    others: dict[tuple[object, ...], Scored] = {_what(it): it for it in chosen}
+    for scored in reversed(scores):  # the latest are the first to be kept
+        if (scored.points > 0 or scored.died) and len(others) < len(chosen) + MOST_OTHER_SCORES:
+            others.setdefault(_what(scored), scored.model_copy(update={"by": ()}))
+    return (*chosen, *(it for it in others.values() if not it.is_of_best))
+
+
+def _up_to_its_best(run: Sequence[Scored]) -> list[Scored]:
+    totals = list(accumulate(it.points for it in run))
+    last = next((at for at, it in enumerate(run) if it.won), totals.index(max(totals)))
+    return list(run[: last + 1]) if totals[last] > 0 else []
+
+
+def _worth(run: Sequence[Scored]) -> tuple[int, bool, int]:
+    """More points are better, then a victory, then fewer turns."""
+    return sum(it.points for it in run), run[-1].won, -run[-1].turn
+
+
+def _what(it: Scored) -> tuple[object, ...]:
+    return it.room and it.room.id, " ".join(it.command.casefold().split()), it.died
 
 
 def _says_the_same(one: Memory, other: Memory) -> bool:

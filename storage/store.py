@@ -23,6 +23,7 @@ from session.knowledge import (
     MemoryChange,
     Passage,
     Reflection,
+    Scored,
     folded_claims,
     folded_memories,
 )
@@ -30,7 +31,13 @@ from session.levels import ObservationLevel
 from storage.database import KnowledgeDatabase
 from storage.episode_knowledge import Episode, EpisodeKnowledge, read_episode, read_uid
 from storage.errors import LogRefusedError, StorageError
-from storage.selection import MOST_CONSIDERED, latest_memories, latest_passages, strongest_claims
+from storage.selection import (
+    MOST_CONSIDERED,
+    best_scores,
+    latest_memories,
+    latest_passages,
+    strongest_claims,
+)
 from storage.tables import (
     AT_EVERY_LEVEL,
     CLAIM_CHANGES,
@@ -41,6 +48,7 @@ from storage.tables import (
     OF_EDITS,
     OF_REFLECTIONS,
     PASSAGES,
+    SCORES,
 )
 
 _Value = TypeVar("_Value", bound=BaseModel)
@@ -123,6 +131,7 @@ class Store:
         with self._database.reading() as connection:
             memories = _memories(connection, story_sha256, of_level)
             passages = _values(connection, PASSAGES, Passage, story_sha256, of_level)
+            scores = _values(connection, SCORES, Scored, story_sha256, of_level)
             claims = _claims(connection, story_sha256, of_level)
             own = (it for it in _episodes(connection, of_level) if it.story_sha256 == story_sha256)
             episodes = sum(it.turns > 0 for it in own)
@@ -133,6 +142,7 @@ class Store:
             memories=latest_memories(memories),
             claims=strongest_claims(claims),
             passages=latest_passages(passages),
+            scores=best_scores(scores),
         )
 
     def claims(self, story_sha256: str) -> tuple[Claim, ...]:
@@ -166,7 +176,11 @@ class Store:
             )
         connection.execute(delete(EPISODES).where(EPISODES.c.uid == uid))  # its rows go with it
         connection.execute(insert(EPISODES).values(asdict(episode)))
-        at_first = {**_by_table(account.edits, OF_EDITS), PASSAGES: account.passages}
+        at_first = {
+            **_by_table(account.edits, OF_EDITS),
+            PASSAGES: account.passages,
+            SCORES: account.scores,
+        }
         self._insert(connection, uid, 0, at_first)
         for reflection in account.reflections:
             learned = _by_table(reflection, OF_REFLECTIONS)

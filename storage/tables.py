@@ -51,6 +51,7 @@ MEMORY_CHANGES = _learned("memory_changes", Column("id", String(60)))
 CLAIMS = _learned("claims", Column("id", String(60)))
 CLAIM_CHANGES = _learned("claim_changes", Column("id", String(60)))
 PASSAGES = _learned("passages", Column("direction", Text))
+SCORES = _learned("scores", Column("points", Integer))
 
 OF_REFLECTIONS = {
     "memories": MEMORIES,

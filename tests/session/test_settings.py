@@ -97,7 +97,7 @@ SIGNS: dict[str, Callable[[Played], bool]] = {
     "memories": lambda it: "## Memories" in all_text(it.requests) and learned(it, "memories"),
     "objectives": lambda it: f"- o1 {OBJECTIVE}" in all_text(it.requests),
     "knowledge": lambda it: CLAIM in all_text(it.requests) and learned(it, "claims"),
-    "action_check": lambda it: IMPOSSIBLE not in it.given,
+    "action_check": lambda it: any(turn.refused for turn in it.turns),
     "storage": lambda it: (it.folder.parent.parent / "knowledge.db").exists(),
 }
 """Part -> whether an episode shows that it is there."""

@@ -55,8 +55,11 @@ def _leave_out_what_is_new(kept: dict[str, Any], now: dict[str, Any]) -> None:
     for key in now.keys() - kept.keys():
         del now[key]
     for key, value in kept.items():
-        if isinstance(value, dict) and key in now:
-            _leave_out_what_is_new(value, now[key])
+        new = now.get(key)
+        pairs = zip(value, new, strict=False) if isinstance(value, list) and new else [(value, new)]
+        for one, other in pairs:
+            if isinstance(one, dict) and isinstance(other, dict):
+                _leave_out_what_is_new(one, other)
 
 
 def copied(name: str, workdir: Path) -> Path:

@@ -48,7 +48,8 @@ def test_each_request_is_logged_as_it_was_sent_and_each_reply_as_it_came(tmp_pat
     assert len(calls) == len(episode.requests)
     for call, request in zip(calls, episode.requests, strict=True):
         system, user = (message["content"] for message in call.request["messages"][:2])
-        assert (system, user) == (system_text(request), user_text(request))
+        assert (system, user) == (system_text(request), user_text(request, 1))
+        assert len(call.request["messages"]) == len(request.messages)
         assert call.request["model"] == request.body["model"]
         for name in ("temperature", "max_tokens", "response_format"):
             assert call.request["options"].get(name) == request.body.get(name)
@@ -96,7 +97,7 @@ def test_a_resumed_episode_goes_on_with_the_same_texts(tmp_path: Path) -> None:
     calls = calls_of(second.folder)
     assert [call.turn for call in calls] == [1, 2, 3, 4]
     for call, request in zip(calls[2:], second.requests, strict=True):
-        assert call.request["messages"][1]["content"] == user_text(request)
+        assert call.request["messages"][-1]["content"] == user_text(request, message=-1)
     assert log.stat().st_size < 2.2 * size
 
 

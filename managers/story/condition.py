@@ -1,0 +1,197 @@
+"""The player's condition as the game last told of it: attacks, wounds, light, load, things gone.
+
+It is read from the game's words and from what was told of things, in the English that games share.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from managers.manager import Manager, Section, without_headings
+from mcp_ghost.text import one_line
+from session.game_state import (
+    GameState,
+    Observation,
+    TurnRecord,
+    place_name,
+    thing_holder,
+    thing_name,
+)
+from session.knowledge import CarriedOver
+
+_QUOTE_CHARACTERS = 160
+_ATTACK_LASTS = 4
+"""Turns after which a fight of which nothing more was said is over."""
+_WOUND_LASTS = 40
+_THINGS_KEPT = 60
+_THINGS_SHOWN = 8
+_SENTENCE = re.compile(r"(?<=[.!?])[\"')]*\s+|\n+")
+_ATTACK = re.compile(
+    r"^(?!your?\b).*\b(?:attacks|charges (?:at )?you|lunges|slashes|slices|stabs|thrusts"
+    r"|swings (?:his|her|its|their|an?|the)"
+    r"|(?:hits|strikes|bites|claws|kicks|knocks) (?:at )?you)\b",
+    re.IGNORECASE,
+)
+_WOUND = re.compile(
+    r"^(?=.*\byou(?:r|rs)?\b).*\b(?:wound(?:s|ed)?|bleed(?:s|ing)?|injur(?:y|ies|ed)|hurts?"
+    r"|stagger(?:ed)?|weaken(?:s|ed)?|unconscious)\b",
+    re.IGNORECASE,
+)
+_HEALED = re.compile(r"\b(?:perfect health|healed|recovered|cured|feel (?:much )?better)\b", re.I)
+_LIGHT = re.compile(
+    r"\b(?:dim(?:mer|s|med)?|flickers?|burn(?:s|ed|ing)? (?:low|out|down)|(?:goes|gone|went|run"
+    r"|runs|running) (?:out|low)|fad(?:es|ing)|(?:grows|getting) (?:weak|dark)\w*"
+    r"|(?:is|are) now (?:on|off|lit)|last(?:s|ing)? (?:much )?longer)\b",
+    re.IGNORECASE,
+)
+_LAMPS = frozenset({"lamp", "torch", "candle", "candles", "match", "flame", "light", "wick"})
+_LIGHTING = re.compile(
+    r"^(?:light|ignite|extinguish|(?:turn|switch|put|blow) (?:on|off|out)) (?:the )?(?P<one>.+)$"
+    r"|^(?:turn|switch|put) (?:the )?(?P<two>.+) (?:on|off|out)$"
+)
+_LOAD = re.compile(
+    r"\b(?:too heavy|too many (?:things|items|objects)|too much|your load|hands are full"
+    r"|(?:carry|hold) (?:any(?:thing)? |that )?(?:more|many|much)|overloaded)\b",
+    re.IGNORECASE,
+)
+_EVERYTHING = frozenset({"all", "everything"})
+
+
+@dataclass
+class _Quote:
+    text: str
+    turn: int
+
+
+@dataclass
+class _Thing:
+    """Something that was carried once, and where it was last seen."""
+
+    where: str
+    turn: int
+    room: int | None
+    is_gone: bool = False
+
+
+class Condition(Manager):
+    """Follows only from what it is told, in order."""
+
+    def __init__(self) -> None:
+        self._attack: list[int] = []
+        """The turns of the attack under way."""
+        self._attackers: dict[str, None] = {}
+        self._wound: _Quote | None = None
+        self._light: _Quote | None = None
+        self._load: _Quote | None = None
+        self._load_things: int | None = None
+        self._lamps = set(_LAMPS)
+        self._things: dict[str, _Thing] = {}
+        self._before: Observation | None = None
+
+    def begin(self, observation: Observation, carried: CarriedOver) -> None:
+        """Learn what the game begins with."""
+        self._before = observation
+
+    def apply(self, record: TurnRecord) -> None:
+        """Learn from a finished turn."""
+        if record.ended:  # the game begins anew
+            self._attack, self._attackers, self._things = [], {}, {}
+            self._wound = self._light = self._load = None
+            self._before = record.after
+            return
+        if lit := _LIGHTING.match(" ".join(record.command.lower().split())):
+            told = re.match(r"(?:the )?([a-z ]+) (?:is|are) now", record.response.strip().lower())
+            self._lamps |= _words(f"{lit['one'] or lit['two']} {told[1] if told else ''}")
+        if record.died or (record.place and record.place_id != record.after.room_id):
+            self._attack, self._attackers = [], {}
+        for sentence in _SENTENCE.split(record.response):
+            self._hear(" ".join(sentence.split()), record)
+        if self._attack and record.turn - self._attack[-1] >= _ATTACK_LASTS:
+            self._attack, self._attackers = [], {}
+        self._follow_things(record)
+        self._before = record.after
+
+    def sections(self, state: GameState) -> Iterable[Section]:
+        """What holds now, as far as it was told."""
+        lines = tuple(self._lines(state.turn_count))
+        if lines:
+            yield Section("Your condition", lines, importance=7)
+
+    def _hear(self, sentence: str, record: TurnRecord) -> None:
+        quote = _Quote(one_line(sentence, _QUOTE_CHARACTERS), record.turn)
+        if _ATTACK.search(sentence):
+            if record.turn not in self._attack:
+                self._attack.append(record.turn)
+            named = (thing_name(thing) for thing in record.after.visible)
+            self._attackers |= dict.fromkeys(it for it in named if it.lower() in sentence.lower())
+        if _HEALED.search(sentence):
+            self._wound = None
+        elif _WOUND.search(sentence):
+            self._wound = quote
+        if _LIGHT.search(sentence) and self._lamps & _words(sentence):
+            self._light = quote
+        if _LOAD.search(sentence):
+            carried = record.after.inventory
+            self._load, self._load_things = quote, None if carried is None else len(carried)
+
+    def _lines(self, now: int) -> Iterator[str]:
+        if self._attack:
+            first, last = self._attack[0], self._attack[-1]
+            turns = f"turn {first}" if first == last else f"turns {first} to {last}"
+            by = f" by: {', '.join(self._attackers)}" if self._attackers else ""
+            yield f"Under attack in {turns}{by}."
+        if self._wound and now - self._wound.turn < _WOUND_LASTS:
+            yield _told("Wounds", self._wound)
+        if self._light:
+            yield _told("Light", self._light)
+        if self._load:
+            with_things = f", carrying {self._load_things}" if self._load_things else ""
+            yield _told("Load", self._load, with_things)
+        gone = [f"{name} ({it.where})" for name, it in self._things.items() if it.is_gone]
+        if gone:
+            yield f"Gone from where you last had or saw it: {', '.join(gone[-_THINGS_SHOWN:])}"
+
+    def _follow_things(self, record: TurnRecord) -> None:
+        before, after = self._before, record.after
+        if before is None or before.inventory is None or after.inventory is None:
+            return
+        here = {thing_name(it) for it in (*after.inventory, *after.visible)}
+        for name in (thing_name(it) for it in after.inventory):
+            self._see(name, f"carried until turn {record.turn}", record)
+        for name in here & self._things.keys():
+            if name not in {thing_name(it) for it in after.inventory}:
+                self._see(name, f"seen in {place_name(after.room)}, turn {record.turn}", record)
+        used = _words(record.command)
+        for text in (*before.inventory, *before.visible):
+            name, holder = thing_name(text), thing_holder(text)
+            if name not in self._things or name in here:
+                continue
+            was_used = bool(used & ({*name.lower().split()} | _EVERYTHING))
+            if was_used or (holder and holder in here):
+                if record.place_id == after.room_id:
+                    del self._things[name]  # what became of it, the player did
+            elif text in before.inventory:
+                self._things[name].is_gone = True
+        self._miss(here, after)
+
+    def _see(self, name: str, where: str, record: TurnRecord) -> None:
+        self._things.pop(name, None)  # the latest come last
+        self._things[name] = _Thing(where, record.turn, record.after.room_id)
+        if len(self._things) > _THINGS_KEPT:
+            del self._things[next(iter(self._things))]
+
+    def _miss(self, here: set[str], after: Observation) -> None:
+        """What was left in this room and is no longer here."""
+        if after.dark or after.room_id is None:
+            return
+        for name, thing in self._things.items():
+            if thing.room == after.room_id and name not in here:
+                thing.is_gone = True
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall("[a-z]+", text.lower()))
+
+
+def _told(what: str, quote: _Quote, more: str = "") -> str:
+    return f'{what}, as told in turn {quote.turn}{more}: "{without_headings(quote.text)}"'

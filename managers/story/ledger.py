@@ -1,0 +1,73 @@
+"""What brought points in earlier episodes, with the commands that led there; kept by code alone."""
+
+from collections.abc import Iterable, Iterator
+
+from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
+from session.game_state import Observation
+from session.knowledge import CarriedOver, Scored
+
+TOKEN_BUDGET = 6000
+"""Of the whole ledger, roughly."""
+_LAST_COMMANDS = 8
+"""Of those that led to points, where there is no room for all."""
+_OF_THE_BEST = (
+    "The best of them, line by line: the turn, where it ended, what it brought, and all commands "
+    "since the line before."
+)
+
+
+class Ledger(Manager):
+    """Tells of points of earlier episodes; those of this one are in the story."""
+
+    def __init__(self) -> None:
+        self._scores: tuple[Scored, ...] = ()
+
+    def begin(self, observation: Observation, carried: CarriedOver) -> None:
+        """Learn what was passed on."""
+        self._scores = carried.scores
+
+    def preamble(self) -> Iterable[Section]:
+        """The best episode from its beginning, then what scored or killed in others alone."""
+        if self._scores:
+            lines = tuple(self._lines())
+            yield Section("What scored in earlier episodes", lines, importance=3)
+
+    def _lines(self) -> Iterator[str]:
+        best = [it for it in self._scores if it.is_of_best]
+        if best:
+            yield _OF_THE_BEST
+            yield from _fitting(best)
+        others = [_other(it) for it in self._scores if not it.is_of_best]
+        if others:
+            yield "In other episodes:"
+            yield from others
+
+
+def _fitting(best: list[Scored]) -> list[str]:
+    """The long ways are shortened first, until all is within the budget."""
+    lines = [_line(it, len(it.by)) for it in best]
+    longest_first = sorted(range(len(best)), key=lambda at: -len(lines[at]))
+    excess = sum(map(len, lines)) - TOKEN_BUDGET * CHARACTERS_PER_TOKEN
+    for at in longest_first:
+        if excess <= 0:
+            break
+        excess += -len(lines[at])
+        lines[at] = _line(best[at], _LAST_COMMANDS)
+        excess += len(lines[at])
+    return lines
+
+
+def _line(it: Scored, most: int) -> str:
+    left_out = ["…"] if len(it.by) > most else []
+    way = "; ".join([*left_out, *it.by[max(0, len(it.by) - most) :], it.command])
+    return f"- turn {it.turn}, {_where(it)}: {way}"
+
+
+def _other(it: Scored) -> str:
+    return f"- {_where(it)}: {it.command}"
+
+
+def _where(it: Scored) -> str:
+    what = ", you died" * it.died + ", you won" * it.won
+    points = f", {it.points:+d} points" if it.points else ""
+    return f"{it.room.name if it.room else 'unknown place'}{points}{what}"
