@@ -68,7 +68,7 @@ class HostedGame(ZorkOrchestratorV2):
                 f"{name} was not begun by a client of this server: continue it with "
                 f"`uv run python main.py --resume {name}`."
             )
-        self._told_by = ContextManager(self.mind.config)
+        self._told_by = ContextManager(self.mind.config, self.mind.transcript)
 
     @property
     def name(self) -> str:
@@ -111,7 +111,10 @@ class HostedGame(ZorkOrchestratorV2):
             self._close_if_ended()
             if self._failed:
                 raise RefusedError(self._failed.failure)
-            return self._told(self._guest.turns[-1].response)
+            turn = self._guest.turns[-1]
+            return self._told(
+                f"{turn.response}\n\n[{turn.advice}]" if turn.advice else turn.response
+            )
 
     def status(self) -> Told:
         """What is known now."""

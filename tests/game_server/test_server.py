@@ -88,13 +88,23 @@ async def test_what_no_game_may_be_given_is_refused_with_the_reason(games: Games
 
 
 async def test_a_rule_of_the_settings_holds_for_guests(tmp_path: Path) -> None:
-    games = offered(tmp_path, rules_one_command=True, rules_unusable_answer="turn")
+    games = offered(tmp_path, rules_several_commands="refuse", rules_unusable_answer="turn")
     async with guest(games) as call:
         await call("new_game", seed=7)
         said = await call("command", text="north. north")
         assert "2 commands" in said.text
         assert said.values["turn"] == 1
     games.close()
+
+
+async def test_of_a_line_of_several_commands_a_guest_is_told_that_only_the_first_was_given(
+    games: Games,
+) -> None:
+    async with guest(games) as call:
+        await call("new_game", seed=7)
+        said = await call("command", text="north. north")
+        assert '[of "north. north" the game was given only the first command.]' in said.text
+        assert said.values["turn"] == 1
 
 
 async def test_history_tells_again_what_was_told(games: Games) -> None:

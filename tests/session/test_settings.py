@@ -278,7 +278,7 @@ def test_reflections_keep_the_configured_interval(tmp_path: Path, interval: int)
         reflection_interval_turns=interval,
     )
     ends = [reflection.last_turn for reflection in episode.reflections]
-    assert ends == list(range(interval, 12, interval))
+    assert ends == list(range(interval, 13, interval))
 
 
 async def test_a_server_gets_the_configured_time_to_start(tmp_path: Path) -> None:
