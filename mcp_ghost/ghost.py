@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, Unpack, cast
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import httpx
 
     from mcp_ghost.run.account import GhostResult
-    from mcp_ghost.run.conversation import Conversation
     from mcp_ghost.run.events import OnEvent
     from mcp_ghost.run.pausing.approval import Approve, ApproveWhen
     from mcp_ghost.run.pausing.state import State
@@ -65,6 +64,7 @@ async def mcp_ghost(
     max_result_tokens_per_turn: int | None = 20_000,
     result_limit: int = 32_000,
     context_limit: int = 400_000,
+    stream: bool = False,
     on_event: OnEvent | None = None,
     elicit: Elicit | None = None,
     approve: Approve | None = None,
@@ -120,6 +120,8 @@ async def mcp_ghost(
             add to the conversation together; longer ones are cut, visibly. None for no limit.
         result_limit: Characters of one tool result that the model gets.
         context_limit: Characters of conversation above which older parts are summarised.
+        stream: Tell ``on_event`` what the model says and thinks while it comes: "text" and
+            "thinking".
         on_event: Called with a dict for each step; may be a coroutine function.
         elicit: Asks the user what a server wants to know: a coroutine function of the server's
             name, its message and a JSON schema, which returns a dict, or None to decline. What the
@@ -151,11 +153,12 @@ async def mcp_ghost(
 
 
 async def _run(user_prompt: str, **arguments: Any) -> GhostResult:  # noqa: ANN401
+    from mcp_ghost.run.opening import conversation_of
     from mcp_ghost.run.operation import Operation
 
     check_prompt(user_prompt)
     settings = Settings(**arguments)
-    return await Operation(settings, _conversation(settings), user_prompt, closes=True).run()
+    return await Operation(settings, conversation_of(settings), user_prompt, closes=True).run()
 
 
 class Ghost:
@@ -181,12 +184,14 @@ class Ghost:
     def __init__(
         self, *, messages: Sequence[Mapping[str, Any]] = (), **options: Unpack[Options]
     ) -> None:
+        from mcp_ghost.run.opening import conversation_of
+
         without_request: Any = {"system_prompt": "", "user_prompt": "", **options}
         arguments = inspect.signature(mcp_ghost).bind(**without_request)
         arguments.apply_defaults()
         del arguments.arguments["user_prompt"]
         self._settings = Settings(**arguments.arguments)
-        self._conversation = _conversation(self._settings, _checked(messages))
+        self._conversation = conversation_of(self._settings, _checked(messages))
         self._is_entered = self._is_busy = False
 
     async def __aenter__(self) -> Self:
@@ -214,7 +219,40 @@ class Ghost:
             RuntimeError: Another request is under way, or this is outside of ``async with``.
         """
         check_prompt(user_prompt)
-        return await self._operate(user_prompt)
+        return await self._operate(user_prompt, self._settings)
+
+    async def stream(self, user_prompt: str) -> AsyncGenerator[dict[str, Any], None]:
+        """Do ``user_prompt``, and give out each event of it, with what the model says as it comes.
+
+        The last one, "run_end", has the result under ``result``. Leaving the loop early ends the
+        request.
+
+        Raises:
+            ValueError: The request is empty.
+            RuntimeError: Another request is under way, or this is outside of ``async with``.
+        """
+        check_prompt(user_prompt)
+        events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+
+        def on_event(event: dict[str, Any]) -> object:
+            if event["type"] != "run_end":
+                events.put_nowait(event)
+            known = self._settings.on_event
+            return None if known is None else known(event)
+
+        settings = replace(self._settings, stream=True, on_event=on_event)
+        request = asyncio.create_task(self._operate(user_prompt, settings))
+        request.add_done_callback(lambda _: events.put_nowait(None))
+        try:
+            while (event := await events.get()) is not None:
+                yield event
+            result = await request
+        finally:
+            if not request.done():
+                request.cancel()
+                await asyncio.wait([request])
+        end = {"success": result["success"], "summary": result["summary"]}
+        yield {"type": "run_end", **end, "result": result}
 
     async def resume(
         self, state: Mapping[str, Any] | str | Path, decisions: Mapping[str, Any] | None = None
@@ -226,15 +264,17 @@ class Ghost:
         from mcp_ghost.run.pausing.state import State
 
         kept = State.of(state)
-        checkpoint = state if isinstance(state, str | Path) else None
-        return await self._operate(kept.user_prompt, kept, decisions, checkpoint)
+        settings = self._settings
+        if isinstance(state, str | Path):
+            settings = replace(settings, checkpoint=state)
+        return await self._operate(kept.user_prompt, settings, kept, decisions)
 
     async def _operate(
         self,
         user_prompt: str,
+        settings: Settings,
         state: State | None = None,
         decisions: Mapping[str, Any] | None = None,
-        checkpoint: str | Path | None = None,
     ) -> dict[str, Any]:
         from mcp_ghost.run.operation import Operation
 
@@ -246,7 +286,6 @@ class Ghost:
             self._conversation.replace(state.messages)
         self._is_busy = True
         try:
-            settings = replace(self._settings, checkpoint=checkpoint or self._settings.checkpoint)
             operation = Operation(
                 settings, self._conversation, user_prompt, state=state, decisions=decisions
             )
@@ -294,31 +333,6 @@ def _checked(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ):
         raise ValueError("messages must be a list such as Ghost.messages gives.")
     return [copy.deepcopy(dict(message)) for message in messages]
-
-
-def _conversation(settings: Settings, messages: Sequence[dict[str, Any]] = ()) -> Conversation:
-    # These account for most of the package's import time.
-    from mcp_ghost.config import load_servers
-    from mcp_ghost.providers.client import get_llm_client
-    from mcp_ghost.providers.transport import RetryPolicy
-    from mcp_ghost.run.conversation import Conversation
-
-    servers = load_servers(settings.server_config)
-    client = get_llm_client(
-        settings.provider,
-        settings.api_key,
-        settings.model,
-        settings.base_url,
-        timeout=settings.llm_timeout,
-        retry=RetryPolicy(max_attempts=4, initial_delay=0.5),  # somebody is waiting for the call
-        transport=settings.transport,
-    )
-    form = None
-    if settings.output is not None:
-        from mcp_ghost.run.form import Form
-
-        form = Form(settings.output)
-    return Conversation(settings, servers, client, messages, form)
 
 
 def _takes_arguments_of(

@@ -14,6 +14,7 @@ from mcp_ghost.cli.program import DONE, FAILED, Errors, complain, program
 
 if TYPE_CHECKING:
     from mcp_ghost.cli.interruption import Interruption
+    from mcp_ghost.cli.typist import Typist
     from mcp_ghost.cli.view import RunView
 
 
@@ -35,6 +36,7 @@ def _run(flags: Flags, interruption: Interruption) -> int:
 
     from mcp_ghost.cli.asking import Consent, Form
     from mcp_ghost.cli.screen import standard_screen
+    from mcp_ghost.cli.typist import Typist
     from mcp_ghost.cli.view import RunView
 
     prompt = sys.stdin.read() if flags.prompt == "-" else flags.prompt
@@ -47,23 +49,36 @@ def _run(flags: Flags, interruption: Interruption) -> int:
     asked: dict[str, Any] = {"elicit": Form(screen, turn)} if somebody_is_there else {}
     if when := flags.approve_when(somebody_is_there=somebody_is_there):
         asked |= {"approve": Consent(screen, turn), "approve_when": when}
+    is_watched = sys.stdout is not None and sys.stdout.isatty()
+    typist = None
+    if is_watched and not (flags.json or flags.output_schema):
+        typist = Typist(sys.stdout, screen)
     with view.shown() if view else nullcontext():
-        result = asyncio.run(_operation(flags, prompt, view, asked))
+        result = asyncio.run(_operation(flags, prompt, _listener(view, typist), asked))
     if view:
         view.summary(result)
-    _print_result(result, as_json=flags.json)
+    was_shown = typist is not None and typist.has_shown(result["final_result"])
+    _print_result(result, as_json=flags.json, was_shown=was_shown)
     return DONE if result["success"] else FAILED
 
 
+def _listener(view: RunView | None, typist: Typist | None) -> dict[str, Any]:
+    """The options by which a run is watched."""
+    if typist is None:
+        return {"on_event": view.show if view else None}
+    show = view.show if view else lambda _: None
+    return {"stream": True, "on_event": lambda event: show(typist.hear(event))}
+
+
 async def _operation(
-    flags: Flags, prompt: str, view: RunView | None, asked: dict[str, Any]
+    flags: Flags, prompt: str, watched: dict[str, Any], asked: dict[str, Any]
 ) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "server_config": flags.config,
         "system_prompt": flags.system,
         "provider": flags.provider,
         "user_prompt": prompt,
-        "on_event": view.show if view else None,
+        **watched,
         **asked,
         "output": _schema(flags.output_schema) if flags.output_schema else None,
         **flags.options(),
@@ -99,14 +114,14 @@ def _inspect(flags: Flags, _: Interruption) -> int:
     return DONE
 
 
-def _print_result(result: dict[str, Any], *, as_json: bool) -> None:
+def _print_result(result: dict[str, Any], *, as_json: bool, was_shown: bool) -> None:
     from mcp_ghost.text import harmless
 
     if as_json:
         _write(json.dumps(result, indent=2))
         return
     answer = result["final_result"]
-    if answer is not None:
+    if answer is not None and not was_shown:
         text = (
             answer if isinstance(answer, str) else json.dumps(answer, indent=2, ensure_ascii=False)
         )

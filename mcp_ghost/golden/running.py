@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,12 @@ from mcp_ghost.errors import GoldenError, LLMError
 from mcp_ghost.ghost import mcp_ghost
 from mcp_ghost.golden.file import RecordedFrom, as_golden, save_golden
 from mcp_ghost.golden.scrub import Scrubber, places, usable_at_replay
-from mcp_ghost.golden.transport import RecordingTransport, ReplayTransport
+from mcp_ghost.golden.transport import RecordingTransport, ReplayTransport, is_stream
 from mcp_ghost.names import ToolNames
 from mcp_ghost.providers.client import base_url_of, get_llm_client
+from mcp_ghost.providers.common import StreamingProvider
 from mcp_ghost.providers.registry import get_provider
+from mcp_ghost.providers.streaming.events import EventReader
 from mcp_ghost.providers.transport import Endpoint
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 _NO_KEY = "replayed"
 """Sent nowhere."""
-_FUNCTIONS = ("on_event", "elicit", "approve", "authorize")
+_FUNCTIONS = ("stream", "on_event", "elicit", "approve", "authorize")
 _NOT_OF_THE_INPUT = frozenset(
     (*_FUNCTIONS, "api_key", "approve_when", "pause", "checkpoint", "server_config", "base_url")
 )
@@ -83,7 +85,7 @@ async def record_golden(
         },
         provider_responses=[
             {**exchange, "token_usage": _token_usage(arguments["provider"], exchange)}
-            for exchange in recording.exchanges
+            for exchange in _whole(arguments["provider"], recording.exchanges)
         ],
         recorded_from=recorded_from
         or ("protocol server" if endpoint.is_loopback else "live provider"),
@@ -144,6 +146,21 @@ def _base_url(arguments: Mapping[str, Any]) -> str:
 def _address(endpoint: Endpoint) -> str:
     """Without user and password, and without the port that a local server happened to get."""
     return re.sub(r":\d+(?=/|$)", "", endpoint.where) if endpoint.is_loopback else endpoint.where
+
+
+def _whole(provider: str, exchanges: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """``exchanges`` with replies that came piece by piece as they would have come at once."""
+    known = get_provider(provider)
+    for exchange in exchanges:
+        said = exchange.get("response")
+        if not (isinstance(said, str) and is_stream(said) and isinstance(known, StreamingProvider)):
+            yield exchange
+            continue
+        assembler = known.assembler()
+        for piece in EventReader().feed(f"{said}\n\n".encode(errors="replace")):
+            for _ in assembler.add(piece):
+                pass  # of no interest any longer
+        yield {**exchange, "response": assembler.body()}
 
 
 def _token_usage(provider: str, exchange: Mapping[str, Any]) -> dict[str, int] | None:

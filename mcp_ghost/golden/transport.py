@@ -119,11 +119,13 @@ class ReplayTransport(httpx.AsyncBaseTransport):
         self._compare(recorded, {"path": request.url.path, "request": body})
         if error := recorded.get("error"):
             raise _transport_error(error)
+        said = as_text(self._scrubber.show(recorded.get("response")))
+        kind = "text/event-stream" if is_stream(said) else "application/json"
         # After a failed attempt, the next one need not wait.
         return httpx.Response(
             recorded.get("status", 200),
-            content=as_text(self._scrubber.show(recorded.get("response"))).encode(errors="replace"),
-            headers={"content-type": "application/json", "retry-after": "0"},
+            content=said.encode(errors="replace"),
+            headers={"content-type": kind, "retry-after": "0"},
         )
 
     def _compare(self, recorded: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -135,6 +137,11 @@ class ReplayTransport(httpx.AsyncBaseTransport):
             for difference in request_differences(recorded, now, self._volatile, same)
             if difference not in noted
         ]
+
+
+def is_stream(said: str) -> bool:
+    """Whether a reply came piece by piece."""
+    return said.startswith(("data:", "event:"))
 
 
 def _keys(request: httpx.Request) -> set[str]:

@@ -29,6 +29,9 @@ _MENTIONS = {
     "top_p": re.compile(r"top_p", re.I),
     "top_k": re.compile(r"top_k", re.I),
     "min_p": re.compile(r"min_p", re.I),
+    "stream_options": re.compile(r"stream_options", re.I),
+    # OpenAI streams some models only for organisations that it has verified.
+    "stream": re.compile(r"\bstream\b(?!_)|streaming", re.I),
 }
 _LENGTHS = ("max_tokens", "max_completion_tokens")
 """The fields that say how long a reply may be."""
@@ -58,6 +61,8 @@ class Accepted:
     def of(self, payload: JSONObject) -> JSONObject:
         """As much of ``payload`` as the model accepts."""
         kept = {key: payload[key] for key in payload if key not in self.without}
+        if "stream" in self.without:
+            kept.pop("stream_options", None)
         for field in _LENGTHS:
             if field in kept and self.longest is not None:
                 kept[field] = min(kept[field], self.longest)

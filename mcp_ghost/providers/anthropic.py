@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers import common
+from mcp_ghost.providers.streaming.anthropic import AnthropicAssembler
 
 if TYPE_CHECKING:
     from mcp_ghost.names import ToolNames
@@ -82,6 +84,14 @@ class Anthropic:
         # Addresses with and without the version are both in use.
         path = "/messages" if request.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
         return common.WireRequest(path, payload, headers)
+
+    def streamed(self, wire: common.WireRequest) -> common.WireRequest:
+        """See :class:`mcp_ghost.providers.common.Provider`."""
+        return replace(wire, payload={**wire.payload, "stream": True})
+
+    def assembler(self) -> AnthropicAssembler:
+        """See :class:`mcp_ghost.providers.common.Provider`."""
+        return AnthropicAssembler()
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
         """See :class:`mcp_ghost.providers.common.Provider`."""

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError, LLMUnreachableError
 from mcp_ghost.media import has_images, without_images
-from mcp_ghost.messages import Usage, assistant_message
+from mcp_ghost.messages import assistant_message
 from mcp_ghost.providers.accepted import Accepted, refuses_images
-from mcp_ghost.providers.common import LLMRequest, doubtful, usage_of
-from mcp_ghost.providers.exchange import Exchange, FailedTry
+from mcp_ghost.providers.common import LLMRequest, StreamingProvider, doubtful
+from mcp_ghost.providers.exchange import EmptyReplyError, Exchange, FailedTry, with_all
 from mcp_ghost.providers.registry import get_provider
+from mcp_ghost.providers.streaming.events import OnDelta, Told
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, Transport
 
 if TYPE_CHECKING:
@@ -121,13 +122,15 @@ class ProviderClient:
         tool_choice: str | JSONObject | None = None,
         namespace: str = "",
         headers: Mapping[str, str] | None = None,
+        on_delta: OnDelta | None = None,
         **options: object,
     ) -> LLMResponse:
         """One reply; empty only where the model said nothing twice.
 
         ``known_tools`` defines the tools that the history calls, for a request that offers none.
         ``namespace`` leads the names of tools on the wire. ``headers`` come on top of the
-        provider's. ``options``: see :class:`mcp_ghost.providers.common.LLMRequest`.
+        provider's. ``on_delta`` is told what the model says while it says it.
+        ``options``: see :class:`mcp_ghost.providers.common.LLMRequest`.
 
         Raises:
             LLMError: No reply; the subclass says why, the message what to do, and ``usage`` what
@@ -145,6 +148,7 @@ class ProviderClient:
             options={**self._defaults, **options},
         )
         call = Exchange(request, self.provider_name, self._endpoint.where)
+        call.on_delta = on_delta
         try:
             with self._breaker.call() if self._breaker else nullcontext():
                 call.reply = await self._seen(call, headers or {})
@@ -158,7 +162,7 @@ class ProviderClient:
                 call.request = replace(call.request, api_key=None)
                 call.seconds = time.perf_counter() - call.started
                 self._on_exchange(call)
-        return _with_all(call.reply, call.wasted)
+        return with_all(call.reply, call.wasted)
 
     async def create_completion(
         self,
@@ -222,6 +226,8 @@ class ProviderClient:
     async def _accepted(self, call: Exchange, headers: Mapping[str, str]) -> LLMResponse:
         """The reply to what the model accepts: fields that it refuses are left out from then on."""
         wire, model = self._provider.encode(call.request), call.request.model
+        if call.on_delta and isinstance(self._provider, StreamingProvider):
+            wire = self._provider.streamed(wire)
         payload = call.request.extended(wire.payload)
         wire = replace(wire, payload=payload, headers={**wire.headers, **headers})
         async with self._transport() as transport:
@@ -244,13 +250,13 @@ class ProviderClient:
         while True:
             started = time.perf_counter()
             try:
-                return await self._send(transport, wire, call.request)
+                return await self._send(transport, wire, call)
             except LLMError as error:
                 seconds = time.perf_counter() - started
                 call.tries += (FailedTry(str(error), seconds, error.usage),)
                 failures.append(error)
                 delay = self._delay(failures)
-                if delay is None and isinstance(error, _EmptyReplyError):
+                if delay is None and isinstance(error, EmptyReplyError):
                     call.tries = call.tries[:-1]
                     return error.response
                 if delay is None:
@@ -265,10 +271,30 @@ class ProviderClient:
             return None
         return self._retry.delay(failures)
 
-    async def _send(
-        self, transport: Transport, wire: WireRequest, request: LLMRequest
-    ) -> LLMResponse:
-        body = await transport.post(wire.path, wire.payload, wire.headers, model=request.model)
+    async def _send(self, transport: Transport, wire: WireRequest, call: Exchange) -> LLMResponse:
+        request = call.request
+        if call.on_delta is None:
+            body = await transport.post(wire.path, wire.payload, wire.headers, model=request.model)
+            return self._read(body, request)
+        told = Told(call.on_delta)
+        try:
+            body = await self._streamed(transport, wire, request.model, told)
+            response = self._read(body, request)
+        except BaseException:
+            await told.void()
+            raise
+        await told.rest_of(response)
+        return response
+
+    async def _streamed(
+        self, transport: Transport, wire: WireRequest, model: str, told: OnDelta
+    ) -> dict[str, Any]:
+        where = (wire.path, wire.payload, wire.headers)
+        if not isinstance(self._provider, StreamingProvider):
+            return await transport.post(*where, model=model)
+        return await transport.stream(*where, self._provider.assembler(), told, model=model)
+
+    def _read(self, body: dict[str, Any], request: LLMRequest) -> LLMResponse:
         self._was_answered = True
         self._doubt(doubtful(body), request.model)
         try:
@@ -281,7 +307,7 @@ class ProviderClient:
             clean.usage = error.usage
             raise clean from None
         if not response.content and not response.tool_calls:
-            raise _EmptyReplyError(response)
+            raise EmptyReplyError(response)
         return response
 
     def _log_retry(self, model: str, attempt: int, delay: float, error: LLMError) -> None:
@@ -318,29 +344,6 @@ class ProviderClient:
             "count as the nearest that can, and budgets may end too late.",
             extra={"event_type": "llm_usage_doubted", "model": model, "fields": names},
         )
-
-
-class _EmptyReplyError(LLMReplyError):
-    """Raised when a reply holds neither content nor tool calls."""
-
-    def __init__(self, response: LLMResponse) -> None:
-        super().__init__("The model answered with nothing.")
-        self.response = response
-        self.usage = response.spent
-
-
-def _with_all(response: LLMResponse, before: Usage) -> LLMResponse:
-    """``response`` with what the useless replies before it took, too: each was paid for."""
-    if not before.calls:
-        return response
-    spent = before + response.spent
-    tokens = usage_of(spent.prompt_tokens, spent.completion_tokens, None, spent.cached_tokens)
-    return replace(
-        response,
-        calls=spent.calls,
-        usage=tokens if response.usage or before.total_tokens else None,
-        cost=None if response.cost is None and not before.cost else spent.cost,
-    )
 
 
 def base_url_of(provider: Provider, given: str | None = None) -> str:

@@ -8,7 +8,7 @@ import re
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from mcp_ghost.messages import FunctionCall, ToolCall, text_in
 from mcp_ghost.names import ToolNames
@@ -16,6 +16,7 @@ from mcp_ghost.providers.schema import is_recursive
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse, Message, ToolSchema
+    from mcp_ghost.providers.streaming.events import Assembler
     from mcp_ghost.results import JSONObject
 
 
@@ -114,6 +115,17 @@ class Provider(Protocol):
             LLMStatusError: an error that came with HTTP status 200, in the server's words.
             LLMReplyError: nothing usable, and why.
         """
+
+
+@runtime_checkable
+class StreamingProvider(Provider, Protocol):
+    """A provider whose replies can come piece by piece."""
+
+    def streamed(self, wire: WireRequest) -> WireRequest:
+        """The same request for a reply that comes piece by piece."""
+
+    def assembler(self) -> Assembler:
+        """What makes the body of one reply out of its pieces."""
 
 
 # --- readings

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from mcp_ghost.errors import LLMReplyError
 from mcp_ghost.messages import Usage
+from mcp_ghost.providers.common import usage_of
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse
     from mcp_ghost.providers.common import LLMRequest
+    from mcp_ghost.providers.streaming.events import OnDelta
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Exchange:
     """Those before the reply; without a reply, all of them."""
     left_out: tuple[str, ...] = ()
     """Optional fields that the model refuses, so that it was asked without them."""
+    on_delta: OnDelta | None = None
+    """Told of the reply while it comes."""
     started: float = field(default_factory=time.perf_counter)
     seconds: float = 0.0
     """Of the whole call, waits between tries included."""
@@ -56,3 +61,26 @@ class Exchange:
 
 
 OnExchange: TypeAlias = Callable[[Exchange], None]
+
+
+class EmptyReplyError(LLMReplyError):
+    """Raised when a reply holds neither content nor tool calls."""
+
+    def __init__(self, response: LLMResponse) -> None:
+        super().__init__("The model answered with nothing.")
+        self.response = response
+        self.usage = response.spent
+
+
+def with_all(response: LLMResponse, before: Usage) -> LLMResponse:
+    """``response`` with what the useless replies before it took, too: each was paid for."""
+    if not before.calls:
+        return response
+    spent = before + response.spent
+    tokens = usage_of(spent.prompt_tokens, spent.completion_tokens, None, spent.cached_tokens)
+    return replace(
+        response,
+        calls=spent.calls,
+        usage=tokens if response.usage or before.total_tokens else None,
+        cost=None if response.cost is None and not before.cost else spent.cost,
+    )

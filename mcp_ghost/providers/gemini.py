@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -11,6 +12,7 @@ from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers import common
 from mcp_ghost.providers.gemini_schema import gemini_parameters
+from mcp_ghost.providers.streaming.gemini import GeminiAssembler
 
 if TYPE_CHECKING:
     from mcp_ghost.names import ToolNames
@@ -85,6 +87,15 @@ class Gemini:
         version = "" if re.search(r"/v\d\w*$", request.base_url.rstrip("/")) else "/v1beta"
         headers = {"x-goog-api-key": request.api_key} if request.api_key else {}
         return common.WireRequest(f"{version}/{quote(name)}:generateContent", payload, headers)
+
+    def streamed(self, wire: common.WireRequest) -> common.WireRequest:
+        """See :class:`mcp_ghost.providers.common.Provider`."""
+        path = wire.path.removesuffix(":generateContent") + ":streamGenerateContent?alt=sse"
+        return replace(wire, path=path)
+
+    def assembler(self) -> GeminiAssembler:
+        """See :class:`mcp_ghost.providers.common.Provider`."""
+        return GeminiAssembler()
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
         """See :class:`mcp_ghost.providers.common.Provider`."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers import common
+from mcp_ghost.providers.streaming.openai import OpenAIAssembler
 from mcp_ghost.providers.thinking import split_thinking
 
 if TYPE_CHECKING:
@@ -81,6 +83,15 @@ class OpenAI:
         payload |= _options(options, dialect, reasoning, constrained=response_format is not None)
         headers = {"Authorization": f"Bearer {request.api_key}"} if request.api_key else {}
         return common.WireRequest("/chat/completions", payload, headers)
+
+    def streamed(self, wire: common.WireRequest) -> common.WireRequest:
+        """See :class:`mcp_ghost.providers.common.Provider`."""
+        payload = {**wire.payload, "stream": True, "stream_options": {"include_usage": True}}
+        return replace(wire, payload=payload)
+
+    def assembler(self) -> OpenAIAssembler:
+        """See :class:`mcp_ghost.providers.common.Provider`."""
+        return OpenAIAssembler()
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
         """See :class:`mcp_ghost.providers.common.Provider`."""

@@ -12,6 +12,7 @@ import math
 import random
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, UTC, datetime
 from email.utils import parsedate_to_datetime, parsedate_tz
@@ -29,6 +30,7 @@ from mcp_ghost.errors import (
     LLMUnreachableError,
 )
 from mcp_ghost.providers.common import error_text
+from mcp_ghost.providers.streaming.events import Assembler, OnDelta, pieces
 from mcp_ghost.redact import redact
 from mcp_ghost.text import address
 
@@ -145,6 +147,41 @@ class Transport:
             LLMReplyError: a success without a JSON object, or more than MOST_REPLY_BYTES.
             LLMError: the request cannot be sent at all.
         """
+        async with self._answer(path, payload, headers) as response:
+            content = await _content_of(response, self._endpoint)
+        return read_body(response, content, self._endpoint, model=model)
+
+    async def stream(
+        self,
+        path: str,
+        payload: Mapping[str, Any],
+        headers: Mapping[str, str],
+        assembler: Assembler,
+        on_delta: OnDelta,
+        *,
+        model: object = "",
+    ) -> dict[str, Any]:
+        """The same for an answer that arrives in pieces, of which ``on_delta`` is told.
+
+        An answer that comes at once all the same is as good.
+        """
+        async with self._answer(path, payload, headers) as response:
+            kind = response.headers.get("content-type", "")
+            if not response.is_success or "text/event-stream" not in kind:
+                content = await _content_of(response, self._endpoint)
+                return read_body(response, content, self._endpoint, model=model)
+            async for piece in pieces(_unpacked(response, self._endpoint)):
+                for delta in assembler.add(piece):
+                    await on_delta(delta)
+            if not assembler.is_complete:
+                raise httpx.RemoteProtocolError("the stream ended before the answer did")
+        return assembler.body()
+
+    @asynccontextmanager
+    async def _answer(
+        self, path: str, payload: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> AsyncIterator[httpx.Response]:
+        """The answer to one request, to be read within the block."""
         endpoint = self._endpoint
         try:
             request = httpx.Request(
@@ -157,14 +194,13 @@ class Transport:
             async with asyncio.timeout(endpoint.timeout):
                 response = await self._http.handle_async_request(request)
                 try:
-                    content = await _content_of(response, endpoint)
+                    yield response
                 finally:
                     await response.aclose()
         except TimeoutError as error:
             raise connection_error(httpx.ReadTimeout("the answer trickles"), endpoint) from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise connection_error(error, endpoint) from error
-        return read_body(response, content, endpoint, model=model)
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -205,21 +241,29 @@ def connection_error(exc: Exception, endpoint: Endpoint) -> LLMError:
 
 async def _content_of(response: httpx.Response, endpoint: Endpoint) -> bytes:
     """The unpacked body, of which no more is ever held than it may have."""
+    content = bytearray()
+    async for piece in _unpacked(response, endpoint):
+        content += piece
+    return bytes(content)
+
+
+async def _unpacked(response: httpx.Response, endpoint: Endpoint) -> AsyncIterator[bytes]:
+    """The pieces of the body, unpacked, up to the most that it may have."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in _ENCODINGS:
         raise LLMReplyError(f"{endpoint.where} sent a reply packed as '{encoding[:40]}'.")
     if isinstance(response.stream, httpx.AsyncByteStream):
         response.stream = _Pieces(response.stream)
-    content = bytearray()
+    size = 0
     try:
         async for piece in response.aiter_bytes():
-            content += piece
-            _check_size(len(content))
+            size += len(piece)
+            _check_size(size)
+            yield piece
     except _TooLongError:
         raise LLMReplyError(
             f"{endpoint.where} sent a reply of more than {MOST_REPLY_BYTES // 2**20} MiB."
         ) from None
-    return bytes(content)
 
 
 class _TooLongError(Exception):

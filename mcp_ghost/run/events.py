@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 OnEvent: TypeAlias = Callable[[dict[str, Any]], object]
 """A function or a coroutine function of one event, a dict with "type" and further fields."""
 EventType: TypeAlias = Literal[
-    "run_start", "server_connected", "server_failed", "model_reply", "tool_call", "tool_progress",
-    "tool_result", "tools_changed", "retry", "backtrack", "breaker_open", "loop", "compaction",
-    "paused", "run_end",
+    "run_start", "server_connected", "server_failed", "text", "thinking", "reply_restart",
+    "model_reply", "tool_call", "tool_progress", "tool_result", "tools_changed", "retry",
+    "backtrack", "breaker_open", "loop", "compaction", "paused", "run_end",
 ]  # fmt: skip
 _PATIENCE = 5.0
 """Seconds for one call of a coroutine function."""

@@ -30,6 +30,7 @@ from mcp_ghost.run.recovery import breaking, looping, recording, retrying
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import Message, ToolSchema
+    from mcp_ghost.providers.streaming.events import Delta, OnDelta
     from mcp_ghost.results import JSON
     from mcp_ghost.run.form import Form
     from mcp_ghost.run.settings import Settings
@@ -326,6 +327,19 @@ class Operation:
         self._account.failed(self._settings.provider, failure)
         return _Ending(None, str(failure))
 
+    def _on_delta(self, iteration: int) -> OnDelta | None:
+        if not self._settings.stream:
+            return None
+
+        async def tell(delta: Delta) -> None:
+            kind, text = delta
+            if kind == "restart":
+                await self._events.emit("reply_restart", iteration=iteration)
+            else:
+                await self._events.emit(kind, iteration=iteration, text=text)
+
+        return tell
+
     async def _complete(
         self, messages: Sequence[Message], iteration: int, tools: list[ToolSchema]
     ) -> LLMResponse:
@@ -347,6 +361,7 @@ class Operation:
                     response_format=conversation.form.response_format
                     if conversation.form and not tools
                     else None,
+                    on_delta=self._on_delta(iteration),
                     **self._settings.model_options,
                 )
         except LLMError as error:

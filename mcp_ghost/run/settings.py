@@ -74,6 +74,7 @@ class Options(TypedDict, total=False):
     max_result_tokens_per_turn: int | None
     result_limit: int
     context_limit: int
+    stream: bool
     on_event: OnEvent | None
     elicit: Elicit | None
     approve: Approve | None
@@ -120,6 +121,7 @@ class Settings:
     max_result_tokens_per_turn: int | None
     result_limit: int
     context_limit: int
+    stream: bool
     on_event: OnEvent | None
     elicit: Elicit | None
     approve: Approve | None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mcp_ghost.testing.refusals import signature
 from mcp_ghost.testing.refusals_anthropic import refusal
+from mcp_ghost.testing.streams import anthropic_events
 from mcp_ghost.testing.wires import Wire, arguments_of, asked_form
 
 if TYPE_CHECKING:
@@ -127,5 +128,11 @@ def _blocks(message: JSONObject) -> Iterable[JSONObject]:
 
 
 ANTHROPIC = Wire(
-    path=re.compile("/v1/messages"), refusal=refusal, read=_read, write=_write, error=_error
+    path=re.compile("/v1/messages"),
+    refusal=refusal,
+    read=_read,
+    write=_write,
+    error=_error,
+    streams=lambda body, _: bool(body.get("stream")),
+    events=anthropic_events,
 )

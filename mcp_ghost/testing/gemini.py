@@ -10,13 +10,14 @@ from urllib.parse import unquote, urlsplit
 
 from mcp_ghost.testing.refusals import signature
 from mcp_ghost.testing.refusals_gemini import call_text, refusal, wants_signatures
+from mcp_ghost.testing.streams import gemini_events
 from mcp_ghost.testing.wires import Wire, arguments_of, asked_form
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
     from mcp_ghost.testing.wires import Headers
 
-_PATH = re.compile(r"/v1(?:beta|alpha)?/(?:models/)?(?P<model>.+):generateContent")
+_PATH = re.compile(r"/v1(?:beta|alpha)?/(?:models/)?(?P<model>.+):(?:g|streamG)enerateContent")
 _FINISH_REASON = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
 _STATUS = {
     400: "INVALID_ARGUMENT",
@@ -139,4 +140,6 @@ GEMINI = Wire(
     read=_read,
     write=_write,
     error=_error,
+    streams=lambda _, headers: ":streamGenerateContent" in headers[":path"],
+    events=gemini_events,
 )

@@ -34,7 +34,7 @@ _OPENAI_PARAMETERS = {
     "model", "messages", "tools", "tool_choice", "parallel_tool_calls", "response_format",
     "temperature", "top_p", "stop", "max_tokens", "max_completion_tokens", "n", "seed", "user",
     "logprobs", "top_logprobs", "logit_bias", "frequency_penalty", "presence_penalty",
-    "reasoning_effort", "metadata", "store", "service_tier",
+    "reasoning_effort", "metadata", "store", "service_tier", "stream", "stream_options",
 }  # fmt: skip
 _SCHEMA_KEYWORDS = {
     "type", "title", "description", "enum", "const", "anyOf", "$ref", "$defs", "properties",
@@ -84,8 +84,8 @@ def _objections(body: JSONObject, dialect: ServerDialect) -> Iterator[str]:
         return
     if dialect == "openai":
         yield from (f"Unknown parameter: '{key}'." for key in body.keys() - _OPENAI_PARAMETERS)
-    if body.get("stream"):
-        yield "This server does not stream."
+    if "stream_options" in body and not body.get("stream"):
+        yield "The 'stream_options' parameter is only allowed when 'stream' is enabled."
     for index, message in enumerate(messages):
         yield from _message(message, f"messages[{index}]", dialect)
     yield from _markers(messages)

@@ -64,8 +64,8 @@ def _objections(body: JSONObject) -> Iterator[str]:
         yield "max_tokens: Field required"
     else:
         yield from _length(str(body.get("model")), body["max_tokens"])
-    if body.get("stream"):
-        yield "This server does not stream."
+    if not isinstance(body.get("stream", False), bool):
+        yield "stream: Input should be a valid boolean"
     yield from _sampling(body)
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:

@@ -53,6 +53,8 @@ def refusal(body: object, model: str, headers: Mapping[str, str]) -> str | None:
     """Why Gemini would refuse the request, or None."""
     if "key=" in urlsplit(headers.get(":path", "")).query:
         return "This server wants the key in the header x-goog-api-key: addresses are logged."
+    if ":stream" in headers.get(":path", "") and "alt=sse" not in headers[":path"]:
+        return "This server streams only with alt=sse; without it, Gemini sends one JSON array."
     if not isinstance(body, dict):
         return "Invalid JSON payload received."
     return next(_objections(body, model), None)

@@ -65,6 +65,12 @@ class Reply:
     """Seconds before the first byte."""
     drop: bool = False
     """Cut the connection instead of answering."""
+    pace: float = 0.0
+    """Seconds between the pieces of one that is streamed."""
+    cut_after: int | None = None
+    """Pieces of one that is streamed after which the connection is cut."""
+    pieces: tuple[bytes, ...] | None = None
+    """Filled in by the server where a request asks for a stream."""
 
     def after(self, seconds: float) -> Reply:
         """The same, later."""

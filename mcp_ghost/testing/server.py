@@ -7,6 +7,7 @@ import re
 import socket
 import threading
 import uuid
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -116,7 +117,10 @@ class ModelServer:
     def _on_the_wire(self, reply: Reply, request: ModelRequest) -> Reply:
         if isinstance(reply.body, dict) and "choices" in reply.body:
             completion = _completed(reply.body, request, self._prefix)
-            return replace(reply, body=self._wire.write(completion))
+            body = self._wire.write(completion)
+            if not self._wire.streams(request.body, request.headers):
+                return replace(reply, body=body)
+            return replace(reply, pieces=tuple(self._wire.events(body, request.body)))
         failure = reply.body.get("error") if isinstance(reply.body, dict) else None
         if isinstance(failure, dict) and self._wire in _FOREIGN.values():
             message = str(failure.get("message"))
@@ -205,6 +209,9 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.drop:
             self.close_connection = True
             return
+        if reply.pieces is not None:
+            self._send_pieces(reply, reply.pieces)
+            return
         body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
         headers = {"Content-Type": "application/json", "Content-Length": str(len(body))}
         self.send_response(reply.status)
@@ -213,6 +220,22 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
         if int(reply.headers.get("Content-Length", len(body))) != len(body):
+            self.close_connection = True
+
+    def _send_pieces(self, reply: Reply, pieces: Sequence[bytes]) -> None:
+        self.send_response(reply.status)
+        headers = {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"}
+        for name, value in {**headers, **reply.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        for piece in pieces[: reply.cut_after]:
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            self.wfile.flush()
+            if reply.pace:
+                self.server.stopping.wait(reply.pace)
+        if reply.cut_after is None:
+            self.wfile.write(b"0\r\n\r\n")
+        else:
             self.close_connection = True
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  inherited name

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from mcp_ghost.testing.refusals import ServerDialect, refusal
+from mcp_ghost.testing.streams import openai_events
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
@@ -31,6 +32,10 @@ class Wire:
     """A completion of OpenAI's in the shape of this provider."""
     error: Callable[[int, str], JSONObject]
     """The body of a failure with that status and message."""
+    streams: Callable[[JSONObject, Headers], bool]
+    """Whether a request asks for a reply that comes piece by piece."""
+    events: Callable[[JSONObject, JSONObject], Iterator[bytes]]
+    """A reply in the shape of this provider, and the request, as such pieces."""
     base_path: str = ""
     """What a base URL ends in."""
 
@@ -43,6 +48,8 @@ def openai_wire(dialect: ServerDialect) -> Wire:
         read=lambda body, _: body,
         write=lambda completion: completion,
         error=_error,
+        streams=lambda body, _: bool(body.get("stream")),
+        events=openai_events,
         base_path="/v1",
     )
 

@@ -71,3 +71,10 @@ def test_a_paused_run_goes_on_in_another_process(provider: WireName, tmp_path: P
     done = run(tmp_path, [content_reply("The milk is noted.")], provider, "later.py")
     assert done.stdout == "The milk is noted.\n"
     assert (tmp_path / "notes.txt").read_text() == "The milk is gone.\n"
+
+
+@every_provider
+def test_the_story_is_told_as_it_comes(provider: WireName, tmp_path: Path) -> None:
+    call = tool_reply([("mcp_ghost.notes.add", {"text": "The milk is gone."})], "Noting it. ")
+    done = run(tmp_path, [call, content_reply("Once upon a time.")], provider, "story.py")
+    assert done.stdout == "Noting it. [notes.add]\nOnce upon a time.\n[2 replies]\n"

@@ -78,11 +78,14 @@ def test_every_effect_happens_once_however_often_the_program_is_killed(
     killed = runs = 0
     with ModelServer(model, wire=provider) as server:
         env = {**os.environ, get_provider(provider).base_url_variable: server.base_url}
+        began = time.monotonic()
+        assert finished(tmp_path, provider, env, PATIENCE)
+        lasts = time.monotonic() - began
         while killed < KILLS // len(PROVIDERS) + 1:
             (tmp_path / "notes.txt").unlink(missing_ok=True)
             (tmp_path / "run.json").unlink(missing_ok=True)
             runs += 1
-            while not finished(tmp_path, provider, env, generator.uniform(0.3, 4.0)):
+            while not finished(tmp_path, provider, env, generator.uniform(0.1, 1.3) * lasts):
                 killed += 1
             assert sorted((tmp_path / "notes.txt").read_text().split()) == WANTED
     assert server.refusals == []

@@ -34,6 +34,16 @@ def tooled(*messages: Any, **fields: Any) -> dict[str, Any]:  # noqa: ANN401  an
     return body(*messages, **{"tools": [TOOL], **fields})
 
 
+def formed(schema: Any) -> dict[str, Any]:  # noqa: ANN401  any JSON
+    return body(output_config={"format": {"type": "json_schema", "schema": schema}})
+
+
+RECURSIVE = {
+    "$ref": "#/$defs/A",
+    "$defs": {"A": {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/A"}]}}},
+}
+
+
 @pytest.mark.parametrize(
     ("refused", "why"),
     [
@@ -41,7 +51,16 @@ def tooled(*messages: Any, **fields: Any) -> dict[str, Any]:  # noqa: ANN401  an
         (body(model=None), "model"),
         (body(max_tokens=None), "max_tokens"),
         (body(max_tokens=0), "max_tokens"),
-        (body(stream=True), "stream"),
+        (body(stream="yes"), "stream"),
+        (body(output_config={"effort": "much"}), "effort"),
+        (body(output_config={"form": {}}), "form: Extra inputs"),
+        (body(output_config={"format": {"type": "json"}}), "expected tags"),
+        (formed({"type": "object"}), "explicitly set to false"),
+        (formed({"type": "array", "items": {"type": "object"}}), "items: For 'object'"),
+        (formed({"type": "integer", "minimum": 1}), "'minimum' is not supported"),
+        (formed({"type": "array", "minItems": 2}), "minItems"),
+        (formed({"enum": [{}]}), "Complex types"),
+        (formed(RECURSIVE), "Recursive"),
         (body(top_secret=1), "top_secret: Extra inputs"),
         (body(temperature=1, top_p=1), "cannot both"),
         (body(temperature=1.5), "range"),

@@ -30,6 +30,14 @@ def declared(parameters: Any = None, **fields: Any) -> dict[str, Any]:  # noqa: 
     return {"tools": [{"functionDeclarations": [{"name": "a_b", **given, **fields}]}]}
 
 
+def formed(**config: Any) -> dict[str, Any]:  # noqa: ANN401  any JSON
+    return body(generationConfig=config)
+
+
+JSON = {"responseMimeType": "application/json"}
+RECURSIVE = {"$ref": "#/$defs/A", "$defs": {"A": {"items": {"$ref": "#/$defs/A"}}}}
+
+
 def schema(**property_: Any) -> dict[str, Any]:  # noqa: ANN401  any JSON
     return body(**declared({"type": "OBJECT", "properties": {"p": property_}}))
 
@@ -96,10 +104,20 @@ def model(*parts: Any) -> dict[str, Any]:  # noqa: ANN401  any JSON
         (schema(anyOf=[NUMBER], description="x"), "only field"),
         (schema(anyOf=[{}]), "type: must be specified"),
         (schema(type=["STRING", "NULL"]), "type: must be specified"),
+        (formed(responseMimeType="text/html"), "response_mime_type"),
+        (formed(responseJsonSchema={}), "only supported with"),
+        (formed(**JSON, responseJsonSchema={}, responseSchema={}), "Only one"),
+        (formed(**JSON, responseJsonSchema=[]), "Invalid value"),
+        (formed(**JSON, responseJsonSchema=RECURSIVE), "circular"),
     ],
 )
 def test_what_gemini_refuses_is_refused(refused: Any, why: str) -> None:  # noqa: ANN401  any JSON
     assert why in (refusal(refused, NEW, {}) or "accepted")
+
+
+def test_a_stream_is_asked_for_as_events() -> None:
+    where = {":path": "/v1beta/models/gemini-3.5-flash:streamGenerateContent"}
+    assert "alt=sse" in (refusal(body(), NEW, where) or "")
 
 
 def test_a_key_in_the_address_is_refused() -> None:

@@ -71,7 +71,7 @@ def part(**fields: Any) -> dict[str, Any]:  # noqa: ANN401  any JSON
         ({"messages": [USER]}, "model parameter"),
         ({"model": "m"}, "at least one message"),
         ({"model": "m", "messages": []}, "at least one message"),
-        (body(stream=True), "stream"),
+        (body(stream_options={"include_usage": True}), "only allowed when 'stream'"),
         (body("hi"), "role"),
         (body({"role": "narrator", "content": "x"}), "role"),
         (body({**USER, "cache_control": MARK}), "cache_control"),

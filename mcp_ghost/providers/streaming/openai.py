@@ -1,0 +1,161 @@
+"""OpenAI's chunks, as it and the many others send them: deltas of one message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from mcp_ghost.providers.common import text_of
+
+if TYPE_CHECKING:
+    from mcp_ghost.providers.streaming.events import Delta
+    from mcp_ghost.results import JSONObject
+
+_OPEN, _CLOSE = "<think>", "</think>"
+_TEXTS = ("refusal", "reasoning", "reasoning_content")
+
+
+class OpenAIAssembler:
+    """See :class:`mcp_ghost.providers.streaming.events.Assembler`."""
+
+    def __init__(self) -> None:
+        self._body: JSONObject = {}
+        self._message: JSONObject = {"role": "assistant", "content": None}
+        self._calls: list[JSONObject] = []
+        self._at: dict[int, JSONObject] = {}
+        """The call that grows at each index."""
+        self._finish_reason: object = None
+        self._tags = _Tags()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the reply has come to its end, or to an error."""
+        return self._finish_reason is not None or bool(self._body.get("error"))
+
+    def add(self, piece: JSONObject) -> Iterator[Delta]:
+        """What a piece adds."""
+        said = {key: it for key, it in piece.items() if key != "choices" and it is not None}
+        self._body |= said
+        choices = piece.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(choice, dict):
+            return
+        self._finish_reason = choice.get("finish_reason") or self._finish_reason
+        if choice.get("error"):
+            self._body["error"] = choice["error"]
+        delta = choice.get("delta")
+        if isinstance(delta, dict):
+            yield from self._grow(delta)
+
+    def body(self) -> JSONObject:
+        """The reply as it would have come at once."""
+        if self._body.get("error"):
+            return self._body
+        message = {**self._message, **({"tool_calls": self._calls} if self._calls else {})}
+        choice = {"index": 0, "message": message, "finish_reason": self._finish_reason}
+        return {**self._body, "choices": [choice]}
+
+    def _grow(self, delta: JSONObject) -> Iterator[Delta]:
+        for key in _TEXTS:
+            if isinstance(more := delta.get(key), str) and more:
+                self._message[key] = str(self._message.get(key) or "") + more
+                yield "text" if key == "refusal" else "thinking", more
+        content = delta.get("content")
+        if isinstance(content, str) and content:
+            yield from self._tags.split(content)
+        elif isinstance(content, list):
+            yield from _parts(content)
+        if content:
+            self._message["content"] = _joined(self._message["content"], content)
+        for detail in _dicts(delta.get("reasoning_details")):
+            _merge_detail(self._message.setdefault("reasoning_details", []), detail)
+        for call in _dicts(delta.get("tool_calls")):
+            self._grow_call(call)
+
+    def _grow_call(self, more: JSONObject) -> None:
+        """Add to the call at its index; another id there, as some send it, begins another call."""
+        index = more.get("index", len(self._calls) if more.get("id") else len(self._calls) - 1)
+        call = self._at.get(index)
+        if call is None or (more.get("id") and call["id"] and more["id"] != call["id"]):
+            call = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+            self._at[index] = call
+            self._calls.append(call)
+        call["id"] = more.get("id") or call["id"]
+        if more.get("extra_content"):
+            call["extra_content"] = more["extra_content"]
+        function = more.get("function")
+        if isinstance(function, dict):
+            call["function"]["name"] += str(function.get("name") or "")
+            call["function"]["arguments"] += str(function.get("arguments") or "")
+
+
+class _Tags:
+    """Tells thinking that stands between tags at the start from the answer after it."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._where = "start"
+
+    def split(self, more: str) -> Iterator[Delta]:
+        """What is new; what may be a part of a tag is held back."""
+        self._held += more
+        if self._where == "start":
+            start = self._held.lstrip()
+            if _OPEN.startswith(start) and start != _OPEN:
+                return
+            self._where = "inside" if start.startswith(_OPEN) else "outside"
+            if self._where == "inside":
+                self._held = start.removeprefix(_OPEN)
+        if self._where == "inside":
+            yield from self._inside()
+        if self._where == "outside" and self._held:
+            said, self._held = self._held, ""
+            yield "text", said
+
+    def _inside(self) -> Iterator[Delta]:
+        thought, close, after = self._held.partition(_CLOSE)
+        if close:
+            self._held, self._where = after.lstrip(), "outside"
+        else:  # the last characters may begin the tag
+            kept = next((n for n in range(len(_CLOSE), 0, -1) if thought.endswith(_CLOSE[:n])), 0)
+            thought, self._held = thought[: len(thought) - kept], thought[len(thought) - kept :]
+        if thought:
+            yield "thinking", thought
+
+
+def _parts(content: list[Any]) -> Iterator[Delta]:
+    """Mistral's way: parts of text, and parts of thinking that hold parts of text."""
+    for part in _dicts(content):
+        if thought := text_of(part.get("thinking")):
+            yield "thinking", thought
+        elif isinstance(part.get("text"), str) and part["text"]:
+            yield "text", part["text"]
+
+
+def _joined(one: Any, other: Any) -> Any:  # noqa: ANN401  texts or parts
+    if one is None:
+        return other
+    if isinstance(one, str) and isinstance(other, str):
+        return one + other
+    return [*_as_parts(one), *_as_parts(other)]
+
+
+def _as_parts(content: Any) -> list[Any]:  # noqa: ANN401  text or parts
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _merge_detail(details: list[JSONObject], more: JSONObject) -> None:
+    """OpenRouter's pieces of one detail have its index; their texts follow each other."""
+    same = [it for it in details if it.get("index") == more.get("index") is not None]
+    if not same or same[-1].get("type") != more.get("type"):
+        details.append(dict(more))
+        return
+    for key, value in more.items():
+        if key in ("text", "summary", "data") and isinstance(value, str):
+            same[-1][key] = str(same[-1].get(key) or "") + value
+        elif value is not None:
+            same[-1][key] = value
+
+
+def _dicts(value: object) -> list[JSONObject]:
+    return [it for it in value if isinstance(it, dict)] if isinstance(value, list) else []

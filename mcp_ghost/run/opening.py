@@ -1,0 +1,40 @@
+"""What a run needs, made from its settings: imported late, for it accounts for most of the time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mcp_ghost.config import load_servers
+from mcp_ghost.providers.client import get_llm_client
+from mcp_ghost.providers.transport import RetryPolicy
+from mcp_ghost.run.conversation import Conversation
+
+if TYPE_CHECKING:
+    from mcp_ghost.messages import Message
+    from mcp_ghost.run.settings import Settings
+
+
+def conversation_of(settings: Settings, messages: Sequence[Message] = ()) -> Conversation:
+    """The conversation that ``settings`` ask for, which goes on from ``messages``.
+
+    Raises:
+        ValueError: The configuration, or the form of the answer, cannot be used.
+        LLMError: The provider is unknown (a ValueError too), or there is no key for it.
+    """
+    servers = load_servers(settings.server_config)
+    client = get_llm_client(
+        settings.provider,
+        settings.api_key,
+        settings.model,
+        settings.base_url,
+        timeout=settings.llm_timeout,
+        retry=RetryPolicy(max_attempts=4, initial_delay=0.5),  # somebody is waiting for the call
+        transport=settings.transport,
+    )
+    form = None
+    if settings.output is not None:
+        from mcp_ghost.run.form import Form  # few want one, and pydantic has to be ready for it
+
+        form = Form(settings.output)
+    return Conversation(settings, servers, client, messages, form)

@@ -1,0 +1,98 @@
+"""Replies piece by piece, as each provider sends them: a whole reply in, its events out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mcp_ghost.results import JSONObject
+
+_WORDS = re.compile(r"\S+\s*|\s+")
+_PIECES = re.compile(r".{1,7}", re.DOTALL)
+
+
+def openai_events(body: JSONObject, request: JSONObject) -> Iterator[bytes]:
+    """Chunks with a delta each, the usage if it was asked for, and a mark at the end."""
+    choice = body["choices"][0]
+    head = {key: body[key] for key in ("id", "created", "model")}
+    head |= {"object": "chat.completion.chunk"}
+    for delta in _deltas(choice["message"]):
+        yield _event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+    end = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
+    yield _event({**head, "choices": [end]})
+    if (request.get("stream_options") or {}).get("include_usage"):
+        yield _event({**head, "choices": [], "usage": body["usage"]})
+    yield b"data: [DONE]\n\n"
+
+
+def _deltas(message: JSONObject) -> Iterator[JSONObject]:
+    yield {"role": "assistant", "content": ""}
+    thoughts = [key for key in message if key.startswith("reasoning")]
+    for key in [*thoughts, *(message.keys() - {"role", "tool_calls", *thoughts})]:
+        value = message[key]
+        for piece in _WORDS.findall(value) if isinstance(value, str) else [value]:
+            yield {key: piece}
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        function = {**call["function"], "arguments": ""}
+        yield {"tool_calls": [{**call, "index": index, "function": function}]}
+        for piece in _PIECES.findall(call["function"]["arguments"]):
+            yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+
+
+def anthropic_events(body: JSONObject, _request: JSONObject) -> Iterator[bytes]:
+    """A message that begins, blocks that grow, and how it ends."""
+    begun = {**body, "content": [], "stop_reason": None}
+    begun["usage"] = {**body["usage"], "output_tokens": 1}
+    yield _named({"type": "message_start", "message": begun})
+    yield _named({"type": "ping"})
+    for index, block in enumerate(body["content"]):
+        yield _named({"type": "content_block_start", "index": index, "content_block": _bare(block)})
+        for delta in _block_deltas(block):
+            yield _named({"type": "content_block_delta", "index": index, "delta": delta})
+        yield _named({"type": "content_block_stop", "index": index})
+    end = {key: body[key] for key in ("stop_reason", "stop_sequence")}
+    usage = {"output_tokens": body["usage"]["output_tokens"]}
+    yield _named({"type": "message_delta", "delta": end, "usage": usage})
+    yield _named({"type": "message_stop"})
+
+
+def _bare(block: JSONObject) -> JSONObject:
+    empty = {"text": "", "thinking": "", "signature": "", "input": {}}
+    return {key: empty.get(key, value) for key, value in block.items()}
+
+
+def _block_deltas(block: JSONObject) -> Iterator[JSONObject]:
+    for field in ("text", "thinking"):
+        for piece in _WORDS.findall(block.get(field) or ""):
+            yield {"type": f"{field}_delta", field: piece}
+    if "signature" in block:
+        yield {"type": "signature_delta", "signature": block["signature"]}
+    if "input" in block:
+        given = block["input"]
+        text = given if isinstance(given, str) else json.dumps(given)
+        for piece in _PIECES.findall(text):
+            yield {"type": "input_json_delta", "partial_json": piece}
+
+
+def gemini_events(body: JSONObject, _request: JSONObject) -> Iterator[bytes]:
+    """Replies of their own, with the next part in each, and the reason of the end in the last."""
+    candidate = body["candidates"][0]
+    head = {key: body[key] for key in ("usageMetadata", "modelVersion", "responseId")}
+    for part in candidate["content"]["parts"]:
+        words = _WORDS.findall(part.get("text") or "")
+        for piece in [{**part, "text": word} for word in words] or [part]:
+            said = {"index": 0, "content": {"role": "model", "parts": [piece]}}
+            yield _event({"candidates": [said], **head})
+    last = {"index": 0, "content": {"role": "model", "parts": [{"text": ""}]}}
+    yield _event({"candidates": [{**last, "finishReason": candidate["finishReason"]}], **head})
+
+
+def _event(piece: JSONObject) -> bytes:
+    return f"data: {json.dumps(piece)}\n\n".encode()
+
+
+def _named(piece: JSONObject) -> bytes:
+    return f"event: {piece['type']}\n".encode() + _event(piece)
