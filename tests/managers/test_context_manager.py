@@ -7,14 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from game_interface import Exit, Facts, Thing
-from managers.candidate_commands import MENU_LENGTH, CandidateCommands
 from managers.context_manager import ContextManager, Prompt
 from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
 from managers.story.transcript import ANSWER_CHARACTERS, Transcript
 from session.game_configuration import GameConfiguration
 from session.game_state import ExitSeen, GameState, Place, RefusedCommand, TurnRecord
-from session.perception.directions import DIRECTIONS
 from tests.support import ROOT
 from tests.support.records import observation, record
 
@@ -138,55 +135,6 @@ def test_the_compact_prompt_offers_the_menu() -> None:
     text = Telling(COMPACT).after(state, menu=["up", "take lamp"]).whole
     assert "You can try: up, take lamp." in text
     assert "Welcome, traveller." in text
-
-
-def facts(room: int, exits: tuple[Exit, ...] = (), visible: tuple[Thing, ...] = ()) -> Facts:
-    return Facts(
-        room_id=room,
-        room_name="Room",
-        score=0,
-        max_score=None,
-        moves=0,
-        inventory=(Thing(9, "map"),),
-        visible=visible,
-        exits=exits,
-        dark=False,
-        deaths=None,
-        dead=False,
-        won=False,
-        world_hash="",
-    )
-
-
-def test_the_menu_is_short_and_offers_what_is_new_here() -> None:
-    ways = ("north", "south", "up", "down", "in")
-    exits = [Exit(way, None, None, kind="open", note=None) for way in ways]
-    exits.append(Exit("east", None, None, kind="blocked", note=None))
-    things = (Thing(1, "chest"), Thing(2, "lamp", holder="shelf"))
-    seen = facts(1, tuple(exits), things)
-    commands = CandidateCommands()
-    menu = commands.menu(seen)
-    assert len(menu) == MENU_LENGTH
-    assert menu[:4] == ["take chest", "take lamp", "examine chest", "examine lamp"]
-    assert "east" not in menu
-    for turn, command in enumerate(("take lamp", "north"), start=1):
-        commands.apply(record(turn, command, 1, 1))
-    assert "take lamp" not in commands.menu(seen)
-    assert commands.menu(seen)[-4:] == ["south", "up", "down", "in"]
-
-
-def test_the_menu_is_never_empty() -> None:
-    commands = CandidateCommands()
-    commands.apply(record(1, "examine map", 7, 7))
-    assert commands.menu(facts(7)) == ["north", "northeast", "east", "southeast"]
-    refused = [Exit(way, None, None, kind="blocked") for way in DIRECTIONS.values()]
-    assert commands.menu(facts(7, tuple(refused))) == ["look"]
-
-
-def test_where_the_games_words_name_no_way_the_menu_offers_directions_at_a_venture() -> None:
-    commands = CandidateCommands()
-    ways = (Exit("up", None, None, kind="open"), Exit("north", None, None, kind="blocked"))
-    assert commands.menu(facts(1, ways))[-4:] == ["up", "northeast", "east", "southeast"]
 
 
 @pytest.mark.parametrize("path", sorted(PROMPTS.glob("*.md")), ids=lambda path: path.name)
