@@ -17,7 +17,12 @@ from game_interface.engines.engine import EngineName, VmState, without_prompt
 from game_interface.errors import InvalidCommandError, SnapshotError
 from game_interface.machine.memory import StoryImage
 
-# From version 4 on a story paints the status line itself: a row of blanks, then its text.
+# Up to version 3 the interpreter paints the status line: whenever it is wanted, in one turn often.
+_STATUS_LINES = re.compile(
+    r"^ (?:\S[^\n]*? {10,}(?:Score: +-?\d+ +Moves: +\d+|Time: +\d+:\d\d [ap]m) +)+\n?",
+    re.MULTILINE,
+)
+# From version 4 on a story paints it itself: a row of blanks, then its text.
 _STATUS_LINE_BEHIND = re.compile(r" {40,}[^\n]*\Z")
 _SCALARS = ("pc", "sp", "fp", "frames", "opcode")
 
@@ -29,7 +34,7 @@ class JerichoEngine:
     done = False
 
     def __init__(self, image: StoryImage, seed: int) -> None:
-        """Load a story; positive seeds give the same random numbers as fernz."""
+        """Load a story; a seed gives the same random numbers as in fernz."""
         self._image = image
         self._seed = seed
         self._folder = tempfile.TemporaryDirectory(prefix="zorkgpt-")  # read again at each reset
@@ -40,12 +45,15 @@ class JerichoEngine:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns that it does not know the game
             self._env = FrotzEnv(str(path), seed=seed)
-        self._env._seed = seed  # noqa: SLF001  also 0, which it would take for none
+        self._seed_next_reset()
+
+    def _seed_next_reset(self) -> None:
+        self._env._seed = self._seed  # noqa: SLF001  its own method takes 0 for none
 
     def reset(self) -> str:
         """Start the story again and return its opening."""
         text, _ = self._env.reset()
-        return without_prompt(_STATUS_LINE_BEHIND.sub("", text))
+        return self._main_text(text)
 
     def step(self, command: str) -> str:
         """Give the story a line and return its answer."""
@@ -56,7 +64,11 @@ class JerichoEngine:
         text, *_ = self._env.step(command)
         if self._image.version == 3:
             text = text.partition("\n")[2]  # prompt and status line come before the answer
-        return without_prompt(_STATUS_LINE_BEHIND.sub("", text))
+        return self._main_text(text)
+
+    def _main_text(self, text: str) -> str:
+        status = _STATUS_LINES if self._image.version == 3 else _STATUS_LINE_BEHIND
+        return without_prompt(status.sub("", text))
 
     def snapshot(self) -> VmState:
         """The machine's state."""
@@ -76,7 +88,8 @@ class JerichoEngine:
             ram, stack, *_ = self._env.get_state()  # arrays of the right kind and size
             memoryview(ram)[:] = state.ram
             memoryview(stack)[:] = base64.b64decode(rest["stack"])
-            self._seed = self._env.seed(rest["seed"])  # for the next reset
+            self._seed = rest["seed"]
+            self._seed_next_reset()
             self._env.set_state((ram, stack, *(rest[name] for name in _SCALARS), rest["rng"], b""))
         except (ValueError, KeyError, TypeError) as error:
             raise SnapshotError(f"jericho cannot use this snapshot: {error!r}") from error

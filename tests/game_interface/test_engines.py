@@ -18,7 +18,7 @@ from game_interface.errors import (
 )
 from game_interface.machine.memory import StoryImage
 from tests.support.games import ENGINES, bundled_solution, needs_jericho, started, written
-from tests.support.tiny_story import HANG, QUIT, build, increment, loop, say
+from tests.support.tiny_story import HANG, QUIT, SHOW_STATUS, build, increment, loop, say
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -48,6 +48,17 @@ def test_a_version_3_story_is_freed_from_prompt_and_status_line(
         assert game.start() == "Hall"
         assert game.step("look") == "One.\n\nTwo."
         assert game.step("look") == "One.\n\nTwo."
+
+
+@pytest.mark.parametrize("flags", [0, 2], ids=["score", "time"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_status_lines_within_an_answer_are_left_out(
+    engine: EngineName, flags: int, tmp_path: Path
+) -> None:
+    answer = say("One.\n") + SHOW_STATUS + SHOW_STATUS + say("Two.\n") + SHOW_STATUS
+    story = written(tmp_path, build(code=say("Hall\n") + loop(answer), flags=flags))
+    with started(story, engine=engine) as game:
+        assert game.step("wait").split() == ["One.", "Two."]
 
 
 @needs_jericho

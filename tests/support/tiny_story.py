@@ -75,6 +75,7 @@ def endlessly(body: bytes) -> bytes:
 
 
 HANG = b"\x8c\xff\xff"
+SHOW_STATUS = b"\xbc"
 READ_KEYS = endlessly(READ_KEY)
 
 
