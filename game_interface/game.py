@@ -162,10 +162,10 @@ def open_game(
     An engine that takes longer than `turn_timeout_seconds` over a command is stopped.
 
     Raises: StoryNotFoundError, StoryFormatError, StoryDownloadError, EngineUnavailableError,
-        EngineError; ValueError for a seed outside 1..2147483647.
+        EngineError; ValueError for a seed outside 0..2147483647.
     """
-    if seed is not None and not 1 <= seed <= MAX_SEED:
-        raise ValueError(f"the seed must be between 1 and {MAX_SEED}, not {seed}")
+    if seed is not None and not 0 <= seed <= MAX_SEED:
+        raise ValueError(f"the seed must be between 0 and {MAX_SEED}, not {seed}")
     chosen = seed if seed is not None else 1 + secrets.randbelow(MAX_SEED)
     process = EngineProcess(turn_timeout_seconds)
     try:

@@ -50,7 +50,7 @@ class GymGame:
         """
         wanted = name.partition(":")[2]
         self._env = _made(wanted)
-        self.seed = seed or 1 + secrets.randbelow(MAX_SEED)
+        self.seed = 1 + secrets.randbelow(MAX_SEED) if seed is None else seed
         self.story = StoryInfo(
             name=name,
             title=wanted,

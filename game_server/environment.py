@@ -83,7 +83,7 @@ class TextGame(gymnasium.Env[str, str]):
         if seed is None:
             seed = int(self.np_random.integers(1, MAX_SEED))
         self._leave()
-        dice = 1 + (seed - 1) % MAX_SEED
+        dice = seed % (MAX_SEED + 1)
         config = self._config.model_copy(update={"seed": dice})
         self._game = game = HostedGame(new_name(), config, "gymnasium")
         told = game.begin()

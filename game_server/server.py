@@ -122,7 +122,7 @@ class _Tools:
             ),
         ] = None,
         seed: Annotated[
-            int | None, Field(ge=1, le=2**31 - 1, description="Makes chance fall the same again.")
+            int | None, Field(ge=0, le=2**31 - 1, description="Makes chance fall the same again.")
         ] = None,
         level: Annotated[
             ObservationLevel | None,

@@ -28,7 +28,7 @@ def player_without_mind(
         case "random":
             from players.random_commands import RandomPlayer
 
-            return RandomPlayer(config.player_seed or game_seed)
+            return RandomPlayer(game_seed if config.player_seed is None else config.player_seed)
         case "walkthrough":
             from players.walkthrough import WalkthroughPlayer
 

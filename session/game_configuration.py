@@ -125,7 +125,7 @@ class GameConfiguration(PlayingSettings, BaseSettings):
 
     story: str = "zork1"
     """``zork1``, ``bundled``, a known game, the path of a story file or ``gym:ID``."""
-    seed: int | None = Field(default=None, ge=1, le=2**31 - 1)
+    seed: int | None = Field(default=None, ge=0, le=2**31 - 1)
     """Seed of the game's dice; unset: drawn at random and written to the log."""
     engine: EngineChoice = "auto"
     """Interpreter; ``auto`` takes jericho where it is installed and knows the story."""

@@ -2,7 +2,7 @@
 
 from typing import Final, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, PositiveInt, model_validator
+from pydantic import BaseModel, NonNegativeInt, PositiveInt, model_validator
 
 PlayerName: TypeAlias = Literal["model", "chat", "random", "walkthrough", "first-exit", "mcp"]
 ASKING = frozenset({"model", "chat"})
@@ -20,7 +20,7 @@ class PlayingSettings(BaseModel):
     """Who decides: ``model`` with everything below, or one to compare it with."""
     player_commands: tuple[str, ...] = ()
     """What ``walkthrough`` gives to the game, in order."""
-    player_seed: PositiveInt | None = None
+    player_seed: NonNegativeInt | None = None
     """Seed of ``random``; unset: the game's."""
     player_history_turns: PositiveInt | None = None
     """The latest turns that ``chat`` shows to its model; unset: all of them."""

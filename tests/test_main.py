@@ -91,7 +91,7 @@ def test_version_names_program_and_version(program: Program) -> None:
     [
         (["--turns", "3"], "--turns"),
         (["--max-turns", "0"], "whole number of at least 1"),
-        (["--seed", "0"], "from 1 to 2147483647"),
+        (["--seed", "-1"], "from 0 to 2147483647"),
         (["--base-url", "localhost:11434"], "http://"),
         (["--episodes", "2", "--continuous"], "not allowed with"),
         (["--resume", "latest", "--story", "bundled"], "--story is for a new episode"),

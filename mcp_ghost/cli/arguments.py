@@ -64,7 +64,7 @@ def whole_number(least: int = 1, most: int | None = None) -> Callable[[str], int
 
 
 port_number = whole_number(1, 2**16 - 1)
-seed_number = whole_number(1, 2**31 - 1)
+seed_number = whole_number(0, 2**31 - 1)
 
 
 def number(text: str) -> float:

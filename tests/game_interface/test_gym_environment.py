@@ -80,7 +80,7 @@ def test_an_environment_that_answers_otherwise_is_not_continued(tmp_path: Path) 
 
 
 def test_the_same_seed_begins_the_same_game_and_another_does_not() -> None:
-    texts = [open_played(SILENT, seed=seed, engine="auto").start() for seed in (7, 7, 8)]
+    texts = [open_played(SILENT, seed=seed, engine="auto").start() for seed in (0, 0, 8)]
     assert texts[0] == texts[1] != texts[2]
 
 

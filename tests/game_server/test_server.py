@@ -188,7 +188,7 @@ async def test_wrong_wishes_are_explained(tmp_path: Path, games: Games) -> None:
             ("command", {"text": "look"}, "call new_game first"),
             ("new_game", {"story": "nope.z5"}, "no story file"),
             ("new_game", {"story": "gym:CartPole-v1"}, "not offered here"),
-            ("new_game", {"seed": 0}, "seed"),
+            ("new_game", {"seed": -1}, "seed"),
             ("command", {"text": "look", "game": "nowhere"}, "no episode to resume"),
             ("command", {"text": "look", "game": "../escape"}, "not a valid episode name"),
             ("command", {"text": "look", "game": "ours"}, "main.py --resume ours"),

@@ -214,7 +214,7 @@ def test_a_folder_that_cannot_be_made_is_said_in_a_line(evaluation: Evaluation) 
     ("flags", "hint"),
     [
         (["--without", "wings"], "choose from"),
-        (["--seeds", "1,0"], "from 1 to 2147483647"),
+        (["--seeds", "1,-1"], "from 0 to 2147483647"),
         (["--seeds", "one"], "such as 1,2,3"),
         (["--episodes", "0"], "whole number of at least 1"),
         (["--base-url", "localhost:1"], "http://"),

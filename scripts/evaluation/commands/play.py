@@ -256,9 +256,9 @@ def parser() -> Parser:
 
 def _seeds(text: str) -> tuple[int, ...]:
     words = [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() and 1 <= int(word) <= _MAX_SEED for word in words):
+    if not all(word.isdecimal() and int(word) <= _MAX_SEED for word in words):
         raise argparse.ArgumentTypeError(
-            f"'{text}' is not a list of whole numbers from 1 to {_MAX_SEED}, such as 1,2,3"
+            f"'{text}' is not a list of whole numbers from 0 to {_MAX_SEED}, such as 1,2,3"
         )
     return tuple(dict.fromkeys(map(int, words)))
 

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError
 
 from game_interface import StoryInfo
 from mcp_ghost.text import did_you_mean
@@ -65,7 +65,7 @@ class Played(BaseModel):
     seeds: tuple[PositiveInt, ...] = Field(min_length=1)
     seeds_are: Literal["dice", "player"]
     """Of the game's dice, or of model and player, with the same dice for all."""
-    dice: PositiveInt | None = None
+    dice: NonNegativeInt | None = None
     """The seed of the game's dice, where all have the same."""
     episodes: PositiveInt
     """Of each player and seed, one after the other."""
