@@ -95,6 +95,7 @@ def _configuration(flags: Flags) -> tuple[GameConfiguration, str | None]:
     """The settings, and the name of the episode to resume or to replay."""
     from dotenv import load_dotenv
 
+    from game_interface import check_played
     from session.game_configuration import GameConfiguration
     from terminal.resume import find_episode
 
@@ -102,6 +103,7 @@ def _configuration(flags: Flags) -> tuple[GameConfiguration, str | None]:
     load_dotenv(".env")  # tracing and tool servers read the environment, not our settings
     wanted = flags.resume or flags.replay
     if wanted is None:
+        check_played(config.story)
         return config, None
     episode = find_episode(wanted, config.workdir)
     return config.model_copy(update={"workdir": episode.workdir}), episode.name

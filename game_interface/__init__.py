@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from game_interface.machine.facts import Thing as Thing
     from game_interface.machine.vocabulary import Vocabulary as Vocabulary
     from game_interface.played import Played as Played
+    from game_interface.played import check_played as check_played
     from game_interface.played import open_played as open_played
     from game_interface.story import BUNDLED_STORY as BUNDLED_STORY
     from game_interface.story import StoryInfo as StoryInfo
@@ -34,6 +35,7 @@ _HOMES = {
     "StoryInfo": "story",
     "Thing": "machine.facts",
     "Vocabulary": "machine.vocabulary",
+    "check_played": "played",
     "open_game": "game",
     "open_played": "played",
     "validate_command": "command_guard",

@@ -68,6 +68,17 @@ class Played(Protocol):
         """Release what is held; calling it again does nothing."""
 
 
+def check_played(story: str) -> None:
+    """Refuse what cannot be a story, before anything else is begun.
+
+    Raises: StoryNotFoundError.
+    """
+    if not story.startswith(ENVIRONMENT):
+        from game_interface.story import check_story
+
+        check_story(story)
+
+
 def open_played(
     story: str | Path,
     *,

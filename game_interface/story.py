@@ -12,9 +12,11 @@ from game_interface.download import ZORK1_SHA256, download_story
 from game_interface.errors import StoryDownloadError, StoryFormatError, StoryNotFoundError
 from game_interface.machine.memory import StoryImage
 from game_interface.machine.profile import NO_PROFILE, STORIES, Profile, find_profile
+from mcp_ghost.text import did_you_mean
 
 BUNDLED_STORY = "weatherworks"
 ZORK1_VARIABLE = "ZORK1_STORY"
+_WHAT_TO_GIVE = "give a path, 'zork1', 'bundled', or the name of a game that `main.py games` lists"
 _FALLBACK = (
     "Zork I is not available, so the bundled story is played. "
     f"To play Zork I, go online once, or name your copy in {ZORK1_VARIABLE}."
@@ -85,6 +87,16 @@ def find_story(
         return _bundled()
 
 
+def check_story(story: str) -> None:
+    """Refuse what is neither a name nor a file, before anything else is begun.
+
+    Raises: StoryNotFoundError.
+    """
+    path = Path(story).expanduser()
+    if story not in ("zork1", "bundled", BUNDLED_STORY, *known_games()) and not path.is_file():
+        load_story(path)
+
+
 def _known_or_given(story: str | Path, cache_dir: Path) -> Story:
     path = Path(story).expanduser()
     if str(story) in known_games() and not path.exists():
@@ -100,9 +112,10 @@ def load_story(path: Path, *, name: str | None = None) -> Story:
     try:
         image = StoryImage(_read(path))
     except OSError as error:
+        meant = did_you_mean(str(path), ["zork1", "bundled", *known_games()])
         raise StoryNotFoundError(
-            f"there is no story file at {path} ({error.strerror}); give a path, 'zork1', "
-            "'bundled', or the name of a game that `main.py games` lists"
+            f"there is no story file at {path} ({error.strerror}); {_WHAT_TO_GIVE}"
+            + (f" ({meant})" if meant else "")
         ) from error
     except StoryFormatError as error:
         raise StoryFormatError(f"{path} cannot be played: {error}") from error

@@ -3,6 +3,7 @@
 import os
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -127,23 +128,64 @@ def near(key: str, known: Iterable[str]) -> str:
     return did_you_mean(key, names) or f"known are: {', '.join(names)}."
 
 
-def explain(error: ValidationError, path: Path | None, fields: Mapping[str, FieldInfo]) -> str:
+@dataclass(frozen=True)
+class Sources:
+    """Where the value of a setting may have come from, the first of these that has one."""
+
+    given: Collection[str]
+    """Fields that a flag or the caller set."""
+    prefix: str
+    """Of variables."""
+    dotenv: str
+    file: Path | None
+    fields: Mapping[str, FieldInfo]
+
+    def origin(self, field: str) -> str:
+        """How a person calls the field there."""
+        if field in self.given:
+            return field
+        variable = self.prefix + field.upper()
+        for place, names in (("", os.environ), (f" in {self.dotenv}", _names_in(self.dotenv))):
+            if found := next((name for name in names if name.upper() == variable), None):
+                return found + place
+        for section, keys in sections(self.fields).items() if self.file else ():
+            for key, name in keys.items():
+                if name == field:
+                    return f"[tool.zorkgpt.{section}] {key} in {self.file}"
+        return field
+
+
+def explain(error: ValidationError, sources: Sources) -> str:
     """What is wrong with which values; those of fields that are not to be shown are not."""
     problems = error.errors(include_url=False)
-    file = f"{path}, " if path else ""
-    lines = [f"  {_explain_one(problem, fields)}" for problem in problems]
-    return "\n".join([f"Invalid settings (from {file}the environment or flags):", *lines])
+    return "\n".join(
+        ["Invalid settings:", *(f"  {_explain_one(problem, sources)}" for problem in problems)]
+    )
 
 
-def _explain_one(problem: ErrorDetails, fields: Mapping[str, FieldInfo]) -> str:
+def _explain_one(problem: ErrorDetails, sources: Sources) -> str:
     name = ".".join(map(str, problem["loc"]))
-    field = fields.get(name)
+    field = sources.fields.get(name)
     if field is None:
         return f"{name}: {problem['msg']}"
     given = repr(problem["input"]) if field.repr else "the given value"  # which is secret
+    origin = sources.origin(name)
     if words := _WRONG_TYPES.get(problem["type"]):
-        return f"{name}: {given} is {words}"
-    return f"{name}: {problem['msg'].replace('Input should', 'must')}, not {given}"
+        return f"{origin}: {given} is {words}"
+    return f"{origin}: {_demand(problem, field)}, not {given}"
+
+
+def _demand(problem: ErrorDetails, field: FieldInfo) -> str:
+    limits = problem.get("ctx", {})
+    if "ge" in limits:
+        return f"must be {limits['ge']:g} or more"
+    if limits.get("gt") == 0 and field.annotation is int:
+        return "must be 1 or more"
+    if "gt" in limits:
+        return f"must be more than {limits['gt']:g}"
+    if "le" in limits:
+        return f"must be {limits['le']:g} or less"
+    return problem["msg"].replace("Input should", "must")
 
 
 def _fields_of(

@@ -25,6 +25,7 @@ from mcp_ghost.redact import SHORTEST_SECRET, secrets_in
 from mcp_ghost.text import address
 from session.configuration_file import (
     ConfigurationError,
+    Sources,
     explain,
     read_sections,
     refuse_unknown_variables,
@@ -286,7 +287,8 @@ class GameConfiguration(PlayingSettings, BaseSettings):
                 **{**(read_sections(path, cls.model_fields) if path else {}), **above, **overrides}
             )
         except ValidationError as error:
-            raise ConfigurationError(explain(error, path, cls.model_fields)) from error
+            sources = Sources(overrides, _PREFIX, _DOTENV, path, cls.model_fields)
+            raise ConfigurationError(explain(error, sources)) from error
         config._read_from = path and path.absolute()
         return config
 

@@ -136,3 +136,11 @@ def test_no_further_episode_is_played_where_there_is_no_such_command(
     assert len(program.episodes()) == 1
     assert "command not found: no-such-command" in played.stderr
     assert "No further episode is played: there is nothing that it could start." in played.stderr
+
+
+def test_a_story_that_does_not_exist_leaves_nothing_behind(program: Program) -> None:
+    played = program.run("--story", "zrok1")
+    assert played.returncode == 2
+    assert played.stderr.startswith("main.py: error: there is no story file at zrok1 (No such ")
+    assert played.stderr.endswith(" (did you mean 'zork1'?)\n")
+    assert not (program.folder / "game_files").exists()

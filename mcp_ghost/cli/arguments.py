@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeAlias
 # argparse names the type of its sub-commands nowhere in public.
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001
 _UNKNOWN = "unrecognized arguments: "
+_WRONG_CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)\Z", re.DOTALL)
 
 
 class Parser(argparse.ArgumentParser):
@@ -25,7 +26,10 @@ class Parser(argparse.ArgumentParser):
 
         words = message.partition(_UNKNOWN)[2].split()
         wrong = next((word.partition("=")[0] for word in words if word.startswith("-")), "")
-        hint = did_you_mean(wrong, self.known_flags())
+        known = self.known_flags()
+        if choice := _WRONG_CHOICE.search(message):
+            wrong, known = choice[1], iter(re.findall(r"'([^']*)'", choice[2]))
+        hint = did_you_mean(wrong, known)
         super().error(f"{message} ({hint})" if hint else message)
 
     def known_flags(self) -> Iterator[str]:

@@ -121,16 +121,39 @@ def test_an_unknown_key_is_an_error_that_names_the_nearest(
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("[tool.zorkgpt.mcp]\nmax_tool_iterations = 0", "mcp_max_tool_iterations"),
-        ("[tool.zorkgpt.mcp]\nenabled = 'perhaps'", "mcp_enabled: 'perhaps' is neither true nor"),
-        ("[tool.zorkgpt.game]\nseed = 0", "seed: must be greater than or equal to 1, not 0"),
-        ("[tool.zorkgpt.retry]\nmax_attempts = 'x'", "attempts: 'x' is not a whole number"),
+        (
+            "[tool.zorkgpt.mcp]\nmax_tool_iterations = 0",
+            r"\[tool\.zorkgpt\.mcp\] max_tool_iterations in .*toml: must be 1 or more, not 0",
+        ),
+        ("[tool.zorkgpt.mcp]\nenabled = 'perhaps'", "'perhaps' is neither true nor false"),
+        ("[tool.zorkgpt.orchestrator]\nturn_delay_seconds = -1", "must be 0 or more, not -1"),
+        ("[tool.zorkgpt.mcp]\nsession = 'day'", "must be 'turn' or 'episode', not 'day'"),
+        ("[tool.zorkgpt.retry]\nmax_attempts = 'x'", "attempts in .*: 'x' is not a whole number"),
         ("[tool.zorkgpt.mcp\n", "Cannot read"),
     ],
 )
 def test_a_wrong_value_is_an_error_that_names_it(tmp_path: Path, text: str, expected: str) -> None:
     with pytest.raises(ConfigurationError, match=expected):
         GameConfiguration.from_toml(toml(tmp_path, text))
+
+
+def test_a_wrong_value_is_named_as_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = toml(tmp_path, "[tool.zorkgpt.game]\nseed = 7")
+
+    def refused(**given: object) -> str:
+        with pytest.raises(ConfigurationError) as caught:
+            GameConfiguration.from_toml(path, **given)
+        return str(caught.value).splitlines()[1].strip()
+
+    (tmp_path / ".env").write_text("zorkgpt_seed=soon\n", encoding="utf-8")
+    assert refused() == "zorkgpt_seed in .env: 'soon' is not a whole number"
+    monkeypatch.setenv("ZORKGPT_SEED", "late")
+    assert refused() == "ZORKGPT_SEED: 'late' is not a whole number"
+    monkeypatch.delenv("ZORKGPT_SEED")
+    (tmp_path / ".env").unlink()
+    assert refused(seed="now") == "seed: 'now' is not a whole number"
 
 
 def test_a_missing_file_is_an_error_that_names_it() -> None:

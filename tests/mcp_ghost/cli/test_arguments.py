@@ -32,6 +32,7 @@ def parser() -> Parser:
         (["--max_turns=5"], "--max_turns=5 (did you mean '--max-turns'?)"),
         (["show", "--turnz", "3"], "--turnz 3 (did you mean '--turns'?)"),
         (["--xyz"], "unrecognized arguments: --xyz\n"),
+        (["shwo"], " (did you mean 'show'?)"),
         (["show", "more"], "unrecognized arguments: more\n"),
         (["--max-turns", "0"], "'0' is not a whole number of at least 1"),
         (["--max=5"], "--max=5 (did you mean '--max-turns'?)"),
