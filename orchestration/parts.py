@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from session.levels import ObservationLevel
-from session.playing import GUEST
 
 if TYPE_CHECKING:
     from managers.manager import Manager
@@ -105,11 +104,11 @@ def of_the_player(config: GameConfiguration, start: EpisodeStart | None) -> Game
     Without our mind there is nothing to learn, to look back at, or to use tools with. Where a guest
     began, and is not the one who goes on, the settings decide who does.
     """
+    from session.playing import GUEST, PlayingSettings  # pydantic, which --help need not wait for
+
     if start is not None and start.player == GUEST != config.player_name:
         config = config.model_copy(update={"observation_level": start.level})  # who is not here
     elif start is not None:
-        from session.playing import PlayingSettings
-
         named = {name: it for name, it in start.settings.items() if name.startswith("player_")}
         decided = PlayingSettings(**{**named, "player_name": start.player})
         config = config.model_copy(
