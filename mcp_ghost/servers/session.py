@@ -24,7 +24,7 @@ from mcp_ghost.errors import (
 )
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, jsonable
 from mcp_ghost.servers.installers import INSTALL_TIMEOUT, first_start
-from mcp_ghost.servers.link import Link, make_link
+from mcp_ghost.servers.links.link import Link, make_link
 from mcp_ghost.servers.oauth.browser import Authorize, in_browser
 from mcp_ghost.servers.protocol import revision
 from mcp_ghost.servers.protocol.changes import closed_or_listening

@@ -16,9 +16,9 @@ import pytest
 from mcp_ghost.errors import (
     MCPServerDiedError,
 )
+from mcp_ghost.servers.links.stdio import StdioLink
 from mcp_ghost.servers.process import ServerProcess
 from mcp_ghost.servers.session import ServerSession
-from mcp_ghost.servers.stdio import StdioLink
 from tests.support import PATIENCE, ROOT
 from tests.support.servers import call_in, eventually, faulty, is_running, pids, seen
 from tests.support.warm import WarmPopen

@@ -18,11 +18,11 @@ from mcp.types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 from mcp_ghost.errors import MCPServerDiedError
 from mcp_ghost.redact import Redactor
 from mcp_ghost.results import result_from_mcp
+from mcp_ghost.servers.links.stdio_streams import Incoming
 from mcp_ghost.servers.protocol.events import readable_events
 from mcp_ghost.servers.protocol.reading import EDGE
 from mcp_ghost.servers.protocol.wire import Wire
 from mcp_ghost.servers.session import ServerSession
-from mcp_ghost.servers.stdio_streams import Incoming
 from mcp_ghost.servers.tools import list_tools
 from tests.support import PATIENCE
 from tests.support.servers import wild

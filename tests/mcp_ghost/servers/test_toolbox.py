@@ -84,7 +84,7 @@ def test_an_error_that_nobody_expects_is_its_own_servers_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # As where the package for HTTP is broken: not an MCPError, and not of the server's making.
-    monkeypatch.setitem(sys.modules, "mcp_ghost.servers.http", None)
+    monkeypatch.setitem(sys.modules, "mcp_ghost.servers.links.http", None)
     offered, toolbox = listed({"a": ServerConfig(url="http://127.0.0.1:9/mcp"), "b": faulty()})
     assert "b.echo" in offered
     assert isinstance(toolbox.failures["a"], MCPServerStartupError)

@@ -22,7 +22,7 @@ from mcp.types import PARSE_ERROR, JSONRPCError, jsonrpc_message_adapter
 from mcp_ghost.errors import MCPConfigError
 from mcp_ghost.network import basic_authorization, is_web_address
 from mcp_ghost.redact import MASK
-from mcp_ghost.servers.http_transport import HttpTransport
+from mcp_ghost.servers.links.http_transport import HttpTransport
 from mcp_ghost.servers.protocol.reading import malformed
 from mcp_ghost.servers.sdk import import_with_sdk
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.redact import Redactor
-    from mcp_ghost.servers.stdio_streams import Incoming, Outgoing
+    from mcp_ghost.servers.links.stdio_streams import Incoming, Outgoing
 
 _UNREADY_GRACE = 0.2
 """Seconds for the exit of a server that never answered; it has nothing to finish."""
@@ -58,8 +58,10 @@ class StdioLink:
         most_bytes = config.max_message_bytes
         self.process = await ServerProcess.start(command, self._environment, config.cwd, most_bytes)
         try:
-            await import_with_sdk("mcp_ghost.servers.stdio_streams")  # while the server is starting
-            from mcp_ghost.servers.stdio_streams import Incoming, Outgoing
+            await import_with_sdk(
+                "mcp_ghost.servers.links.stdio_streams"
+            )  # while the server is starting
+            from mcp_ghost.servers.links.stdio_streams import Incoming, Outgoing
 
             yield Incoming(self.process, most_bytes), Outgoing(self.process)
         finally:

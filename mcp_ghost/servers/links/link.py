@@ -6,8 +6,8 @@ import asyncio
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
+from mcp_ghost.servers.links.stdio import StdioLink
 from mcp_ghost.servers.sdk import import_with_sdk
-from mcp_ghost.servers.stdio import StdioLink
 
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
@@ -50,7 +50,7 @@ async def make_link(
     """
     if config.url is None:
         return StdioLink(name, config, redactor)
-    await import_with_sdk("mcp_ghost.servers.http")
-    from mcp_ghost.servers.http import HttpLink
+    await import_with_sdk("mcp_ghost.servers.links.http")
+    from mcp_ghost.servers.links.http import HttpLink
 
     return HttpLink(name, config, redactor, authorize)

@@ -1,0 +1,1 @@
+"""The ways to a server: a process of ours, or a URL."""
