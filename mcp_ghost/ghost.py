@@ -17,6 +17,7 @@ from mcp_ghost.run.settings import Options, Settings, check_prompt
 
 if TYPE_CHECKING:
     import httpx
+    from mcp.server import MCPServer
 
     from mcp_ghost.run.account import GhostResult
     from mcp_ghost.run.events import OnEvent
@@ -30,7 +31,7 @@ T = TypeVar("T")
 
 
 async def mcp_ghost(
-    server_config: Mapping[str, Any] | str | Path,
+    server_config: Mapping[str, Any] | str | Path | MCPServer,
     system_prompt: str,
     provider: str,
     api_key: str | None = None,
@@ -77,7 +78,8 @@ async def mcp_ghost(
     """Let a model do ``user_prompt`` with the tools of MCP servers, and say what happened.
 
     Args:
-        server_config: ``{"mcpServers": {...}}``, or the path of a JSON or JSONC file with it.
+        server_config: ``{"mcpServers": {...}}``, or the path of a JSON or JSONC file with it; an
+            entry, or all of it, may be an ``MCPServer`` of the MCP SDK, which runs in this process.
         system_prompt: How the model should use the tools, in your words.
         provider: "openai", "anthropic", "gemini", or one added with ``register_provider()``.
         api_key: By default from the environment or ``.env``, where the provider's own SDK looks.

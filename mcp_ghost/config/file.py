@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_ghost.config.dialects import HOLDERS, servers_in, takes_trailing_commas
+from mcp_ghost.config.in_process import is_server
 from mcp_ghost.config.server import ServerConfig
 from mcp_ghost.config.variables import workspace_of
 from mcp_ghost.errors import MCPConfigError, MCPConfigNotFoundError
@@ -21,15 +22,16 @@ _TRAILING_COMMA = re.compile(rf"({_STRING})|(?<=[\w\"}}\]])\s*,(?=\s*[\]}}])")
 
 
 def load_servers(
-    source: Mapping[str, Any] | str | Path, *, lenient: bool = False, check: bool = True
+    source: Mapping[str, Any] | str | Path | object, *, lenient: bool = False, check: bool = True
 ) -> dict[str, ServerConfig]:
     """Every configured server by name, in the order of the file, disabled ones included.
 
     The configurations of other programs are read as they are: see ``dialects.py``.
 
     Args:
-        source: A dict, or a file: TOML where its name ends so, else JSON, which may hold
-            comments. Trailing commas need a name in .jsonc, or a program that takes them.
+        source: A dict, an object that is a server, or a file: TOML where its name ends so, else
+            JSON, which may hold comments. Trailing commas need a name in .jsonc, or a program that
+            takes them.
         lenient: Trailing commas need nothing.
         check: Whether all servers that are not disabled will be used. Whoever uses only some of
             them calls ``checked()`` of those instead.
@@ -37,10 +39,12 @@ def load_servers(
     Raises:
         MCPConfigError: The source cannot be read or used; the message says where.
     """
+    if is_server(source):
+        source = {"mcpServers": {getattr(source, "name", "server"): source}}
     if isinstance(source, Mapping):
         servers = _servers(source, "the MCP configuration", Path.cwd())
     else:
-        path = Path(source)
+        path = Path(str(source))
         servers = _servers(_parse(path, _read(path), lenient), str(path), workspace_of(path))
     for server in servers.values():
         if check and not server.disabled:

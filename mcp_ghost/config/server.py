@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from mcp_ghost.config.dialects import KEYS, translated
+from mcp_ghost.config.in_process import is_server
 from mcp_ghost.config.variables import read_env_file, resolved, with_braces, with_places
 from mcp_ghost.errors import MCPConfigError
 
@@ -91,6 +92,7 @@ class ServerConfig(BaseModel):
 
     _fault: str | None = PrivateAttr(default=None)
     """Why this entry cannot be used, which matters only to those who want to use it."""
+    _in_process: Any = PrivateAttr(default=None)
     _warning: str | None = PrivateAttr(default=None)
     """What to say of keys that nobody knows, likewise."""
 
@@ -131,6 +133,10 @@ class ServerConfig(BaseModel):
         """
         if isinstance(entry, ServerConfig):
             return entry
+        if is_server(entry):
+            config = cls.model_construct()
+            config._in_process = entry  # noqa: SLF001 - of our own
+            return config
         fields, names = translated(entry if isinstance(entry, Mapping) else {})
         hints = _take_out_unknown(fields)
         if workspace:
@@ -148,6 +154,11 @@ class ServerConfig(BaseModel):
             warning = f"{where}: server '{name}': {'; '.join(hints)}. Ignored."
             config._warning = warning  # noqa: SLF001
         return config
+
+    @property
+    def in_process(self) -> Any:  # noqa: ANN401  of a class of the SDK
+        """The server itself, where it is an object of this program."""
+        return self._in_process
 
     @property
     def warning(self) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_ghost.config import load_servers
+from mcp_ghost.config import ServerConfig, load_servers
 from mcp_ghost.errors import GoldenError, LLMError
 from mcp_ghost.ghost import mcp_ghost
 from mcp_ghost.golden.file import RecordedFrom, as_golden, save_golden
@@ -65,8 +65,8 @@ async def record_golden(
     inspect.signature(mcp_ghost).bind(**arguments)  # a TypeError that names what is wrong
     path = Path(path)
     scrubber = Scrubber((), places(path))
-    servers = _entries(scrubber.show(arguments["server_config"]))
-    arguments = {**scrubber.show(arguments), "server_config": servers}
+    servers = load_servers(scrubber.show(arguments["server_config"]))
+    arguments = {**scrubber.show(arguments), "server_config": {"mcpServers": servers}}
     base_url = _base_url(arguments)
     endpoint = Endpoint(base_url)
     if transport is None:  # a missing key is an error here, not a refusal to be recorded
@@ -78,7 +78,7 @@ async def record_golden(
         result,
         test_name=test_name,
         input={
-            "server_config": servers,
+            "server_config": _entries(servers),
             "base_url": _address(endpoint),
             **{name: it for name, it in arguments.items() if name not in _NOT_OF_THE_INPUT},
             **_form_of(arguments.get("output")),
@@ -122,9 +122,8 @@ async def replay_golden(
     return Replayed(result, replies.drift)
 
 
-def _entries(server_config: Mapping[str, Any] | str | Path) -> dict[str, Any]:
-    """The configuration as a dict of plain dicts, a file's or a given one."""
-    servers = load_servers(server_config)
+def _entries(servers: Mapping[str, ServerConfig]) -> dict[str, Any]:
+    """The configuration as plain dicts; of a server that is an object, only the name is left."""
     entries = {name: it.model_dump(exclude_defaults=True) for name, it in servers.items()}
     return {"mcpServers": entries}
 

@@ -12,6 +12,7 @@ from mcp_ghost.redact import secrets_in
 
 if TYPE_CHECKING:
     import httpx
+    from mcp.server import MCPServer
 
     from mcp_ghost.run.events import OnEvent
     from mcp_ghost.run.pausing.approval import Approve, ApproveWhen
@@ -42,7 +43,7 @@ _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 class Options(TypedDict, total=False):
     """The arguments of :func:`mcp_ghost.ghost.mcp_ghost` but for the request, by name."""
 
-    server_config: Required[Mapping[str, Any] | str | Path]
+    server_config: Required[Mapping[str, Any] | str | Path | MCPServer]
     provider: Required[str]
     system_prompt: str
     api_key: str | None
@@ -89,7 +90,7 @@ class Options(TypedDict, total=False):
 class Settings:
     """The arguments of :func:`mcp_ghost.ghost.mcp_ghost`, checked."""
 
-    server_config: Mapping[str, Any] | str | Path
+    server_config: Mapping[str, Any] | str | Path | MCPServer
     system_prompt: str
     provider: str
     api_key: str | None = field(repr=False)
@@ -154,7 +155,13 @@ class Settings:
                 "or token_budget for the tokens of the whole run (cost_budget: its US dollars)."
             )
         if not isinstance(self.server_config, Mapping | str | Path):
-            raise ValueError('server_config must be {"mcpServers": {...}} or the path of a file.')  # noqa: TRY004
+            from mcp_ghost.config.in_process import is_server  # which imports pydantic
+
+            if not is_server(self.server_config):
+                raise ValueError(
+                    'server_config must be {"mcpServers": {...}}, the path of a file, or an '
+                    "MCPServer."
+                )
         if not isinstance(self.system_prompt, str):
             raise ValueError(f"system_prompt must be a string, not {self.system_prompt!r}.")  # noqa: TRY004
         for name in (*_WHOLE, *_ABOVE_ZERO):

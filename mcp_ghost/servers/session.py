@@ -12,7 +12,7 @@ import logging
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, nullcontext
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from mcp_ghost.config.secrets import redactor_of
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.messages import ToolSchema
     from mcp_ghost.redact import Redactor
+    from mcp_ghost.servers.protocol.speaking import NoWire
     from mcp_ghost.servers.protocol.wire import Streams, Wire
 
 OnProgress: TypeAlias = Callable[[str, float, float | None, str | None], Awaitable[None]]
@@ -48,7 +49,6 @@ OnProgress: TypeAlias = Callable[[str, float, float | None, str | None], Awaitab
 
 DEFAULT_STARTUP_TIMEOUT = 10.0
 DEFAULT_CALL_TIMEOUT = 30.0
-_CLIENT_INFO = {"name": "mcp_ghost", "version": "0.1.0"}
 _METHOD_NOT_FOUND = -32601
 _ENDLESS = "The server asks for more input again and again."
 _MALFORMED = "The server answered with a malformed result."
@@ -94,7 +94,7 @@ class ServerSession:
         self._closing = asyncio.Event()
         self._link: Link | None = None
         self._client: Client | None = None
-        self._wire: Wire | None = None
+        self._wire: Wire | NoWire | None = None
         self._waits: set[Patience] = set()
         """Of the start, and of the calls under way."""
         self._fresh_until = math.inf
@@ -315,31 +315,26 @@ class ServerSession:
     async def _serve(
         self,
         link: Link,
-        streams: Streams,
+        streams: Streams | None,
         spoken: Revision,
         ready: asyncio.Future[None],
     ) -> None:
-        from mcp import Client
-        from mcp.types import Implementation
+        from mcp_ghost.servers.protocol.speaking import speaking
 
-        from mcp_ghost.servers.protocol.wire import Wire
-
-        self._wire = Wire(streams, lambda: link.has_read)
-        client = Client(
-            nullcontext(self._wire.streams),
-            mode=spoken.mode,
-            prior_discover=spoken.prior_discover,
-            client_info=Implementation(**_CLIENT_INFO),
-            cache=None,  # ``refresh`` knows when a list is stale
-            elicitation_callback=self._elicit and asking(self.name, self._elicit, self._paused),
-        )
+        on_request = self._elicit and asking(self.name, self._elicit, self._paused)
+        target, has_read = self._config.in_process, lambda: link.has_read
+        client, self._wire = speaking(target, streams, has_read, spoken, on_request)
         async with AsyncExitStack() as stack:
             async with self._starting():
                 await stack.enter_async_context(client)
                 await self._list_tools(client)
             self._note(client)
             ready.set_result(None)
-            await closed_or_listening(client, self._closing)
+            await closed_or_listening(client, self._closing, self._has_changed)
+
+    def _has_changed(self) -> None:
+        if self._wire is not None:
+            self._wire.tools_changed = True
 
     async def _list_tools(self, client: Client) -> None:
         from mcp import MCPError as ProtocolError

@@ -78,3 +78,14 @@ def test_the_story_is_told_as_it_comes(provider: WireName, tmp_path: Path) -> No
     call = tool_reply([("mcp_ghost.notes.add", {"text": "The milk is gone."})], "Noting it. ")
     done = run(tmp_path, [call, content_reply("Once upon a time.")], provider, "story.py")
     assert done.stdout == "Noting it. [notes.add]\nOnce upon a time.\n[2 replies]\n"
+
+
+@every_provider
+def test_a_server_of_the_program_itself_is_called(provider: WireName, tmp_path: Path) -> None:
+    calls = tool_reply([("mcp_ghost.shop.price", {"article": it}) for it in ("milk", "bread")])
+    done = run(tmp_path, [calls, content_reply("4.60 euros.")], provider, "small.py")
+    assert done.stdout.splitlines() == [
+        "shop.price {'article': 'milk'} -> {'result': 1.2}",
+        "shop.price {'article': 'bread'} -> {'result': 3.4}",
+        "4.60 euros.",
+    ]

@@ -1,1 +1,1 @@
-"""The ways to a server: a process of ours, or a URL."""
+"""The ways to a server: a process of ours, an object of this program, or a URL."""

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
+from mcp_ghost.servers.links.in_process import InProcessLink
 from mcp_ghost.servers.links.stdio import StdioLink
 from mcp_ghost.servers.sdk import import_with_sdk
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Link(Protocol):
-    """The way to a server: a process of ours, or a URL."""
+    """The way to a server."""
 
     @property
     def is_connected(self) -> bool:
@@ -31,8 +32,8 @@ class Link(Protocol):
     def hung_up(self) -> bool:
         """Whether the server ended the connection after it had read something."""
 
-    def connect(self, ready: asyncio.Future[None]) -> AbstractAsyncContextManager[Streams]:
-        """The SDK's two streams; ``ready`` is done once the server has answered."""
+    def connect(self, ready: asyncio.Future[None]) -> AbstractAsyncContextManager[Streams | None]:
+        """The SDK's two streams, if there are any; ``ready`` is done once the server answered."""
 
     async def startup_message(self, seconds: float, cause: BaseException) -> str:
         """What to say of ``cause``, which ended a start within ``seconds`` of trying."""
@@ -48,6 +49,8 @@ async def make_link(
 
     ``authorize`` sends the user to the page of a sign-in.
     """
+    if config.in_process is not None:
+        return InProcessLink(name, redactor)
     if config.url is None:
         return StdioLink(name, config, redactor)
     await import_with_sdk("mcp_ghost.servers.links.http")

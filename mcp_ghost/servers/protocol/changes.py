@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,9 +15,11 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 _logger = logging.getLogger(__name__)
 
 
-async def closed_or_listening(client: Client, closing: asyncio.Event) -> None:
+async def closed_or_listening(
+    client: Client, closing: asyncio.Event, on_change: Callable[[], None]
+) -> None:
     """Listen to changes, where that has to be asked for, until ``closing``."""
-    listening = asyncio.create_task(_listen(client))
+    listening = asyncio.create_task(_listen(client, on_change))
     try:
         await closing.wait()
     finally:
@@ -24,7 +27,7 @@ async def closed_or_listening(client: Client, closing: asyncio.Event) -> None:
         await asyncio.wait([listening])
 
 
-async def _listen(client: Client) -> None:
+async def _listen(client: Client, on_change: Callable[[], None]) -> None:
     """Keep a subscription open; before 2026-07-28, changes are told to everybody."""
     from mcp import MCPError
     from mcp.client.subscriptions import SubscriptionLost
@@ -38,7 +41,7 @@ async def _listen(client: Client) -> None:
             async with client.listen(tools_list_changed=True) as subscription:
                 pause = _FIRST_PAUSE
                 async for _ in subscription:
-                    pass  # the wire has seen it
+                    on_change()
         except SubscriptionLost as error:
             _logger.debug("Lost the subscription to changes: %s", error)
         except MCPError as error:

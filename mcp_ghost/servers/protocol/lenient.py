@@ -35,8 +35,11 @@ def readable(method: str, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_sent(read: Tool | CallToolResult) -> dict[str, Any]:
-    """What the server sent where the SDK read ``read``."""
-    sent: dict[str, Any] = dict(read.meta or {})[_AS_SENT]
+    """What the server sent where the SDK read ``read``; an object of this program sends that."""
+    meta: dict[str, Any] = dict(read.meta or {})
+    if _AS_SENT not in meta:
+        return read.model_dump(mode="json", by_alias=True, exclude_none=True)
+    sent: dict[str, Any] = meta[_AS_SENT]
     return sent
 
 

@@ -31,11 +31,13 @@ def spoken_by(config: ServerConfig) -> Revision:
     """What the server of ``config`` spoke last."""
     if config.type == "sse":  # the transport of the first revision
         return HANDSHAKE
-    return _spoken.get(_key(config), UNKNOWN)
+    return UNKNOWN if config.in_process is not None else _spoken.get(_key(config), UNKNOWN)
 
 
 def remember(config: ServerConfig, revision: Revision) -> None:
-    """Note what the server of ``config`` speaks."""
+    """Note what the server of ``config`` speaks; one of this program is asked anew."""
+    if config.in_process is not None:
+        return
     _spoken[_key(config)] = revision
 
 
