@@ -92,7 +92,7 @@ def _page(flags: Flags, config: GameConfiguration, screen: Screen) -> Iterator[N
 
 
 def _configuration(flags: Flags) -> tuple[GameConfiguration, str | None]:
-    """The settings, and the name of the episode to resume or to replay."""
+    """The settings, and the name of the episode to go on with, or to replay."""
     from dotenv import load_dotenv
 
     from game_interface import check_played
@@ -101,12 +101,23 @@ def _configuration(flags: Flags) -> tuple[GameConfiguration, str | None]:
 
     config = GameConfiguration.at_hand(flags.config, **flags.settings())
     load_dotenv(".env")  # tracing and tool servers read the environment, not our settings
-    wanted = flags.resume or flags.replay
+    wanted = flags.resume or flags.replay or (flags.fork and flags.fork[0])
     if wanted is None:
         check_played(config.story)
         return config, None
     episode = find_episode(wanted, config.workdir)
-    return config.model_copy(update={"workdir": episode.workdir}), episode.name
+    config = config.model_copy(update={"workdir": episode.workdir})
+    return config, _branch(config, episode.name, flags.fork[1]) if flags.fork else episode.name
+
+
+def _branch(config: GameConfiguration, trunk: str, turn: int) -> str:
+    """The name of a new episode that begins with what ``trunk`` is up to ``turn``."""
+    from session.record.branch import branch_name, branch_off
+    from session.record.folder import episode_folder
+
+    folder = episode_folder(config, branch_name(trunk, turn), resume=False)
+    branch_off(folder.parent / trunk, turn, folder)
+    return folder.name
 
 
 def _replay(config: GameConfiguration, episode: str, screen: Screen) -> int:

@@ -115,6 +115,8 @@ def of_the_player(config: GameConfiguration, start: EpisodeStart | None) -> Game
             update={name: getattr(decided, name) for name in decided.model_fields_set}
         )
         config = config.model_copy(update={"observation_level": start.level})
+    if start is not None and start.trunk:  # most of what it knows is stored with the trunk
+        config = config.model_copy(update={"storage_enabled": False})
     if config.player_name == "model":
         return config
     off = ("critic_enabled", "mcp_enabled", "storage_enabled", "storage_carry_over")

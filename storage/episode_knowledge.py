@@ -59,7 +59,7 @@ def read_uid(folder: Path) -> str | None:
 
 
 def read_episode(folder: Path) -> EpisodeKnowledge | None:
-    """The account of the episode in ``folder``; None when it never began.
+    """The account of the episode in ``folder``; None when it never began, or is a branch.
 
     Raises:
         LogRefusedError: The log is missing or damaged.
@@ -69,7 +69,7 @@ def read_episode(folder: Path) -> EpisodeKnowledge | None:
         for entry in read(folder):
             fold.take(entry)
             told.take(entry.event)
-        if fold.start is None:
+        if fold.start is None or fold.start.trunk:  # whose trunk tells what both learned
             return None
         episode = _episode(
             fold.start,

@@ -29,6 +29,7 @@ examples:
   uv run python main.py --max-turns 20
   uv run python main.py --story bundled --base-url http://localhost:11434/v1 --model qwen3:8b
   uv run python main.py --resume latest
+  uv run python main.py --fork latest@12
   uv run python main.py games           lists the known games and their files
 """
 _LENGTH = """\
@@ -39,6 +40,7 @@ _WHICH = """\
 --continuous        play episodes until Ctrl-C
 --resume EPISODE    continue an episode: its name, its folder, or 'latest'
 --replay EPISODE    play an episode again with its recorded replies, offline, and compare each turn
+--fork EPISODE@TURN  go on from that turn in an episode of its own; the other one stays as it is
 """
 _GAME = """\
 --story NAME|PATH   zork1 (default; downloaded once), bundled, a known game, a story file, or gym:ID
@@ -72,6 +74,7 @@ class Flags(argparse.Namespace):
     continuous: bool
     resume: str | None
     replay: str | None
+    fork: tuple[str, int] | None
     story: str | None
     seed: int | None
     model: str | None
@@ -108,6 +111,8 @@ class Flags(argparse.Namespace):
 
         if self.resume and "/" in self.resume:
             episode = self.resume  # not where the configuration would look for it
+        if self.fork and "/" in self.fork[0]:
+            episode = f"{self.fork[0].rstrip('/').rpartition('/')[0]}/{episode}"
         words = ["uv", "run", "python", "main.py", "--resume", episode]
         if self.base_url:
             words += ["--base-url", address(self.base_url)]
@@ -122,6 +127,14 @@ class Flags(argparse.Namespace):
         return shlex.join(words)
 
 
+def episode_at_turn(text: str) -> tuple[str, int]:
+    """A type of flag: an episode and one of its turns, such as ``latest@12``."""
+    episode, at, turn = text.rpartition("@")
+    if not (episode and at and turn.isdecimal()):
+        raise argparse.ArgumentTypeError(f"'{text}' is not EPISODE@TURN, such as latest@12")
+    return episode, int(turn)
+
+
 def parse_flags(arguments: Sequence[str] | None, parts: Iterable[str]) -> Flags:
     """Read the command line; a wrong one ends the program with code 2 and a line that says why.
 
@@ -129,10 +142,11 @@ def parse_flags(arguments: Sequence[str] | None, parts: Iterable[str]) -> Flags:
     """
     parser = _parser((*parts, _STORAGE))
     flags = parser.parse_args(arguments, Flags())
-    if flags.resume is not None:
+    if flags.resume is not None or flags.fork is not None:
+        given = "--fork" if flags.resume is None else "--resume"
         for name in _OF_A_NEW_EPISODE:
             if getattr(flags, name) is not None:
-                parser.error(f"--{name} is for a new episode; --resume keeps the old one's")
+                parser.error(f"--{name} is for a new episode; {given} keeps the old one's")
     for name in _OF_PLAYING if flags.replay is not None else ():
         if getattr(flags, name) not in (None, []):
             flag = name.replace("_", "-")
@@ -145,7 +159,7 @@ def _parser(parts: Sequence[str]) -> Parser:
     episodes = parser.add_argument_group("episodes")
     add_flags(episodes, _LENGTH, max_turns={"type": whole_number()})
     which = episodes.add_mutually_exclusive_group()
-    add_flags(which, _WHICH, episodes={"type": whole_number()})
+    add_flags(which, _WHICH, episodes={"type": whole_number()}, fork={"type": episode_at_turn})
     add_flags(episodes, _GAME, seed={"type": seed_number})
     add_flags(
         parser.add_argument_group("model, tools and mind"),

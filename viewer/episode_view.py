@@ -16,7 +16,7 @@ from viewer.map_view import MapView
 from viewer.turns import observation_json
 
 _MARK_CHARACTERS = 200
-_OF_START = ("uid", "story", "title", "model", "seed", "engine")
+_OF_START = ("uid", "story", "title", "model", "seed", "engine", "trunk", "forked_at")
 _OF_FOLD = ("started", "turns", "score", "max_score", "end_reason", "deaths", "tool_calls")
 """What a row of the index says, as it is."""
 

@@ -6,6 +6,7 @@ Until then it does nothing: a parent that is killed meanwhile leaves nothing beh
 import json
 import sys
 import traceback
+from pathlib import Path
 
 from mcp_ghost.cli.interruption import Interruption
 from mcp_ghost.text import one_line
@@ -33,13 +34,25 @@ def _play(job: dict[str, object]) -> int:
     config = GameConfiguration.model_validate(job["settings"])
     try:
         _expect_the_same(job["program"])
-        with ZorkOrchestratorV2(str(job["episode"]), config, resume=job["resume"] is True) as it:
+        resume = job["resume"] is True or _branches_off(job, config.workdir)
+        with ZorkOrchestratorV2(str(job["episode"]), config, resume=resume) as it:
             it.play_episode()
     except Exception as error:  # noqa: BLE001  the edge of the process: its last line is shown
         text = f"{traceback.format_exc()}\n{one_line(error) or type(error).__name__}\n"
         sys.stderr.write(redact(text, config.secrets))
         return 1
     return 0
+
+
+def _branches_off(job: dict[str, object], workdir: str) -> bool:
+    """Whether the episode is a branch, which then begins like its trunk."""
+    from session.record.branch import branch_off
+
+    if isinstance(fork := job.get("fork"), list):
+        trunk, turn = fork
+        branch_off(Path(trunk), turn, Path(workdir, "episodes", str(job["episode"])))
+        return True
+    return False
 
 
 def _expect_the_same(program: object) -> None:

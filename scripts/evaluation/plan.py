@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from game_interface import StoryInfo
 from mcp_ghost.files import write_whole
@@ -46,6 +46,15 @@ class Variant:
 
 
 WHOLE = Variant("whole")
+
+
+class Fork(NamedTuple):
+    """Where all episodes branch off."""
+
+    trunk: Path
+    turn: int
+    uid: str
+    """The trunk's."""
 
 
 def variants_of(
@@ -126,6 +135,7 @@ class Plan:
     episodes: int
     carry_over: bool
     protocol: Protocol | None = None
+    fork: Fork | None = None
 
     @property
     def asks_a_model(self) -> bool:
@@ -187,6 +197,7 @@ class Plan:
             "episode": cell.episode,
             "settings": settings,
             "resume": resume,
+            "fork": self.fork and [str(self.fork.trunk.resolve()), self.fork.turn],
             "program": program_at_hand(),
         }
 
@@ -209,6 +220,7 @@ class Plan:
         return {
             "name": self.name,
             **({"protocol": named} if named else {}),
+            **({"fork": self._fork()} if self.fork else {}),
             "story": {"title": self.story.title, "sha256": self.story.sha256},
             "model": role.model if self.asks_a_model else "none",
             "endpoint": "this machine" if embedded else address(role.base_url),
@@ -221,6 +233,10 @@ class Plan:
             "configuration": self._settings(),
             **program_at_hand(),
         }
+
+    def _fork(self) -> dict[str, object]:
+        fork = self.fork
+        return {"trunk": fork.trunk.name, "uid": fork.uid, "turn": fork.turn} if fork else {}
 
     def _settings(self) -> Any:  # noqa: ANN401  any JSON
         settings = portable(self.config.model_dump(mode="json", exclude=SECRET))

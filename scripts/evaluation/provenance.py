@@ -34,6 +34,8 @@ class Provenance:
         """As the game counts them; of all games, where it was begun anew."""
         self.moves_known = True
         """Whether the game told its count after every turn."""
+        self._forked_at: int | None = None
+        """The last turn of the trunk, where the episode is a branch."""
         self._moves_before = 0
         """Those of the games before this one."""
 
@@ -41,15 +43,17 @@ class Provenance:
         """Add what one line says."""
         match event:
             case EpisodeStart():
-                self._program(event)
+                self._forked_at = event.forked_at
+                if event.forked_at is None:  # else the trunk's program is not that of the branch
+                    self._program(event)
                 self._note("version", event.version)
                 self._note("engine", event.engine)
                 self._note("story", event.story_sha256)
                 self._note("player", event.player)
                 self.moves = event.observation.moves
-            case EpisodeResumed():
+            case EpisodeResumed() if event.turn >= (self._forked_at or 0):
                 self._program(event)
-            case ModelCall():
+            case ModelCall() if self._forked_at is None or (event.turn or 0) > self._forked_at:
                 self._call(event)
             case TurnRecord():
                 self.refused_proposals += len(event.refused)

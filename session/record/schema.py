@@ -60,6 +60,10 @@ class EpisodeStart(_Named):
     objectives_stale_turns: int | None = None
     group: str | None = None
     """The evaluation that it is part of."""
+    trunk: str = ""
+    """The episode from which it branched off; what it learned until then has the trunk's uid."""
+    forked_at: int | None = None
+    """The last turn that it shares with its trunk; None where it has none."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """The whole configuration, except for secrets."""
     prompts: dict[str, str] = Field(default_factory=dict)

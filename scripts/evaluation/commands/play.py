@@ -25,6 +25,7 @@ from mcp_ghost.redact import redact
 from mcp_ghost.text import counted
 from players import PLAYERS
 from players.walkthrough import WalkthroughPlayer, read_walkthrough
+from scripts.evaluation.commands.fork import trunk_of
 from scripts.evaluation.commands.report import write_report
 from scripts.evaluation.figures import EpisodeFigures
 from scripts.evaluation.plan import CHOICES, Cell, Plan, variants_of
@@ -33,6 +34,7 @@ from scripts.evaluation.protocols.protocol import SHIPPED, Protocol, refuse_flag
 from scripts.evaluation.run import cores, play, taken, unfinished
 from session.game_configuration import ConfigurationError, GameConfiguration
 from session.playing import ASKING
+from terminal.flags import episode_at_turn
 
 _DESCRIPTION = (
     "What the player, and each part of it, is worth: a matrix of episodes, played and measured."
@@ -57,6 +59,7 @@ _PLAYED = """\
 --seeds N,N,...    seeds of the game's dice (default 1,2,3,4,5)
 --episodes N       episodes of each variant and seed (default 1)
 --turns N          at most this many turns an episode (default 100)
+--fork EPISODE@TURN  play branches of that episode, from that turn on, instead of new games
 --carry-over       pass on what is learned from episode to episode of one variant and seed
 """
 _PLAYER = f"""\
@@ -122,7 +125,10 @@ def _plan(flags: argparse.Namespace) -> Plan:
     if protocol:
         refuse_flags(protocol, _given(flags))
     config = _configuration(flags, protocol)
-    variants = variants_of(config, flags.without, each=flags.each, players=flags.player)
+    trunk = trunk_of(flags, config.workdir)
+    config = trunk.settings(config) if trunk else config
+    players = trunk.players if trunk else flags.player
+    variants = variants_of(config, flags.without, each=flags.each, players=players)
     if any(variant.player in ASKING for variant in variants):
         with closing(LLMClient(config=config)):
             pass  # report a key that cannot be sent, or a bad model file, before we begin
@@ -141,10 +147,11 @@ def _plan(flags: argparse.Namespace) -> Plan:
         config=config,
         story=story,
         variants=variants,
-        seeds=played.seeds if played else flags.seeds or _SEEDS,
+        seeds=trunk.seeds if trunk else played.seeds if played else flags.seeds or _SEEDS,
         episodes=played.episodes if played else flags.episodes or 1,
         carry_over=played.carry_over if played else flags.carry_over,
         protocol=protocol,
+        fork=trunk.fork if trunk else None,
     )
 
 
@@ -236,6 +243,7 @@ def parser() -> Parser:
         seeds={"type": _seeds},
         episodes=count,
         turns=count,
+        fork={"type": episode_at_turn},
     )
     add_flags(
         it.add_argument_group("who plays"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
+from session.record.branch import branch_off
 from tests.support.browser import PATIENCE, beside, current, needs_chromium, opened, started_browser
 from tests.support.viewing import log_of, recorded, write_log
 from viewer.__main__ import main
@@ -133,6 +134,25 @@ def test_two_chosen_episodes_are_compared(index: Page) -> None:
     assert index.evaluate("location.hash").startswith("#/compare/")
     index.go_back()
     expect(rows(index)).to_have_count(4)
+
+
+def test_branches_are_shown_as_a_tree(browser: Browser, workdir: Path, tmp_path: Path) -> None:
+    folders = {name: tmp_path / "episodes" / name for name in ("trunk", "left", "right", "twig")}
+    write_log(folders["trunk"], log_of(workdir / "episodes" / "played"))
+    branch_off(folders["trunk"], 4, folders["right"])
+    branch_off(folders["trunk"], 2, folders["left"])
+    branch_off(folders["left"], 1, folders["twig"])
+    with (
+        watching(tmp_path, open_browser=False) as address,
+        opened(browser, f"{address}#/compare/left/right") as page,
+    ):
+        tree = page.locator(".branches > ul")
+        expect(tree.locator("> li > a")).to_have_text(["trunk"])
+        expect(tree.locator("> li > ul > li > a")).to_have_text(["left", "right"])
+        expect(tree.locator("> li > ul > li > ul > li")).to_contain_text("twig from turn 1: score")
+        expect(tree.locator("[aria-current]")).to_have_text(["left", "right"])
+        tree.get_by_role("link", name="twig").click()
+        expect(page).to_have_url(f"{address}#/twig")
 
 
 def test_an_evaluation_is_summed_up(index: Page) -> None:

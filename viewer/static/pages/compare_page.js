@@ -1,4 +1,4 @@
-// Two episodes beside each other: their score lines and their sums.
+// Two episodes beside each other: their score lines, their sums, and the tree of branches that they belong to.
 
 import { ofEpisode } from "../address.js";
 import { readIndex } from "../data.js";
@@ -31,7 +31,7 @@ export class ComparePage {
     document.title = "Comparison · ZorkGPT";
     fill(this.heading, h("p", {}, "Comparison"));
     this.place = h("div", { class: "plot", role: "img", "aria-label": `Scores over turns: ${this.both.map((it) => `${it.id} reached ${format.known(it.score)} in ${it.turns} turns`).join("; ")}` });
-    fill(this.main, h("div", { class: "compare" }, h("h1", {}, "Two episodes"), this.place, this.#table()));
+    fill(this.main, h("div", { class: "compare" }, h("h1", {}, "Two episodes"), this.place, this.#table(), this.#trees(episodes)));
     this.sizes = new ResizeObserver(() => this.#draw());
     this.sizes.observe(this.place);
     this.themed = () => this.#draw();
@@ -54,12 +54,36 @@ export class ComparePage {
     this.place.dataset.lines = this.plot.series.length - 1;
   }
 
+  /** For each family that the two belong to, and that has branches: the tree of it. */
+  #trees(episodes) {
+    const families = [...new Set(this.both.map((it) => it.uid))].map((uid) => episodes.filter((it) => it.uid === uid)).filter((family) => family.some((it) => it.trunk));
+    return families.map((family) => {
+      const named = (name, but) => family.some((it) => it !== but && nameOf(it) === name);
+      const roots = family.filter((it) => !it.trunk || !named(it.trunk, it));
+      const rest = new Set(family.filter((it) => !roots.includes(it)));
+      return h("section", { class: "branches" }, h("h2", {}, "Branches"), h("ul", {}, roots.map((it) => tree(it, rest, this.both))));
+    });
+  }
+
   #table() {
     return h("table", { class: "sums both" },
       h("thead", {}, h("tr", {}, h("td", {}), this.both.map((it, i) => h("th", { scope: "col" }, h("span", { class: "swatch", "data-line": i }), h("a", { href: ofEpisode(it.id) }, bdi(it.id)))))),
       h("tbody", {}, ROWS.map(([name, show]) => h("tr", {}, h("th", { scope: "row" }, name), this.both.map((it) => h("td", {}, bdi(String(show(it)))))))));
   }
 }
+
+/** An episode and its branches, each of which leaves `rest`: names may come again, as in evaluations. */
+function tree(root, rest, chosen) {
+  const branches = [...rest].filter((it) => it.trunk === nameOf(root)).sort((a, b) => a.forked_at - b.forked_at || (a.id < b.id ? -1 : 1));
+  branches.forEach((it) => rest.delete(it));
+  const link = h("a", { href: ofEpisode(root.id), "aria-current": chosen.includes(root) ? "true" : null }, bdi(root.id));
+  const origin = root.trunk ? ` from turn ${format.whole(root.forked_at)}` : "";
+  return h("li", {}, link, `${origin}: score ${format.known(root.score)} after ${format.plural(root.turns, "turn")}`,
+    branches.length > 0 && h("ul", {}, branches.map((it) => tree(it, rest, chosen))));
+}
+
+/** What its branches call it: an episode in a folder of an evaluation has the folder's name in its id. */
+const nameOf = (episode) => episode.id.split("~").at(-1);
 
 /** A plot's columns without a turn that is said twice. */
 function rising([turns, scores]) {

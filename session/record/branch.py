@@ -1,0 +1,81 @@
+"""A branch: an episode that begins like another one, up to a turn, and then goes its own way."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from session.configuration_file import ConfigurationError
+from session.record.event_log import EVENTS_FILE, damaged
+from session.record.schema import fields_of
+from session.uids import uid_of
+
+_ENDINGS = ("episode_end", "episode_resumed")
+_BRANCH_NAME_CHARACTERS = 80
+
+
+def branch_off(trunk: Path, turn: int, branch: Path) -> None:
+    """Begin the log of ``branch`` with what ``trunk`` has up to and including ``turn``.
+
+    The branch can then be resumed. The trunk is only read. Turn 0 is the game's beginning.
+
+    Raises:
+        ConfigurationError: The trunk has no such turn, or its game is over by then.
+        EpisodeDamagedError: The log of the trunk cannot be read.
+    """
+    lines = list(shared_lines(trunk, turn, branch.name))
+    branch.mkdir(parents=True, exist_ok=True)
+    whole = branch / f"{EVENTS_FILE}.new"
+    whole.write_bytes(b"".join(lines))
+    whole.rename(branch / EVENTS_FILE)  # a crash leaves no half of a trunk
+
+
+def branch_name(trunk: str, turn: int) -> str:
+    """What a branch is called, unless that is taken."""
+    return f"{trunk[:_BRANCH_NAME_CHARACTERS]}-at-{turn}"
+
+
+def shared_lines(trunk: Path, turn: int, name: str) -> Iterator[bytes]:
+    """What the log of the branch ``name`` begins with.
+
+    Raises:
+        ConfigurationError, EpisodeDamagedError: As from ``branch_off``.
+    """
+    reached = -1
+    with (trunk / EVENTS_FILE).open("rb") as file:
+        for number, line in enumerate(file, 1):
+            fields = _fields(trunk, number, line)
+            kind = fields.get("event_type")
+            if reached == turn and (kind in _ENDINGS or (fields.get("turn") or 0) > turn):
+                return
+            if kind == "episode_start":
+                line, reached = _start_of_branch(fields, trunk.name, turn, name), 0
+            elif kind == "turn":
+                reached = int(fields["turn"])
+                if reached == turn and fields.get("over"):
+                    raise ConfigurationError(
+                        f"The game of {trunk.name} is over after turn {turn}: choose one before."
+                    )
+            yield line
+    if reached != turn:
+        raise ConfigurationError(
+            f"{trunk.name} has no turn {turn}: its last one is {max(reached, 0)}."
+        )
+
+
+def _fields(trunk: Path, number: int, line: bytes) -> dict[str, Any]:
+    if not line.endswith(b"\n"):
+        return {}  # cut off by a crash, or still being written
+    try:
+        return fields_of(line)
+    except ValueError as error:
+        raise damaged(trunk, number) from error
+
+
+def _start_of_branch(fields: dict[str, Any], trunk: str, turn: int, name: str) -> bytes:
+    """The trunk's beginning; what was learned in it keeps the ids that it has."""
+    uid = fields.get("uid") or uid_of(str(fields["episode_id"]))
+    own = {"episode_id": name, "uid": uid, "trunk": trunk, "forked_at": turn}
+    return (json.dumps({**fields, **own}, ensure_ascii=False) + "\n").encode(
+        errors="backslashreplace"
+    )
