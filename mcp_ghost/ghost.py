@@ -17,7 +17,7 @@ from mcp_ghost.run.settings import Options, Settings, check_prompt
 
 if TYPE_CHECKING:
     import httpx
-    from mcp.server import MCPServer
+    from mcp.server import MCPServer, Server
 
     from mcp_ghost.run.account import GhostResult
     from mcp_ghost.run.events import OnEvent
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 async def mcp_ghost(
-    server_config: Mapping[str, Any] | str | Path | MCPServer,
+    server_config: Mapping[str, Any] | str | Path | MCPServer | Server[Any],
     system_prompt: str,
     provider: str,
     api_key: str | None = None,
@@ -59,6 +59,7 @@ async def mcp_ghost(
     output: Any = None,  # noqa: ANN401  any type
     allow: Sequence[str] | None = None,
     deny: Sequence[str] | None = None,
+    tool_search_above: int | None = 20_000,
     max_parallel_calls: int = 8,
     loop_limit: int | None = 2,
     images: Literal["auto", "never"] = "auto",
@@ -110,6 +111,8 @@ async def mcp_ghost(
             JSON schema. ``final_result`` has it, as plain JSON, or the run was no success.
         allow: The only tools to offer: names or shell patterns, of "server.tool" or of the tool.
         deny: Tools not to offer; wins over ``allow``.
+        tool_search_above: Tokens of schemas, estimated at four characters each, above which the
+            model gets a tool that finds tools, instead of all of them; None for never.
         max_parallel_calls: Calls of one reply that run at the same time on one server, if their
             tools say that they only read; others keep their order. Different servers never wait
             for each other.

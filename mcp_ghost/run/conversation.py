@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 from mcp_ghost.config.secrets import redactor_of
 from mcp_ghost.loop import MAY_HAVE_ACTED
 from mcp_ghost.messages import with_answers
+from mcp_ghost.providers.common import calls_of
 from mcp_ghost.run import prompts
 from mcp_ghost.run.context import Compaction, LatestExchange
 from mcp_ghost.run.pausing.questions import Questions
+from mcp_ghost.run.search import FIND_TOOLS, ToolSearch
 from mcp_ghost.servers.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.messages import Message, ToolSchema
     from mcp_ghost.providers.client import ProviderClient
+    from mcp_ghost.results import ToolCallResult
     from mcp_ghost.run.form import Form
     from mcp_ghost.run.settings import Settings
     from mcp_ghost.servers.session import OnProgress
@@ -47,6 +50,8 @@ class Conversation:
         """The system prompt, which is made when the servers' tools are known, and all the rest."""
         self.known_tools: list[ToolSchema] = []
         """Every tool that was ever on offer."""
+        used = [call["function"]["name"] for call in calls_of(messages)]
+        self.search = ToolSearch(settings.tool_search_above, used)
         self.compactions: list[dict[str, Any]] = []
         """What the memory did since somebody last looked."""
         self.memory = (
@@ -102,9 +107,15 @@ class Conversation:
             self.messages[:] = [*self.head(), *self.messages]
             self._has_begun = True
 
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolCallResult:
+        """The result of a tool of the servers, or of the search for tools."""
+        if name == FIND_TOOLS and self.search.is_on:
+            return self.search.find(arguments)
+        return await self.toolbox.call(name, arguments)
+
     def offered(self) -> list[ToolSchema]:
-        """The tools that may be called now."""
-        offered = self.toolbox.schemas
+        """The tools that the model is told of now."""
+        offered = self.search.offered(self.toolbox.schemas)
         known = {tool["function"]["name"] for tool in self.known_tools}
         self.known_tools += [tool for tool in offered if tool["function"]["name"] not in known]
         return offered

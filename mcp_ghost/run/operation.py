@@ -224,7 +224,7 @@ class Operation:
     def _calls(self) -> Calls:
         shared, toolbox = (self._account, self._events), self._conversation.toolbox
         questions = self._conversation.questions if self._settings.pause else None
-        execute = recording(toolbox, questions, self._deadline, *shared)
+        execute = recording(self._conversation, questions, self._deadline, *shared)
         execute = retrying(execute, toolbox, self._deadline, *shared)
         execute = breaking(execute, self._events)
         execute = looping(execute, toolbox, self._settings.loop_limit, self._events)

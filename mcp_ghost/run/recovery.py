@@ -22,6 +22,7 @@ from mcp_ghost.servers.tools import is_read_only, may_be_repeated
 if TYPE_CHECKING:
     from mcp_ghost.results import JSON
     from mcp_ghost.run.account import Account, CallAttempt
+    from mcp_ghost.run.conversation import Conversation
     from mcp_ghost.run.events import Events
     from mcp_ghost.run.limits import Deadline
     from mcp_ghost.run.pausing.questions import Questions
@@ -43,7 +44,7 @@ class ToolReportedError(MCPToolCallError):
 
 
 def recording(
-    toolbox: Toolbox,
+    conversation: Conversation,
     questions: Questions | None,
     deadline: Deadline,
     account: Account,
@@ -64,9 +65,10 @@ def recording(
         failure: Exception | None = None
         try:
             async with deadline.bound():
-                made = toolbox.call(attempt.tool, attempt.arguments)
+                made = conversation.call(attempt.tool, attempt.arguments)
                 if questions is not None:
-                    made = questions.during(toolbox.server_of(attempt.tool), made)
+                    server = conversation.toolbox.server_of(attempt.tool)
+                    made = questions.during(server, made)
                 outcome = await made
         except QuestionPendingError:
             raise

@@ -12,7 +12,7 @@ from mcp_ghost.redact import secrets_in
 
 if TYPE_CHECKING:
     import httpx
-    from mcp.server import MCPServer
+    from mcp.server import MCPServer, Server
 
     from mcp_ghost.run.events import OnEvent
     from mcp_ghost.run.pausing.approval import Approve, ApproveWhen
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _OR_NONE = (
     "loop_limit",
     "max_result_tokens_per_turn",
+    "tool_search_above",
     "deadline",
     "cost_budget",
     "token_budget",
@@ -32,6 +33,7 @@ _WHOLE = (
     "max_parallel_calls",
     "loop_limit",
     "max_result_tokens_per_turn",
+    "tool_search_above",
     "result_limit",
     "reply_tokens",
 )
@@ -43,7 +45,7 @@ _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 class Options(TypedDict, total=False):
     """The arguments of :func:`mcp_ghost.ghost.mcp_ghost` but for the request, by name."""
 
-    server_config: Required[Mapping[str, Any] | str | Path | MCPServer]
+    server_config: Required[Mapping[str, Any] | str | Path | MCPServer | Server[Any]]
     provider: Required[str]
     system_prompt: str
     api_key: str | None
@@ -69,6 +71,7 @@ class Options(TypedDict, total=False):
     output: Any
     allow: Sequence[str] | None
     deny: Sequence[str] | None
+    tool_search_above: int | None
     max_parallel_calls: int
     loop_limit: int | None
     images: Literal["auto", "never"]
@@ -90,7 +93,7 @@ class Options(TypedDict, total=False):
 class Settings:
     """The arguments of :func:`mcp_ghost.ghost.mcp_ghost`, checked."""
 
-    server_config: Mapping[str, Any] | str | Path | MCPServer
+    server_config: Mapping[str, Any] | str | Path | MCPServer | Server[Any]
     system_prompt: str
     provider: str
     api_key: str | None = field(repr=False)
@@ -116,6 +119,7 @@ class Settings:
     output: Any
     allow: Sequence[str] | None
     deny: Sequence[str] | None
+    tool_search_above: int | None
     max_parallel_calls: int
     loop_limit: int | None
     images: Literal["auto", "never"]

@@ -89,3 +89,11 @@ def test_a_server_of_the_program_itself_is_called(provider: WireName, tmp_path: 
         "shop.price {'article': 'bread'} -> {'result': 3.4}",
         "4.60 euros.",
     ]
+
+
+@every_provider
+def test_a_tool_is_found_among_many(provider: WireName, tmp_path: Path) -> None:
+    find = tool_reply([("mcp_ghost.find_tools", {"query": "price of milk"})])
+    call = tool_reply([("mcp_ghost.shop.price_of_milk", {})])
+    done = run(tmp_path, [find, call, content_reply("1.20 euros.")], provider, "many.py")
+    assert done.stdout == "['find_tools', 'shop.price_of_milk']\n1.20 euros.\n"

@@ -1,0 +1,143 @@
+"""Many tools: the model gets one that finds the others, instead of all their schemas.
+
+What is found is offered from then on, behind what was offered before, so that the head of the
+request stays as it is. No model takes part in the search: it is BM25 over the tools' names,
+descriptions and parameters.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mcp_ghost.results import ToolCallResult
+
+if TYPE_CHECKING:
+    from mcp_ghost.messages import ToolSchema
+
+FIND_TOOLS = "find_tools"
+FOUND_AT_MOST = 8
+"""Tools that one search brings."""
+_CHARACTERS_OF_TOKEN = 4
+_SERVERS_AT_MOST = 30
+"""That the finder's description names; OpenAI takes 1,024 characters of it."""
+_NAME_COUNTS = 3
+"""How many times a word in a name counts."""
+_SATURATION, _LENGTH_MATTERS = 1.2, 0.75
+"""BM25's k1 and b, as usual."""
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_DESCRIPTION = (
+    "Find tools by what they do. {count} tools are available, but only those that you have found "
+    "can be called. Search in a few words for what you want to do next, such as 'create an issue'; "
+    "what is found can be called from your next reply on. Tools of each server: {servers}."
+)
+
+
+class ToolSearch:
+    """Offers all tools, or above ``limit`` tokens of schemas those that were found; None: all."""
+
+    def __init__(self, limit: int | None, used: Iterable[str] = ()) -> None:
+        """``used`` are tools that the conversation has called before."""
+        self._limit = limit
+        self._found = dict.fromkeys(used)
+        self._seen: list[ToolSchema] = []
+        self._index: _Index | None = None
+
+    @property
+    def is_on(self) -> bool:
+        """Whether there are too many tools to offer them all."""
+        return self._index is not None
+
+    def offered(self, tools: list[ToolSchema]) -> list[ToolSchema]:
+        """Those of ``tools`` to offer now."""
+        if len(tools) != len(self._seen) or any(
+            one is not other for one, other in zip(tools, self._seen, strict=True)
+        ):
+            self._seen = tools
+            self._index = _Index(tools) if self._are_many(tools) else None
+        if self._index is None:
+            return tools
+        known = self._index.tools
+        return [self._index.finder, *(known[name] for name in self._found if name in known)]
+
+    def find(self, arguments: Mapping[str, Any]) -> ToolCallResult:
+        """The result of a call of the finder."""
+        query = arguments.get("query")
+        if self._index is None or not isinstance(query, str) or not query.strip():
+            words = "Give 'query': a few words about what the tool should do."
+            return ToolCallResult(None, is_error=True, error_message=words)
+        found = self._index.best(query)
+        self._found |= dict.fromkeys(tool["function"]["name"] for tool in found)
+        if not found:
+            return ToolCallResult("No tool fits these words. Try others.")
+        listed = {it["function"]["name"]: it["function"].get("description") or "" for it in found}
+        return ToolCallResult({"found": listed, "note": "These can be called now."})
+
+    def _are_many(self, tools: Sequence[ToolSchema]) -> bool:
+        if self._limit is None:
+            return False
+        size = sum(len(json.dumps(tool["function"])) for tool in tools)
+        return size > self._limit * _CHARACTERS_OF_TOKEN
+
+
+class _Index:
+    """The words of all tools."""
+
+    def __init__(self, tools: Sequence[ToolSchema]) -> None:
+        self.tools = {tool["function"]["name"]: tool for tool in tools}
+        self.finder = _finder([*self.tools])
+        self._words = {name: Counter(_words_of(tool)) for name, tool in self.tools.items()}
+        self._lengths = {name: sum(words.values()) for name, words in self._words.items()}
+        self._mean = sum(self._lengths.values()) / max(len(tools), 1)
+        self._in: defaultdict[str, list[str]] = defaultdict(list)
+        for name, words in self._words.items():
+            for word in words:
+                self._in[word].append(name)
+
+    def best(self, query: str) -> list[ToolSchema]:
+        """The tools that fit best, the best one first."""
+        scores: defaultdict[str, float] = defaultdict(float)
+        for word in dict.fromkeys(_words(query)):
+            holders = self._in.get(word, [])
+            rarity = math.log(1 + (len(self.tools) - len(holders) + 0.5) / (len(holders) + 0.5))
+            for name in holders:
+                count = self._words[name][word]
+                length = 1 - _LENGTH_MATTERS + _LENGTH_MATTERS * self._lengths[name] / self._mean
+                weight = (_SATURATION + 1) / (count + _SATURATION * length)
+                scores[name] += rarity * count * weight
+        best = sorted(scores, key=scores.__getitem__, reverse=True)
+        return [self.tools[name] for name in best[:FOUND_AT_MOST]]
+
+
+def _finder(names: Sequence[str]) -> ToolSchema:
+    counts = Counter(name.partition(".")[0] for name in names)
+    servers = [f"{server[:40]} {count}" for server, count in counts.most_common(_SERVERS_AT_MOST)]
+    more = len(counts) - len(servers)
+    listed = ", ".join(servers) + (f", and {more} more servers" if more else "")
+    query = {"type": "string", "description": "What the tool should do, in a few words."}
+    parameters = {"type": "object", "properties": {"query": query}, "required": ["query"]}
+    description = _DESCRIPTION.format(count=len(names), servers=listed)
+    function = {"name": FIND_TOOLS, "description": description, "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
+def _words_of(tool: ToolSchema) -> Iterator[str]:
+    function = tool["function"]
+    yield from [*_words(function["name"])] * _NAME_COUNTS
+    yield from _words(function.get("description") or "")
+    properties = (function.get("parameters") or {}).get("properties")
+    for name, schema in properties.items() if isinstance(properties, dict) else ():
+        yield from _words(str(name))
+        if isinstance(schema, dict):
+            yield from _words(str(schema.get("description") or ""))
+
+
+def _words(text: str) -> Iterator[str]:
+    """The words of a text or a name (camelCase, snake_case), without their plural."""
+    for found in _WORD.findall(text):
+        word = found.lower()
+        yield word[:-1] if len(word) > 3 and word.endswith("s") and word[-2] != "s" else word
