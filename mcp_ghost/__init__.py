@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from mcp_ghost.providers.client import get_llm_client as get_llm_client
     from mcp_ghost.providers.registry import register_provider as register_provider
     from mcp_ghost.results import format_tool_response as format_tool_response
-    from mcp_ghost.run.account import GhostResult as GhostResult
     from mcp_ghost.run.prompts import SystemPromptGenerator as SystemPromptGenerator
+    from mcp_ghost.run.report.account import GhostResult as GhostResult
 
 _HOMES = {
     "Ghost": "ghost",
-    "GhostResult": "run.account",
+    "GhostResult": "run.report.account",
     "LLMError": "errors",
     "MCPError": "errors",
     "MCPGhostError": "errors",

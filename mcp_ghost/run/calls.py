@@ -15,16 +15,16 @@ from mcp_ghost.messages import LLMResponse, Message, ToolCall, tool_message
 from mcp_ghost.providers.common import object_of
 from mcp_ghost.results import ResultBudget, format_tool_response
 from mcp_ghost.run import prompts
-from mcp_ghost.run.account import Account, CallAttempt
 from mcp_ghost.run.limits import RunStoppedError
 from mcp_ghost.run.pausing.approval import Approval, CallRefusedError
 from mcp_ghost.run.pausing.ledger import Ledger, Outcome, PausedError
 from mcp_ghost.run.pausing.questions import QuestionPendingError
 from mcp_ghost.run.recovery import Execute, ToolReportedError
+from mcp_ghost.run.report.account import Account, CallAttempt
 from mcp_ghost.servers.tools import is_read_only, may_be_repeated
 
 if TYPE_CHECKING:
-    from mcp_ghost.run.events import Events
+    from mcp_ghost.run.report.events import Events
     from mcp_ghost.servers.toolbox import Toolbox
 
 _Asked: TypeAlias = tuple[ToolCall, CallAttempt]

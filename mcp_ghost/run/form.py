@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
 from mcp_ghost.providers.schema import response_format, strict_schema
-from mcp_ghost.run.synthesis import final_result
+from mcp_ghost.run.report.synthesis import final_result
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mcp_ghost.run.account import Account
+    from mcp_ghost.run.report.account import Account
 
 _logger = logging.getLogger(__name__)
 

@@ -15,11 +15,9 @@ from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.loop import LoopEnd, LoopResult, run_loop
 from mcp_ghost.media import Gallery
 from mcp_ghost.messages import LLMResponse, assistant_message, tool_message, was_cut_off
-from mcp_ghost.run import prompts, synthesis
-from mcp_ghost.run.account import Account, GhostResult, history
+from mcp_ghost.run import prompts
 from mcp_ghost.run.calls import Calls
 from mcp_ghost.run.conversation import Conversation
-from mcp_ghost.run.events import Events
 from mcp_ghost.run.form import FormError
 from mcp_ghost.run.limits import Budget, Deadline, RunStoppedError
 from mcp_ghost.run.pausing.approval import Approval, ApproveWhen
@@ -27,6 +25,9 @@ from mcp_ghost.run.pausing.ledger import PausedError
 from mcp_ghost.run.pausing.standing import Standing
 from mcp_ghost.run.pausing.state import State
 from mcp_ghost.run.recovery import breaking, looping, recording, retrying
+from mcp_ghost.run.report import synthesis
+from mcp_ghost.run.report.account import Account, GhostResult, history
+from mcp_ghost.run.report.events import Events
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import Message, ToolSchema

@@ -21,11 +21,11 @@ from mcp_ghost.servers.tools import is_read_only, may_be_repeated
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSON
-    from mcp_ghost.run.account import Account, CallAttempt
     from mcp_ghost.run.conversation import Conversation
-    from mcp_ghost.run.events import Events
     from mcp_ghost.run.limits import Deadline
     from mcp_ghost.run.pausing.questions import Questions
+    from mcp_ghost.run.report.account import Account, CallAttempt
+    from mcp_ghost.run.report.events import Events
     from mcp_ghost.servers.toolbox import Toolbox
 
 BREAKER_THRESHOLD = 3

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import httpx
     from mcp.server import MCPServer, Server
 
-    from mcp_ghost.run.events import OnEvent
     from mcp_ghost.run.pausing.approval import Approve, ApproveWhen
+    from mcp_ghost.run.report.events import OnEvent
     from mcp_ghost.servers.oauth.browser import Authorize
     from mcp_ghost.servers.protocol.elicitation import Elicit
 

@@ -18,8 +18,8 @@ import pytest
 from mcp_ghost import mcp_ghost
 from mcp_ghost.golden.comparison import MAX_AGE_DAYS
 from mcp_ghost.providers.registry import get_provider
-from mcp_ghost.run.account import ErrorRecord, GhostResult, RunMetadata, ToolRecord
-from mcp_ghost.run.events import EventType
+from mcp_ghost.run.report.account import ErrorRecord, GhostResult, RunMetadata, ToolRecord
+from mcp_ghost.run.report.events import EventType
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
 from tests.support import ghost_example, warm
 

@@ -11,7 +11,7 @@ from mcp_ghost.errors import NotExecutedError
 from mcp_ghost.servers.tools import may_destroy
 
 if TYPE_CHECKING:
-    from mcp_ghost.run.account import CallAttempt
+    from mcp_ghost.run.report.account import CallAttempt
     from mcp_ghost.servers.toolbox import Toolbox
 
 Approve: TypeAlias = Callable[[str, dict[str, Any], dict[str, Any]], Awaitable[bool | str]]

@@ -16,8 +16,8 @@ from mcp_ghost.run.pausing.state import State
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import Message
-    from mcp_ghost.run.account import Account
     from mcp_ghost.run.pausing.questions import Questions
+    from mcp_ghost.run.report.account import Account
 
 
 class Standing:

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from mcp_ghost.run.account import Account
     from mcp_ghost.run.limits import Deadline
+    from mcp_ghost.run.report.account import Account
 
 OnEvent: TypeAlias = Callable[[dict[str, Any]], object]
 """A function or a coroutine function of one event, a dict with "type" and further fields."""

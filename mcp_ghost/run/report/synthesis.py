@@ -11,7 +11,7 @@ from mcp_ghost.results import jsonable
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSON
-    from mcp_ghost.run.account import Account, ToolRecord
+    from mcp_ghost.run.report.account import Account, ToolRecord
 
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL | re.IGNORECASE)
 _STEPS = 30
