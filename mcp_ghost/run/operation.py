@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.loop import LoopEnd, LoopResult, run_loop
 from mcp_ghost.media import Gallery
-from mcp_ghost.messages import LLMResponse, assistant_message, tool_message, was_cut_off
+from mcp_ghost.messages import (
+    LLMResponse,
+    assistant_message,
+    text_in,
+    tool_message,
+    was_cut_off,
+)
 from mcp_ghost.run import prompts
 from mcp_ghost.run.calls import Calls
 from mcp_ghost.run.conversation import Conversation
@@ -27,6 +33,7 @@ from mcp_ghost.run.pausing.state import State
 from mcp_ghost.run.recovery import breaking, looping, recording, retrying
 from mcp_ghost.run.report import synthesis
 from mcp_ghost.run.report.account import Account, GhostResult, history
+from mcp_ghost.run.report.dependencies import with_dependencies
 from mcp_ghost.run.report.events import Events
 
 if TYPE_CHECKING:
@@ -102,7 +109,7 @@ class Operation:
             success=answer is not None,
             final_result=self._final_result(ending, answer),
             summary=synthesis.summary(self._account, answer, ended_by=ending.why),
-            tool_chain=self._account.chain,
+            tool_chain=with_dependencies(self._account.chain, self._told()),
             conversation_history=history(self._said(), self._account),
             errors=self._account.errors,
             execution_metadata=self._account.metadata(time.perf_counter() - started),
@@ -111,6 +118,11 @@ class Operation:
         )
         await self._events.emit("run_end", success=result.success, summary=result.summary)
         return result
+
+    def _told(self) -> list[str]:
+        """What the model knows without any tool."""
+        asked = [text_in(it) for it in self._messages if it["role"] == "user"]
+        return [self._settings.system_prompt, self._user_prompt, *asked]
 
     async def _operate(self) -> _Ending:
         """Converse with everything open; leave nothing open afterwards."""

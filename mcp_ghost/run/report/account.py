@@ -55,6 +55,8 @@ class ToolRecord:
     """Seconds; 0 for a call that was not executed."""
     reasoning: str
     retry_attempt: int
+    depends_on: list[int] = field(default_factory=list)
+    """Positions in the chain, from 0, of the calls whose results the arguments came from."""
 
 
 @dataclass(frozen=True)
