@@ -166,9 +166,10 @@ def test_piped_output_shows_the_episode_in_plain_lines_without_a_key(
         "Turn 2 · ",
         "Let us see.",
         ">  look",
-        "its last turn was played",
+        "turn limit reached",
         f"game_files/episodes/{folder.name}/episode.log",
         f"--resume {folder.name} ",
+        "view    uv run python -m viewer --open\n",
     ):
         assert text in played.stdout
     assert (folder / "episode.log").is_file()

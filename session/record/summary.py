@@ -1,5 +1,6 @@
 """The first and the last block of an episode, and the sum of several."""
 
+import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ from statistics import mean
 from mcp_ghost.cli.screen import Screen
 from mcp_ghost.messages import Usage
 from mcp_ghost.text import address, counted, dollars, duration, tokens
+from session.game_configuration import GameConfiguration
 from session.game_state import UNKNOWN, EndReason, shown
 from session.record.event_log import read
 from session.record.fold import EpisodeFold
@@ -21,7 +23,7 @@ _HEADINGS = {
     EndReason.FINAL_DEATH: ("The game is over", "bold red"),
     EndReason.GAME_OVER: ("The game is over", "bold"),
     EndReason.STALLED: ("The episode ended: nothing new happened for a long time", "bold yellow"),
-    EndReason.MAX_TURNS: ("The episode ended: its last turn was played", "bold"),
+    EndReason.MAX_TURNS: ("The episode ended: turn limit reached ({turns:,})", "bold"),
     EndReason.LLM_UNAVAILABLE: ("The episode stopped: the model gave no usable answer", "bold red"),
     EndReason.ENGINE_FAILED: ("The episode stopped: the game failed", "bold red"),
     EndReason.ABORTED: ("The episode was stopped", "bold yellow"),
@@ -90,7 +92,7 @@ def show_summary(screen: Screen, so_far: StorySoFar) -> None:
     if end is None or so_far.start is None:
         return
     heading, style = _HEADINGS[end.reason]
-    screen.heading(heading, style=style)
+    screen.heading(heading.format(turns=end.turns), style=style)
     screen.facts(
         [
             ("score", so_far.score_line.replace("/", " of ")),
@@ -107,6 +109,7 @@ def show_summary(screen: Screen, so_far: StorySoFar) -> None:
         ],
         to_copy=[
             ("log", str(so_far.folder / LOG_FILE)),
+            ("view", _to_view(so_far.folder)),
             ("resume", "" if end.reason.is_final else _to_resume(so_far, end)),
         ],
     )
@@ -135,6 +138,13 @@ def _took(usage: Usage) -> str:
     if usage.cost:
         took.append(dollars(usage.cost))
     return ", ".join(took)
+
+
+def _to_view(folder: Path) -> str:
+    workdir = str(folder.parent.parent)
+    usual = GameConfiguration.model_fields["workdir"].default
+    elsewhere = [] if workdir == usual else ["--workdir", workdir]
+    return shlex.join(["uv", "run", "python", "-m", "viewer", "--open", *elsewhere])
 
 
 def _to_resume(so_far: StorySoFar, end: EpisodeEnd) -> str:

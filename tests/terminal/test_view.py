@@ -242,15 +242,15 @@ def test_the_summary_tells_everything_and_how_to_go_on(player: Player) -> None:
     player.end()
     summary = " ".join(player.shown[player.shown.index("The episode ended") :].split())
     for fact in (
-        "its last turn was played",
+        "turn limit reached (12)",
         "score 15 of 350",
         "turns 12",
         "rooms 2 seen",
-        "deaths 1",
-        "tools 3 calls",
+        "deaths 1 tools 3 calls",
         "15 requests, 9,000 tokens in (7,000 cached), 480 out",
         "time",
         "e1/episode.log",
+        f"view uv run python -m viewer --open --workdir {player.folder.parents[1]}",
         "main.py --resume e1 --max-turns 24",
     ):
         assert fact in summary
@@ -349,7 +349,7 @@ def test_no_line_is_wider_than_the_terminal_except_those_to_copy(
     player.turn(2)
     player.end()
     too_wide = [line for line in player.shown.splitlines() if cell_len(line) > width]
-    assert all(line.split()[0] in ("log", "resume") for line in too_wide)
+    assert all(line.split()[0] in ("log", "view", "resume") for line in too_wide)
 
 
 def test_plain_output_has_no_control_characters_and_does_not_break_lines(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_an_episode_is_printed_for_reading(viewer: Program) -> None:
         "Taken.",
         "Line 5 says so.",
         "Looked back at turns 1 to 8",
-        "its last turn was played",
+        "turn limit reached",
         "score   5 of 100",
         "--resume played",
     ):
