@@ -40,6 +40,10 @@ class Attempt:
     """Hash of the whole answer to the latest attempt that did not."""
     was_in_vain: bool = True
     """Whether no attempt ever changed anything at all."""
+    heard: int | None = None
+    """Hash of the whole answer to the latest attempt that changed nothing told."""
+    varies: bool = False
+    """Whether such attempts were answered in different ways: chance or time plays a part."""
 
     def add(self, record: TurnRecord, *, changed: bool, in_vain: bool) -> None:
         """Add another attempt."""
@@ -47,10 +51,14 @@ class Attempt:
         self.times += 1
         self.turn, self.died, self.changed = record.turn, bool(record.died), changed
         self.answer = shortened(record.response, _ANSWER_CHARACTERS)
+        answer = hash(" ".join(record.response.split()))
         if changed:
             self.last_change = record.turn
+        else:
+            self.varies |= self.heard not in {None, answer}
+            self.heard = answer
         if in_vain:
-            self.vain_answer = hash(" ".join(record.response.split()))
+            self.vain_answer = answer
 
 
 _Attempts: TypeAlias = dict[str, Attempt]
@@ -143,11 +151,16 @@ class AttemptManager(Manager):
         ]
         if worked:
             yield Section("What worked here", (", ".join(worked[-_COMMANDS_SHOWN:]),), 3)
-        vain = [_told(text, tried) for text, tried in here.items() if _is_vain(tried)]
-        if vain:
+        vain = {text: tried for text, tried in here.items() if _is_vain(tried)}
+        same = [_told(text, tried) for text, tried in vain.items() if not tried.varies]
+        if same:
             yield Section(
-                "Tried here, with no effect but the answer", tuple(vain[-_COMMANDS_SHOWN:]), 3
+                "Tried here, with no effect but the answer", tuple(same[-_COMMANDS_SHOWN:]), 3
             )
+        other = [_told(text, tried) for text, tried in vain.items() if tried.varies]
+        if other:
+            title = "Tried here, and answered in different ways"
+            yield Section(title, tuple(other[-_COMMANDS_SHOWN:]), 3)
         yield from self._loop(seen)
 
     def compact_lines(self, state: GameState) -> Iterable[str]:

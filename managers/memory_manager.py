@@ -1,5 +1,6 @@
 """Memories: what is worth knowing in a room, kept where the action was taken, by the room's id."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
@@ -83,13 +84,14 @@ class MemoryManager(Manager):
                 self._keep(memory)
 
     def sections(self, state: GameState) -> Iterable[Section]:
-        """What is remembered of this room, then of those near it, within the budget."""
+        """What is remembered of this room, of those near it, and of those that are wanted."""
         if state.observation is None or state.observation.room is None:
             return
         left = self._config.memories_token_budget * CHARACTERS_PER_TOKEN - len(f"## {_TITLE}")
         now: list[str] = []
         earlier: list[str] = []
-        for memory, forms in self._tellable(state.observation.room.id):
+        wanted = f"{state.nav_target}\n{state.plan}"
+        for memory, forms in self._tellable(state.observation.room.id, wanted):
             lines = now if memory.id.startswith(f"{self._uid}-") else earlier
             opening = 0 if lines or lines is now else len(_RESET) + 1
             fitting = next((form for form in forms if opening + len(form) < left), None)
@@ -170,24 +172,39 @@ class MemoryManager(Manager):
             if not here:
                 del self._in_force[memory.room.id]
 
-    def _tellable(self, here: int) -> Iterator[tuple[Memory, tuple[str, ...]]]:
-        """Each with its line in full and shortened; far ones are given by their titles alone."""
-        for steps, room_id in [(0, here), *self._rooms_near(here)]:
+    def _tellable(self, here: int, wanted: str) -> Iterator[tuple[Memory, tuple[str, ...]]]:
+        """Each with its line in full and shortened; far ones are given by their titles alone.
+
+        Those of a room that ``wanted`` names are not far, wherever it is, if a way there is known.
+        """
+        reached = self._rooms_reached(here)
+        near = [it for it in reached if it[0] <= self._config.memories_max_distance]
+        named = [it for it in reached if self._is_named(it[1], wanted)]
+        for steps, room_id in dict.fromkeys([(0, here), *named, *near]):
             for memory in self.memories_of(room_id):
                 doubt = ", uncertain" if memory.status == "tentative" else ""
                 head = f"- {self._short(memory)} {memory.category}{doubt}:"
                 if steps:
                     head += f" in {memory.room.label}, {counted(steps, 'step')} away:"
                 title = f"{head} {memory.title}"
-                yield memory, (title,) if steps > 1 else (f"{head} {_wording(memory)}", title)
+                whole = f"{head} {_wording(memory)}"
+                is_far = steps > 1 and (steps, room_id) not in named
+                yield memory, (title,) if is_far else (whole, title)
 
-    def _rooms_near(self, here: int) -> list[tuple[int, int]]:
-        """Steps and room, of other rooms that something is remembered of."""
+    def _rooms_reached(self, here: int) -> list[tuple[int, int]]:
+        """Steps and room, of other rooms that something is remembered of, where a way is known."""
         if self._distance is None:
             return []
         steps = ((self._distance(here, room), room) for room in self._in_force if room != here)
-        reach = self._config.memories_max_distance
-        return sorted((far, room) for far, room in steps if far is not None and 0 < far <= reach)
+        return sorted((far, room) for far, room in steps if far)
+
+    def _is_named(self, room_id: int, wanted: str) -> bool:
+        """Whether a text names a room, or gives its number."""
+        name = next(iter(self._in_force[room_id].values())).room.name
+        words = rf"(?<!\w){re.escape(name)}(?!\w)|#{room_id}(?!\d)"
+        return bool(re.search(words, wanted, re.IGNORECASE)) or wanted.split("\n")[0] == str(
+            room_id
+        )
 
     def _short(self, memory: Memory) -> str:
         return memory.id.removeprefix(f"{self._uid}-")

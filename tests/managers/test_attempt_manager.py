@@ -15,6 +15,7 @@ from tests.support.work import steps
 
 NO_WAY = "You can't go\nthat way."
 VAIN = "Tried here, with no effect but the answer"
+VARIES = "Tried here, and answered in different ways"
 WORKED, LOOP = "What worked here", "Going in circles"
 VERBS = "Verbs that had an effect in this game so far, by example"
 
@@ -176,6 +177,14 @@ def test_what_is_answered_differently_is_left_to_chance() -> None:
     assert told.manager.vain_tries("hit goblin", "1", 1)[0] == 1
     told.try_here("hit goblin", answer="A near miss.").try_here("hit goblin", answer="You miss.")
     assert told.manager.vain_tries("hit goblin", "1", 1)[0] == 0
+
+
+def test_what_is_answered_in_different_ways_is_not_told_to_be_without_effect() -> None:
+    told = Told().try_here("hit goblin", "push wall", "push wall", answer="You miss.")
+    assert len(told.section(VAIN)) == 2
+    told.tell([record(4, "hit goblin", 1, 1, observation(1, world_hash="hurt"), response="Hit!")])
+    assert [line.partition(" ")[0] for line in told.section(VAIN)] == ["push"]
+    assert told.section(VARIES) == ["hit goblin (2 times): Hit!"]
 
 
 def test_what_did_something_in_this_world_once_is_not_vain() -> None:

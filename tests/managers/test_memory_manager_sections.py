@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from managers.reflection.answer import ReflectionAnswer
 from managers.reflection.evidence import EvidenceFinder
 from session.game_state import GameState
@@ -51,6 +53,25 @@ def test_this_room_is_told_first_then_those_near_it_and_far_ones_by_title() -> N
     without_map = manager()
     without_map.learn(Reflection(number=1, first_turn=2, last_turn=9, **fields))
     assert len(told(without_map, 2)) == 3
+
+
+@pytest.mark.parametrize(
+    ("target", "plan"),
+    [("room 5", ""), ("5", ""), ("", "1. To #5.\n2. Dig."), ("", "Dig in Room 5.")],
+)
+def test_memories_of_a_far_room_are_told_whole_where_target_or_plan_names_it(
+    target: str, plan: str
+) -> None:
+    memories = manager(lambda _, to: {5: 7, 55: 8}.get(to))
+    old = (carried(1, 5, "Soft ground."), carried(2, 55, "Hard ground."), carried(3, 6, "Sand."))
+    memories.begin(observation(1), CarriedOver(memories=old))
+    state = at(1)
+    assert list(memories.sections(state)) == []
+    state.nav_target, state.plan = target, plan
+    (section,) = memories.sections(state)
+    assert section.lines[1:] == (
+        "- aaaaaa-m1 note: in Room 5 (#5), 7 steps away: Title 1. Soft ground.",
+    )
 
 
 def test_memories_of_earlier_episodes_stand_under_a_line_about_the_reset() -> None:

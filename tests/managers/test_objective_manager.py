@@ -47,6 +47,29 @@ def test_what_means_no_objective_is_none(text: str) -> None:
     assert begun(declared(1, text)).known.all() == ()
 
 
+@pytest.mark.parametrize(
+    ("said", "status", "reason"),
+    [
+        ("o1 done", "completed", "done"),
+        ("[o1]: achieved, the hatch is open", "completed", "achieved, the hatch is open"),
+        ("o1 dropped: nothing opens it", "retired", "dropped: nothing opens it"),
+        ("o1", "retired", "dropped by the player"),
+        ("k7f3qa-o1 is done", "completed", "is done"),
+    ],
+)
+def test_the_model_closes_an_objective_by_its_id(said: str, status: str, reason: str) -> None:
+    first = record(1, "look", 1, 1, new_objective="Open the hatch")
+    objectives = begun(first, record(2, "look", 1, 1, close_objective=said))
+    (objective,) = closed(objectives)
+    assert (objective.status, objective.reason, objective.closed) == (status, reason, 2)
+
+
+@pytest.mark.parametrize("said", ["o2 done", "none", "the hatch", "[]"])
+def test_what_names_no_open_objective_closes_none(said: str) -> None:
+    first = record(1, "look", 1, 1, new_objective="Open the hatch")
+    assert closed(begun(first, record(2, "look", 1, 1, close_objective=said))) == ()
+
+
 def test_what_is_open_is_not_set_twice_but_may_be_again_later() -> None:
     objectives = begun(declared(1, "Repair the bridge"), declared(2, "Repair the old bridge."))
     reflection = learnt(objectives, proposal("Repairing the bridge"), proposal("Cross the river"))
