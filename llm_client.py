@@ -21,8 +21,9 @@ from urllib.parse import urlsplit
 
 from mcp_ghost.breaker import CircuitBreaker
 from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError, LLMUnavailableError, MCPError
-from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema
+from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema, was_cut_off
 from mcp_ghost.providers.client import ProviderClient
+from mcp_ghost.providers.exchange import with_all
 from mcp_ghost.providers.registry import get_provider, provider_at
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, is_transient
 from session.events import EventLogger, event_context, log_event
@@ -36,8 +37,12 @@ if TYPE_CHECKING:
     from mcp_ghost.providers.exchange import OnExchange
     from session.game_configuration import GameConfiguration
 
+    _Reply = Coroutine[Any, Any, LLMResponse]
+
 __all__ = ["FunctionCall", "LLMClient", "LLMResponse", "ToolCall", "supports_tool_calling"]
 
+MORE_ROOM = 4
+"""Times the tokens that a reply may have, once it was cut off there."""
 _OWN_KEY_VARIABLE = "ZORKGPT_CLIENT_API_KEY"
 _CACHED_ROLES = ("system", "user")
 _NO_TOOLS = ("o1-", "o3-", "qwq", "deepseek-r1", "deepseek-reasoner", "-reasoning", "r1-")
@@ -256,7 +261,8 @@ class LLMClient:
     ) -> LLMResponse:
         """The reply, in the event context of its role."""
         titled = {"X-Title": "ZorkGPT"} if self._client.provider_name == "openrouter" else {}
-        reply = self._client.complete(
+        ask = partial(
+            self._client.complete,
             [_cacheable(message) for message in messages],
             model=model,
             tools=tools,
@@ -264,7 +270,6 @@ class LLMClient:
             tool_choice=tool_choice,
             headers={**titled, **(extra_headers or {})},
             response_format=None if tools and tool_choice != "none" else response_format,
-            **options,
         )
         span = observed(
             self._langfuse,
@@ -277,14 +282,27 @@ class LLMClient:
         )
         with event_context(role=name or "llm"), span as generation:
             try:
-                response = await self._logged(reply, model)
+                response = await self._whole(ask, model, options)
             except LLMError as error:
                 generation.update(level="ERROR", status_message=str(error))
                 raise
             generation.update(**_generation(response))
             return response
 
-    async def _logged(self, reply: Coroutine[Any, Any, LLMResponse], model: str) -> LLMResponse:
+    async def _whole(
+        self, ask: Callable[..., _Reply], model: str, options: dict[str, Any]
+    ) -> LLMResponse:
+        """The reply; one that was cut off is asked for once more, with more room."""
+        response = await self._logged(ask(**options), model)
+        most = options.get("max_tokens")
+        if not most or not was_cut_off(response) or self.base_url == EMBEDDED_BASE_URL:
+            return response
+        more = {**options, "max_tokens": most * MORE_ROOM}
+        said = f"A reply was cut off after {most} tokens; asked again with {more['max_tokens']}"
+        log_event(self._logger, logging.WARNING, said, "llm_reply_cut_off", model=model)
+        return with_all(await self._logged(ask(**more), model), response.spent)
+
+    async def _logged(self, reply: _Reply, model: str) -> LLMResponse:
         try:
             return await reply
         except LLMError as error:

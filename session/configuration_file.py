@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from mcp_ghost.text import did_you_mean
-from session.endpoints import SAMPLING
+from session.endpoints import ROLE_KEYS
 
 
 class ConfigurationError(ValueError):
@@ -40,6 +40,8 @@ _PREFIXED = [
     "memories",
     "objectives",
     "knowledge",
+    "ledger",
+    "condition",
     "storage",
     "reflection",
     "action_check",
@@ -75,7 +77,7 @@ def sections(fields: Collection[str]) -> dict[str, dict[str, str]]:
     """Section -> key -> field, for all ``fields`` that a file may set."""
     found = {name: {key: key for key in keys} for name, keys in _LISTED.items()}
     for role in _ROLES:
-        found[f"{role}_sampling"] = {key: f"{role}_{key}" for key in SAMPLING}
+        found[f"{role}_sampling"] = {key: f"{role}_{key}" for key in ROLE_KEYS}
     elsewhere = {field for keys in found.values() for field in keys.values()}
     for name in _PREFIXED:
         own = (field for field in fields if field.startswith(f"{name}_") and field not in elsewhere)

@@ -1,5 +1,6 @@
 """Where models are asked: the providers that a key at hand chooses, and how a role asks its own."""
 
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
@@ -80,6 +81,10 @@ def default_model(base_url: str, provider: ProviderChoice) -> str:
     return next((it.model for it in ([at_home] if at_home else named)), "default")
 
 
+ROLE_KEYS = (*SAMPLING, "thinking_tokens")
+"""What the section of a role's sampling has."""
+
+
 class RoleSettings(NamedTuple):
     """How one role (such as ``agent``) asks its model."""
 
@@ -88,3 +93,12 @@ class RoleSettings(NamedTuple):
     api_key: str | None
     sampling: dict[str, Any]
     """The options of a request that say how to write, not what; None leaves one out."""
+
+
+def sampling_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a request; a model that is to think has room for that beside its answer."""
+    options = {name: given[name] for name in SAMPLING}
+    thinks = options["reasoning_effort"] not in {None, "none"}
+    if thinks and options["max_tokens"]:
+        options["max_tokens"] += given["thinking_tokens"]
+    return options

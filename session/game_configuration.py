@@ -32,13 +32,14 @@ from session.configuration_file import (
 )
 from session.endpoints import (
     HOSTED,
-    SAMPLING,
+    ROLE_KEYS,
     Effort,
     Hosted,
     ProviderChoice,
     RoleSettings,
     default_model,
     hosted_at,
+    sampling_of,
     spoken_here,
 )
 from session.levels import ObservationLevel
@@ -87,6 +88,8 @@ class GameConfiguration(PlayingSettings, BaseSettings):
     agent_min_p: NonNegativeFloat | None = None
     agent_max_tokens: PositiveInt | None = 2000
     """At most this many tokens in one reply."""
+    agent_thinking_tokens: NonNegativeInt = 8000
+    """Further tokens for thinking, where ``reasoning_effort`` asks for it."""
     agent_seed: int | None = None
     agent_reasoning_effort: Effort | None = None
     agent_extra_body: dict[str, Any] | None = None
@@ -180,6 +183,10 @@ class GameConfiguration(PlayingSettings, BaseSettings):
     """Keep claims about how the game's world works."""
     knowledge_token_budget: PositiveInt = 800
     """Tokens of claims in a prompt, roughly."""
+    ledger_enabled: bool = True
+    """Tell what scored in earlier episodes."""
+    condition_enabled: bool = True
+    """Tell what the game last told of attacks, wounds, light and load, and what is gone."""
     storage_enabled: bool = True
     """Hand on to later episodes what was learned."""
     storage_carry_over: bool = True
@@ -198,6 +205,7 @@ class GameConfiguration(PlayingSettings, BaseSettings):
     reflection_top_k: PositiveInt | None = None
     reflection_min_p: NonNegativeFloat | None = None
     reflection_max_tokens: PositiveInt | None = 2000
+    reflection_thinking_tokens: NonNegativeInt = 8000
     reflection_seed: int | None = None
     reflection_reasoning_effort: Effort | None = None
     reflection_extra_body: dict[str, Any] | None = None
@@ -217,6 +225,7 @@ class GameConfiguration(PlayingSettings, BaseSettings):
     critic_top_k: PositiveInt | None = None
     critic_min_p: NonNegativeFloat | None = None
     critic_max_tokens: PositiveInt | None = 300
+    critic_thinking_tokens: NonNegativeInt = 2000
     critic_seed: int | None = None
     critic_reasoning_effort: Effort | None = None
     critic_extra_body: dict[str, Any] | None = None
@@ -312,7 +321,7 @@ class GameConfiguration(PlayingSettings, BaseSettings):
             model=self._default_model(base_url) if model == "auto" else model,
             base_url=base_url,
             api_key=self._key_for(base_url),
-            sampling={option: getattr(self, f"{name}_{option}") for option in SAMPLING},
+            sampling=sampling_of({key: getattr(self, f"{name}_{key}") for key in ROLE_KEYS}),
         )
 
     @property

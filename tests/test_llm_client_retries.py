@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from llm_client import LLMClient
+from llm_client import MORE_ROOM, LLMClient
 from mcp_ghost.errors import (
     LLMConnectionError,
     LLMError,
@@ -249,3 +249,39 @@ def test_refused_requests_do_not_open_the_breaker() -> None:
             with pytest.raises(LLMStatusError):
                 ask(client)
         assert ask(client) == "ok"
+
+
+def cut_off(text: str) -> Reply:
+    """A reply that reached its limit, with what a reasoning model thought before."""
+    message = {"role": "assistant", "content": text, "reasoning_content": "Hm, hm."}
+    choice = {"index": 0, "finish_reason": "length", "message": message}
+    usage = {"prompt_tokens": 10, "completion_tokens": 50, "total_tokens": 60}
+    body = {"object": "chat.completion", "model": "m", "choices": [choice], "usage": usage}
+    return Reply(body=body)
+
+
+def test_a_reply_that_was_cut_off_is_asked_for_once_more_with_more_room(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with ModelServer([cut_off('{"thin'), "whole"]) as server:
+        client = client_of(server)
+        response = client.chat_completions_create(model="m", messages=MESSAGES, max_tokens=50)
+    assert [request.chat["max_tokens"] for request in server.requests] == [50, 50 * MORE_ROOM]
+    assert response.content == "whole"
+    assert response.spent.calls == 2
+    assert response.spent.completion_tokens > 50
+    assert "cut off after 50 tokens; asked again with 200" in caplog.text
+
+
+def test_a_reply_that_is_cut_off_again_is_taken_as_it_is() -> None:
+    with ModelServer([cut_off("one"), cut_off("two")]) as server:
+        response = client_of(server).chat_completions_create(
+            model="m", messages=MESSAGES, max_tokens=50
+        )
+    assert (response.content, response.finish_reason) == ("two", "length")
+    assert response.reasoning == "Hm, hm."
+
+
+def test_where_no_length_is_given_there_is_no_more_room_to_give() -> None:
+    with ModelServer([cut_off("one")]) as server:
+        assert ask(client_of(server)) == "one"

@@ -42,6 +42,8 @@ class Variant:
     name: str
     off: tuple[str, ...] = ()
     """The parts that are switched off."""
+    on: tuple[str, ...] = ()
+    """Settings that are switched on, and off by default."""
     player: PlayerName = "model"
 
 
@@ -95,7 +97,10 @@ def _with_parts(
             )
     left_out = parts if each else [part for part in parts if part in without]
     single = [Variant(f"without-{part}", (part,)) for part in left_out]
-    return (whole, *single, *([Variant("bare", tuple(parts))] if each else []))
+    if not each:
+        return (whole, *single)
+    with_critic = [] if config.critic_enabled else [Variant("with-critic", on=("critic_enabled",))]
+    return (whole, *single, *with_critic, Variant("bare", tuple(parts)))
 
 
 @dataclass(frozen=True)
@@ -185,6 +190,7 @@ class Plan:
             "story": self.story.place,
             "player_name": cell.variant.player,
             **self._seeds(cell),
+            **dict.fromkeys(cell.variant.on, True),
             "workdir": str(self.workdir(cell).resolve()),
             "storage_enabled": self.carry_over,
             "storage_carry_over": self.carry_over,

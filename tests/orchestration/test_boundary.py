@@ -288,7 +288,7 @@ def test_at_text_a_whole_episode_asks_with_nothing_but_what_was_printed(tmp_path
         "max_turns_per_episode": 30,
     }
     episode = played(tmp_path, model, **settings)
-    assert episode.start["parts_off"] == ["map", "action_check", "memories"]
+    assert episode.start["parts_off"] == ["map", "action_check", "memories", "ledger"]
     turns = episode.turns
     thoughts = words(" ".join(f"{it.thinking} {it.command}" for it in turns))
     printed = words(episode.start["opening"] + " ".join(it.response for it in turns))

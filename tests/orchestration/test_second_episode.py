@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from scripts.scripted_model import ScriptedModel
-from tests.support.episodes import Played, played, system_text
+from tests.game_interface.test_facts import profiled, tiny_world
+from tests.support.episodes import Played, played, system_text, user_text
 from tests.support.games import BUNDLED_COMMANDS, ZORK1, needs_zork1
 from tests.support.mind.reader import perfect_reader
+from tests.support.tiny_story import loop, say
 from tests.test_walkthroughs import ZORK1_SEED, zork1_commands
 
 
@@ -36,6 +38,36 @@ def test_a_perfect_reader_wins_the_second_episode_by_the_ledger_of_the_first_and
     tmp_path: Path,
 ) -> None:
     assert_read(*episodes(tmp_path, BUNDLED_COMMANDS), points=100)
+
+
+def test_without_the_ledger_nothing_of_earlier_points_is_told(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"context_profile": "full", "max_turns_per_episode": 3}
+    for name, is_on, told in (("one", True, False), ("two", True, True), ("three", False, False)):
+        episode = played(
+            tmp_path,
+            ScriptedModel(["north", "north"]),
+            episode=name,
+            ledger_enabled=is_on,
+            **settings,
+        )
+        head = system_text(episode.requests[0])
+        assert ("+2 points: north; north" in head) == told
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_without_condition_none_is_told(tmp_path: Path, is_on: bool) -> None:
+    image = tiny_world(code=say("Hall\n") + loop(say("The ogre swings his club.\n")))
+    profiled(tmp_path, image).close()
+    story = str(next(tmp_path.glob("tiny.z*")))
+    episode = played(
+        tmp_path,
+        ScriptedModel([]),
+        story=story,
+        max_turns_per_episode=2,
+        condition_enabled=is_on,
+    )
+    told = "## Your condition\nUnder attack in turn 1."
+    assert (told in user_text(episode.requests[-1])) == is_on
 
 
 @needs_zork1

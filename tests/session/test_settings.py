@@ -74,6 +74,7 @@ def test_each_role_asks_its_own_model_at_its_own_endpoint_with_its_own_sampling(
         tenths = (number / 10, number / 20, number + 40, number / 100, number + 500)
         values = (*tenths, number, ("low", "medium", "high")[number - 1])
         settings |= {f"{role}_{key}": it for key, it in zip(SAMPLING, values, strict=True)}
+        settings[f"{role}_thinking_tokens"] = 1000 * number
         settings[f"{role}_model"] = f"model-of-{role}"
         settings[f"{role}_extra_body"] = {"metadata": {"role": role}}
     servers = {role: ModelServer(thoughtful) for role in ROLES}
@@ -87,9 +88,9 @@ def test_each_role_asks_its_own_model_at_its_own_endpoint_with_its_own_sampling(
         for request in server.requests:
             assert request.chat["model"] == f"model-of-{role}"
             assert request.chat["metadata"] == {"role": role}
-            assert {key: request.chat[key] for key in SAMPLING} == {
-                key: settings[f"{role}_{key}"] for key in SAMPLING
-            }
+            expected = {key: settings[f"{role}_{key}"] for key in SAMPLING}
+            expected["max_tokens"] += settings[f"{role}_thinking_tokens"]
+            assert {key: request.chat[key] for key in SAMPLING} == expected
 
 
 SIGNS: dict[str, Callable[[Played], bool]] = {

@@ -17,12 +17,14 @@ SHOWN_BY = {
     **{
         f"{role}_{key}": _OF_ROLES
         for role in ROLES
-        for key in ("model", "base_url", "extra_body", *SAMPLING)
+        for key in ("model", "base_url", "extra_body", "thinking_tokens", *SAMPLING)
     },
     **{
         f"{part}_enabled": _OF_PARTS
         for part in ("map", "memories", "objectives", "knowledge", "action_check", "storage")
     },
+    "ledger_enabled": "test_without_the_ledger_nothing_of_earlier_points_is_told",
+    "condition_enabled": "test_without_condition_none_is_told",
     "without": "test_a_part_that_is_off_is_neither_told_nor_kept",
     "reflection_enabled": "test_without_reflection_nothing_is_asked_but_turns",
     "critic_enabled": "test_the_critic_is_asked_only_when_it_is_on",

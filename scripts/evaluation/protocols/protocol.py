@@ -21,6 +21,7 @@ _OF_THE_MODEL = {
     *("agent_model", "agent_base_url", "client_base_url", "provider", "local_model_path"),
     *("agent_reasoning_effort", "agent_extra_body", "reflection_base_url", "reflection_model"),
     *("reflection_reasoning_effort", "reflection_extra_body"),
+    *("agent_thinking_tokens", "reflection_thinking_tokens"),
 }
 """Which model it is, how it is reached, and how hard it thinks: that is what is compared."""
 _OF_THE_EPISODE = {

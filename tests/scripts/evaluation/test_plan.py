@@ -34,13 +34,14 @@ def configuration(plan: Plan, cell: Cell, threads: int | None = None) -> GameCon
 
 def test_each_variant_switches_off_its_parts_and_no_other(tmp_path: Path) -> None:
     played = plan(tmp_path)
-    names = ["whole", *(f"without-{part}" for part in CHOICES), "bare"]
+    names = ["whole", *(f"without-{part}" for part in CHOICES), "with-critic", "bare"]
     assert [variant.name for variant in played.variants] == names
     for variant in played.variants:
         config = configuration(played, Cell(variant, 1, 1))
         off = {part.name for part in PARTS.values() if not part.is_on(config)}
         off |= set() if config.mcp_enabled else {TOOLS}
-        expected = {"whole": set(), "bare": set(CHOICES)}
+        assert config.critic_enabled == (variant.name == "with-critic")
+        expected = {"whole": set(), "with-critic": set(), "bare": set(CHOICES)}
         assert off == expected.get(variant.name, {variant.name.removeprefix("without-")})
 
 
@@ -69,7 +70,7 @@ def test_a_part_named_twice_is_one_variant() -> None:
 def test_each_episode_has_its_seed_and_a_place_of_its_own(tmp_path: Path) -> None:
     played = plan(tmp_path)
     folders = {played.folder(cell) for cell in played.cells}
-    assert len(folders) == len(played.cells) == 9 * 2 * 2
+    assert len(folders) == len(played.cells) == 12 * 2 * 2
     cell = Cell(Variant("whole"), 3, 2)
     assert played.folder(cell) == tmp_path / "whole" / "seed-3" / "episodes" / "episode-2"
     config = configuration(played, cell)
@@ -80,7 +81,7 @@ def test_each_episode_has_its_seed_and_a_place_of_its_own(tmp_path: Path) -> Non
 def test_episodes_are_independent_unless_knowledge_is_carried_over(tmp_path: Path) -> None:
     lines = list(plan(tmp_path).lines())
     assert {len(line) for line in lines} == {1}
-    assert [(line[0].seed, line[0].number) for line in lines[:18:9]] == [(3, 1), (1, 1)]
+    assert [(line[0].seed, line[0].number) for line in lines[:24:12]] == [(3, 1), (1, 1)]
     carrying = plan(tmp_path, carry_over=True)
     rows = list(carrying.lines())
     assert len(rows) == 9 * 2
