@@ -84,7 +84,7 @@ def test_episodes_are_independent_unless_knowledge_is_carried_over(tmp_path: Pat
     assert [(line[0].seed, line[0].number) for line in lines[:24:12]] == [(3, 1), (1, 1)]
     carrying = plan(tmp_path, carry_over=True)
     rows = list(carrying.lines())
-    assert len(rows) == 9 * 2
+    assert len(rows) == 12 * 2
     for row in rows:
         assert [cell.number for cell in row] == [1, 2]
         assert len({(cell.variant, cell.seed) for cell in row}) == 1
