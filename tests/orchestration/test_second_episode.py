@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from scripts.benchmarks.prompt_cost import prompt_cost
 from scripts.scripted_model import ScriptedModel
 from tests.game_interface.test_facts import profiled, tiny_world
 from tests.support.episodes import Played, played, system_text, user_text
@@ -34,10 +36,39 @@ def assert_read(first: Played, second: Played, alone: Played, points: int) -> No
     assert alone.end["score"] < points / 2
 
 
+def assert_nothing_is_lost_or_told_twice(episode: Played) -> None:
+    """Thoughts, commands and points of every turn so far, in each prompt, once."""
+    turns = episode.turns
+    for number, request in enumerate(episode.requests):
+        story, now = request.messages[1:-1], user_text(request, message=-1)
+        said = [json.loads(str(it["content"])) for it in story if it["role"] == "assistant"]
+        done = turns[: len(said)]
+        assert len(said) == number
+        assert [(it["thinking"], it["action"]) for it in said] == [
+            (it.thinking, it.command) for it in done
+        ]
+        whole = user_text(request)
+        points = [it for it in done if it.scored]
+        assert whole.count(" points, now ") == len(points)
+        assert all(f"[{it.scored:+d} points, now {it.after.score}]" in whole for it in points)
+        told_before = "\n".join(str(it["content"]) for it in story)
+        repeated = [line for line in now.splitlines() if len(line) > 160 and line in told_before]
+        assert [it for it in repeated if it not in str(turns[number - 1].response)] == []
+
+
+def assert_is_cached(episode: Played, tokens: int) -> None:
+    cost = prompt_cost(episode.requests, len(episode.turns))
+    assert cost.repeated_share >= 0.85
+    assert cost.cached_price_per_turn < tokens
+
+
 def test_a_perfect_reader_wins_the_second_episode_by_the_ledger_of_the_first_and_not_without(
     tmp_path: Path,
 ) -> None:
-    assert_read(*episodes(tmp_path, BUNDLED_COMMANDS), points=100)
+    first, second, alone = episodes(tmp_path, BUNDLED_COMMANDS)
+    assert_read(first, second, alone, points=100)
+    assert_nothing_is_lost_or_told_twice(first)
+    assert_is_cached(first, tokens=2655)  # what a turn cost uncached before there was a story
 
 
 def test_without_the_ledger_nothing_of_earlier_points_is_told(tmp_path: Path) -> None:
@@ -76,4 +107,8 @@ def test_a_perfect_reader_wins_zork_in_the_second_episode_and_not_without_the_le
     tmp_path: Path,
 ) -> None:
     settings = {"story": ZORK1, "seed": int(ZORK1_SEED)}
-    assert_read(*episodes(tmp_path, zork1_commands(), **settings), points=350)
+    first, second, alone = episodes(
+        tmp_path, zork1_commands(), context_history_tokens=100_000, **settings
+    )
+    assert_read(first, second, alone, points=350)
+    assert_nothing_is_lost_or_told_twice(first)
