@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mcp_ghost.ghost import mcp_ghost_sync as mcp_ghost_sync
     from mcp_ghost.ghost import resume as resume
     from mcp_ghost.ghost import run_ghost as run_ghost
+    from mcp_ghost.network import __version__ as __version__
     from mcp_ghost.providers.client import get_llm_client as get_llm_client
     from mcp_ghost.providers.registry import register_provider as register_provider
     from mcp_ghost.results import format_tool_response as format_tool_response
@@ -35,6 +36,7 @@ _HOMES = {
     "MCPError": "errors",
     "MCPGhostError": "errors",
     "SystemPromptGenerator": "run.prompts",
+    "__version__": "network",
     "format_tool_response": "results",
     "get_llm_client": "providers.client",
     "mcp_ghost": "ghost",

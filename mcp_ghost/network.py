@@ -1,4 +1,4 @@
-"""What both sides need of the network: which addresses can be used, and one TLS context."""
+"""What both sides need of the network: who we are, which addresses can be used, one TLS context."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
+
+__version__ = "0.1.0"
+"""Of the package, as servers are told it, too."""
 
 Address: TypeAlias = IPv4Address | IPv6Address
 

@@ -12,10 +12,24 @@ from mcp_ghost.results import as_text
 from mcp_ghost.text import one_line
 
 if TYPE_CHECKING:
+    from mcp_ghost.cli.flags import Flags
     from mcp_ghost.cli.screen import Screen
 
 Field: TypeAlias = Mapping[str, Any]
 _YES, _NO = ("y", "yes", "true"), ("n", "no", "false")
+
+
+def asked_of(flags: Flags, screen: Screen, *, somebody_is_there: bool) -> dict[str, Any]:
+    """The options by which whoever sits at the terminal is asked.
+
+    Raises:
+        ValueError: Somebody is to be asked, and nobody is there.
+    """
+    turn = asyncio.Lock()
+    asked: dict[str, Any] = {"elicit": Form(screen, turn)} if somebody_is_there else {}
+    if when := flags.approve_when(somebody_is_there=somebody_is_there):
+        asked |= {"approve": Consent(screen, turn), "approve_when": when}
+    return asked
 
 
 class Form:
@@ -48,7 +62,7 @@ class Form:
     ) -> None:
         """Ask until the answer fits; an empty one leaves out what need not be there."""
         while name not in answers:
-            text = (await _line_after(f"   {_label(name, field)}: ")).strip()
+            text = (await line_after(f"   {_label(name, field)}: ")).strip()
             if not text and ("default" in field or name not in required):
                 return
             try:
@@ -91,7 +105,7 @@ class Consent:
         hints = ", ".join(name for name, holds in annotations.items() if holds)
         self._screen.text(f"It says of itself: {hints or 'nothing'}.", "dim")
         try:
-            line = await _line_after("   y yes, n no, a always in this run, or why not: ")
+            line = await line_after("   y yes, n no, a always in this run, or why not: ")
         except EOFError:
             return "nobody answers"
         return line.strip()
@@ -165,7 +179,7 @@ def _label(name: str, field: Field) -> str:
     return one_line(asked + (f" ({'; '.join(about)})" if about else "") + default, 300)
 
 
-async def _line_after(prompt: str) -> str:
+async def line_after(prompt: str) -> str:
     """The next line of standard input; waiting for it can be cancelled, unlike in a thread.
 
     Raises:

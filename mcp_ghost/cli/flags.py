@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mcp_ghost.cli.arguments import Commands, Parser, add_flags, number, seconds, whole_number
 
-PROGRAM = "python -m mcp_ghost"
+PROGRAM = "mcp-ghost"
 
 _DESCRIPTION = """\
 Let a language model do what you ask with the tools of MCP servers.
@@ -21,17 +21,19 @@ exit code: 0 success; 1 a run without success; 2 wrong usage or configuration; 1
   Ctrl-C (143 by SIGTERM, 129 by a closed terminal, 141 by a closed pipe)
 
 examples:
-  python -m mcp_ghost run --config servers.json --provider openai --prompt "Which tables are there?"
-  git diff | python -m mcp_ghost run --config servers.json --provider anthropic --prompt -
-  python -m mcp_ghost inspect tests/goldens/openai/database_report.json
+  mcp-ghost run --config servers.json --provider openai --prompt "Which tables are there?"
+  git diff | mcp-ghost run --config servers.json --provider anthropic --prompt -
+  mcp-ghost chat --config servers.json --provider gemini
+  mcp-ghost tools --config ~/.cursor/mcp.json
+  mcp-ghost replay tests/goldens/openai/database_report.json
 """
 DEFAULT_SYSTEM_PROMPT = "Do what the user asks. Use the tools where they help."
 _WHAT_TO_DO = """\
 --config FILE       the MCP servers: a file of your own or another program's
 --provider NAME     openai, anthropic or gemini
---prompt TEXT       what the model is to do; - reads it from standard input
 --system TEXT       the system prompt
 """
+_PROMPT = "--prompt TEXT  what the model is to do; - reads it from standard input"
 _MODEL = """\
 --model NAME        the model (default: the provider's)
 --base-url URL      any model server that speaks the provider's format
@@ -39,6 +41,7 @@ _MODEL = """\
 --reasoning-effort E  how long it thinks: none, minimal, low, medium, high, xhigh or max
 """
 _LIMITS = """\
+--startup-timeout S  seconds for one server to start (default 30; 120 where it may be downloaded)
 --timeout S         seconds for one tool call (default 30)
 --llm-timeout S     seconds for one reply of the model (default 120)
 --deadline S        seconds for the whole run
@@ -46,19 +49,25 @@ _LIMITS = """\
 --reply-tokens N    at most this many tokens in one reply
 --token-budget N    tokens after which the model is not asked again
 --cost-budget D     US dollars after which it is not asked again, if the provider reports costs
+"""
+_CHOICE = """\
 --allow PATTERN     offer only these tools: names or patterns such as 'files.*' or '*.delete_*'
 --deny PATTERN      do not offer these tools: names or patterns such as 'files.*' or '*.delete_*'
+"""
+_APPROVE = """\
 --approve WHEN      ask before calls: destructive (default on a terminal), always, never, patterns
 """
+_QUIET = "--quiet             show no progress"
 _OUTPUT = """\
 --output-schema FILE  a JSON schema: the form that the answer is to have
 --json              print the whole result as JSON
---quiet             show no progress
 --record FILE       write the run to FILE as a golden, to inspect or replay later
 """
 
 
+_PATTERNS = {"nargs": "+", "action": "extend"}
 _TOKENS = ("reply_tokens", "token_budget")
+_SECONDS = ("startup_timeout", "timeout", "deadline", "llm_timeout")
 
 
 class Flags(argparse.Namespace):
@@ -80,6 +89,7 @@ class Flags(argparse.Namespace):
     temperature: float | None
     reasoning_effort: str | None
     llm_timeout: float | None
+    startup_timeout: float | None
     allow: list[str] | None
     deny: list[str] | None
     approve: list[str] | None
@@ -92,7 +102,7 @@ class Flags(argparse.Namespace):
     def options(self) -> dict[str, object]:
         """The options of a run that were given."""
         names = ("model", "base_url", "temperature", "reasoning_effort", "allow", "deny")
-        limits = ("max_iterations", "timeout", "deadline", "llm_timeout", *_TOKENS, "cost_budget")
+        limits = ("max_iterations", *_SECONDS, *_TOKENS, "cost_budget")
         given = {name: getattr(self, name) for name in (*names, *limits)}
         return {name: it for name, it in given.items() if it is not None}
 
@@ -115,35 +125,68 @@ class Flags(argparse.Namespace):
 def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     """Read the command line; a wrong one ends the program with code 2 and a line that says why."""
     parser = Parser(prog=PROGRAM, description=_DESCRIPTION, epilog=_EPILOG)
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _add_run(commands)
+    run = commands.add_parser("run", help="run one operation")
+    what = _add_what(run)
+    add_flags(what, _PROMPT, prompt={"required": True})
+    _add_how(run)
+    add_flags(run.add_argument_group("output"), f"{_OUTPUT}{_QUIET}")
+    chat = commands.add_parser("chat", help="converse, request after request")
+    _add_what(chat)
+    _add_how(chat)
+    add_flags(chat.add_argument_group("output"), _QUIET)
+    _add_tools(commands)
     _add_inspect(commands)
+    replay = commands.add_parser("replay", help="run a golden again and compare")
+    replay.add_argument("file", metavar="FILE", help="a golden")
     return parser.parse_args(arguments, Flags())
 
 
-def _add_run(commands: Commands) -> None:
-    run = commands.add_parser("run", help="run one operation")
-    required, time, count = {"required": True}, {"type": seconds}, {"type": whole_number()}
-    number_ = {"type": number}
-    patterns = {"nargs": "+", "action": "extend"}
+class _Version(argparse.Action):
+    """Prints the version, which is looked up only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """End the program."""
+        from mcp_ghost.network import __version__
+
+        print(f"{PROGRAM} {__version__}")
+        parser.exit()
+
+
+def _add_what(command: Parser) -> argparse._ArgumentGroup:
+    group = command.add_argument_group("what to do")
+    required = {"required": True}
+    system = {"default": DEFAULT_SYSTEM_PROMPT}
+    add_flags(group, _WHAT_TO_DO, config=required, provider=required, system=system)
+    return group
+
+
+def _add_how(command: Parser) -> None:
+    time, count, number_ = {"type": seconds}, {"type": whole_number()}, {"type": number}
+    add_flags(command.add_argument_group("model"), _MODEL, temperature=number_)
     add_flags(
-        run.add_argument_group("what to do"),
-        _WHAT_TO_DO,
-        config=required,
-        provider=required,
-        prompt=required,
-        system={"default": DEFAULT_SYSTEM_PROMPT},
-    )
-    add_flags(run.add_argument_group("model"), _MODEL, temperature=number_)
-    add_flags(
-        run.add_argument_group("limits"),
-        _LIMITS,
-        **dict.fromkeys(("timeout", "llm_timeout", "deadline"), time),
+        command.add_argument_group("limits"),
+        f"{_LIMITS}{_CHOICE}{_APPROVE}",
+        **dict.fromkeys(_SECONDS, time),
         **dict.fromkeys(("max_iterations", *_TOKENS), count),
         cost_budget=number_,
-        **dict.fromkeys(("allow", "deny", "approve"), patterns),
+        **dict.fromkeys(("allow", "deny", "approve"), _PATTERNS),
     )
-    add_flags(run.add_argument_group("output"), _OUTPUT)
+
+
+def _add_tools(commands: Commands) -> None:
+    tools = commands.add_parser("tools", help="list the tools of the servers")
+    described = [line for line in _WHAT_TO_DO.splitlines() if "--config" in line]
+    described += [line for line in _LIMITS.splitlines() if "--startup" in line]
+    described += [*_CHOICE.splitlines(), "--json  print all of it as JSON"]
+    add_flags(
+        tools,
+        "\n".join(described),
+        config={"required": True},
+        startup_timeout={"type": seconds},
+        **dict.fromkeys(("allow", "deny"), _PATTERNS),
+    )
 
 
 def _add_inspect(commands: Commands) -> None:

@@ -14,15 +14,13 @@ from mcp_ghost.cli.program import DONE, FAILED, Errors, complain, program
 
 if TYPE_CHECKING:
     from mcp_ghost.cli.interruption import Interruption
-    from mcp_ghost.cli.typist import Typist
-    from mcp_ghost.cli.view import RunView
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; returns the exit code."""
     flags = parse_flags(arguments)
-    work = _inspect if flags.command == "inspect" else _run
-    return program(PROGRAM, lambda interruption: work(flags, interruption), _errors)
+    work = {"run": _run, "inspect": _inspect, "replay": _replay, "chat": _chat, "tools": _tools}
+    return program(PROGRAM, lambda it: work[flags.command](flags, it), _errors)
 
 
 def _errors() -> Errors:
@@ -34,9 +32,9 @@ def _errors() -> Errors:
 def _run(flags: Flags, interruption: Interruption) -> int:
     import asyncio
 
-    from mcp_ghost.cli.asking import Consent, Form
+    from mcp_ghost.cli.asking import asked_of
     from mcp_ghost.cli.screen import standard_screen
-    from mcp_ghost.cli.typist import Typist
+    from mcp_ghost.cli.typist import Typist, watched_by
     from mcp_ghost.cli.view import RunView
 
     prompt = sys.stdin.read() if flags.prompt == "-" else flags.prompt
@@ -45,29 +43,18 @@ def _run(flags: Flags, interruption: Interruption) -> int:
     screen = standard_screen(interruption.output_closed, sys.stderr)
     view = None if flags.quiet else RunView(screen)
     somebody_is_there = flags.prompt != "-" and sys.stdin is not None and sys.stdin.isatty()
-    turn = asyncio.Lock()
-    asked: dict[str, Any] = {"elicit": Form(screen, turn)} if somebody_is_there else {}
-    if when := flags.approve_when(somebody_is_there=somebody_is_there):
-        asked |= {"approve": Consent(screen, turn), "approve_when": when}
+    asked = asked_of(flags, screen, somebody_is_there=somebody_is_there)
     is_watched = sys.stdout is not None and sys.stdout.isatty()
     typist = None
     if is_watched and not (flags.json or flags.output_schema):
         typist = Typist(sys.stdout, screen)
     with view.shown() if view else nullcontext():
-        result = asyncio.run(_operation(flags, prompt, _listener(view, typist), asked))
+        result = asyncio.run(_operation(flags, prompt, watched_by(view, typist), asked))
     if view:
         view.summary(result)
     was_shown = typist is not None and typist.has_shown(result["final_result"])
     _print_result(result, as_json=flags.json, was_shown=was_shown)
     return DONE if result["success"] else FAILED
-
-
-def _listener(view: RunView | None, typist: Typist | None) -> dict[str, Any]:
-    """The options by which a run is watched."""
-    if typist is None:
-        return {"on_event": view.show if view else None}
-    show = view.show if view else lambda _: None
-    return {"stream": True, "on_event": lambda event: show(typist.hear(event))}
 
 
 async def _operation(
@@ -112,6 +99,38 @@ def _inspect(flags: Flags, _: Interruption) -> int:
     else:
         inspect_golden(flags.file)
     return DONE
+
+
+def _replay(flags: Flags, _: Interruption) -> int:
+    import asyncio
+
+    from mcp_ghost.errors import GoldenExhaustedError
+    from mcp_ghost.golden import compare_golden, load_golden, replay_golden
+
+    golden = load_golden(flags.file)
+    try:
+        result = asyncio.run(replay_golden(golden))
+    except GoldenExhaustedError as error:
+        complain(PROGRAM, str(error))
+        return FAILED
+    differences = compare_golden(result, golden, max_age_days=None)
+    for line in differences:
+        _write(line)
+    if not differences:
+        _write(f"{flags.file}: the same")
+    return FAILED if differences else DONE
+
+
+def _chat(flags: Flags, interruption: Interruption) -> int:
+    from mcp_ghost.cli.chat import chat
+
+    return chat(flags, interruption)
+
+
+def _tools(flags: Flags, interruption: Interruption) -> int:
+    from mcp_ghost.cli.tools import tools
+
+    return tools(flags, interruption)
 
 
 def _print_result(result: dict[str, Any], *, as_json: bool, was_shown: bool) -> None:

@@ -9,6 +9,7 @@ from mcp_ghost.text import harmless
 
 if TYPE_CHECKING:
     from mcp_ghost.cli.screen import Screen
+    from mcp_ghost.cli.view import RunView
 
 
 class Typist:
@@ -41,3 +42,11 @@ class Typist:
                 self._latest, self._typed = self._typed, ""
                 return {**event, "content": ""}
         return dict(event)
+
+
+def watched_by(view: RunView | None, typist: Typist | None) -> dict[str, Any]:
+    """The options by which a run is watched."""
+    if typist is None:
+        return {"on_event": view.show if view else None}
+    show = view.show if view else lambda _: None
+    return {"stream": True, "on_event": lambda event: show(typist.hear(event))}

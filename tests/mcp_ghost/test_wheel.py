@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from mcp_ghost import __version__
 from mcp_ghost.testing import ModelServer
 from tests.support import PATIENCE, ROOT, ghost_example
 from tests.support.ghost_example import PACKAGE
@@ -69,6 +70,7 @@ def test_every_dependency_is_bounded_and_tested_with_the_same_bounds() -> None:
 def test_version_licence_and_python_are_those_of_the_repository() -> None:
     for key in ("version", "license", "requires-python"):
         assert project(PACKAGE)[key] == project(ROOT)[key]
+    assert __version__ == project(ROOT)["version"]
     assert (PACKAGE / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
 
 

@@ -9,10 +9,11 @@ from typing import Any
 from mcp import Client
 from mcp.types import Implementation
 
+from mcp_ghost.network import __version__
 from mcp_ghost.servers.protocol.revision import Revision
 from mcp_ghost.servers.protocol.wire import Streams, Wire
 
-_CLIENT_INFO = {"name": "mcp_ghost", "version": "0.1.0"}
+_CLIENT_INFO = {"name": "mcp_ghost", "version": __version__}
 
 
 class NoWire:

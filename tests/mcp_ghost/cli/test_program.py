@@ -146,7 +146,7 @@ def test_a_run_without_success_ends_with_1_and_the_reason(ghost: Program) -> Non
         run = ghost.run(*flags(model, "--quiet"))
     assert (run.stdout, run.returncode) == ("", 1)
     assert "No such model" in run.stderr
-    assert run.stderr.startswith("python -m mcp_ghost: error: ")
+    assert run.stderr.startswith("mcp-ghost: error: ")
 
 
 WITHOUT_MODEL = ["--config", "servers.json", "--provider", "openai", "--prompt", "Hello"]

@@ -1,0 +1,49 @@
+"""What the servers of a configuration offer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from mcp_ghost.cli.program import DONE, FAILED, complain
+from mcp_ghost.config import load_servers
+from mcp_ghost.servers.toolbox import Toolbox
+from mcp_ghost.text import one_line
+
+if TYPE_CHECKING:
+    from mcp_ghost.cli.flags import Flags
+    from mcp_ghost.cli.interruption import Interruption
+
+_STARTUP_SECONDS = 30.0
+
+
+def tools(flags: Flags, _: Interruption) -> int:
+    """Print every tool that a run would offer; returns the exit code."""
+    listed, failures = asyncio.run(_listed(flags))
+    for server, error in failures.items():
+        complain("mcp-ghost", f"{server}: {error}")
+    if flags.json:
+        print(json.dumps(listed, indent=2))
+    else:
+        for tool in listed:
+            hints = ", ".join(name for name, holds in tool["annotations"].items() if holds)
+            described = one_line(tool["description"], 200)
+            print(f"{tool['name']}{f' [{hints}]' if hints else ''}: {described}")
+    sys.stdout.flush()
+    return FAILED if failures else DONE
+
+
+async def _listed(flags: Flags) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    async with Toolbox(
+        load_servers(flags.config),
+        allow=flags.allow,
+        deny=flags.deny,
+        startup_timeout=flags.startup_timeout or _STARTUP_SECONDS,
+    ) as toolbox:
+        listed = [
+            {**tool["function"], "annotations": toolbox.annotations_of(tool["function"]["name"])}
+            for tool in toolbox.schemas
+        ]
+        return listed, {server: str(error) for server, error in toolbox.failures.items()}

@@ -1,0 +1,118 @@
+"""chat, tools, replay and the version, as processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from mcp_ghost import __version__
+from mcp_ghost.testing import ModelServer, error_reply, tool_reply
+from tests.support import PATIENCE
+from tests.support.ghosts import PROVIDERS, Bank, Notes, said_to
+from tests.support.program import Program
+from tests.support.servers import faulty, write_config
+
+pytestmark = pytest.mark.mcp
+
+
+@pytest.fixture
+def ghost(tmp_path: Path) -> Program:
+    program = Program(tmp_path, "-m", "mcp_ghost")
+    write_config(tmp_path / "servers.json", notes=Notes(tmp_path).config)
+    return program
+
+
+def chat(model: ModelServer, provider: str = "openai") -> list[str]:
+    asked = ["--provider", provider, "--base-url", model.base_url]
+    return ["chat", "--config", "servers.json", *asked]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_each_line_is_a_request_of_one_conversation(ghost: Program, provider: str) -> None:
+    write = tool_reply([("notes.write", {"name": "a", "text": "milk"})])
+    script = [write, "Noted.", '{"milk": "gone"}']
+    with ModelServer(script, wire=provider, namespace="mcp_ghost") as model:  # type: ignore[arg-type]
+        done = ghost.run(*chat(model, provider), said="Note the milk.\n\nAs JSON?\n")
+    assert done.stdout == 'Noted.\n{"milk": "gone"}\n'
+    assert done.returncode == 0, done.stderr
+    assert "Note the milk." in said_to(model, 2)
+    assert model.refusals == []
+
+
+def test_at_a_terminal_requests_calls_and_answers_share_it(ghost: Program, tmp_path: Path) -> None:
+    bank = Bank(tmp_path)
+    write_config(tmp_path / "servers.json", bank=bank.config)
+    ours, theirs = pty.openpty()
+    pay = tool_reply([("bank.transfer", {"name": "rent"})])
+    shown = b""
+    with ModelServer([pay, "Paid.", "Bye."], namespace="mcp_ghost") as model:
+        process = ghost.start(*chat(model), "--quiet", stdin=theirs, stdout=theirs)
+        os.close(theirs)
+        for line in (b"Pay the rent.\n", b"y\n", b"Thank you.\n", b"/exit\n"):
+            os.write(ours, line)
+        with suppress(OSError):
+            while piece := os.read(ours, 4096):
+                shown += piece
+        _, errors = process.communicate(timeout=PATIENCE)
+        os.close(ours)
+    assert process.returncode == 0
+    assert bank.book == ["rent", "end of rent"]
+    answers = [it for it in shown.decode().splitlines() if it in ("Paid.", "Bye.")]
+    assert answers == ["Paid.", "Bye."]
+    assert "bank.transfer wants to be called" in errors
+
+
+def test_a_chat_whose_last_request_failed_ends_with_1(ghost: Program) -> None:
+    with ModelServer(["Hello.", error_reply(404, "No such model")]) as model:
+        done = ghost.run(*chat(model), said="Hello?\nAnd now?\n")
+    assert (done.returncode, done.stdout) == (1, "Hello.\n")
+    assert "No such model" in done.stderr
+
+
+def test_the_tools_of_the_servers_are_listed(ghost: Program, tmp_path: Path) -> None:
+    write_config(
+        tmp_path / "servers.json", bank=Bank(tmp_path).config, notes=Notes(tmp_path).config
+    )
+    done = ghost.run("tools", "--config", "servers.json", "--deny", "*.crowd")
+    lines = done.stdout.splitlines()
+    assert "bank.balance [readOnlyHint]: " in done.stdout
+    assert "notes.write: write notes" in lines
+    assert "crowd" not in done.stdout
+    listed = json.loads(ghost.run("tools", "--config", "servers.json", "--json").stdout)
+    assert {"name", "description", "parameters", "annotations"} == {*listed[0]}
+
+
+def test_a_server_that_does_not_start_is_named_in_the_time_that_was_given(
+    ghost: Program, tmp_path: Path
+) -> None:
+    write_config(tmp_path / "servers.json", mute=faulty("mute"), notes=Notes(tmp_path).config)
+    done = ghost.run("tools", "--config", "servers.json", "--startup-timeout", "1.5")
+    assert done.returncode == 1
+    assert "mcp-ghost: error: mute: " in done.stderr
+    assert "within 1.5 s" in done.stderr
+    assert "notes.write" in done.stdout
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_run_is_recorded_and_replayed_and_what_has_changed_is_said(
+    ghost: Program, tmp_path: Path, provider: str
+) -> None:
+    script = [tool_reply([("notes.count", {})]), "None."]
+    with ModelServer(script, wire=provider, namespace="mcp_ghost") as model:  # type: ignore[arg-type]
+        asked = ["run", *chat(model, provider)[1:], "--prompt", "How many?", "--record", "g.json"]
+        assert ghost.run(*asked).returncode == 0
+    done = ghost.run("replay", "g.json")
+    assert (done.returncode, done.stdout) == (0, "g.json: the same\n"), done.stderr
+    (tmp_path / "notes" / "new").write_text("another note")
+    done = ghost.run("replay", "g.json")
+    assert done.returncode == 1
+    assert done.stdout.startswith("request 2: told about mcp_ghost_notes_count: recorded ")
+
+
+def test_the_version_is_told(ghost: Program) -> None:
+    assert ghost.run("--version").stdout == f"mcp-ghost {__version__}\n"
