@@ -88,6 +88,12 @@ class Games:
         known = Path(self.config.workdir, "episodes", named, EVENTS_FILE).is_file()
         return self._opened(guest, named, self.config, resume=known or not self.only)
 
+    @property
+    def playing(self) -> HostedGame | None:
+        """The only game, once it has begun."""
+        with self._lock:
+            return self._open.get(self.only or "")
+
     def leave(self, session: str) -> None:
         """Close what was played in a session."""
         with self._lock:

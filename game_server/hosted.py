@@ -134,12 +134,12 @@ class HostedGame(ZorkOrchestratorV2):
         """The first words of the game."""
         return self._boundary.state.opening
 
-    def leave(self) -> None:
+    def leave(self, why: EndReason = EndReason.ABORTED) -> None:
         """End the engine and the log; the episode can be continued."""
         got_it = self._lock.acquire(timeout=_CLOSING_SECONDS)
         try:
             if got_it and self._turns and not self.ended:
-                self._end(EndReason.ABORTED)
+                self._end(why)
             self.close()
         finally:
             if got_it:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -86,6 +87,7 @@ Remembered = Annotated[CallToolResult, History]
 
 def game_server(games: Games) -> MCPServer[Any]:
     """An MCP server that plays ``games``."""
+    logging.getLogger().addHandler(logging.NullHandler())  # or the SDK would add one that prints
     server: MCPServer[Any] = MCPServer(
         "zorkgpt",
         title="Text adventures",

@@ -45,11 +45,15 @@ async def serve_http(games: Games, listener: socket.socket) -> None:
     config = uvicorn.Config(
         app, log_level="error", timeout_graceful_shutdown=_SHUTDOWN_SECONDS, lifespan="on"
     )
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
     sweep = asyncio.create_task(_close_idle(games))
     try:
-        await uvicorn.Server(config).serve(sockets=[listener])
+        await asyncio.shield(serving)
     finally:
         sweep.cancel()
+        server.should_exit = True  # where we were cancelled, it ends in good order
+        await serving
 
 
 def listening(port: int) -> socket.socket:

@@ -28,6 +28,8 @@ class EndReason(StrEnum):
     ENGINE_FAILED = "engine_failed"
     ABORTED = "aborted"
     BUDGET = "budget"
+    LEFT = "left"
+    """The guest who played has gone."""
 
     @property
     def is_final(self) -> bool:

@@ -34,6 +34,11 @@ def _play(job: dict[str, object]) -> int:
     config = GameConfiguration.model_validate(job["settings"])
     try:
         _expect_the_same(job["program"])
+        if command := job.get("guest"):
+            from game_server.visit import play_with_guest
+
+            play_with_guest(str(command), config, str(job["episode"]))
+            return 0
         resume = job["resume"] is True or _branches_off(job, config.workdir)
         with ZorkOrchestratorV2(str(job["episode"]), config, resume=resume) as it:
             it.play_episode()

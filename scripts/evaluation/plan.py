@@ -5,10 +5,10 @@ there, and a matrix may only grow.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from game_interface import StoryInfo
 from mcp_ghost.files import write_whole
@@ -25,12 +25,14 @@ from scripts.evaluation.agreement import (
 from scripts.evaluation.protocols.protocol import Protocol
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
-from session.playing import ASKING, PlayerName
+from session.playing import ASKING, GUEST, PlayerName
 from session.record.event_log import EVENTS_FILE
 from shared_utils import EMBEDDED_BASE_URL
 
 PLAN_FILE = "evaluation.json"
 TOOLS = "tools"
+MCP = f"{GUEST}:"
+"""Before the command of a guest, where a player is named."""
 CHOICES = (*PARTS, TOOLS)
 """What the player can be played without."""
 
@@ -45,6 +47,8 @@ class Variant:
     on: tuple[str, ...] = ()
     """Settings that are switched on, and off by default."""
     player: PlayerName = "model"
+    command: str = ""
+    """Of a guest."""
 
 
 WHOLE = Variant("whole")
@@ -64,14 +68,14 @@ def variants_of(
     without: Sequence[str],
     *,
     each: bool,
-    players: Sequence[PlayerName] = (),
+    players: Sequence[str] = (),
 ) -> tuple[Variant, ...]:
     """Our player, one variant for each part that it is to do without, the bare one, and the others.
 
     Raises:
         ConfigurationError: A part is switched off already, or nobody who plays has parts.
     """
-    others = [Variant(player, player=player) for player in dict.fromkeys(players)]
+    others = list(_others(dict.fromkeys(players)))
     if not players:
         return _with_parts(config, without, WHOLE, each=each)
     if "model" not in players:
@@ -81,6 +85,18 @@ def variants_of(
         return tuple(others)
     ours = _with_parts(config, without, Variant("model"), each=each)
     return (*ours, *(other for other in others if other.player != "model"))
+
+
+def _others(players: Iterable[str]) -> Iterator[Variant]:
+    """One for each; guests are counted."""
+    guests = 0
+    for player in players:
+        if player.startswith(MCP):
+            guests += 1
+            name = GUEST if guests == 1 else f"{GUEST}-{guests}"
+            yield Variant(name, player=GUEST, command=player.removeprefix(MCP))
+        else:
+            yield Variant(player, player=cast("PlayerName", player))
 
 
 def _with_parts(
@@ -203,6 +219,7 @@ class Plan:
             "episode": cell.episode,
             "settings": settings,
             "resume": resume,
+            "guest": cell.variant.command,
             "fork": self.fork and [str(self.fork.trunk.resolve()), self.fork.turn],
             "program": program_at_hand(),
         }
@@ -227,6 +244,7 @@ class Plan:
             "name": self.name,
             **({"protocol": named} if named else {}),
             **({"fork": self._fork()} if self.fork else {}),
+            **({"guests": guests} if (guests := self._guests()) else {}),
             "story": {"title": self.story.title, "sha256": self.story.sha256},
             "model": role.model if self.asks_a_model else "none",
             "endpoint": "this machine" if embedded else address(role.base_url),
@@ -239,6 +257,11 @@ class Plan:
             "configuration": self._settings(),
             **program_at_hand(),
         }
+
+    def _guests(self) -> dict[str, str]:
+        """Variant -> its command, without keys."""
+        hidden = Redactor(self.config.secrets)
+        return {it.name: hidden(it.command) for it in self.variants if it.command}
 
     def _fork(self) -> dict[str, object]:
         fork = self.fork

@@ -11,6 +11,7 @@ from orchestration.parts import PARTS
 from scripts.evaluation.agreement import portable, short
 from scripts.scripted_model import SERVED_AS as SCRIPT
 from session.game_state import TurnRecord
+from session.playing import GUEST
 from session.record.schema import EpisodeResumed, EpisodeStart, Event, ModelCall
 
 SERVED = "model as served"
@@ -70,7 +71,8 @@ class Provenance:
         self.moves = self._moves_before + now
 
     def _program(self, event: EpisodeStart | EpisodeResumed) -> None:
-        self._note("model", event.model)
+        by_a_guest = event.settings.get("player_name") == GUEST
+        self._note("guest" if by_a_guest else "model", event.model)
         self._note("endpoint", event.base_url)
         self._note("code", event.code)
         self._note("turns", "" if event.max_turns is None else str(event.max_turns))
@@ -100,6 +102,7 @@ def provenance_of(episodes: Mapping[str, Provenance]) -> dict[str, Any]:
     served = found.get(SERVED, [])
     return {
         "players": found.pop("player", []),
+        "guests": found.pop("guest", []),
         "models_asked": found.get("model", []),
         "models_served": served,
         "endpoints": found.get("endpoint", []),
@@ -131,11 +134,16 @@ def provenance_of(episodes: Mapping[str, Provenance]) -> dict[str, Any]:
     }
 
 
+_NO_MODEL = "None of them asks a model."
+
+
 def said_of(provenance: Mapping[str, Any]) -> str:
     """The same in sentences."""
     if not provenance["players"]:
         return "No episode has begun."
     players = f"Players: {', '.join(provenance['players'])}."
+    if guests := provenance.get("guests"):
+        players += f" The player {GUEST} called itself {', '.join(guests)}."
     sentences = [players, _served(provenance), *_told(provenance)]
     sentences += ["A script of commands played, or took part."] * bool(provenance["script_played"])
     sentences.append(_set_back(provenance))
@@ -145,7 +153,8 @@ def said_of(provenance: Mapping[str, Any]) -> str:
 
 def _served(provenance: Mapping[str, Any]) -> str:
     if not provenance["models_asked"]:
-        return "None of them asks a model."
+        guests = provenance.get("guests")
+        return "What it asked of models is not on record." if guests else _NO_MODEL
     requests, failed = provenance["requests"], provenance["failed_requests"]
     names = ", ".join(provenance["models_served"])
     if not requests:

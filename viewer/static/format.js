@@ -14,6 +14,7 @@ const ENDS = {
   engine_failed: "Game failed",
   aborted: "Stopped",
   budget: "Budget spent",
+  left: "Player left",
 };
 
 export const whole = (number) => WHOLE.format(number ?? 0);

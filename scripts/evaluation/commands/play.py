@@ -22,13 +22,13 @@ from mcp_ghost.cli.arguments import Parser, add_flags, http_url, whole_number
 from mcp_ghost.cli.program import DONE, FAILED, Errors, program
 from mcp_ghost.errors import LLMError, MCPConfigError
 from mcp_ghost.redact import redact
-from mcp_ghost.text import counted
+from mcp_ghost.text import counted, did_you_mean
 from players import PLAYERS
 from players.walkthrough import WalkthroughPlayer, read_walkthrough
 from scripts.evaluation.commands.fork import trunk_of
 from scripts.evaluation.commands.report import write_report
 from scripts.evaluation.figures import EpisodeFigures
-from scripts.evaluation.plan import CHOICES, Cell, Plan, variants_of
+from scripts.evaluation.plan import CHOICES, MCP, Cell, Plan, variants_of
 from scripts.evaluation.progress import Progress
 from scripts.evaluation.protocols.protocol import SHIPPED, Protocol, refuse_flags
 from scripts.evaluation.run import cores, play, taken, unfinished
@@ -63,7 +63,7 @@ _PLAYED = """\
 --carry-over       pass on what is learned from episode to episode of one variant and seed
 """
 _PLAYER = f"""\
---player NAME      who plays; may be repeated: {", ".join(PLAYERS)} (default model)
+--player NAME      who plays; may be repeated: {", ".join(PLAYERS)} (default model), mcp:COMMAND
 --walkthrough FILE  commands of the player walkthrough, one on each line
 --model NAME       the model's name at the endpoint
 --base-url URL     the model's endpoint (default: by the key that is set, or the small model)
@@ -248,7 +248,7 @@ def parser() -> Parser:
     add_flags(
         it.add_argument_group("who plays"),
         _PLAYER,
-        player={"action": "append", "choices": PLAYERS, "default": []},
+        player={"action": "append", "type": _player, "default": []},
         walkthrough={"type": Path},
         base_url={"type": http_url},
         without={"action": "append", "choices": CHOICES, "default": []},
@@ -269,6 +269,13 @@ def _seeds(text: str) -> tuple[int, ...]:
             f"'{text}' is not a list of whole numbers from 0 to {_MAX_SEED}, such as 1,2,3"
         )
     return tuple(dict.fromkeys(map(int, words)))
+
+
+def _player(text: str) -> str:
+    if text in PLAYERS or (text.startswith(MCP) and shlex.split(text.removeprefix(MCP))):
+        return text
+    hint = did_you_mean(text, PLAYERS) or f"choose from {', '.join(PLAYERS)}, or {MCP}COMMAND"
+    raise argparse.ArgumentTypeError(f"there is no player '{text}': {hint}")
 
 
 def _name(text: str) -> str:
