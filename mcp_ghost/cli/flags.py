@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import Literal
 
 from mcp_ghost.cli.arguments import Commands, Parser, add_flags, number, seconds, whole_number
 
@@ -97,6 +98,7 @@ class Flags(argparse.Namespace):
     record: str | None
     quiet: bool
     file: str
+    servers: Literal["live", "recorded"]
     json: bool
 
     def options(self) -> dict[str, object]:
@@ -140,6 +142,12 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     _add_inspect(commands)
     replay = commands.add_parser("replay", help="run a golden again and compare")
     replay.add_argument("file", metavar="FILE", help="a golden")
+    replay.add_argument(
+        "--servers",
+        choices=("live", "recorded"),
+        default="live",
+        help="start the servers (live, the default), or give their recorded results",
+    )
     return parser.parse_args(arguments, Flags())
 
 

@@ -109,7 +109,7 @@ def _replay(flags: Flags, _: Interruption) -> int:
 
     golden = load_golden(flags.file)
     try:
-        result = asyncio.run(replay_golden(golden))
+        result = asyncio.run(replay_golden(golden, servers=flags.servers))
     except GoldenExhaustedError as error:
         complain(PROGRAM, str(error))
         return FAILED

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from mcp_ghost.golden.drift import provider_drift
 from mcp_ghost.golden.file import Golden, as_golden
 from mcp_ghost.golden.scrub import Scrubber, places, same
 from mcp_ghost.text import one_line
 
+SameAnswer: TypeAlias = Callable[[Any, Any], bool | str]
+"""(recorded, now) -> whether two final results mean the same, or why not"""
 MAX_AGE_DAYS = 180
 TIME_FACTOR = 10.0
 TOKEN_FACTOR = 2.0
@@ -34,6 +36,7 @@ def compare_golden(
     time_factor: float | None = TIME_FACTOR,
     token_factor: float | None = TOKEN_FACTOR,
     max_age_days: float | None = MAX_AGE_DAYS,
+    same_answer: SameAnswer | None = None,
     now: datetime | None = None,
 ) -> list[str]:
     """How ``result`` differs from ``golden``, one line each; an empty list is good.
@@ -42,10 +45,12 @@ def compare_golden(
     final result, the time (``time_factor`` times the recorded one, and half a minute) and the
     tokens; for what :func:`replay_golden` returned, also its requests with what they say about the
     tools' results, and the final result itself: the model's words are those recorded. A tool that
-    the golden calls volatile may return anything. Then come the lines of :func:`golden_notices`.
+    the golden calls volatile may return anything. ``same_answer`` is told the recorded final result
+    and the present one, and says whether they mean the same, or why not. Then come the lines of
+    :func:`golden_notices`.
     """
     golden = as_golden(golden)
-    differences = _differences(result, golden, time_factor, token_factor)
+    differences = _differences(result, golden, time_factor, token_factor, same_answer)
     return [*differences, *golden_notices(golden, max_age_days=max_age_days, now=now)]
 
 
@@ -56,12 +61,16 @@ def assert_matches_golden(
     time_factor: float | None = TIME_FACTOR,
     token_factor: float | None = TOKEN_FACTOR,
     max_age_days: float | None = MAX_AGE_DAYS,
+    same_answer: SameAnswer | None = None,
 ) -> None:
-    """Raise AssertionError with all differences; a GoldenWarning says that a golden is outdated."""
+    """Raise AssertionError with all differences, in the order in which they came about.
+
+    A GoldenWarning says that a golden is outdated.
+    """
     golden = as_golden(golden)
     for notice in golden_notices(golden, max_age_days=max_age_days):
         warnings.warn(f"{golden.get('test_name')}: {notice}", GoldenWarning, stacklevel=2)
-    differences = list(_differences(result, golden, time_factor, token_factor))
+    differences = _differences(result, golden, time_factor, token_factor, same_answer)
     if differences:
         lines = "".join(f"\n- {line}" for line in differences)
         raise AssertionError(f"The run differs from the golden {golden.get('test_name')}:{lines}")
@@ -79,13 +88,17 @@ def golden_notices(
 
 
 def _differences(
-    result: Mapping[str, Any], golden: Golden, time_factor: float | None, token_factor: float | None
+    result: Mapping[str, Any],
+    golden: Golden,
+    time_factor: float | None,
+    token_factor: float | None,
+    same_answer: SameAnswer | None,
 ) -> list[str]:
     expected = golden["golden_output"]
     now = Scrubber((), places(golden.path)).hide(result)
     return [
         *getattr(result, "drift", ()),
-        *_outcome(expected, now, is_replay=hasattr(result, "drift")),
+        *_outcome(expected, now, same_answer, is_replay=hasattr(result, "drift")),
         *_calls(expected.get("tool_chain", []), now.get("tool_chain", []), golden),
         *_errors(expected, now),
         *_bound(_seconds(expected), _seconds(now), time_factor, _TIME_SLACK, "seconds"),
@@ -94,7 +107,11 @@ def _differences(
 
 
 def _outcome(
-    expected: Mapping[str, Any], now: Mapping[str, Any], *, is_replay: bool
+    expected: Mapping[str, Any],
+    now: Mapping[str, Any],
+    same_answer: SameAnswer | None,
+    *,
+    is_replay: bool,
 ) -> Iterator[str]:
     if expected.get("success") != now.get("success"):
         why = f" ({one_line(now.get('summary') or '', 200)})" if not now.get("success") else ""
@@ -105,6 +122,11 @@ def _outcome(
             if expected.get("final_result")
             else "new, none was recorded"
         )
+    elif same_answer is not None and expected.get("final_result"):
+        verdict = same_answer(expected.get("final_result"), now.get("final_result"))
+        if verdict is not True:
+            why = f" ({one_line(verdict, 200)})" if isinstance(verdict, str) else ""
+            yield _changed("final_result", expected.get("final_result"), now["final_result"]) + why
     elif is_replay and not same(expected.get("final_result"), now.get("final_result")):
         yield _changed("final_result", expected.get("final_result"), now.get("final_result"))
 

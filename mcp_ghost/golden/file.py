@@ -3,7 +3,8 @@
 {"test_name", "recorded_at", "recorded_from", "volatile",
  "input": {"server_config", "system_prompt", "provider", "user_prompt", ...},
  "golden_output": the result of the run,
- "provider_responses": [{"iteration", "path", "request", "status", "response", "token_usage"}]}
+ "provider_responses": [{"iteration", "path", "request", "status", "response", "token_usage"}],
+ "servers": {name: {"revision", "tools", "annotations", "failure", "calls", "restarts"}}}
 """
 
 from __future__ import annotations
@@ -66,13 +67,15 @@ def save_golden(
     test_name: str | None = None,
     input: Mapping[str, Any] | None = None,  # noqa: A002  the name in the file
     provider_responses: Sequence[Mapping[str, Any]] = (),
+    servers: Mapping[str, Any] | None = None,
     recorded_from: RecordedFrom | None = None,
     volatile: Iterable[str] = (),
     secrets: Iterable[str] = (),
 ) -> Golden:
     """Write a result of ``mcp_ghost()``, or a whole golden, without secrets and machine paths.
 
-    ``input`` and ``provider_responses`` (those of a RecordingTransport) make it replayable;
+    ``input`` and ``provider_responses`` (those of a RecordingTransport) make it replayable, and
+    ``servers``, what the servers listed and answered, also without them;
     ``volatile`` names the tools whose results differ from run to run, such as a clock.
     """
     path = Path(path)
@@ -86,6 +89,7 @@ def save_golden(
             "input": dict(input or {}),
             "golden_output": content,
             "provider_responses": list(provider_responses),
+            **({} if servers is None else {"servers": dict(servers)}),
         }
     golden = Golden(_published(content, path, secrets), path)
     text = json.dumps(golden, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -5,15 +5,23 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from mcp_ghost.config import ServerConfig, load_servers
 from mcp_ghost.errors import GoldenError, LLMError
 from mcp_ghost.ghost import mcp_ghost
 from mcp_ghost.golden.file import RecordedFrom, as_golden, save_golden
 from mcp_ghost.golden.scrub import Scrubber, places, usable_at_replay
+from mcp_ghost.golden.servers import (
+    Recorded,
+    RecordedToolbox,
+    RecordingToolbox,
+    recorded_servers,
+)
 from mcp_ghost.golden.transport import RecordingTransport, ReplayTransport, is_stream
 from mcp_ghost.names import ToolNames
 from mcp_ghost.providers.client import base_url_of, get_llm_client
@@ -21,10 +29,12 @@ from mcp_ghost.providers.common import StreamingProvider
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.streaming.events import EventReader
 from mcp_ghost.providers.transport import Endpoint
+from mcp_ghost.servers.toolbox import Toolbox, make_toolbox
 
 if TYPE_CHECKING:
     import httpx
 
+_NOT_STARTED = ServerConfig(command="recorded")
 _NO_KEY = "replayed"
 """Sent nowhere."""
 _FUNCTIONS = ("stream", "on_event", "elicit", "approve", "authorize")
@@ -72,7 +82,9 @@ async def record_golden(
     if transport is None:  # a missing key is an error here, not a refusal to be recorded
         get_llm_client(arguments["provider"], arguments.get("api_key"), base_url=base_url)
     recording = RecordingTransport(transport)
-    result: dict[str, Any] = await mcp_ghost(**{**arguments, "transport": recording})
+    recorded: Recorded = {}
+    with _toolbox_of(partial(RecordingToolbox, recorded)):
+        result: dict[str, Any] = await mcp_ghost(**{**arguments, "transport": recording})
     save_golden(
         path,
         result,
@@ -87,6 +99,7 @@ async def record_golden(
             {**exchange, "token_usage": _token_usage(arguments["provider"], exchange)}
             for exchange in _whole(arguments["provider"], recording.exchanges)
         ],
+        servers=recorded,
         recorded_from=recorded_from
         or ("protocol server" if endpoint.is_loopback else "live provider"),
         volatile=volatile,
@@ -97,15 +110,19 @@ async def record_golden(
 
 async def replay_golden(
     golden: Mapping[str, Any] | str | Path,
+    *,
+    servers: Literal["live", "recorded"] = "live",
     **overrides: Any,  # noqa: ANN401  arguments of mcp_ghost
 ) -> Replayed:
-    """Run the input of ``golden`` again: real loop, real servers, the recorded replies.
+    """Run the input of ``golden`` again: real loop, the recorded replies, and the real servers.
+
+    With ``servers="recorded"`` none is started, and calls have the results that were recorded.
 
     ``overrides`` replace recorded arguments. Variables and headers of servers that were
     filtered out, or that refer to what is not set here, are left out.
 
     Raises:
-        GoldenError: There is nothing to replay.
+        GoldenError: There is nothing to replay, or no servers are recorded.
         GoldenExhaustedError: The run asked the model more often than was recorded.
     """
     golden = as_golden(golden)
@@ -116,10 +133,28 @@ async def replay_golden(
         raise GoldenError(f"The golden's input lacks {', '.join(sorted(missing))}.")
     arguments["server_config"] = usable_at_replay(arguments["server_config"], os.environ)
     arguments |= {"api_key": _NO_KEY, "base_url": _base_url(arguments)} | overrides
-    result = await mcp_ghost(**{"system_prompt": "", **arguments, "transport": replies})
+    make: Callable[..., Toolbox] = Toolbox
+    if servers == "recorded":
+        known = Scrubber((), places(golden.path)).show(recorded_servers(golden))
+        arguments["server_config"] = {"mcpServers": dict.fromkeys(known, _NOT_STARTED)}
+        make = partial(RecordedToolbox, known)
+    elif servers != "live":
+        raise ValueError(f'servers must be "live" or "recorded", not {servers!r}.')
+    with _toolbox_of(make):
+        result = await mcp_ghost(**{"system_prompt": "", **arguments, "transport": replies})
     if replies.exhausted:
         raise replies.exhausted
     return Replayed(result, replies.drift)
+
+
+@contextmanager
+def _toolbox_of(make: Callable[..., Toolbox]) -> Iterator[None]:
+    """Within the block, runs make their toolbox so."""
+    token = make_toolbox.set(make)
+    try:
+        yield
+    finally:
+        make_toolbox.reset(token)
 
 
 def _entries(servers: Mapping[str, ServerConfig]) -> dict[str, Any]:

@@ -185,6 +185,8 @@ class Calls:
 
     def _pause_for_approval(self, response: LLMResponse, iteration: int) -> None:
         """Before any call is made: the ones before it may depend on what is decided."""
+        if not self._pauses or self._approval.has_somebody:
+            return
         pending = []
         asked = [it for group in self._groups(response, iteration) for it in group]
         for call, attempt in sorted(asked, key=lambda it: it[1].position):
@@ -198,7 +200,7 @@ class Calls:
             about = {"tool_name": attempt.tool, "arguments": attempt.arguments}
             about |= {"annotations": hints, "reasoning": attempt.reasoning}
             pending.append({"id": call.id, "kind": "approval", **about})
-        if pending and self._pauses and not self._approval.has_somebody:
+        if pending:
             raise PausedError(pending)
 
     async def _failed(self, attempt: CallAttempt, exc: Exception) -> str:

@@ -14,7 +14,7 @@ from mcp_ghost.run import prompts
 from mcp_ghost.run.context import Compaction, LatestExchange
 from mcp_ghost.run.pausing.questions import Questions
 from mcp_ghost.run.search import FIND_TOOLS, ToolSearch
-from mcp_ghost.servers.toolbox import Toolbox
+from mcp_ghost.servers.toolbox import Toolbox, make_toolbox
 
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
@@ -132,7 +132,7 @@ class Conversation:
 
     def _toolbox(self) -> Toolbox:
         settings = self._settings
-        return Toolbox(
+        return make_toolbox.get()(
             self._configured,
             allow=settings.allow,
             deny=settings.deny,

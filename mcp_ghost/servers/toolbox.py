@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import difflib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -307,6 +308,10 @@ class Toolbox:
     def _check_open(self) -> None:
         if not self._is_open:
             raise MCPToolCallError("This toolbox is not open.")
+
+
+make_toolbox: ContextVar[Callable[..., Toolbox]] = ContextVar("make_toolbox", default=Toolbox)
+"""What a run makes its toolbox with; recordings put something else in its place."""
 
 
 def bare_names(routes: Mapping[str, Route]) -> dict[str, str]:

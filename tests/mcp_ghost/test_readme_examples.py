@@ -97,3 +97,14 @@ def test_a_tool_is_found_among_many(provider: WireName, tmp_path: Path) -> None:
     call = tool_reply([("mcp_ghost.shop.price_of_milk", {})])
     done = run(tmp_path, [find, call, content_reply("1.20 euros.")], provider, "many.py")
     assert done.stdout == "['find_tools', 'shop.price_of_milk']\n1.20 euros.\n"
+
+
+@every_provider
+def test_a_golden_travels_without_its_servers(provider: WireName, tmp_path: Path) -> None:
+    call = tool_reply([("mcp_ghost.notes.add", {"text": "The milk is gone."})])
+    done = run(tmp_path, [call, content_reply("Noted.")], provider, "travel.py")
+    assert done.stdout == "recorded\n"
+    (tmp_path / "notes.txt").unlink()
+    done = run(tmp_path, [], provider, "travel.py")
+    assert done.stdout == "the same\n"
+    assert not (tmp_path / "notes.txt").exists()

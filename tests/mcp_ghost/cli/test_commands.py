@@ -112,6 +112,8 @@ def test_a_run_is_recorded_and_replayed_and_what_has_changed_is_said(
     done = ghost.run("replay", "g.json")
     assert done.returncode == 1
     assert done.stdout.startswith("request 2: told about mcp_ghost_notes_count: recorded ")
+    done = ghost.run("replay", "g.json", "--servers", "recorded")
+    assert (done.returncode, done.stdout) == (0, "g.json: the same\n"), done.stderr
 
 
 def test_the_version_is_told(ghost: Program) -> None:

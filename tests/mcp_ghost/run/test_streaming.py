@@ -316,7 +316,8 @@ def test_a_streamed_run_is_recorded_whole_and_replayed(provider: WireName, tmp_p
     (exchange,) = load_golden(golden)["provider_responses"]
     assert isinstance(exchange["response"], dict)
     assert exchange["token_usage"]["completion_tokens"] == 8
-    for more in ({}, {"stream": True}):
+    options: list[dict[str, Any]] = [{}, {"stream": True}]
+    for more in options:
         replayed = asyncio.run(replay_golden(golden, **more))
         assert replayed["final_result"] == "Good morning."
     assert compare_golden(asyncio.run(replay_golden(golden)), golden) == []
