@@ -46,8 +46,11 @@ def address(url: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """For example ``1 turn`` or ``1,200 turns``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    """For example ``1 turn``, ``1,200 turns`` or ``2 memories``."""
+    if number == 1:
+        return f"1 {noun}"
+    ends_in_y = noun.endswith("y") and noun[-2:-1] not in "aeiou"
+    return f"{number:,} {noun[:-1]}ies" if ends_in_y else f"{number:,} {noun}s"
 
 
 def duration(seconds: float) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 from mcp_ghost.messages import Usage
+from mcp_ghost.text import counted
 from session.game_state import Place, Value
 
 Persistence: TypeAlias = Literal["core", "permanent", "ephemeral"]
@@ -206,11 +207,11 @@ class Reflection(Value):
     def counts(self) -> tuple[str, ...]:
         """How many of each kind, for example ``2 memories``."""
         kinds = {
-            "memories": len(self.memories) + len(self.memory_changes),
-            "objectives": len(self.objectives) + len(self.objective_changes),
-            "claims": len(self.claims) + len(self.claim_changes),
+            "memory": len(self.memories) + len(self.memory_changes),
+            "objective": len(self.objectives) + len(self.objective_changes),
+            "claim": len(self.claims) + len(self.claim_changes),
         }
-        return tuple(f"{count} {kind}" for kind, count in kinds.items() if count)
+        return tuple(counted(count, kind) for kind, count in kinds.items() if count)
 
 
 def folded_memories(

@@ -77,7 +77,7 @@ def _export(flags: Flags, library: Library) -> None:
     episodes = [library.find(it) for it in flags.episodes] or library.episodes()
     if not episodes:
         raise library.nothing_there()
-    files = export_site(library, episodes, flags.folder, force=flags.force)
+    files = export_site(library, episodes, flags.folder, force=flags.force, prompts=flags.prompts)
     print(f"{counted(len(episodes), 'episode')} in {counted(files, 'file')}: {flags.folder}")
     look = shlex.join(
         ["uv", "run", "python", "-m", "http.server", "--directory", str(flags.folder)]

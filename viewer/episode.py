@@ -8,7 +8,9 @@ from mcp_ghost.results import JSONObject
 from session.game_state import TurnRecord
 from session.record.event_log import EVENTS_FILE
 from session.record.index import Line, LogIndex, LogReplacedError, Span, is_being_written
+from session.record.schema import LoggedEvent
 from viewer.episode_view import EpisodeView
+from viewer.model_calls import ModelCalls
 from viewer.turns import TURNS_PER_CHUNK, turn_json
 
 
@@ -28,6 +30,7 @@ class Episode:
         self._log = LogIndex(self.folder / EVENTS_FILE)
         self._view = EpisodeView()
         self._spans: dict[int, Span] = {}
+        self._calls = ModelCalls()
 
     def has_news(self) -> bool:
         """Whether `refresh` would find anything; False while the log cannot be seen."""
@@ -56,8 +59,11 @@ class Episode:
                 self._view.take_damage(line.number)
                 continue
             self._view.take(line.entry)
-            if isinstance(line.entry.event, TurnRecord):
-                self._spans[line.entry.event.turn] = line.span
+            match line.entry.event:
+                case TurnRecord(turn=turn):
+                    self._spans[turn] = line.span
+                case LoggedEvent("model_call"):
+                    self._calls.add(line.entry.turn or 0, line.span)
 
     @property
     def began(self) -> bool:
@@ -138,6 +144,11 @@ class Episode:
             log = self._log
             spans = [self._spans[n] for n in range(first, last + 1) if n in self._spans]
         return [turn_json(*turn) for span in spans if (turn := _turn(log, span))]
+
+    def model_calls(self, turn: int) -> list[JSONObject]:
+        """What models were sent in a turn, and what came back."""
+        with self._lock:
+            return self._calls.of_turn(turn, self._log.read)
 
     def tool_result(self, turn: int, number: int) -> str | None:
         """The whole result of a turn's tool call, counted from 0."""

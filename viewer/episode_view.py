@@ -106,9 +106,8 @@ class EpisodeView(EpisodeFold):
 
     def _learn(self, reflection: Reflection) -> None:
         self._learned.learn(reflection)
-        counts = {it: len(getattr(reflection, it)) for it in ("memories", "objectives", "claims")}
-        learned = [f"{count} {name}" for name, count in counts.items() if count]
-        self._mark(reflection.last_turn, "reflection", ", ".join(learned) or "nothing new")
+        learned = ", ".join(reflection.counts()) or "nothing new"
+        self._mark(reflection.last_turn, "reflection", learned)
 
     def _mark_turn(self, record: TurnRecord) -> None:
         turn, after = record.turn, record.after

@@ -40,6 +40,11 @@ _SHOWN = """\
 """
 
 
+_EXPORT = """\
+--prompts  with what models were asked and answered, which takes many times the space
+--force  write into a folder that is not empty"""
+
+
 class Flags(argparse.Namespace):
     """What the command line said; None for anything it did not mention."""
 
@@ -53,6 +58,7 @@ class Flags(argparse.Namespace):
     episodes: list[str]
     episode: str
     force: bool
+    prompts: bool
     turns: tuple[int, int | None] | None
     plain: bool
     output: Path
@@ -81,7 +87,7 @@ def _add_export(commands: Commands, where: Parser) -> None:
     command = _added(commands, where, "export", "write a site that any web host can serve")
     command.add_argument("folder", type=Path, metavar="DIR", help="where to write it")
     command.add_argument("episodes", nargs="*", metavar="EPISODE", help="which ones (default: all)")
-    add_flags(command, "--force  write into a folder that is not empty")
+    add_flags(command, _EXPORT)
 
 
 def _add_show(commands: Commands, where: Parser) -> None:

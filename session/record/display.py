@@ -138,9 +138,8 @@ class EpisodeDisplay:
 
     def _knowledge(self, known: KnowledgeLoaded) -> None:
         carried = known.carried
-        kinds = ("memories", "claims", "passages")
-        counts = {kind: len(getattr(carried, kind)) for kind in kinds}
-        found = [f"{count} {kind}" for kind, count in counts.items() if count]
+        kinds = {"memory": carried.memories, "claim": carried.claims, "passage": carried.passages}
+        found = [counted(len(things), kind) for kind, things in kinds.items() if things]
         if found:
             earlier = counted(carried.episodes, "earlier episode")
             self._screen.text(f"From {earlier}: {', '.join(found)}.", "yellow", mark="·")

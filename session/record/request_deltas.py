@@ -23,7 +23,8 @@ class RequestDeltas:
     """Knows all lines of requests so far, and the latest request of each role."""
 
     def __init__(self) -> None:
-        self._latest: dict[str, list[str]] = {}
+        self.latest: dict[str, list[str]] = {}
+        """The lines of each role's latest request, which the next may build on."""
         self._lines: dict[str, int] = {}
         self._texts: list[str] = []
 
@@ -33,7 +34,7 @@ class RequestDeltas:
 
     def keep(self, role: str, text: str) -> None:
         """Let the next requests build on this one."""
-        lines = self._latest[role] = _split(text)
+        lines = self.latest[role] = _split(text)
         for line in lines:
             if _SHORT < len(line) <= LONG and line not in self._lines:
                 self._lines[line] = len(self._texts)
@@ -45,13 +46,20 @@ class RequestDeltas:
         Raises:
             ValueError: It builds on one that is missing.
         """
-        before = self._latest.pop(role, [])
-        text = "".join(self._text(part, before) for part in delta["parts"])
+        text = self._whole(role, delta)
         if _digest(text) != delta["sha256"]:
             raise ValueError("A request before this one is missing.")
         self.keep(role, text)
         request: dict[str, Any] = json.loads(text)
         return request
+
+    def follow(self, role: str, delta: Mapping[str, Any]) -> None:
+        """Let the next requests build on the one that ``delta`` was made of; nothing is checked."""
+        self.keep(role, self._whole(role, delta))
+
+    def _whole(self, role: str, delta: Mapping[str, Any]) -> str:
+        before = self.latest.pop(role, [])
+        return "".join(self._text(part, before) for part in delta["parts"])
 
     def _text(self, part: Part, before: list[str]) -> str:
         if isinstance(part, list):
@@ -59,7 +67,7 @@ class RequestDeltas:
         return part if isinstance(part, str) else "".join(self._texts[part : part + 1])
 
     def _parts(self, role: str, lines: list[str]) -> list[Part]:
-        before = self._latest.get(role, [])
+        before = self.latest.get(role, [])
         places = {line: number for number, line in enumerate(before) if len(line) > _SHORT}
         parts: list[Part] = []
         following = -1

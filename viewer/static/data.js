@@ -147,6 +147,11 @@ export class Episode {
     return (await read(`${place(this.id)}/tools/${turn}-${number}.json`)).result;
   }
 
+  /** What models were sent in a turn, and what came back. */
+  modelCalls(turn) {
+    return read(`${place(this.id)}/calls/${turn}.json`);
+  }
+
   get stream() {
     return `${place(this.id)}/stream?after=${this.last}`;
   }

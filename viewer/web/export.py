@@ -14,9 +14,16 @@ _OURS = b'name="zorkgpt-mode"'
 
 
 def export_site(
-    library: Library, episodes: Sequence[Episode], folder: Path, *, force: bool = False
+    library: Library,
+    episodes: Sequence[Episode],
+    folder: Path,
+    *,
+    force: bool = False,
+    prompts: bool = False,
 ) -> int:
     """Write the site into ``folder`` and nowhere else; the number of files.
+
+    With ``prompts``, what models were asked and what they answered is there, too.
 
     Raises:
         ConfigurationError: The folder holds something else.
@@ -24,7 +31,7 @@ def export_site(
     """
     _make_room(folder, force=force)
     count = 0
-    for path, data in _files(library, episodes):
+    for path, data in _files(library, episodes, prompts=prompts):
         file = folder / path
         if not file.resolve().is_relative_to(folder.resolve()):
             raise ConfigurationError(f"{file} leads out of {folder}: nothing is written there.")
@@ -51,14 +58,16 @@ def _make_room(folder: Path, *, force: bool) -> None:
         )
 
 
-def _files(library: Library, episodes: Sequence[Episode]) -> Iterator[tuple[str, bytes]]:
+def _files(
+    library: Library, episodes: Sequence[Episode], *, prompts: bool
+) -> Iterator[tuple[str, bytes]]:
     """Paths and contents; the page comes first, by which an unfinished export is known later."""
     yield "index.html", page("static")
     for file in sorted(STATIC.rglob("*")):
         if file.is_file():
             yield f"static/{file.relative_to(STATIC).as_posix()}", file.read_bytes()
     for episode in episodes:
-        for path in episode_paths(episode):
+        for path in episode_paths(episode, prompts=prompts):
             data = episode_data(episode, path)
             if data is not None:
                 yield f"data/{episode.id}/{path}", data

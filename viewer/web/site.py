@@ -13,6 +13,7 @@ from viewer.turns import SHOWN_CHARACTERS, encoded
 HERE = Path(__file__).parents[1]
 STATIC = HERE / "static"
 _CHUNK = re.compile(r"turns/(\d{1,9})\.json", re.ASCII)
+_CALLS = re.compile(r"calls/(\d{1,9})\.json", re.ASCII)
 _TOOL = re.compile(r"tools/(\d{1,9})-(\d{1,6})\.json", re.ASCII)
 
 
@@ -40,18 +41,22 @@ def episode_data(episode: Episode, path: str) -> bytes | None:
     if found := _CHUNK.fullmatch(path):
         turns = episode.chunk(int(found[1]))
         return encoded(turns) if turns else None
+    if found := _CALLS.fullmatch(path):
+        return encoded(episode.model_calls(int(found[1])))
     if found := _TOOL.fullmatch(path):
         result = episode.tool_result(int(found[1]), int(found[2]))
         return None if result is None else encoded({"result": result})
     return None
 
 
-def episode_paths(episode: Episode) -> Iterator[str]:
-    """Every path below ``data/<id>/`` that the page may ask for."""
+def episode_paths(episode: Episode, *, prompts: bool) -> Iterator[str]:
+    """Every path below ``data/<id>/`` that the page may ask for, those of prompts if wanted."""
     yield "episode.json"
     for number in episode.chunks():
         yield f"turns/{number}.json"
         for turn in episode.chunk(number):
+            if prompts:
+                yield f"calls/{turn['turn']}.json"
             for at, tool in enumerate(turn["tools"]):
                 if tool["length"] > SHOWN_CHARACTERS:
                     yield f"tools/{turn['turn']}-{at}.json"

@@ -243,6 +243,33 @@ def test_the_help_lists_the_keys_and_closes(replay: Page) -> None:
 
 
 @needs_chromium
+def test_the_prompt_of_a_turn_shows_what_was_sent_and_what_came_back(replay: Page) -> None:
+    replay.get_by_role("navigation", name="Beside the story").get_by_text("Prompt").click()
+    prompt = replay.get_by_role("region", name="Prompt")
+    call = prompt.get_by_role("region", name="Agent, call 1")
+    expect(call).to_contain_text("served by scripted_model.py")
+    expect(call).to_contain_text("ended by stop")
+    expect(call.locator("mark", has_text="Turn 15 of at most")).to_have_count(1)
+    expect(call.locator("pre.raw")).to_contain_text('"action": "take recipe card"')
+    head = call.locator("details", has_text="You are playing a text adventure").last
+    expect(head).not_to_have_attribute("open", "")
+    prompt.get_by_label("Only the lines that the call before did not have").check()
+    expect(call.locator("details", has_text="You are playing a text adventure")).to_have_count(0)
+    expect(call.locator("mark", has_text="Turn 15 of at most")).to_have_count(1)
+    prompt.get_by_label("Only the lines that the call before did not have").uncheck()
+    replay.keyboard.press("ArrowRight")
+    expect(call.locator("mark", has_text="Turn 16 of at most")).to_have_count(1)
+    with_tools = 4 * 4
+    replay.evaluate(f"location.hash = '#/played/turn/{with_tools}'")
+    expect(prompt.get_by_role("heading", name="Agent")).to_have_count(2)
+    expect(prompt).to_contain_text("thoughtbox.think")
+    replay.evaluate("location.hash = '#/played/turn/0'")
+    expect(prompt).to_contain_text("Before the first turn no model is asked.")
+    replay.get_by_role("navigation", name="Beside the story").get_by_text("Situation").click()
+    expect(prompt).to_be_hidden()
+
+
+@needs_chromium
 def test_a_missing_episode_and_a_wrong_address_say_so(browser: Browser, address: str) -> None:
     with opened(browser, f"{address}#/nowhere", forgiven="404") as page:
         expect(page.get_by_role("alert")).to_contain_text("could not be loaded")

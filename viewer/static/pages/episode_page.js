@@ -7,10 +7,12 @@ import { announce, bdi, clamp, fill, h } from "../dom.js";
 import * as format from "../format.js";
 import { Live } from "../live.js";
 import { ScoreChart } from "../drawing/score_chart.js";
+import { Prompt } from "../episode/prompt.js";
 import { Situation } from "../episode/situation.js";
 import { Transcript } from "../episode/transcript.js";
 
-const PANELS = [["story", "Story"], ["situation", "Situation"], ["map", "Map"]];
+const PANELS = [["story", "Story"], ["situation", "Situation"], ["prompt", "Prompt"], ["map", "Map"]];
+const ASIDE = PANELS.slice(1, 3); // one of them beside the story
 
 export class EpisodePage {
   #shown = 0;
@@ -60,6 +62,7 @@ export class EpisodePage {
     this.map?.close();
     this.chart?.close();
     delete this.main.dataset.view;
+    delete this.main.dataset.side;
   }
 
   /** Another turn of the same episode needs no new page. */
@@ -94,7 +97,9 @@ export class EpisodePage {
     this.map?.show(turn);
     this.chart.show(turn);
     await Promise.all([this.transcript.reveal(turn, edge), this.episode.turn(turn).catch(() => {})]); // the transcript says so
-    if (this.#shown === turn) this.situation.show(turn);
+    if (this.#shown !== turn) return;
+    this.situation.show(turn);
+    this.prompt.show(turn);
   }
 
   step(by) {
@@ -139,25 +144,38 @@ export class EpisodePage {
   #build() {
     this.transcript = new Transcript(this.episode, { back: () => this.#readBack(), end: () => this.#readOn(), rewrapped: () => this.transcript.reveal(this.#shown, this.#following ? "end" : "start") });
     this.situation = new Situation(this.episode);
+    this.prompt = new Prompt(this.episode);
     this.chart = new ScoreChart(this.episode, (turn) => this.#jump(turn));
     this.controls = new Controls({ go: (turn) => this.#jump(turn), step: (by) => this.step(by), play: () => this.play(), follow: () => this.follow() });
     this.#showHeading();
     this.main.dataset.view = "story";
-    this.tabs = PANELS.map(([name, label]) => h("button", { type: "button", "aria-pressed": String(name === "story"), onclick: () => this.#choose(name) }, label));
+    this.tabs = PANELS.map(([name, label]) => this.#tab(name, label, name === "story"));
+    this.sides = ASIDE.map(([name, label]) => this.#tab(name, label, name === "situation"));
+    this.main.dataset.side = "situation";
     this.charts = h("div", { class: "charts" }, this.chart.node);
     fill(this.main, h("div", { class: "episode" },
       h("nav", { class: "tabs", "aria-label": "Parts of the page" }, this.tabs),
       h("section", { class: "story", "aria-label": "Story" }, this.transcript.node, this.controls.news),
-      this.situation.node,
+      h("div", { class: "side" }, h("nav", { class: "tabs sides", "aria-label": "Beside the story" }, this.sides), this.situation.node, this.prompt.node),
       this.charts,
       this.controls.node));
     this.chart.start();
   }
 
-  /** On a narrow screen, show one part at a time. */
+  #tab(name, label, pressed) {
+    return h("button", { type: "button", "aria-pressed": String(pressed), onclick: () => this.#choose(name) }, label);
+  }
+
+  /** On a narrow screen, show one part at a time; on a wide one, situation or prompt. */
   #choose(name) {
+    const press = (tabs, names) => tabs.forEach((tab, i) => tab.setAttribute("aria-pressed", String(names[i][0] === name)));
     this.main.dataset.view = name;
-    this.tabs.forEach((tab, i) => tab.setAttribute("aria-pressed", String(PANELS[i][0] === name)));
+    press(this.tabs, PANELS);
+    if (!ASIDE.some(([side]) => side === name)) return;
+    this.main.dataset.side = name;
+    press(this.sides, ASIDE);
+    this.prompt.visible = name === "prompt";
+    this.prompt.show();
   }
 
   #showHeading() {
