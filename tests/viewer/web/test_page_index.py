@@ -268,6 +268,10 @@ def test_the_exported_site_works_from_a_plain_file_server(
         finally:
             server.shutdown()
             thread.join()
+    page = browser.new_page()
+    page.goto((site / "index.html").as_uri())
+    expect(page.get_by_text("the page was opened from disk")).to_be_visible()
+    page.close()
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
