@@ -292,10 +292,14 @@ class LLMClient:
     async def _whole(
         self, ask: Callable[..., _Reply], model: str, options: dict[str, Any]
     ) -> LLMResponse:
-        """The reply; one that was cut off is asked for once more, with more room."""
+        """The reply; an answer that was cut off is asked for once more, with more room.
+
+        Calls that were cut off are not: whoever would execute them tells the model.
+        """
         response = await self._logged(ask(**options), model)
         most = options.get("max_tokens")
-        if not most or not was_cut_off(response) or self.base_url == EMBEDDED_BASE_URL:
+        is_whole = response.tool_calls or not was_cut_off(response)
+        if not most or is_whole or self.base_url == EMBEDDED_BASE_URL:
             return response
         more = {**options, "max_tokens": most * MORE_ROOM}
         said = f"A reply was cut off after {most} tokens; asked again with {more['max_tokens']}"

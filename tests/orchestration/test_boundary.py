@@ -46,17 +46,19 @@ def words(text: str) -> set[str]:
 STORY = words(
     """The game begins turn turns to The words of are left out thinking action now you died
     Situation Turn of at most The game says Last Answer with one JSON object new_objective
-    close_objective nav_target plan"""
+    close_objective nav_target plan Your condition Under attack in turns Wounds Light Load
+    as told"""
 )
 """Every word of the frame that the turns so far, and the answer to the latest, are set in."""
 FRAME = STORY | words(
-    """points in story so far turn of at most situation the game says last score now moves deaths
+    """by carrying gone from where you last had or saw it carried until seen in points
+    story so far turn of at most situation the game says last score now moves deaths
     you died room in darkness here nothing note carry can try take examine open look new ways
     towards a way not yet tried known to again no back happened once known map around
     is out vain times led different rooms before nearest from step steps with effect but answer
     what worked going circles things and are as they were after there changed verbs that had an
     this by example did something exits unknown has for trying does work go somewhere else or do
-    another kind without anything episode ends unnamed place deadly it nor only one"""
+    another kind answered without anything episode ends unnamed place deadly it nor only one"""
 )
 """Every word of the frame that the answers and facts of a turn are set in."""
 
