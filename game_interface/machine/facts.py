@@ -11,7 +11,7 @@ from typing import Literal
 
 from game_interface.machine.exits import Exit, ExitReader
 from game_interface.machine.memory import MachineMemory, StoryImage
-from game_interface.machine.profile import NO_PROFILE, Globals, Profile
+from game_interface.machine.profile import NO_PROFILE, Globals, Profile, ScoreForm
 from game_interface.machine.vocabulary import AbsentWords
 from game_interface.machine.world import world_hash
 
@@ -111,7 +111,7 @@ class FactsReader:
         if self._profile.score_is_victory:
             return int(ending == "victory")
         index = self._globals.score
-        return None if index is None else memory.signed_global(index)
+        return None if index is None else score_in(memory, index, self._globals.score_form)
 
     def _room(self, memory: MachineMemory) -> int | None:
         """The object number of the player's room."""
@@ -206,3 +206,9 @@ def _guess_player(image: StoryImage) -> int | None:
         if len(found) == 1:
             return found[0]
     return None
+
+
+def score_in(memory: MachineMemory, index: int, form: ScoreForm) -> int:
+    """The score that a variable holds in this form."""
+    value = memory.signed_global(index)
+    return {"number": value, "low byte": value & 0xFF, "negated": -value}[form]

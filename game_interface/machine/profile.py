@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from game_interface.errors import StoryFormatError
 from game_interface.machine.memory import MachineMemory
@@ -19,6 +19,9 @@ STORIES = Path(__file__).resolve().parents[2] / "stories"
 PROFILE_SUFFIX = ".profile.json"
 GAMES_FILE = "games.json"
 """Known games in a list, each with its profile."""
+
+
+ScoreForm: TypeAlias = Literal["number", "low byte", "negated"]
 
 
 class _Part:
@@ -34,6 +37,8 @@ class Globals(_Part):
     room: int | None = None
     """The room that the player is in, also in the dark."""
     score: int | None = None
+    score_form: ScoreForm = "number"
+    """What of it the score is: some stories keep other things in its upper byte, or count down."""
     moves: int | None = None
     deaths: int | None = None
     """How often the player died and the game went on."""

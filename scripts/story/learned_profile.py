@@ -7,14 +7,16 @@ found must then hold at every step of the walkthrough: what does not is left out
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from game_interface.errors import StoryFormatError
+from game_interface.machine.facts import score_in
 from game_interface.machine.memory import MachineMemory, StoryImage
 from game_interface.machine.outcome import announces_death, announces_victory, line_digest
-from game_interface.machine.profile import EndingGlobal, Globals, Profile
+from game_interface.machine.profile import EndingGlobal, Globals, Profile, ScoreForm
 
 _GLOBALS = 240
 _HEADER_BYTES = 64
@@ -123,13 +125,13 @@ def learned_profile(path: Path, title: str) -> Profile:
     """
     played = Rehearsal(path)
     lib, moments = played.env.frotz_lib, played.moments
-    score = _index(played, lib.get_score, [it.score for it in moments])
+    score = _score(played)
     moves = _index(played, lib.get_moves, [it.moves for it in moments])
     if moves is not None and _goes_back(it.moves for it in moments):
         moves = None  # a clock
-    by_winning = score is None and all(it.score == it.won for it in moments)
+    by_winning = score.score is None and all(it.score == it.won for it in moments)
     ending = _ending(played)
-    known = score is not None or by_winning
+    known = score.score is not None or by_winning
     return Profile(
         sha256=played.image.sha256,
         title=title,
@@ -137,15 +139,30 @@ def learned_profile(path: Path, title: str) -> Profile:
         score_is_victory=by_winning,
         player=played.player,
         rooms=_rooms(played) if played.image.version > 3 else None,  # which fixes a variable
-        globals=Globals(score=score, moves=moves),
+        globals=replace(score, moves=moves),
         ending=ending,
         ending_lines={} if ending else _winning_line(played),
         deaths_are_final=False,
     )
 
 
-def _index(played: Rehearsal, figure: Callable[[], int], seen: Sequence[int]) -> int | None:
-    """The variable that holds a figure of Jericho's at every step."""
+def _score(played: Rehearsal) -> Globals:
+    """The variable of the score, and its form."""
+    figure, seen = played.env.frotz_lib.get_score, [it.score for it in played.moments]
+    for form in get_args(ScoreForm):
+        index = _index(played, figure, seen, partial(score_in, form=form))
+        if index is not None:
+            return Globals(score=index, score_form=form)
+    return Globals()
+
+
+def _index(
+    played: Rehearsal,
+    figure: Callable[[], int],
+    seen: Sequence[int],
+    value_of: Callable[[MachineMemory, int], int] = MachineMemory.signed_global,
+) -> int | None:
+    """The variable that holds a figure of Jericho's at every step, the first if it has copies."""
     read = played.read_from(figure)
     if read:
         low = read[-1] - played.image.header.globals_table
@@ -156,9 +173,9 @@ def _index(played: Rehearsal, figure: Callable[[], int], seen: Sequence[int]) ->
     agreeing = [
         index
         for index in candidates
-        if all(it.signed_global(index) == value for it, value in zip(memories, seen, strict=True))
+        if all(value_of(it, index) == value for it, value in zip(memories, seen, strict=True))
     ]
-    return agreeing[0] if len(agreeing) == 1 else None
+    return agreeing[0] if agreeing else None
 
 
 def _goes_back(figures: Iterator[int]) -> bool:

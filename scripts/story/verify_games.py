@@ -27,12 +27,15 @@ from game_interface.story import load_story
 from mcp_ghost.cli.arguments import Parser, whole_number
 from mcp_ghost.cli.program import DONE, FAILED, Errors, program
 from mcp_ghost.files import write_whole
+from mcp_ghost.text import counted
 from scripts.story.learned_profile import Moment as Reference
 from scripts.story.learned_profile import Rehearsal
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "games.md"
 ENGINES: tuple[EngineName, ...] = ("jericho", "fernz")
 COMPARED = ("score", "room", "end", "moves", "inventory")
+_BEHIND_QUIT = frozenset({"room", "moves", "inventory"})
+"""What Jericho may change where the story has quit, for it goes on with what stands behind that."""
 
 
 @dataclass
@@ -41,13 +44,20 @@ class Replay:
 
     steps: int = 0
     equal: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COMPARED, 0))
-    first_different: dict[str, str] = field(default_factory=dict)
-    """By fact: the first step, with its command, that differed."""
+    different: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    """By fact and reason: the steps that differed."""
+    stopped: str = ""
+    """Why the rest could not be played."""
     unknown: tuple[str, ...] = ()
     score: int | None = None
     texts: list[str] = field(default_factory=list)
 
-    def compare(self, step: int, command: str, now: Moment, then: Reference, player: int) -> None:
+    @property
+    def explained(self) -> bool:
+        """Whether the reason of each difference is known."""
+        return not self.stopped and all(reason for _, reason in self.different)
+
+    def compare(self, now: Moment, then: Reference, player: int, *, has_quit: bool) -> None:
         """Add a step."""
         self.steps += 1
         self.score = now.facts.score
@@ -55,7 +65,8 @@ class Replay:
         for name in COMPARED:
             self.equal[name] += agrees[name]
             if not agrees[name] and name not in self.unknown:
-                self.first_different.setdefault(name, f"step {step}: {command}")
+                reason = _reason(name, now, then, has_quit=has_quit)
+                self.different.setdefault((name, reason), []).append(self.steps)
 
 
 @dataclass
@@ -70,7 +81,12 @@ class Verified:
     @property
     def is_equal(self) -> bool:
         """Whether nothing that is known differs at any step on either engine."""
-        return not any(it.first_different for it in self.replays.values())
+        return not any(it.different or it.stopped for it in self.replays.values())
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether the reason of each difference is known."""
+        return all(it.explained for it in self.replays.values())
 
     @property
     def same_texts(self) -> int | None:
@@ -98,14 +114,15 @@ def _replay(engine: EngineName, game: KnownGame, path: Path, reference: Rehearsa
         for command in game.intro:
             now = play.step(command)
         replay = Replay(unknown=now.facts.unknown)
-        for step, command in enumerate(reference.commands, 1):
+        for command, then in zip(reference.commands, reference.moments[1:], strict=True):
             try:
                 now = play.step(command)
             except EngineError as error:  # the rest cannot be played
-                replay.first_different["steps"] = f"step {step}: {error}"
+                replay.stopped = str(error)
                 break
             replay.texts.append(" ".join(now.text.split()))
-            replay.compare(step, command, now, reference.moments[step], reference.player)
+            has_quit = play._engine.done  # noqa: SLF001  jericho never says so
+            replay.compare(now, then, reference.player, has_quit=has_quit)
             if now.ending:
                 break
         return replay
@@ -132,6 +149,16 @@ def _places(memory: MachineMemory, player: int) -> list[int]:
     return places
 
 
+def _reason(name: str, now: Moment, then: Reference, *, has_quit: bool) -> str:
+    """Why the engines may well differ in this; nothing where they should not."""
+    if has_quit and name in _BEHIND_QUIT:
+        return "the story quits there, and Jericho goes on"
+    if name == "room" and then.memory.image.version == 3:  # whose status line the standard defines
+        jerichos = then.memory.image.name(then.parent)
+        return f"Jericho says {jerichos}, and the game's status line {now.facts.room_name}"
+    return ""
+
+
 def _held(memory: MachineMemory, player: int) -> set[int]:
     return {number for number in memory.children(player) if memory.image.name(number)}
 
@@ -152,6 +179,7 @@ def page_of(results: Sequence[Verified]) -> str:
         games=len(results),
         engines=" and ".join(results[0].replays),
         equal=sum(it.is_equal for it in results),
+        explained=sum(not it.is_equal and it.is_explained for it in results),
         steps=f"{sum(it.steps for it in results):,}",
         table=table,
         differences="\n".join(different) or "None.",
@@ -178,11 +206,15 @@ def _both(values: Iterator[str]) -> str:
 
 
 def _differences(it: Verified) -> Iterator[str]:
+    found: dict[str, list[str]] = {}
     for engine, replay in it.replays.items():
-        for name, where in replay.first_different.items():
-            times = replay.steps - replay.equal.get(name, 0)
-            of_steps = f"{times} of {replay.steps} steps, first at {where}"
-            yield f"- {it.game.title}, {name} ({engine}): {of_steps}"
+        for (name, reason), steps in replay.different.items():
+            at = counted(len(steps), "step") + f", first at {steps[0]} of {replay.steps}"
+            found.setdefault(f"{name}, {at}: {reason or 'not explained'}", []).append(engine)
+        if replay.stopped:
+            found.setdefault(f"after {replay.steps} steps: {replay.stopped}", []).append(engine)
+    for difference, engines in found.items():
+        yield f"- {it.game.title} ({', '.join(engines)}), {difference}"
 
 
 _PAGE = """\
@@ -192,21 +224,27 @@ The games that are known by name, and how far their facts agree with Jericho's. 
 written by `scripts/story/verify_games.py` (`poe games DIR`), which replays the walkthrough that
 Jericho ships for each game on both engines, and compares every step with Jericho itself.
 
-{games} games, {steps} steps, engines {engines}; {equal} games differ nowhere in what is known.
+{games} games, {steps} steps, engines {engines}: {equal} games differ nowhere in what is known, and
+{explained} only where [the reason](#differences) is known.
 
 - steps: how many were played; where the game ended earlier, of how many
 - score: the highest that the walkthrough reaches, of the maximum that Jericho names
 - the next five columns: at how many steps the fact is the one that Jericho tells (jericho / fernz
   where the engines differ). A room counts as equal when it is Jericho's location or holds it:
   Jericho names the boat, and the program the river that the boat is on
-- same text: at how many steps both engines print the same; jericho mixes status lines into the
-  text of some games
+- same text: at how many steps both engines print the same. From version 4 on jericho mixes prompts,
+  status lines and boxed quotations into the text of some games, which is why the engine `auto`
+  plays these with fernz; and of a question without a line break it prints the last word too late
 - unknown: what neither engine tells of this game. Deaths are known where every death ends the
   game or is counted by it; a clock is not taken for a count of moves
 
 {table}
 
 ## Differences
+
+Where a story quits, Jericho takes no notice and goes on with whatever stands behind that, which may
+count another move or put the player somewhere else; so does the engine jericho, of whose last step
+only score and end can be relied on. fernz stops there.
 
 {differences}
 """
