@@ -16,6 +16,7 @@ from game_interface.machine.vocabulary import AbsentWords
 from game_interface.machine.world import world_hash
 
 Ending = Literal["death", "victory", "other"]
+_LIBRARY_OBJECTS = 24
 _PLAYER_NAMES = ("(self object)", "yourself", "cretin", "you", "self", "me")
 
 
@@ -50,6 +51,7 @@ class Facts:
     exits: tuple[Exit, ...]
     """Those that are known."""
     dark: bool
+    """Whether it is known to be dark."""
     deaths: int | None
     """Deaths so far, a final one included."""
     dead: bool
@@ -81,7 +83,8 @@ class FactsReader:
         self._image = image
         self._profile = profile
         self._globals = _globals(image, profile.globals)
-        self._player = _guess_player(image) if profile is NO_PROFILE else profile.player
+        self._is_guess = profile is NO_PROFILE
+        self._player = _guess_player(image) if self._is_guess else profile.player
         self._absent = AbsentWords(image, profile)
         self._exits = ExitReader(image, profile)
 
@@ -96,7 +99,7 @@ class FactsReader:
             score=score,
             max_score=self._profile.max_score,
             moves=_value(memory, self._globals.moves),
-            inventory=tuple(self._contents(memory, self._player)) if self._player else None,
+            inventory=self._inventory(memory, room),
             visible=() if dark or not room else tuple(self._in_view(memory, room)),
             exits=self._exits.read(memory, room) if room else (),
             dark=dark,
@@ -119,6 +122,12 @@ class FactsReader:
         if room is None and self._player:
             room = _outermost(memory, self._player, self._profile.rooms or 0)
         return room if room is not None and memory.exists(room) else None
+
+    def _inventory(self, memory: MachineMemory, room: int | None) -> tuple[Thing, ...] | None:
+        """What the player carries; of one that was guessed nothing, unless it is in the room."""
+        if not self._player or (self._is_guess and not _is_in(memory, self._player, room or 0)):
+            return None
+        return tuple(self._contents(memory, self._player))
 
     def _deaths(self, memory: MachineMemory, ending: Ending | None) -> int | None:
         """How often the player died, whether or not the game went on."""
@@ -199,12 +208,26 @@ def _outermost(memory: MachineMemory, number: int, outside: int) -> int:
     return 0
 
 
+def _is_in(memory: MachineMemory, number: int, place: int) -> bool:
+    """Whether an object is in a place that exists, also by way of other things."""
+    for _ in range(memory.image.object_count):
+        number = memory.parent(number)
+        if number in (0, place):
+            return number != 0
+    return False
+
+
 def _guess_player(image: StoryImage) -> int | None:
-    """The object that is named as compilers and authors name the player, if only one is."""
+    """The object that is named as compilers and authors name the player, if only one is.
+
+    Where the standard fixes the room, the guess can be checked; elsewhere it must be one of the
+    first objects, which are those of Inform's library.
+    """
+    last = image.object_count if image.version == 3 else _LIBRARY_OBJECTS
     for name in _PLAYER_NAMES:
         found = [n for n in range(1, image.object_count + 1) if image.name(n) == name]
         if len(found) == 1:
-            return found[0]
+            return found[0] if found[0] <= last else None
     return None
 
 

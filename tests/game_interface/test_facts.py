@@ -205,6 +205,19 @@ def test_a_later_story_without_a_profile_knows_the_room_from_who_is_in_it(tmp_pa
     assert names(facts.inventory) == [("hat", None)]
 
 
+@pytest.mark.parametrize(("version", "parent", "before"), [(3, 0, 0), (5, 0, 0), (5, 1, 24)])
+def test_who_may_be_someone_else_carries_nothing_that_is_known(
+    version: int, parent: int, before: int, tmp_path: Path
+) -> None:
+    others = [Object("thing")] * before
+    objects = [Object("Hall"), *others, Object("yourself", parent), Object("hat", before + 2)]
+    story = written(tmp_path, build(objects, version=version), f"tiny.z{version}")
+    with started(story) as game:
+        facts = game.facts()
+    assert facts.inventory is None
+    assert facts.room_id == (1 if version == 3 else None)
+
+
 def test_a_story_that_names_no_player_is_played_by_its_text(tmp_path: Path) -> None:
     image = build([Object("x")], version=5, code=say("Hi.\n") + READ_KEYS)
     with started(written(tmp_path, image, "tiny.z5")) as game:
