@@ -31,6 +31,7 @@ def assert_read(first: Played, second: Played, alone: Played, points: int) -> No
     assert (first.end["reason"], first.end["score"]) == ("victory", points)
     assert (second.end["reason"], second.end["score"]) == ("victory", points)
     assert second.given == first.given
+    assert [it.command for it in (*first.turns, *second.turns) if it.refused] == []
     assert "## What scored in earlier episodes" not in system_text(alone.requests[0])
     assert alone.end["reason"] != "victory"
     assert alone.end["score"] < points / 2
