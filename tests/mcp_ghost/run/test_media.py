@@ -150,7 +150,7 @@ def test_a_golden_keeps_a_fingerprint_of_an_image_and_replays(bank: Bank, tmp_pa
         asyncio.run(record_golden(path, **given))
     text = path.read_text()
     assert PNG not in text
-    assert text.count("{sha256:") == 2  # in the result, and in the request
+    assert text.count("{sha256:") == 3  # in the result, in the request, and of the server
     replayed = asyncio.run(replay_golden(path))
     assert block(replayed)["data"].startswith(PNG)
     assert compare_golden(replayed, path) == []
