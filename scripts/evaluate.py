@@ -1,6 +1,6 @@
 """What a player, and each part of it, is worth: a matrix of episodes, played and measured.
 
-    uv run python scripts/evaluate.py --story bundled --seeds 1,2,3 --turns 100 --each
+    uv run python scripts/evaluate.py --story bundled --seeds 1,2,3,4,5 --turns 100 --each
     uv run python scripts/evaluate.py export DIR
 
 Each command has its own --help.

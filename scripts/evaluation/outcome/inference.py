@@ -73,7 +73,8 @@ def findings(variants: Sequence[Figures], turn: int) -> list[str]:
     if len(several) > 1:
         sentences.append(
             f"Each of the {len(several)} intervals misses the true difference with a probability "
-            f"of about {1 - CONFIDENCE:.0%}, so about one in twenty leaves out 0 by chance alone."
+            f"of about {1 - CONFIDENCE:.0%}: even where nothing differs, about one in twenty "
+            "does not contain 0."
         )
     return sentences
 
