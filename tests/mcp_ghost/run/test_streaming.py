@@ -172,7 +172,7 @@ def test_leaving_the_loop_ends_the_request_and_the_next_one_goes_on() -> None:
             await events.aclose()
             return await ghost.run("Something else.")
 
-    slow = Reply(content_reply("Once upon a time").body, pace=30)
+    slow = Reply(content_reply("Once upon a time " * 100).body, pace=0.1)
     with ModelServer([slow, "Fine."]) as model:
         assert asyncio.run(main(model))["final_result"] == "Fine."
 
