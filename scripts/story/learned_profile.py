@@ -6,6 +6,7 @@ byte by byte and asking again; what ends the game, by setting a variable and pla
 found must then hold at every step of the walkthrough: what does not is left out of the profile.
 """
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -57,7 +58,9 @@ class Rehearsal:
                 "learning needs jericho, which is not installed: run `uv sync --extra jericho`"
             ) from error
         self.image = StoryImage(path.read_bytes())
-        self.env: Any = FrotzEnv(str(path))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that it does not know the game, as is said below
+            self.env: Any = FrotzEnv(str(path))
         if not self.env.is_fully_supported or not self.env.bindings:
             raise StoryFormatError(
                 f"Jericho does not support {path}: there is nothing to learn from. "
