@@ -27,7 +27,7 @@ _HEADINGS = {
     EndReason.LLM_UNAVAILABLE: ("The episode stopped: the model gave no usable answer", "bold red"),
     EndReason.ENGINE_FAILED: ("The episode stopped: the game failed", "bold red"),
     EndReason.ABORTED: ("The episode was stopped", "bold yellow"),
-    EndReason.LEFT: ("The player has left", "bold"),
+    EndReason.LEFT: ("The episode ended: the player has left", "bold"),
     EndReason.BUDGET: (
         "The episode ended: its budget is used up; raise it to continue",
         "bold yellow",

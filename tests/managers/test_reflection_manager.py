@@ -268,24 +268,24 @@ def test_malformed_items_are_dropped_with_a_reason_and_the_others_kept() -> None
 
 
 @pytest.mark.parametrize(
-    ("reply", "reason"),
+    ("replies", "reason"),
     [
-        (content_reply("Nothing of note."), "no JSON object"),
-        (content_reply('{"action": "look"}'), "none of the lists"),
-        (content_reply('{"memories": [{"turn": 1', finish_reason="length"), "cut off"),
-        (content_reply(json.dumps([MEMORY])), "none of the lists"),
+        ([content_reply("Nothing of note.")], "no JSON object"),
+        ([content_reply('{"action": "look"}')], "none of the lists"),
+        (2 * [content_reply('{"memories": [{"turn": 1', finish_reason="length")], "cut off"),
+        ([content_reply(json.dumps([MEMORY]))], "none of the lists"),
     ],
 )
 def test_an_unreadable_answer_is_a_failure_that_says_why_and_what_it_cost(
-    reply: Any,  # noqa: ANN401  a Reply
+    replies: list[Any],
     reason: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with looking_back([reply]) as (manager, _):
+    with looking_back(replies) as (manager, _):
         walk(manager, range(1, 5), scored=1)
         reflection = manager.reflect()
     assert reason in (reflection.failure or "")
-    assert reflection.usage.calls == 1
+    assert reflection.usage.calls == len(replies)
     assert [each for each in caplog.records if "cannot be read" in each.getMessage()]
 
 

@@ -20,7 +20,7 @@ def test_games_are_listed_with_their_points_and_what_is_missing(
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 57
     assert "detective      Detective (360 points): not at hand (detective.z5)" in lines
-    assert "murdac         Monsters of Murdac (score unknown): not at hand (murdac.z5)" in lines
+    assert "murdac         Monsters of Murdac (250 points): not at hand (murdac.z5)" in lines
     assert lines[-1].startswith("0 of 56 games at hand. The files can be had from https://")
 
 
