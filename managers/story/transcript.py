@@ -97,7 +97,7 @@ class Transcript(Manager):
             yield f"Your summary of earlier turns:\n\n{without_headings(self._summary)}"
         yield f"The words of {turns} are left out."
         if self._points:
-            yield f"Points in {turns}: {'; '.join(self._points)}."
+            yield f"What counted in {turns}: {'; '.join(self._points)}."
 
     def _oldest(self, kept: int) -> list[_Turn]:
         """The turns before the latest that together fill ``kept`` characters."""
