@@ -236,6 +236,7 @@ def link(
         "error": None,
         "reasoning": said,
         "retry_attempt": 0,
+        "depends_on": [],
     }
 
 
