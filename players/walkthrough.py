@@ -29,8 +29,8 @@ class WalkthroughPlayer:
         """
         if not commands:
             raise ConfigurationError(
-                "The player 'walkthrough' needs its commands: give --walkthrough FILE, a text file "
-                "with one on each line."
+                "The player 'walkthrough' needs its commands: give evaluate.py --walkthrough FILE, "
+                "a text file with one on each line, or set [tool.zorkgpt.player] commands."
             )
         self._commands = [_checked(number, line) for number, line in enumerate(commands, 1)]
 

@@ -40,13 +40,14 @@ _WHICH = """\
 --continuous        play episodes until Ctrl-C
 --resume EPISODE    continue an episode: its name, its folder, or 'latest'
 --replay EPISODE    play an episode again with its recorded replies, offline, and compare each turn
---fork NAME@N  go on from turn N of an episode in one of its own; the other one stays as it is
+--fork NAME@N       go on from turn N of an episode in one of its own; the other one stays as it is
 """
 _GAME = """\
 --story NAME|PATH   zork1 (default; downloaded once), bundled, a known game, a story file, or gym:ID
 --seed N            seed of the game's dice, so that they fall the same way again
 """
 _MIND = """\
+--player NAME       who plays: model (default), or chat, random or first-exit to compare it with
 --model NAME        the model's name at the endpoint
 --base-url URL      the model's endpoint (default: by the key that is set, or the small model)
 --mcp               offer the model the tools of the configured MCP servers, or none
@@ -62,7 +63,7 @@ _OTHERS = """\
 """
 _STORAGE = "storage"
 """Left out like a part of the mind, but belongs to no episode."""
-_OF_A_NEW_EPISODE = ("story", "seed")
+_OF_A_NEW_EPISODE = ("story", "seed", "player")
 _OF_PLAYING = (*_OF_A_NEW_EPISODE, "max_turns", "model", "base_url", "mcp", "without", "watch")
 
 
@@ -77,6 +78,7 @@ class Flags(argparse.Namespace):
     fork: tuple[str, int] | None
     story: str | None
     seed: int | None
+    player: str | None
     model: str | None
     base_url: str | None
     mcp: bool | None
@@ -92,6 +94,7 @@ class Flags(argparse.Namespace):
             "max_turns_per_episode": self.max_turns,
             "story": self.story,
             "seed": self.seed,
+            "player_name": self.player,
             "agent_model": self.model,
             "client_base_url": self.base_url,
             "mcp_enabled": self.mcp,

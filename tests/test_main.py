@@ -27,6 +27,7 @@ FLAGS = (
     "--replay",
     "--story",
     "--seed",
+    "--player",
     "--model",
     "--base-url",
     "--mcp",

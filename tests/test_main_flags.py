@@ -144,3 +144,19 @@ def test_a_story_that_does_not_exist_leaves_nothing_behind(program: Program) -> 
     assert played.stderr.startswith("main.py: error: there is no story file at zrok1 (No such ")
     assert played.stderr.endswith(" (did you mean 'zork1'?)\n")
     assert not (program.folder / "game_files").exists()
+
+
+def test_another_player_is_chosen_by_a_flag_and_stays_with_its_episode(program: Program) -> None:
+    assert (
+        program.run("--story", "bundled", "--player", "random", "--max-turns", "2").returncode == 0
+    )
+    assert (start_of(program)["player"], start_of(program)["model"]) == ("random", "")
+    resumed = program.run("--resume", "latest", "--max-turns", "3")
+    assert resumed.returncode == 0
+    assert "turn limit reached (3)" in resumed.stdout
+    wrong = program.run("--player", "dice")
+    assert wrong.returncode == 2
+    assert "player_name: must be 'model', 'chat', 'random'" in wrong.stderr
+    both = program.run("--resume", "latest", "--player", "chat")
+    assert both.returncode == 2
+    assert "--player" in both.stderr
