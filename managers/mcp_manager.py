@@ -8,7 +8,7 @@ import importlib.util
 import logging
 import time
 import weakref
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -50,6 +50,8 @@ __all__ = [
 MCPServerConfig = ServerConfig
 
 _MCP_MAJOR_VERSION = 2
+_ONLY_WHEN_NAMED = ["-m", "notes"]
+"""The server that the shipped file offers beside its first one, which is nothing to warn of."""
 T = TypeVar("T")
 
 
@@ -114,8 +116,11 @@ class MCPManager:
         config: GameConfiguration,
         logger: logging.Logger | None = None,
         langfuse_client: Any = None,  # noqa: ANN401 - its import costs half a second
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """Read the configuration where MCP is enabled; nothing is started yet.
+
+        Each server that is started gets ``environment`` as it is then, under what its entry says.
 
         Raises:
             MCPError: The configuration or this installation cannot be used.
@@ -135,7 +140,15 @@ class MCPManager:
         # One for all: a server may say what another one is configured with.
         cleaner = redactor_of(chosen, config.secrets)
         self._servers = [
-            GameServer(name, server, config, self.logger, cleaner, is_only=len(chosen) == 1)
+            GameServer(
+                name,
+                server,
+                config,
+                self.logger,
+                cleaner,
+                is_only=len(chosen) == 1,
+                environment=environment,
+            )
             for name, server in chosen.items()
         ]
         self._turn: asyncio.AbstractEventLoop | None = None
@@ -338,8 +351,9 @@ class MCPManager:
             ) from error
         chosen = config.get_server_configs(self.config.mcp_servers)
         if not self.config.mcp_servers:
-            usable = (name for name, server in config.mcpServers.items() if not server.disabled)
-            self._left_out = [name for name in usable if name not in chosen]
+            usable = [name for name, server in config.mcpServers.items() if not server.disabled]
+            ours = [name for name in usable if config.mcpServers[name].args == _ONLY_WHEN_NAMED]
+            self._left_out = [name for name in usable if name not in (*chosen, *ours)]
         for name, server in chosen.items():
             if server.warning:
                 event = "mcp_config_warning"

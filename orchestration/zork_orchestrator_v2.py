@@ -16,6 +16,7 @@ from orchestration.endings import TO_LOOK_BACK_AT, Endings
 from orchestration.knowledge_sync import KnowledgeSync
 from orchestration.mind import Mind
 from orchestration.parts import of_the_player
+from orchestration.tool_environment import environment_of, take_back_notes
 from orchestration.turn import TurnPlayer, observation_of, return_to, snapshot_of
 from players.choice import player_without_mind
 from players.model import ModelPlayer
@@ -105,6 +106,8 @@ class ZorkOrchestratorV2:
         self.tracing = Tracing(
             episode_id, self.logger, wanted=self.is_traced, secrets=self.config.secrets
         )
+        self._told_to_servers: dict[str, str] = {}
+        """The environment of tool servers, complete once the game has begun."""
         coming_turn = 1 + (self._saved.fold.turns if self._saved else 0)
         with event_context(episode_id=episode_id, turn=coming_turn):
             self.mcp_manager = self._create_mcp_manager()
@@ -219,7 +222,10 @@ class ZorkOrchestratorV2:
 
         try:
             manager = MCPManager(
-                config=self.config, logger=self.logger, langfuse_client=self.tracing.client
+                config=self.config,
+                logger=self.logger,
+                langfuse_client=self.tracing.client,
+                environment=self._told_to_servers,
             )
         except Exception as error:  # whatever stops it is the MCP error that callers expect
             problem = f"Failed to initialize MCP Manager: {error}"
@@ -244,6 +250,7 @@ class ZorkOrchestratorV2:
             on_notice=self._notice,
             turn_timeout_seconds=self.config.turn_timeout_seconds,
         )
+        self._told_to_servers |= environment_of(self.config, self.folder, game.story)
         opening = game.start()
         self.player = player = self._choose_player(game)
         with event_context(episode_id=state.episode_id, turn=state.turn_count):
@@ -326,6 +333,7 @@ class ZorkOrchestratorV2:
                 state.reset_stall_counters()
         state.failed_turns = 0  # whoever resumes it wants to try again
         return_to(saved, game)
+        take_back_notes(self.folder, state.turn_count, self.logger)
         latest = state.history[-1] if state.history else None
         endings = self._endings
         state.end_reason = endings.after(latest) if latest else endings.limit_reached()

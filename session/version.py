@@ -11,6 +11,7 @@ _PLAYING = [
     "zork_agent.py",
     "llm_client.py",
     "shared_utils.py",
+    "tool_server.py",
     "orchestration",
     "players",
     "managers",
@@ -18,6 +19,8 @@ _PLAYING = [
     "game_interface",
     "local_model",
     "mcp_ghost",
+    "notes",
+    "thoughtbox",
 ]
 """What can change how an episode goes, besides the prompts."""
 

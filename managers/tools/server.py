@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, cast
 
 from mcp_ghost.errors import (
     MCPError,
@@ -21,10 +21,13 @@ from mcp_ghost.results import ToolCallResult
 from mcp_ghost.servers.oauth.browser import on_terminal
 from mcp_ghost.servers.session import ServerSession
 from mcp_ghost.servers.tools import is_read_only, prefixed
-from session.events import log_event
+from session.events import current_turn, log_event
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
+
+    from mcp.types import RequestParamsMeta
 
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.messages import ToolSchema
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from session.game_configuration import GameConfiguration
 
 
+TURN: Final = "zorkgpt/turn"
+"""In the ``_meta`` of each call: the turn in which it is made."""
 _SETTINGS = (
     "server_startup_timeout_seconds in [tool.zorkgpt.mcp]",
     "server_install_timeout_seconds in [tool.zorkgpt.mcp]",
@@ -54,8 +59,12 @@ class GameServer:
         redactor: Redactor,
         *,
         is_only: bool = True,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
-        """``redactor`` cleans what it says; ``is_only``: there is no other server to go on with."""
+        """``redactor`` cleans what it says; ``is_only``: there is no other server to go on with.
+
+        ``environment`` is added when it is started, under what its entry says.
+        """
         self.name = name
         self.tools: list[ToolSchema] | None = None
         """Named "server.tool", as of the latest connection; None before the first."""
@@ -70,6 +79,7 @@ class GameServer:
         self._logger = logger
         self._redactor = redactor
         self._is_only = is_only
+        self._environment = {} if environment is None else environment
         self._connection: asyncio.Task[ServerSession] | None = None
         """The way to an open session, and then the session."""
         self._closing: asyncio.Task[None] | None = None
@@ -133,7 +143,7 @@ class GameServer:
             self._news = ""
             return refusal(f"{news} This call was not made: repeat it where it still makes sense.")
         try:
-            result = await session.call(tool, arguments, seconds)
+            result = await session.call(tool, arguments, seconds, _told())
         except MCPServerDiedError as error:
             if self._config.mcp_session == "turn":
                 raise
@@ -228,9 +238,11 @@ class GameServer:
     async def _open(self) -> ServerSession:
         if self._closing is not None:
             await asyncio.shield(self._closing)  # two at once may not get along
-        session = ServerSession(
-            self.name, self._server, authorize=on_terminal(), redactor=self._redactor
-        )
+        server = self._server
+        if server.command:
+            environment = {**self._environment, **(server.env or {})}
+            server = server.model_copy(update={"env": environment})
+        session = ServerSession(self.name, server, authorize=on_terminal(), redactor=self._redactor)
         await session.open(
             self._config.mcp_server_startup_timeout_seconds,
             install_timeout=self._config.mcp_server_install_timeout_seconds,
@@ -274,6 +286,11 @@ class GameServer:
             server_name=self.name,
             duration_ms=round(seconds * 1000, 3),
         )
+
+
+def _told() -> RequestParamsMeta | None:
+    turn = current_turn()
+    return None if turn is None else cast("RequestParamsMeta", {TURN: turn})
 
 
 def refusal(message: str) -> ToolCallResult:

@@ -37,6 +37,7 @@ from mcp_ghost.servers.tools import list_tools
 
 if TYPE_CHECKING:
     from mcp import Client
+    from mcp.types import RequestParamsMeta
 
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.messages import ToolSchema
@@ -156,8 +157,11 @@ class ServerSession:
         tool: str,
         arguments: dict[str, Any],
         timeout: float = DEFAULT_CALL_TIMEOUT,  # noqa: ASYNC109 - part of the interface
+        meta: RequestParamsMeta | None = None,
     ) -> ToolCallResult:
         """Call ``tool``; what the server reports as an error is a result too.
+
+        ``meta`` is what else the server is told, in the request's ``_meta``.
 
         Raises:
             TimeoutError: No answer and no progress within ``timeout`` seconds, or no answer within
@@ -185,7 +189,9 @@ class ServerSession:
 
         try:
             async with patience:
-                result = await client.call_tool(tool, plain, progress_callback=progressed)
+                result = await client.call_tool(
+                    tool, plain, progress_callback=progressed, meta=meta
+                )
         except TimeoutError:
             raise TimeoutError(f"MCP server '{self.name}' {patience.complaint(tool)}") from None
         except ProtocolError as error:

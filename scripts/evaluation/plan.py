@@ -46,6 +46,8 @@ class Variant:
     """The parts that are switched off."""
     on: tuple[str, ...] = ()
     """Settings that are switched on, and off by default."""
+    servers: tuple[str, ...] = ()
+    """The tool servers that it uses, where those are not the configured ones."""
     player: PlayerName = "model"
     command: str = ""
     """Of a guest."""
@@ -74,6 +76,7 @@ def variants_of(
 
     Raises:
         ConfigurationError: A part is switched off already, or nobody who plays has parts.
+        MCPConfigError: With ``each``, where the tool servers cannot be read.
     """
     others = list(_others(dict.fromkeys(players)))
     if not players:
@@ -116,7 +119,20 @@ def _with_parts(
     if not each:
         return (whole, *single)
     with_critic = [] if config.critic_enabled else [Variant("with-critic", on=("critic_enabled",))]
-    return (whole, *single, *with_critic, Variant("bare", tuple(parts)))
+    with_servers = [Variant(f"tools-{name}", servers=(name,)) for name in _other_servers(config)]
+    return (whole, *single, *with_critic, *with_servers, Variant("bare", tuple(parts)))
+
+
+def _other_servers(config: GameConfiguration) -> list[str]:
+    """The tool servers of the file, each but one that is used alone anyway."""
+    if not config.mcp_enabled:
+        return []
+    from managers.mcp_manager import MCPConfig
+
+    file = MCPConfig.from_file(config.mcp_config_file)
+    used = [*file.get_server_configs(config.mcp_servers)]
+    usable = (name for name, server in file.mcpServers.items() if not server.disabled)
+    return [name for name in usable if [name] != used]
 
 
 @dataclass(frozen=True)
@@ -203,6 +219,7 @@ class Plan:
             **self.config.model_dump(mode="json", exclude=SECRET),
             "without": [*self.config.without, *(part for part in off if part != TOOLS)],
             "mcp_enabled": self.config.mcp_enabled and TOOLS not in off,
+            "mcp_servers": list(cell.variant.servers or self.config.mcp_servers),
             "story": self.story.place,
             "player_name": cell.variant.player,
             **self._seeds(cell),

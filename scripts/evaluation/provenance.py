@@ -16,7 +16,7 @@ from session.record.schema import EpisodeResumed, EpisodeStart, Event, ModelCall
 
 SERVED = "model as served"
 _OF_VARIANTS = {
-    *("without", "player_name", "player_commands", "player_seed", "agent_seed"),
+    *("without", "mcp_servers", "player_name", "player_commands", "player_seed", "agent_seed"),
     *(part.setting for part in PARTS.values()),
 }
 """Settings in which variants are meant to differ."""

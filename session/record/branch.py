@@ -1,12 +1,14 @@
 """A branch: an episode that begins like another one, up to a turn, and then goes its own way."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from session.configuration_file import ConfigurationError
 from session.record.event_log import EVENTS_FILE, damaged
+from session.record.folder import NOTES_FILE
 from session.record.schema import fields_of
 from session.uids import uid_of
 
@@ -27,6 +29,8 @@ def branch_off(trunk: Path, turn: int, branch: Path) -> None:
     branch.mkdir(parents=True, exist_ok=True)
     whole = branch / f"{EVENTS_FILE}.new"
     whole.write_bytes(b"".join(lines))
+    if (notes := trunk / NOTES_FILE).is_file():
+        shutil.copyfile(notes, branch / NOTES_FILE)  # later ones are taken back when it is resumed
     whole.rename(branch / EVENTS_FILE)  # a crash leaves no half of a trunk
 
 

@@ -10,6 +10,9 @@ from session.game_configuration import GameConfiguration
 from session.record.event_log import EVENTS_FILE, EventLog
 from session.record.text_log import EpisodeLog
 
+NOTES_FILE = "notes.jsonl"
+"""What the player noted with the tool server ``notes``."""
+
 
 def episode_folder(config: GameConfiguration, episode_id: str | None, *, resume: bool) -> Path:
     """The episode's folder: an existing one to resume, or one that no episode has used."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,15 @@ from session.configuration_file import ConfigurationError
 from session.endpoints import HOSTED
 from session.game_configuration import GameConfiguration
 from session.record.event_log import EVENTS_FILE
+from tests.support import ROOT
 
+SERVERS = str(ROOT / "mcp_config.json")
 with open_game("bundled", seed=1) as game:
     STORY = game.story
 
 
 def plan(out: Path, *, carry_over: bool = False, **settings: object) -> Plan:
-    all_parts = {"mcp_enabled": True, "reflection_enabled": True}
+    all_parts = {"mcp_enabled": True, "mcp_config_file": SERVERS, "reflection_enabled": True}
     config = GameConfiguration.model_validate({**all_parts, **settings})
     variants = variants_of(config, [], each=True)
     return Plan("mine", out, config, STORY, variants, (3, 1), 2, carry_over)
@@ -34,14 +37,16 @@ def configuration(plan: Plan, cell: Cell, threads: int | None = None) -> GameCon
 
 def test_each_variant_switches_off_its_parts_and_no_other(tmp_path: Path) -> None:
     played = plan(tmp_path)
-    names = ["whole", *(f"without-{part}" for part in CHOICES), "with-critic", "bare"]
+    changed = ["with-critic", "tools-notes"]
+    names = ["whole", *(f"without-{part}" for part in CHOICES), *changed, "bare"]
     assert [variant.name for variant in played.variants] == names
     for variant in played.variants:
         config = configuration(played, Cell(variant, 1, 1))
         off = {part.name for part in PARTS.values() if not part.is_on(config)}
         off |= set() if config.mcp_enabled else {TOOLS}
         assert config.critic_enabled == (variant.name == "with-critic")
-        expected = {"whole": set(), "with-critic": set(), "bare": set(CHOICES)}
+        assert config.mcp_servers == (("notes",) if variant.name == "tools-notes" else ())
+        expected = {"bare": set(CHOICES), "whole": set[str](), **{name: set() for name in changed}}
         assert off == expected.get(variant.name, {variant.name.removeprefix("without-")})
 
 
@@ -58,6 +63,18 @@ def test_parts_that_are_off_anyway_are_neither_left_out_nor_asked_for() -> None:
             variants_of(config, [part], each=False)
 
 
+def test_each_tool_server_is_played_alone_unless_it_is_played_so_anyway() -> None:
+    for used, others in (
+        ((), ["tools-notes"]),
+        (("notes",), ["tools-thoughtbox"]),
+        (("thoughtbox", "notes"), ["tools-thoughtbox", "tools-notes"]),
+    ):
+        config = GameConfiguration(mcp_enabled=True, mcp_config_file=SERVERS, mcp_servers=used)
+        variants = variants_of(config, [], each=True)
+        assert [it.name for it in variants if it.servers] == others
+        assert "without-tools" in [it.name for it in variants]
+
+
 def test_a_part_named_twice_is_one_variant() -> None:
     variants = variants_of(GameConfiguration(), ["map", "memories", "map"], each=False)
     assert variants == (
@@ -70,7 +87,7 @@ def test_a_part_named_twice_is_one_variant() -> None:
 def test_each_episode_has_its_seed_and_a_place_of_its_own(tmp_path: Path) -> None:
     played = plan(tmp_path)
     folders = {played.folder(cell) for cell in played.cells}
-    assert len(folders) == len(played.cells) == 12 * 2 * 2
+    assert len(folders) == len(played.cells) == 13 * 2 * 2
     cell = Cell(Variant("whole"), 3, 2)
     assert played.folder(cell) == tmp_path / "whole" / "seed-3" / "episodes" / "episode-2"
     config = configuration(played, cell)
@@ -81,10 +98,10 @@ def test_each_episode_has_its_seed_and_a_place_of_its_own(tmp_path: Path) -> Non
 def test_episodes_are_independent_unless_knowledge_is_carried_over(tmp_path: Path) -> None:
     lines = list(plan(tmp_path).lines())
     assert {len(line) for line in lines} == {1}
-    assert [(line[0].seed, line[0].number) for line in lines[:24:12]] == [(3, 1), (1, 1)]
+    assert [(line[0].seed, line[0].number) for line in lines[:26:13]] == [(3, 1), (1, 1)]
     carrying = plan(tmp_path, carry_over=True)
     rows = list(carrying.lines())
-    assert len(rows) == 12 * 2
+    assert len(rows) == 13 * 2
     for row in rows:
         assert [cell.number for cell in row] == [1, 2]
         assert len({(cell.variant, cell.seed) for cell in row}) == 1
@@ -135,6 +152,8 @@ def test_an_episode_with_a_log_is_resumed(tmp_path: Path) -> None:
 
 
 def test_the_agreement_means_the_same_on_every_machine(tmp_path: Path) -> None:
+    for place in (tmp_path, Path()):
+        shutil.copyfile(SERVERS, place / "servers.json")
     there = plan(tmp_path / "a", mcp_config_file=str(tmp_path / "servers.json"), local_threads=2)
     here = plan(tmp_path / "b", mcp_config_file="servers.json", workdir="elsewhere")
     assert there.agreement() == here.agreement()

@@ -1,0 +1,130 @@
+"""A file of notes, one change on each line; what was added before is never lost.
+
+Each note has an id of its own, and a change names the id that it replaces. So two players who
+note something under one title at the same time both keep theirs.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+
+TYPE_CHECKING = False  # typing would double the time that this package takes to import
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any, BinaryIO
+
+MOST_BYTES = 4 * 1024 * 1024
+"""Of a file, before what was replaced is left out of it."""
+_TEXTS = ("id", "replaces", "title", "text")
+
+
+class Journal:
+    """The file at ``path``, which need not exist."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def changes(self) -> list[dict[str, Any]]:
+        """Every change, in the order made. A line that a crash cut off is none.
+
+        Raises:
+            OSError: The file is there, but cannot be read.
+        """
+        try:
+            with open(self.path, "rb") as file:  # noqa: PTH123 - pathlib costs time to import
+                return list(_parsed(file))
+        except FileNotFoundError:
+            return []
+
+    def notes(self) -> dict[str, dict[str, Any]]:
+        """Id -> note, of those that were not replaced or removed; the oldest first."""
+        return _notes(self.changes())
+
+    def add(self, change: dict[str, Any], most_notes: int) -> None:
+        """Append a change; it is on the disk when this returns.
+
+        A file of too many bytes is written anew, with the latest ``most_notes`` and nothing else.
+
+        Raises:
+            OSError: It could not be written.
+        """
+        os.makedirs(os.path.dirname(self.path) or ".", exist_ok=True)  # noqa: PTH103, PTH120
+        with _locked(self.path) as file:
+            if file.seek(0, os.SEEK_END):
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":  # cut off by a crash
+                    file.write(b"\n")
+            file.write(_line(change))
+            _to_disk(file)
+            if file.tell() > MOST_BYTES:
+                file.seek(0)
+                latest = [*_notes(_parsed(file)).values()][-most_notes:]
+                replace(self.path, latest)
+
+    def keep(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
+        """Leave out the changes that are not wanted.
+
+        Raises:
+            OSError: It could not be written.
+        """
+        changes = self.changes()
+        kept = [change for change in changes if wanted(change)]
+        if len(kept) < len(changes):
+            replace(self.path, kept)
+
+
+def replace(path: str, changes: Iterable[dict[str, Any]]) -> None:
+    """Write the file anew: a reader finds what was there before, or everything new.
+
+    Raises:
+        OSError: It could not be written; what was there before is still there.
+    """
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)  # noqa: PTH103, PTH120
+    unfinished = f"{path}.new"
+    with open(unfinished, "wb") as file:  # noqa: PTH123
+        file.writelines(_line(change) for change in changes)
+        _to_disk(file)
+    os.replace(unfinished, path)  # noqa: PTH105
+
+
+def _locked(path: str) -> BinaryIO:
+    """The file, open, for us alone; not one that was written anew while we waited."""
+    while True:
+        file = open(path, "a+b")  # noqa: PTH123, SIM115 - the caller closes it
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):  # noqa: PTH116
+                return file
+        except FileNotFoundError:
+            pass
+        file.close()
+
+
+def _to_disk(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _line(change: dict[str, Any]) -> bytes:
+    return json.dumps(change).encode() + b"\n"
+
+
+def _parsed(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        try:
+            change = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(change, dict) and all(isinstance(change.get(it), str) for it in _TEXTS):
+            yield change
+
+
+def _notes(changes: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    notes: dict[str, dict[str, Any]] = {}
+    for change in changes:
+        notes.pop(change["replaces"], None)
+        if change["text"]:
+            notes[change["id"]] = change
+    return notes

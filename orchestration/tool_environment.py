@@ -1,0 +1,38 @@
+"""What tool servers find in their environment: where the player's notes are kept."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from notes.notebook import forget_after
+from session.events import log_event
+from session.record.folder import NOTES_FILE
+
+if TYPE_CHECKING:
+    from game_interface.story import StoryInfo
+    from session.game_configuration import GameConfiguration
+
+
+def environment_of(config: GameConfiguration, folder: Path, story: StoryInfo) -> dict[str, str]:
+    """Variables for the servers of the episode in ``folder``.
+
+    As other knowledge, notes are passed on within one level of observation only.
+    """
+    found = {"NOTES_FILE": str(folder.absolute() / NOTES_FILE)}
+    if config.storage_enabled and config.storage_carry_over:
+        name = re.sub(r"[^\w.-]+", "-", story.name).strip(".-")[:100] or "story"
+        file = f"{name}-{story.sha256[:8]}-{config.observation_level}.jsonl"
+        found["NOTES_STORY_FILE"] = str(Path(config.workdir).absolute() / "notes" / file)
+    return found
+
+
+def take_back_notes(folder: Path, turn: int, logger: logging.Logger) -> None:
+    """Leave out what was noted after ``turn``: a resumed episode plays those turns anew."""
+    try:
+        forget_after(str(folder / NOTES_FILE), turn)
+    except OSError as error:
+        message = f"Notes of turns after {turn} could not be taken back: {error.strerror}"
+        log_event(logger, logging.WARNING, message, "notes_failed", error=str(error))

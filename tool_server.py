@@ -1,0 +1,153 @@
+"""An MCP server of a few tools: newline-delimited JSON-RPC on stdin and stdout.
+
+For servers that are started every turn: the standard library only, and little of it, because a
+program that starts a server every turn waits for its imports every turn.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+TYPE_CHECKING = False  # typing would double the time that a server takes to import
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+VERSION = "0.1.0"
+PROTOCOL_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+"""Those that begin with a handshake."""
+MODERN_VERSIONS = ("2026-07-28",)
+"""Those in which each request says which of them it speaks."""
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
+UNSUPPORTED_VERSION = -32022
+META = "io.modelcontextprotocol/"
+
+
+class RefusedCall(ValueError):  # noqa: N818 - a refusal, told to the model
+    """Raised when a tool is not used, with everything that is wrong with the call."""
+
+
+class RequestError(Exception):
+    """Raised when a request is answered with a JSON-RPC error."""
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.data = data
+
+
+class ToolServer:
+    """Answers for the tools that it is made of."""
+
+    def __init__(
+        self,
+        name: str,
+        tools: list[dict[str, Any]],
+        call: Callable[[str, dict[str, Any], dict[str, Any]], str],
+    ) -> None:
+        """``call`` gets the tool's name, its arguments and the request's ``_meta``.
+
+        It returns the text of the result, or raises RefusedCall.
+        """
+        self._info = {"name": name, "version": VERSION}
+        self._tools = tools
+        self._names = [tool["name"] for tool in tools]
+        self._use = call
+
+    def serve(self) -> None:
+        """Answer requests until stdin closes."""
+        for line in sys.stdin.buffer:
+            if line.isspace():
+                continue
+            reply = self._answer(line)
+            if reply is not None:
+                sys.stdout.buffer.write(json.dumps(reply).encode() + b"\n")
+                sys.stdout.buffer.flush()
+
+    def _answer(self, line: bytes) -> dict[str, Any] | None:
+        """The reply to one line; None for a notification or a reply to us."""
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            return _error(None, PARSE_ERROR, "not JSON")
+        if not isinstance(message, dict):
+            return _error(None, INVALID_REQUEST, "not a JSON-RPC object")
+        method, id_ = message.get("method"), message.get("id")
+        if not isinstance(method, str):
+            is_reply = "result" in message or "error" in message
+            return None if is_reply else _error(id_, INVALID_REQUEST, "a request needs a method")
+        if id_ is None:
+            return None
+        params = message.get("params")
+        try:
+            result = self._result(method, params if isinstance(params, dict) else {})
+        except RequestError as error:
+            return _error(id_, error.code, str(error), error.data)
+        return {"jsonrpc": "2.0", "id": id_, "result": result}
+
+    def _result(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        meta = params.get("_meta")
+        version = meta.get(META + "protocolVersion") if isinstance(meta, dict) else None
+        if version is not None:
+            return self._modern_result(method, version, params)
+        if method == "initialize":
+            return self._initialize(params)
+        if method == "ping":
+            return {}
+        if method == "tools/list":
+            return {"tools": self._tools}
+        if method == "tools/call":
+            return self._call(params)
+        raise RequestError(METHOD_NOT_FOUND, f"unknown method: {method}")
+
+    def _modern_result(
+        self, method: str, version: object, params: dict[str, Any]
+    ) -> dict[str, Any]:
+        if version not in MODERN_VERSIONS:
+            data = {"supported": [*MODERN_VERSIONS, *PROTOCOL_VERSIONS], "requested": version}
+            message = f"unsupported protocol version: {version}"
+            raise RequestError(UNSUPPORTED_VERSION, message, data)
+        done = {"resultType": "complete", "_meta": {META + "serverInfo": self._info}}
+        lasting = {"ttlMs": 3_600_000, "cacheScope": "public"}  # the tools never change
+        if method == "server/discover":
+            known = [*MODERN_VERSIONS, *PROTOCOL_VERSIONS]
+            return {**done, **lasting, "supportedVersions": known, "capabilities": {"tools": {}}}
+        if method == "tools/list":
+            return {**done, **lasting, "tools": self._tools}
+        if method == "tools/call":
+            return {**done, **self._call(params)}
+        raise RequestError(METHOD_NOT_FOUND, f"unknown method: {method}")
+
+    def _initialize(self, params: dict[str, Any]) -> dict[str, Any]:
+        wanted = params.get("protocolVersion")
+        return {
+            "protocolVersion": wanted if wanted in PROTOCOL_VERSIONS else PROTOCOL_VERSIONS[0],
+            "capabilities": {"tools": {}},
+            "serverInfo": self._info,
+        }
+
+    def _call(self, params: dict[str, Any]) -> dict[str, Any]:
+        name, meta = params.get("name"), params.get("_meta")
+        if name not in self._names:
+            known = ", ".join(f"'{each}'" for each in self._names)
+            raise RequestError(INVALID_PARAMS, f"unknown tool: {name}; try {known}")
+        arguments = params.get("arguments") or {}
+        if not isinstance(arguments, dict):
+            raise RequestError(INVALID_PARAMS, "arguments must be an object")
+        try:
+            text = self._use(str(name), arguments, meta if isinstance(meta, dict) else {})
+            refused = False
+        except RefusedCall as error:
+            text, refused = str(error), True
+        return {"content": [{"type": "text", "text": text}], "isError": refused}
+
+
+def _error(id_: object, code: int, message: str, data: object = None) -> dict[str, Any]:
+    error = {"code": code, "message": message}
+    return {
+        "jsonrpc": "2.0",
+        "id": id_,
+        "error": error if data is None else {**error, "data": data},
+    }
