@@ -69,8 +69,7 @@ _PLAYER = f"""\
 --base-url URL     the model's endpoint (default: by the key that is set, or the small model)
 --mcp              offer MCP tools
 --without PART     also play without this part; may be repeated: {", ".join(CHOICES)}
---each             also play without each part, with the critic, with each other tool server (if
-                   --mcp is given), and without any of the parts
+--each             also play without each part, or any; with the critic; with other tool servers
 """
 _HOW = """\
 --jobs J           episodes at a time (default: one per core, here %(default)s)
