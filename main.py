@@ -112,8 +112,15 @@ def _configuration(flags: Flags) -> tuple[GameConfiguration, str | None]:
 
 def _branch(config: GameConfiguration, trunk: str, turn: int) -> str:
     """The name of a new episode that begins with what ``trunk`` is up to ``turn``."""
+    from session.configuration_file import ConfigurationError
     from session.record.branch import branch_name, branch_off
     from session.record.folder import episode_folder
+
+    if config.max_turns_per_episode <= turn:
+        raise ConfigurationError(
+            f"No turn would be played: --max-turns counts from the beginning of the game, and the "
+            f"branch begins at turn {turn}."
+        )
 
     folder = episode_folder(config, branch_name(trunk, turn), resume=False)
     branch_off(folder.parent / trunk, turn, folder)

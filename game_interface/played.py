@@ -69,11 +69,19 @@ class Played(Protocol):
 
 
 def check_played(story: str) -> None:
-    """Refuse what cannot be a story, before anything else is begun.
+    """Refuse what cannot be played, before anything else is begun.
 
-    Raises: StoryNotFoundError.
+    Raises: StoryNotFoundError, StoryFormatError; of an environment, whatever its start raises.
     """
-    if not story.startswith(ENVIRONMENT):
+    if story.startswith(ENVIRONMENT):
+        from game_interface.gym_environment import GymGame
+
+        environment = GymGame(story)
+        try:
+            environment.start()
+        finally:
+            environment.close()
+    else:
         from game_interface.story import check_story
 
         check_story(story)

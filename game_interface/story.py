@@ -77,7 +77,7 @@ def find_story(
     if story in ("bundled", BUNDLED_STORY):
         return _bundled()
     if story != "zork1":
-        return _known_or_given(story, cache_dir or user_cache_path("zorkgpt"))
+        return _known_or_given(story, cache_dir)
     try:
         return load_story(_zork1_path(cache_dir, download_url, on_notice), name="zork1")
     except (StoryNotFoundError, StoryFormatError, StoryDownloadError):
@@ -88,16 +88,16 @@ def find_story(
 
 
 def check_story(story: str) -> None:
-    """Refuse what is neither a name nor a file, before anything else is begun.
+    """Refuse what is not a story, or not at hand, before anything else is begun.
 
-    Raises: StoryNotFoundError.
+    Raises: StoryNotFoundError, StoryFormatError.
     """
-    path = Path(story).expanduser()
-    if story not in ("zork1", "bundled", BUNDLED_STORY, *known_games()) and not path.is_file():
-        load_story(path)
+    if story not in ("zork1", "bundled", BUNDLED_STORY):
+        _known_or_given(story)
 
 
-def _known_or_given(story: str | Path, cache_dir: Path) -> Story:
+def _known_or_given(story: str | Path, cache_dir: Path | None = None) -> Story:
+    cache_dir = cache_dir or user_cache_path("zorkgpt")
     path = Path(story).expanduser()
     if str(story) in known_games() and not path.exists():
         return load_story(game_file(str(story), story_folders(cache_dir)), name=str(story))

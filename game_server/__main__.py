@@ -17,20 +17,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _errors() -> Errors:
+    from game_interface.errors import (
+        EngineUnavailableError,
+        GameError,
+        StoryFormatError,
+        StoryNotFoundError,
+    )
     from session.game_configuration import ConfigurationError
 
-    return Errors(wrong_use=(ConfigurationError,))
+    wrong = (ConfigurationError, EngineUnavailableError, StoryFormatError, StoryNotFoundError)
+    return Errors(wrong_use=wrong, failed=(GameError,))
 
 
 def _serve(flags: Flags) -> int:
     # Imported only now, so that --help and wrong flags do not wait for it.
     import asyncio
 
+    from game_interface import check_played
     from game_server.games import Games
     from game_server.serving import address_of, listening, serve_http, serve_stdio
     from session.game_configuration import GameConfiguration
 
-    games = Games(GameConfiguration.at_hand(flags.config, **flags.settings()))
+    config = GameConfiguration.at_hand(flags.config, **flags.settings())
+    check_played(config.story)
+    games = Games(config)
     try:
         if flags.http:
             with listening(flags.port or DEFAULT_PORT) as listener:

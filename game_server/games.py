@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 import threading
 import time
 from collections.abc import Mapping
@@ -137,6 +138,8 @@ class Games:
             with self._lock:
                 self._forget([game])
             game.leave()
+            if not resume:  # a log without a beginning could be neither shown nor resumed
+                shutil.rmtree(game.folder, ignore_errors=True)
             raise
         return game
 

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
+from game_server.__main__ import main
 from mcp_ghost.testing import ModelServer, Reply
 from orchestration.replay import replay
 from tests.game_server.guests import Caller, guest
@@ -170,6 +171,22 @@ def test_mcp_ghost_plays_with_three_lines_of_configuration(server: Program) -> N
     kinds = {event["event_type"]: event for event in read_events(folder)}
     assert (kinds["episode_start"]["player"], kinds["turn"]["command"]) == ("mcp", "north")
     assert kinds["episode_end"]["reason"] == "aborted"
+
+
+@pytest.mark.parametrize(
+    ("story", "why"),
+    [
+        ("nope.z5", "no story file"),
+        ("gym:Nowhere-v9", "there is no environment"),
+        ("gym:CartPole-v1", "not text"),
+        (__file__, "not a Z-machine story"),
+    ],
+)
+def test_a_server_that_could_offer_nothing_does_not_start(
+    story: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--story", story]) == 2
+    assert why in capsys.readouterr().err
 
 
 def test_the_servers_help_waits_for_nothing() -> None:

@@ -21,7 +21,8 @@ from tests.support.games import BUNDLED_COMMANDS, written
 from tests.support.program import Program
 from tests.support.tiny_story import READ_KEYS, Object, build, say
 
-TRAJECTORY = BUNDLED_COMMANDS[:12]
+TRAJECTORY = BUNDLED_COMMANDS[:4]
+"""Up to the first points, and one more."""
 SEED = 7
 Steps = list[tuple[str, int | None, float | None]]
 """Text, score and reward of each step."""

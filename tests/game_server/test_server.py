@@ -196,3 +196,4 @@ async def test_wrong_wishes_are_explained(tmp_path: Path, games: Games) -> None:
             said = await call(tool, **arguments)
             assert said.is_error
             assert why in said.text
+    assert [it.name for it in folder_of(games, "ours").parent.iterdir()] == ["ours"]

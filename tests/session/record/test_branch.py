@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from main import main
 from mcp_ghost.testing import ModelServer
 from orchestration.replay import replay
 from session.configuration_file import ConfigurationError
@@ -15,7 +17,6 @@ from session.record.event_log import EVENTS_FILE, read
 from storage.store import Store
 from tests.support import DATA
 from tests.support.episodes import Played, answer, configured, played
-from tests.support.program import Program
 from viewer.library import Library
 
 WAY = ["north", "north", "wait", "north"]
@@ -109,17 +110,22 @@ def test_where_there_is_no_such_turn_there_is_no_branch(trunk: Played, turn: int
     assert not target.exists()
 
 
-def test_the_command_line_forks(trunk: Played, tmp_path: Path) -> None:
-    program = Program(tmp_path)
-    wrong = program.run("--fork", "trunk")
-    assert (wrong.returncode, "'trunk' is not EPISODE@TURN" in wrong.stderr) == (2, True)
-    late = program.run("--fork", "trunk@99")
-    assert (late.returncode, "trunk has no turn 99" in late.stderr) == (2, True)
-    clash = program.run("--fork", "trunk@2", "--seed", "3")
-    assert "--fork keeps the old one's" in clash.stderr
+def test_the_command_line_forks(
+    trunk: Played, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(trunk.folder.parents[2])
+    monkeypatch.setenv("ZORKGPT_REFLECTION_ENABLED", "false")
+    for flags, why in (
+        (["trunk"], "'trunk' is not EPISODE@TURN"),
+        (["trunk@99"], "trunk has no turn 99"),
+        (["trunk@2", "--seed", "3"], "--fork keeps the old one's"),
+        (["trunk@2", "--max-turns", "2"], "No turn would be played"),
+    ):
+        with suppress(SystemExit):  # of wrong flags
+            assert main(["--fork", *flags]) == 2
+        assert why in capsys.readouterr().err
     with ModelServer([answer(word) for word in OTHER]) as model:
-        flags = ["--fork", "trunk@2", "--base-url", model.base_url, "--max-turns", "4", "--no-mcp"]
-        done = program.run(*flags)
-    assert done.returncode == 0, done.stderr
-    names = {folder.name for folder in program.episodes()}
+        flags = ["--base-url", model.base_url, "--max-turns", "4", "--no-mcp"]
+        assert main(["--fork", "trunk@2", *flags]) == 0, capsys.readouterr().err
+    names = {folder.name for folder in trunk.folder.parent.iterdir()}
     assert names == {"trunk", branch_name("trunk", 2)}
