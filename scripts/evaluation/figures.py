@@ -109,7 +109,10 @@ class EpisodeFigures(EpisodeFold):
     def summary(self) -> Figures:
         """The figures, ready for JSON."""
         curve, how = self.curve, self.provenance
-        usage = asdict(how.billed if how.requests else self.usage)  # older logs have no calls
+        usage: Figures = asdict(how.billed if how.requests else self.usage)  # older logs: no calls
+        asked = {**usage, "tool_calls": self.tool_calls}
+        if how.by_a_guest:  # only the guest knows
+            asked = dict.fromkeys(asked)
         failures = [it for it in self.reflections if it.failure is not None]
         return {
             "end_reason": self.end_reason,
@@ -120,17 +123,14 @@ class EpisodeFigures(EpisodeFold):
             "best_score": self.best_at(len(curve)),
             "max_score": self.max_score,
             "rooms": len(self.rooms) or None,
-            **{
-                name: getattr(self, name)
-                for name in ("deaths", "restarts", "failed_turns", "tool_calls")
-            },
+            **{name: getattr(self, name) for name in ("deaths", "restarts", "failed_turns")},
             "refused_proposals": how.refused_proposals,
             "reflections": len(self.reflections),
             "failed_reflections": len(failures),
             "requests": how.requests or None,
             "failed_requests": how.failed_requests if how.requests else None,
-            "model_calls": usage.pop("calls"),
-            **usage,
+            "model_calls": asked.pop("calls"),
+            **asked,
             "seconds": round(self.turn_seconds + self.reflection_seconds, 3),
             "scores": curve,
         }
@@ -154,8 +154,8 @@ def variant_figures(episodes: Sequence[EpisodeFigures], turns: int) -> Figures:
         return figures
     compared = checkpoints(turns)
     summaries = [episode.summary() for episode in finished]
-    prompts = sum(summary["prompt_tokens"] for summary in summaries)
-    cached = sum(summary["cached_tokens"] for summary in summaries)
+    prompts = sum(summary["prompt_tokens"] or 0 for summary in summaries)
+    cached = sum(summary["cached_tokens"] or 0 for summary in summaries)
     return {
         **figures,
         "score": {str(at): _spread(it.score_at(at) for it in finished) for at in compared},

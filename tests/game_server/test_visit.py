@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,17 @@ import pytest
 from game_server import visit
 from game_server.visit import GuestError, play_with_guest
 from orchestration.replay import replay
-from scripts.evaluation.figures import EpisodeFigures
+from scripts.evaluation.commands.export import _Episode as ExportedEpisode
+from scripts.evaluation.figures import EpisodeFigures, variant_figures
+from scripts.evaluation.outcome.shown import cost
+from scripts.evaluation.outcome.tables import NONE
+from scripts.evaluation.plan import variants_of
 from session.configuration_file import ConfigurationError
+from session.game_configuration import GameConfiguration
 from tests.scripts.evaluations import Evaluation
 from tests.support import ROOT
 from tests.support.episodes import configured, read_events
+from tests.support.servers import eventually
 
 pytestmark = pytest.mark.mcp
 
@@ -29,6 +37,15 @@ def visited(folder: Path, command: str, **settings: Any) -> Path:  # noqa: ANN40
     return Path(config.workdir, "episodes", "visited")
 
 
+def running(word: str) -> bool:
+    """Whether there is a process with that word in its command line."""
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has gone
+            if word.encode() in line.read_bytes():
+                return True
+    return False
+
+
 def test_a_guest_that_leaves_has_played_to_its_end(tmp_path: Path) -> None:
     folder = visited(tmp_path, f"{VISITOR} 0 north north")
     figures = EpisodeFigures.read(folder)
@@ -36,6 +53,14 @@ def test_a_guest_that_leaves_has_played_to_its_end(tmp_path: Path) -> None:
     start = next(it for it in read_events(folder) if it["event_type"] == "episode_start")
     assert (start["player"], start["model"], start["seed"]) == ("mcp", "visitor", 7)
     assert replay(folder).turns == 2
+    unknown = {"tool_calls", "model_calls", "prompt_tokens", "cached_tokens", "cost"}
+    assert {name for name in unknown if figures.summary()[name] is None} == unknown
+    variant = {"variant": "mcp", **variant_figures([figures], 2)}
+    (row,) = cost([variant]).rows
+    assert set(row[1:-1]) == {NONE}
+    (_, *turns) = ExportedEpisode.read(folder).played
+    assert turns[0]["score"] == 2
+    assert {name for name in unknown if turns[0][name] is None} == unknown
 
 
 def test_a_guest_that_goes_on_after_the_end_changes_nothing(tmp_path: Path) -> None:
@@ -57,18 +82,30 @@ def test_whoever_does_not_play_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(ConfigurationError, match="'no-such-agent' cannot be started"):
         visited(tmp_path, "no-such-agent {url}")
     monkeypatch.setattr(visit, "SILENCE_SECONDS", 0.2)
+    nap = f"1000.{os.getpid()}"
     with pytest.raises(GuestError, match="said nothing"):
-        visited(tmp_path, "sleep 1000")
+        visited(tmp_path, f"sh -c 'sleep {nap} & wait'")
+    assert eventually(lambda: not running(nap))
 
 
-def test_guests_and_our_own_players_are_in_one_table(tmp_path: Path) -> None:
+def test_an_evaluation_starts_a_guest_and_has_it_in_its_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     evaluation = Evaluation(tmp_path, "http://127.0.0.1:1/v1")
-    players = ["--player", f"mcp:{VISITOR} 0 north north wait", "--player", "first-exit"]
-    done = evaluation.run("--seeds", "1", *players)
-    assert done.returncode == 0, done.stderr
-    results = evaluation.results
-    assert [it["variant"] for it in results["variants"]] == ["mcp", "first-exit"]
-    assert [it["finished"] for it in results["variants"]] == [1, 1]
-    assert results["variants"][0]["score"]["3"]["median"] == 2
-    assert results["settings"]["guests"] == {"mcp": f"{VISITOR} 0 north north wait"}
-    assert evaluation.program.leftovers() == []
+    flags = ["--story", "bundled", "--seeds", "1", "--turns", "3"]
+    player = f"{VISITOR} 0 north north wait"
+    assert evaluation.run_here(monkeypatch, *flags, "--player", f"mcp:{player}") == 0
+    (variant,) = evaluation.results["variants"]
+    assert (variant["variant"], variant["finished"]) == ("mcp", 1)
+    assert variant["score"]["3"]["median"] == 2
+    assert evaluation.results["settings"]["guests"] == {"mcp": player}
+
+
+def test_guests_are_counted_among_the_players() -> None:
+    players = ["mcp:one {url}", "first-exit", "mcp:two"]
+    variants = variants_of(GameConfiguration(), (), each=False, players=players)
+    assert [(it.name, it.player, it.command) for it in variants] == [
+        ("mcp", "mcp", "one {url}"),
+        ("first-exit", "first-exit", ""),
+        ("mcp-2", "mcp", "two"),
+    ]

@@ -11,7 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mcp_ghost.testing import ModelRequest, Reply, action_reply, error_reply
+from scripts import evaluate
 from scripts.scripted_model import ScriptedModel
 from tests.support import FOREVER, ROOT
 from tests.support.episodes import read_events
@@ -72,6 +75,13 @@ class Evaluation:
 
     def run(self, *flags: str) -> subprocess.CompletedProcess[str]:
         return self.program.run(*self._always, *flags, limit=self._cold)
+
+    def run_here(self, monkeypatch: pytest.MonkeyPatch, *flags: str) -> int:
+        """In this process; the episodes have theirs. Returns the exit code."""
+        monkeypatch.chdir(self.program.folder)
+        for name in self.program.env.keys() - {MARK}:  # which the reaper of this process would bear
+            monkeypatch.setenv(name, self.program.env[name])
+        return evaluate.main([*flags, "--out", "out"])
 
     def start(self, *flags: str) -> subprocess.Popen[str]:
         return self.program.start(*self._always, *flags, limit=self._cold)

@@ -61,14 +61,14 @@ class EpisodeRow(NamedTuple):
     failed_turns: int
     reflections: int
     failed_reflections: int
-    tool_calls: int
+    tool_calls: int | None
     requests: int | None
     failed_requests: int | None
-    model_calls: int
-    prompt_tokens: int
-    cached_tokens: int
-    completion_tokens: int
-    cost: float
+    model_calls: int | None
+    prompt_tokens: int | None
+    cached_tokens: int | None
+    completion_tokens: int | None
+    cost: float | None
     seconds: float
 
 
@@ -92,18 +92,22 @@ class TurnRow(NamedTuple):
     won: bool
     restarted: bool
     refused_proposals: int
-    tool_calls: int
-    model_calls: int
-    prompt_tokens: int
-    cached_tokens: int
-    completion_tokens: int
-    cost: float
+    tool_calls: int | None
+    model_calls: int | None
+    prompt_tokens: int | None
+    cached_tokens: int | None
+    completion_tokens: int | None
+    cost: float | None
     seconds: float
 
 
 Row: TypeAlias = EpisodeRow | TurnRow
 _PROTOCOL = {"protocol": "name", "protocol_sha256": "sha256"}
 _NAMED = ("evaluation", "variant", "seed", "episode")
+_ASKED = frozenset(
+    {"tool_calls", "model_calls", "prompt_tokens", "cached_tokens", "completion_tokens", "cost"}
+)
+"""What a turn asked of models and tools."""
 
 
 class _Episode(EpisodeFigures):
@@ -117,7 +121,10 @@ class _Episode(EpisodeFigures):
         """Add what one line says."""
         super().take(entry)
         if isinstance(entry.event, TurnRecord):
-            self.played.append(_turn(entry.event))
+            row = _turn(entry.event)
+            if self.provenance.by_a_guest:  # only the guest knows
+                row |= dict.fromkeys(_ASKED)
+            self.played.append(row)
 
     def row(self, agreed: Mapping[str, Any]) -> EpisodeRow:
         """Its line, in which ``agreed`` is what the log does not say."""

@@ -15,7 +15,9 @@ from tests.support.episodes import answer, played
 pytestmark = pytest.mark.mcp
 
 
-def test_branches_of_an_episode_are_played_and_counted(tmp_path: Path) -> None:
+def test_branches_of_an_episode_are_played_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = ["north", "north", "wait"]
     whole = played(
         tmp_path,
@@ -27,10 +29,9 @@ def test_branches_of_an_episode_are_played_and_counted(tmp_path: Path) -> None:
     before = (whole.folder / EVENTS_FILE).read_bytes()
     with ModelServer(Model()) as server:
         evaluation = Evaluation(tmp_path, server.base_url)
-        flags = ["--fork", "trunk@2", "--episodes", "2", "--turns", "4", "--out", "out"]
+        flags = ["--fork", "trunk@2", "--episodes", "2", "--turns", "4"]
         asked = ["--base-url", server.base_url, "--model", "scripted"]
-        done = evaluation.program.run(*flags, *asked)
-    assert done.returncode == 0, done.stderr
+        assert evaluation.run_here(monkeypatch, *flags, *asked) == 0
     assert (whole.folder / EVENTS_FILE).read_bytes() == before
     episodes = evaluation.episodes()
     assert sorted(episodes) == [f"whole/seed-7/episodes/episode-{n}" for n in (1, 2)]
@@ -43,7 +44,6 @@ def test_branches_of_an_episode_are_played_and_counted(tmp_path: Path) -> None:
     assert results["settings"]["fork"] == {"trunk": "trunk", "uid": whole.start["uid"], "turn": 2}
     assert results["provenance"]["requests"] == 4  # of the branches' own turns
     assert results["provenance"]["disagreements"] == {}
-    assert evaluation.program.leftovers() == []
 
 
 @pytest.mark.parametrize(
