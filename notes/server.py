@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 FILE, STORY_FILE = "NOTES_FILE", "NOTES_STORY_FILE"
 TURN = "zorkgpt/turn"
 """In the ``_meta`` of a call: the turn in which it is made."""
-_WRONG_USE = 2
 
 
 def _tool(
@@ -75,16 +74,18 @@ _MAY_BE_EMPTY = {"text"}
 
 def serve(environment: Mapping[str, str]) -> int:
     """Answer requests until stdin closes; returns the exit code."""
-    path = environment.get(FILE)
-    if not path:
-        print(
-            f"notes: set {FILE} to the file that keeps the notes. ZorkGPT does so for the servers "
-            "that it starts.",
-            file=sys.stderr,
-        )
-        return _WRONG_USE
+    if path := environment.get(FILE):
+        return _serve(path, environment.get(STORY_FILE))
+    from tempfile import TemporaryDirectory  # which games need not wait for
+
+    print(f"notes: {FILE} names no file: what is noted is kept until the end.", file=sys.stderr)
+    with TemporaryDirectory(prefix="notes-") as folder:
+        return _serve(f"{folder}/notes.jsonl", None)
+
+
+def _serve(path: str, story: str | None) -> int:
     try:
-        notebook = Notebook(path, environment.get(STORY_FILE))
+        notebook = Notebook(path, story)
     except OSError as error:
         print(f"notes: {error.filename} cannot be used ({error.strerror}).", file=sys.stderr)
         return 1

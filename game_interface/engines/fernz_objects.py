@@ -5,6 +5,8 @@ Its layout: section 12 of the Z-Machine Standards Document 1.1.
 
 from fernz import ExecutionError, Memory
 
+from game_interface.engines.fernz_storage import HEADER_BYTES
+
 
 class ObjectTable:
     """Links, attributes and properties of the objects; object 0 is nothing and has none.
@@ -21,6 +23,7 @@ class ObjectTable:
         self._size = 9 if early else 14
         self._attributes = 32 if early else 48
         self._properties = 31 if early else 63
+        self._end = header.static_memory
         self._defaults = header.object_table - 2
         self._zeroth = header.object_table + 2 * self._properties - self._size
         room = (header.static_memory - self._zeroth) // self._size - 1
@@ -88,6 +91,8 @@ class ObjectTable:
             raise ExecutionError(f"Invalid property {wanted}")
         data, place = self._data, self._entry(number) + self._size - 2
         table = data[place] << 8 | data[place + 1]
+        if not HEADER_BYTES <= table < self._end:
+            raise ExecutionError(f"Object data at {table:#x} is outside dynamic memory")
         address = table + 1 + 2 * data[table]
         while head := data[address]:
             address += 1

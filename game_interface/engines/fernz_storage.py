@@ -13,7 +13,7 @@ Read = Callable[[Frame], int]
 Write = Callable[[Frame, int], None]
 
 WORD = 0xFFFF
-_HEADER_BYTES = 64
+HEADER_BYTES = 64
 _LAST_LOCAL = 15
 _LAST_VARIABLE = 255
 
@@ -28,7 +28,7 @@ class Storage:
         self._globals = header.globals_table - 2 * (_LAST_LOCAL + 1)
         extension = header.extension_table or 0
         protected = extension + 2 * (header.extension_word(0) + 1) if extension else 0
-        self._first = max(_HEADER_BYTES, protected)
+        self._first = max(HEADER_BYTES, protected)
         self._end = header.static_memory
 
     def writable(self, address: int, size: int) -> bool:

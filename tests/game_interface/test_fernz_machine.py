@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from fernz import GameState, Memory, Story
 from fernz._machine import Machine
 from fernz._opcodes import opcode
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from game_interface.engines.fernz_machine import FAILURES, TranslatedMachine
@@ -84,7 +86,9 @@ def played(kind: type[Machine], story: bytes) -> tuple[str, GameState] | None:
     machine = kind(Memory(Story(story)), seed=1)
     try:
         return machine.run(max_steps=STEPS), machine.get_state()
-    except FAILURES:
+    except FAILURES as error:
+        # All properties of an object are in order, or none is looked for.
+        assume(not re.search("property order|outside dynamic memory", str(error)))
         return None
 
 
