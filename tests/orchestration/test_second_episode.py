@@ -63,6 +63,7 @@ def assert_is_cached(episode: Played, tokens: int) -> None:
     assert cost.cached_price_per_turn < tokens
 
 
+@pytest.mark.soak
 def test_a_perfect_reader_wins_the_second_episode_by_the_ledger_of_the_first_and_not_without(
     tmp_path: Path,
 ) -> None:

@@ -21,6 +21,7 @@ from tests.support.servers import FAULTY, faulty, write_config
 HERE = Call("echo", {"text": "a copper kettle"}, "a copper kettle")
 
 
+@pytest.mark.soak
 @pytest.mark.mcp
 @pytest.mark.parametrize("front", [LIBRARY, COMMAND_LINE, GAME], ids=lambda front: front.name)
 def test_a_run_passes_whose_model_is_told_what_the_servers_know(
@@ -36,6 +37,7 @@ def test_a_run_passes_whose_model_is_told_what_the_servers_know(
     )
 
 
+@pytest.mark.soak
 @pytest.mark.mcp
 def test_a_run_fails_whose_model_is_not_told(tmp_path: Path) -> None:
     config = write_config(tmp_path / "mcp.json", one=faulty(), other=faulty("exit3"))
@@ -63,6 +65,7 @@ def tour(folder: Path, uvx: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.soak
 @pytest.mark.mcp
 def test_a_server_without_the_tool_is_a_failure(tmp_path: Path) -> None:
     done = tour(tmp_path, f'exec "{sys.executable}" -S "{FAULTY}" ok')
@@ -72,6 +75,7 @@ def test_a_server_without_the_tool_is_a_failure(tmp_path: Path) -> None:
     assert done.stdout.count("FAIL: convert_time") == 2
 
 
+@pytest.mark.soak
 @pytest.mark.mcp
 def test_what_cannot_be_had_is_told_as_such(tmp_path: Path) -> None:
     done = tour(tmp_path, "echo 'error: no route to the registry' >&2; exit 2")

@@ -50,7 +50,10 @@ def calls(transport: str, kinds: Sequence[str]) -> tuple[dict[str, list[str]], i
     return found["said"], found["most_mib"]
 
 
-@pytest.mark.parametrize("transport", ["stdio", "json", "events", "sse"])
+@pytest.mark.parametrize(
+    "transport",
+    ["stdio", "json", *(pytest.param(it, marks=pytest.mark.soak) for it in ("events", "sse"))],
+)
 def test_a_message_that_cannot_be_read_is_an_error_at_once_and_the_session_goes_on(
     transport: str,
 ) -> None:

@@ -160,6 +160,7 @@ def test_turns_that_cannot_be_loaded_are_said_to_be_and_offered_again(
         shows(page, 77)
 
 
+@pytest.mark.soak
 def test_two_thousand_turns_keep_the_page_small_and_what_is_read_in_place(
     browser: Browser, tmp_path: Path
 ) -> None:
