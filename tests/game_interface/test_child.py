@@ -96,6 +96,7 @@ def test_a_turn_without_end_is_stopped_at_its_deadline_and_goes_on_elsewhere(
         assert other.facts() == facts
 
 
+@pytest.mark.soak
 def test_an_answer_that_is_too_long_is_not_taken(tmp_path: Path) -> None:
     with open_game(written(tmp_path, SHOUTING), engine="fernz", turn_timeout_seconds=FOREVER) as it:
         it.start()
@@ -105,7 +106,7 @@ def test_an_answer_that_is_too_long_is_not_taken(tmp_path: Path) -> None:
         assert_gone(pid_of(it))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit memory")
 def test_an_engine_that_needs_too_much_memory_ends_alone() -> None:
     with open_game("bundled", engine="fernz", turn_timeout_seconds=FOREVER) as game:

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName
 
 pytestmark = pytest.mark.mcp
-every_provider = pytest.mark.parametrize("provider", PROVIDERS)
+# The two others by hand: the wires themselves are tested elsewhere in every run.
+every_provider = pytest.mark.parametrize(
+    "provider",
+    [it if it == "openai" else pytest.param(it, marks=pytest.mark.soak) for it in PROVIDERS],
+)
 READ = tool_reply([("mcp_ghost.notes.read_all", {})])
 
 
