@@ -187,4 +187,4 @@ def _made(wanted: str) -> Env[Any, Any]:
 def _whole(value: object) -> int | None:
     """A number without a fraction; anything else is not known."""
     is_whole = isinstance(value, Real) and not isinstance(value, bool) and float(value) % 1 == 0
-    return int(value) if is_whole else None  # type: ignore[call-overload]
+    return int(value) if is_whole else None  # type: ignore[call-overload]  # a Real

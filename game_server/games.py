@@ -134,7 +134,7 @@ class Games:
             one.leave()
         try:
             game.begin()
-        except BaseException:
+        except BaseException:  # interrupted, too: nobody else would close it
             with self._lock:
                 self._forget([game])
             game.leave()

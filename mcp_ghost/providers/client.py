@@ -280,7 +280,7 @@ class ProviderClient:
         try:
             body = await self._streamed(transport, wire, request.model, told)
             response = self._read(body, request)
-        except BaseException:
+        except BaseException:  # cancelled, too: what was told of this reply no longer counts
             await told.void()
             raise
         await told.rest_of(response)
