@@ -13,7 +13,7 @@ import json
 import re
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,6 @@ from mcp_ghost.testing import (
     ModelRequest,
     ModelServer,
     Reply,
-    action_reply,
     content_reply,
     tool_reply,
 )
@@ -66,6 +65,26 @@ class ScriptedModel:
 
     def _command(self, turn: int) -> str:
         return self._commands[turn - 1] if turn <= len(self._commands) else "look"
+
+
+def action_reply(action: str, thinking: str = "As planned.") -> Reply:
+    """A game command in the form that ZorkGPT's agent answers in."""
+    answer = {"thinking": thinking, "action": action, "new_objective": None}
+    return content_reply(json.dumps(answer))
+
+
+def walkthrough(
+    commands: Iterable[str], calls: Sequence[tuple[str, object]] = ()
+) -> Callable[[ModelRequest], Reply]:
+    """A model that plays ``commands`` in order; where tools are on offer, ``calls`` come first."""
+    remaining = iter(commands)
+
+    def answer(request: ModelRequest) -> Reply:
+        if calls and request.tool_names and request.last["role"] != "tool":
+            return tool_reply(calls)
+        return action_reply(next(remaining, "look"))
+
+    return answer
 
 
 def read_commands(path: Path) -> list[str]:

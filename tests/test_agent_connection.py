@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from managers.mcp_manager import MCPManager, MCPServerStartupError
-from mcp_ghost.testing import ModelRequest, Reply, action_reply, tool_reply
+from mcp_ghost.testing import ModelRequest, Reply, tool_reply
+from scripts.scripted_model import action_reply
 from tests.support import FOREVER, PATIENCE
 from tests.support.fakes import RecordingLangfuse
 from tests.support.journal import NAME, Journal

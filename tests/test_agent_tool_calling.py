@@ -10,14 +10,8 @@ import pytest
 
 from managers.mcp_manager import MCPError
 from mcp_ghost.errors import LLMStatusError
-from mcp_ghost.testing import (
-    ModelRequest,
-    Reply,
-    action_reply,
-    content_reply,
-    error_reply,
-    tool_reply,
-)
+from mcp_ghost.testing import ModelRequest, Reply, content_reply, error_reply, tool_reply
+from scripts.scripted_model import action_reply
 from tests.support.fakes import FakeManager, Turn
 from tests.support.journal import NAME, Journal
 from tests.support.playing import ECHO, Player, events

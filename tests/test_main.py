@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_ghost.testing import ModelRequest, ModelServer, Reply, action_reply, tool_reply
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply, tool_reply
+from scripts.scripted_model import action_reply
 from tests.support import FOREVER, PATIENCE
 from tests.support.program import Program, heavy_imports, terminal
 

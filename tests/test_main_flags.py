@@ -11,8 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from mcp_ghost.testing import ModelRequest, ModelServer, Reply, action_reply
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply
 from orchestration.parts import PARTS
+from scripts.scripted_model import action_reply
 from tests.support import PATIENCE
 from tests.support.episodes import read_events
 from tests.support.program import Program

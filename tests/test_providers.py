@@ -12,7 +12,8 @@ import pytest
 
 from llm_client import LLMClient
 from mcp_ghost.errors import LLMError
-from mcp_ghost.testing import ModelRequest, ModelServer, Reply, action_reply, tool_reply
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply, tool_reply
+from scripts.scripted_model import action_reply
 from session.game_configuration import GameConfiguration
 from tests.support import PATIENCE, ROOT
 from tests.support.program import Program

@@ -15,11 +15,9 @@ from mcp_ghost.testing.replies import (
     ModelRequest,
     Reply,
     Script,
-    action_reply,
     content_reply,
     error_reply,
     tool_reply,
-    walkthrough,
 )
 from mcp_ghost.testing.server import ModelServer
 
@@ -28,9 +26,7 @@ __all__ = [
     "ModelServer",
     "Reply",
     "Script",
-    "action_reply",
     "content_reply",
     "error_reply",
     "tool_reply",
-    "walkthrough",
 ]

@@ -102,32 +102,12 @@ def tool_reply(
     return _completion(said, finish_reason, usage)
 
 
-def action_reply(action: str, thinking: str = "As planned.") -> Reply:
-    """A game command in the form that ZorkGPT's agent answers in."""
-    answer = {"thinking": thinking, "action": action, "new_objective": None}
-    return content_reply(json.dumps(answer))
-
-
 def error_reply(
     status: int, message: str = "made to fail", headers: dict[str, str] | None = None
 ) -> Reply:
     """A failure, in the shape of the wire's provider."""
     error = {"message": message, "type": "server_error", "param": None, "code": None}
     return Reply({"error": error}, status, headers or {})
-
-
-def walkthrough(
-    commands: Iterable[str], calls: Sequence[tuple[str, object]] = ()
-) -> Callable[[ModelRequest], Reply]:
-    """A model that plays ``commands`` in order; where tools are on offer, ``calls`` come first."""
-    remaining = iter(commands)
-
-    def answer(request: ModelRequest) -> Reply:
-        if calls and request.tool_names and request.last["role"] != "tool":
-            return tool_reply(calls)
-        return action_reply(next(remaining, "look"))
-
-    return answer
 
 
 def _call(name: str, arguments: object) -> JSONObject:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from mcp_ghost.testing import ModelRequest, ModelServer, Reply, action_reply, tool_reply
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply, tool_reply
 from mcp_ghost.testing.wires import WireName
-from scripts.scripted_model import thought
+from scripts.scripted_model import action_reply, thought
 
 THOUGHT = thought("A thought of ordinary length about what could be tried next.")
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mcp_ghost.results import JSONObject
-from mcp_ghost.testing import ModelServer, walkthrough
+from mcp_ghost.testing import ModelServer
 from scripts.interoperability.catalogue import Call
+from scripts.scripted_model import walkthrough
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 400.0

@@ -13,7 +13,8 @@ import pytest
 
 from managers.mcp_manager import MCPError, MCPManager
 from mcp_ghost.config import ServerConfig
-from mcp_ghost.testing import Reply, action_reply, tool_reply
+from mcp_ghost.testing import Reply, tool_reply
+from scripts.scripted_model import action_reply
 from session.game_configuration import GameConfiguration
 from tests.support.journal import NAME, Journal
 from tests.support.playing import ECHO, LOGGER, Player, events

@@ -13,15 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from managers.mcp_manager import MCPError, MCPManager, MCPServerStartupError
-from mcp_ghost.testing import (
-    ModelRequest,
-    ModelServer,
-    Reply,
-    action_reply,
-    content_reply,
-    tool_reply,
-)
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+from scripts.scripted_model import action_reply
 from session.game_configuration import GameConfiguration
 from session.game_state import EndReason
 from tests.support.episodes import read_events

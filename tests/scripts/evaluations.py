@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from mcp_ghost.testing import ModelRequest, Reply, action_reply, error_reply
+from mcp_ghost.testing import ModelRequest, Reply, error_reply
 from scripts import evaluate
-from scripts.scripted_model import ScriptedModel
+from scripts.scripted_model import ScriptedModel, action_reply
 from tests.support import FOREVER, ROOT
 from tests.support.episodes import read_events
 from tests.support.program import MARK, Program

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_ghost.testing import ModelServer, action_reply
+from mcp_ghost.testing import ModelServer
 from scripts.evaluate import main
+from scripts.scripted_model import action_reply
 from tests.support.games import written
 from tests.support.tiny_story import READ_KEYS, Object, build, say
 

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from mcp_ghost.testing import ModelServer, walkthrough
+from mcp_ghost.testing import ModelServer
+from scripts.scripted_model import walkthrough
 from session.tracing import UNREACHABLE
 from tests.support import FOREVER, ROOT, warm
 from tests.support.collector import (

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_ghost.testing import ModelServer, action_reply
+from mcp_ghost.testing import ModelServer
+from scripts.scripted_model import action_reply
 from tests.support.program import Program
 
 

@@ -10,15 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from mcp_ghost.testing import (
-    ModelRequest,
-    ModelServer,
-    Reply,
-    action_reply,
-    content_reply,
-    tool_reply,
-    walkthrough,
-)
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
 from mcp_ghost.testing.refusals import ServerDialect, refusal
 from tests.support import FOREVER, PATIENCE
 
@@ -222,15 +214,3 @@ def test_leaving_the_server_ends_answers_that_are_delayed() -> None:
         assert arrived.wait(PATIENCE)
     client.join(PATIENCE)
     assert threading.active_count() == before
-
-
-def test_a_walkthrough_plays_its_commands_after_its_tool_calls() -> None:
-    script = walkthrough(["north", "take lamp"], [("a.b", {})])
-    offering = {"tools": [TOOL]}
-    assert script(ModelRequest(body(), {})) == action_reply("north")
-    calls = script(ModelRequest(body(**offering), {})).body
-    assert isinstance(calls, dict)
-    assert calls["choices"][0]["finish_reason"] == "tool_calls"
-    after = ModelRequest(body(USER, ASKED, ANSWER, **offering), {})
-    assert script(after) == action_reply("take lamp")
-    assert script(after) == action_reply("look")

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from mcp_ghost.messages import Usage
-from mcp_ghost.testing import ModelRequest, ModelServer, Reply, action_reply
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply
 from scripts.evaluation.agreement import differences
 from scripts.evaluation.figures import EpisodeFigures
 from scripts.evaluation.plan import PLAN_FILE
 from scripts.evaluation.provenance import provenance_of, said_of
-from scripts.scripted_model import SERVED_AS
+from scripts.scripted_model import SERVED_AS, action_reply
 from session.record.schema import ModelCall, parse
 from tests.scripts.evaluations import Evaluation, editable_sources
 from tests.support import PATIENCE
