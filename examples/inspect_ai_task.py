@@ -31,6 +31,9 @@ def points() -> Scorer:
 
     async def score(state: TaskState, target: Target) -> Score:
         told = "\n".join(message.text for message in state.messages if message.role == "tool")
-        return Score(value=int(re.findall(r"Score: (-?\d+)", told)[-1]))
+        scores = re.findall(r"Score: (-?\d+)", told)
+        if not scores:
+            return Score(value=0, explanation="The agent saw no score: it has not begun a game.")
+        return Score(value=int(scores[-1]))
 
     return score

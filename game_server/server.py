@@ -198,7 +198,8 @@ def _guest(ctx: Context) -> Guest:
     request = ctx.request_context.request
     session = "" if request is None else request.headers.get("mcp-session-id")
     info = ctx.request_context.session.client_params
-    name = one_line(info.client_info.name if info else "", _NAME_CHARACTERS)
+    named = f"{info.client_info.name} {info.client_info.version}" if info else ""
+    name = one_line(named, _NAME_CHARACTERS)
     return Guest(name or "unnamed client", session)
 
 

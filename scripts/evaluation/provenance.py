@@ -15,7 +15,8 @@ from session.playing import GUEST
 from session.record.schema import EpisodeResumed, EpisodeStart, Event, ModelCall
 
 SERVED = "model as served"
-_GUEST = "guest"
+GUEST_NAME = "guest"
+"""The fact that says what a guest calls itself."""
 _OF_VARIANTS = {
     *("without", "mcp_servers", "player_name", "player_commands", "player_seed", "agent_seed"),
     *(part.setting for part in PARTS.values()),
@@ -74,11 +75,11 @@ class Provenance:
     @property
     def by_a_guest(self) -> bool:
         """Whether a guest played, of whose models nothing is on record."""
-        return _GUEST in self.facts
+        return GUEST_NAME in self.facts
 
     def _program(self, event: EpisodeStart | EpisodeResumed) -> None:
         by_a_guest = event.settings.get("player_name") == GUEST
-        self._note(_GUEST if by_a_guest else "model", event.model)
+        self._note(GUEST_NAME if by_a_guest else "model", event.model)
         self._note("endpoint", event.base_url)
         self._note("code", event.code)
         self._note("turns", "" if event.max_turns is None else str(event.max_turns))
@@ -108,7 +109,7 @@ def provenance_of(episodes: Mapping[str, Provenance]) -> dict[str, Any]:
     served = found.get(SERVED, [])
     return {
         "players": found.pop("player", []),
-        "guests": found.pop(_GUEST, []),
+        "guests": found.pop(GUEST_NAME, []),
         "models_asked": found.get("model", []),
         "models_served": served,
         "endpoints": found.get("endpoint", []),

@@ -15,6 +15,8 @@ from game_server.server import game_server
 from session.game_configuration import GameConfiguration
 
 NAME = "curious-guest"
+SHOWN = f"{NAME} 1"
+"""With its version."""
 
 
 class Said(NamedTuple):

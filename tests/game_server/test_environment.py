@@ -10,6 +10,7 @@ import gymnasium
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from game_interface.errors import StoryNotFoundError
 from game_server.environment import TextGame
 from mcp_ghost.testing import ModelServer
 from scripts.scripted_model import ScriptedModel
@@ -17,7 +18,7 @@ from session.configuration_file import ConfigurationError
 from session.game_state import TurnRecord
 from session.record.event_log import read
 from tests.game_server.guests import guest, offered
-from tests.support.games import BUNDLED_COMMANDS, written
+from tests.support.games import BUNDLED_COMMANDS, needs_zork1, written
 from tests.support.program import Program
 from tests.support.tiny_story import READ_KEYS, Object, build, say
 
@@ -79,6 +80,27 @@ def test_without_a_known_score_there_is_no_reward_and_so_no_environment(tmp_path
     with pytest.raises(ConfigurationError, match="there is no reward"):
         it.reset(seed=SEED)
     it.close()
+
+
+@needs_zork1
+def test_zork_1_is_an_environment_with_its_points() -> None:
+    env: gymnasium.Env[str, str] = gymnasium.make("zorkgpt/zork1-v0")
+    text, _ = env.reset(seed=SEED)
+    assert "West of House" in text
+    steps = [env.step(command) for command in ("north", "east", "open window", "enter house")]
+    env.close()
+    assert [reward for _, reward, *_ in steps] == [0, 0, 0, 10]
+    assert steps[-1][4]["score"] == 10
+
+
+def test_without_a_copy_of_zork_1_its_environment_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ZORK1_STORY", str(tmp_path / "gone.z3"))
+    env: gymnasium.Env[str, str] = gymnasium.make("zorkgpt/zork1-v0")
+    with pytest.raises(StoryNotFoundError, match=r"ZORK1_STORY names .*gone\.z3"):
+        env.reset()
+    env.close()
 
 
 async def test_one_trajectory_is_the_same_through_every_door(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from orchestration.replay import replay
 from scripts.evaluation.figures import EpisodeFigures
 from session.levels import ObservationLevel
 from session.record.index import is_being_written
-from tests.game_server.guests import NAME, guest, offered
+from tests.game_server.guests import SHOWN, guest, offered
 from tests.support.episodes import all_text, answer, played, read_events
 from viewer.library import Library
 
@@ -48,12 +48,12 @@ async def test_a_game_is_an_episode_like_any_other(games: Games) -> None:
     games.close()
     folder = folder_of(games, begun.values["game"])
     (start,) = events(folder, "episode_start")
-    assert (start["player"], start["model"], start["seed"]) == ("mcp", NAME, 7)
+    assert (start["player"], start["model"], start["seed"]) == ("mcp", SHOWN, 7)
     assert [turn["command"] for turn in events(folder, "turn")] == WAY
     assert events(folder, "episode_end")[-1]["reason"] == "aborted"
     assert EpisodeFigures.read(folder).turns == len(WAY)
     (shown,) = Library(Path(games.config.workdir)).episodes()
-    assert (shown.summary()["model"], shown.summary()["turns"]) == (NAME, len(WAY))
+    assert (shown.summary()["model"], shown.summary()["turns"]) == (SHOWN, len(WAY))
     assert replay(folder).turns == len(WAY)
 
 

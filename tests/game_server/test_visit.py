@@ -14,6 +14,7 @@ import pytest
 from game_server import visit
 from game_server.visit import GuestError, play_with_guest
 from orchestration.replay import replay
+from scripts.evaluation.commands.export import EpisodeRow
 from scripts.evaluation.commands.export import _Episode as ExportedEpisode
 from scripts.evaluation.figures import EpisodeFigures, variant_figures
 from scripts.evaluation.outcome.shown import cost
@@ -51,14 +52,17 @@ def test_a_guest_that_leaves_has_played_to_its_end(tmp_path: Path) -> None:
     figures = EpisodeFigures.read(folder)
     assert (figures.end_reason, figures.finished, figures.score) == ("left", True, 2)
     start = next(it for it in read_events(folder) if it["event_type"] == "episode_start")
-    assert (start["player"], start["model"], start["seed"]) == ("mcp", "visitor", 7)
+    assert (start["player"], start["model"], start["seed"]) == ("mcp", "visitor 1", 7)
     assert replay(folder).turns == 2
     unknown = {"tool_calls", "model_calls", "prompt_tokens", "cached_tokens", "cost"}
     assert {name for name in unknown if figures.summary()[name] is None} == unknown
     variant = {"variant": "mcp", **variant_figures([figures], 2)}
     (row,) = cost([variant]).rows
     assert set(row[1:-1]) == {NONE}
-    (_, *turns) = ExportedEpisode.read(folder).played
+    exported = ExportedEpisode.read(folder)
+    columns = exported.row(dict.fromkeys(EpisodeRow._fields))
+    assert (columns.model, columns.guest) == (None, "visitor 1")
+    (_, *turns) = exported.played
     assert turns[0]["score"] == 2
     assert {name for name in unknown if turns[0][name] is None} == unknown
 

@@ -17,7 +17,7 @@ from mcp_ghost.cli.program import DONE, Errors, program
 from mcp_ghost.files import write_whole
 from scripts.evaluation.figures import EpisodeFigures
 from scripts.evaluation.outcome.played import Key, agreed_in, keys_of
-from scripts.evaluation.provenance import SERVED
+from scripts.evaluation.provenance import GUEST_NAME, SERVED
 from session.configuration_file import ConfigurationError
 from session.game_state import TurnRecord
 from session.record.schema import Entry
@@ -40,7 +40,8 @@ class EpisodeRow(NamedTuple):
     protocol_sha256: str
     story: str
     story_sha256: str
-    model: str
+    model: str | None
+    guest: str | None
     model_as_served: str
     version: str
     code: str
@@ -138,7 +139,9 @@ class _Episode(EpisodeFigures):
             "last_time": self.last_time,
             "story_sha256": _all(facts["story"]),
             "model_as_served": _all(facts[SERVED]),
-            **{name: _all(facts[name]) for name in ("model", "version", "code", "engine")},
+            **{name: _all(facts[name]) for name in ("version", "code", "engine")},
+            "model": None if self.provenance.by_a_guest else _all(facts["model"]),
+            "guest": _all(facts[GUEST_NAME]) or None,
         }
         return EpisodeRow(**{name: known[name] for name in EpisodeRow._fields})
 
