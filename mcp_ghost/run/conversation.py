@@ -11,7 +11,7 @@ from mcp_ghost.loop import MAY_HAVE_ACTED
 from mcp_ghost.messages import with_answers
 from mcp_ghost.providers.common import calls_of
 from mcp_ghost.run import prompts
-from mcp_ghost.run.context import Compaction, LatestExchange
+from mcp_ghost.run.memory.context import Compaction, LatestExchange
 from mcp_ghost.run.pausing.questions import Questions
 from mcp_ghost.run.search import FIND_TOOLS, ToolSearch
 from mcp_ghost.servers.toolbox import Toolbox, make_toolbox

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_ghost.messages import Message, tool_message
-from mcp_ghost.run.context import Compaction, LatestExchange
+from mcp_ghost.run.memory.context import Compaction, LatestExchange
 from mcp_ghost.testing import ModelRequest, Reply, error_reply, tool_reply
 from tests.support.ghosts import PROVIDERS, Notes, play, said_to
 from tests.support.servers import faulty

@@ -1,0 +1,1 @@
+"""How much of a long conversation the model is shown."""
