@@ -65,7 +65,7 @@ async def mcp_ghost(
     images: Literal["auto", "never"] = "auto",
     max_result_tokens_per_turn: int | None = 20_000,
     result_limit: int = 32_000,
-    context_limit: int = 400_000,
+    context_limit: int | None = None,
     stream: bool = False,
     on_event: OnEvent | None = None,
     elicit: Elicit | None = None,
@@ -124,7 +124,9 @@ async def mcp_ghost(
         max_result_tokens_per_turn: Tokens, as estimated, that the results of one reply's calls may
             add to the conversation together; longer ones are cut, visibly. None for no limit.
         result_limit: Characters of one tool result that the model gets.
-        context_limit: Characters of conversation above which older parts are summarised.
+        context_limit: Tokens of a request, as the provider counts them, above which older parts of
+            the conversation are shortened, then summarised by the model; by default as much as the
+            model can read, as far as it is known by its name, but for room for the reply.
         stream: Tell ``on_event`` what the model says and thinks while it comes: "text" and
             "thinking".
         on_event: Called with a dict for each step; may be a coroutine function.

@@ -12,6 +12,7 @@ from mcp_ghost.messages import with_answers
 from mcp_ghost.providers.common import calls_of
 from mcp_ghost.run import prompts
 from mcp_ghost.run.memory.context import Compaction, LatestExchange
+from mcp_ghost.run.memory.windows import limit_of
 from mcp_ghost.run.pausing.questions import Questions
 from mcp_ghost.run.search import FIND_TOOLS, ToolSearch
 from mcp_ghost.servers.toolbox import Toolbox, make_toolbox
@@ -55,7 +56,10 @@ class Conversation:
         self.compactions: list[dict[str, Any]] = []
         """What the memory did since somebody last looked."""
         self.memory = (
-            Compaction(settings.context_limit, self.compactions.append)
+            Compaction(
+                settings.context_limit or limit_of(client.model, settings.reply_tokens),
+                self.compactions.append,
+            )
             if settings.conversation_memory
             else LatestExchange()
         )

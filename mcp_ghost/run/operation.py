@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 import traceback
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcp_ghost.errors import LLMError, LLMStatusError
+from mcp_ghost.errors import LLMError
 from mcp_ghost.loop import LoopEnd, LoopResult, run_loop
 from mcp_ghost.media import Gallery
 from mcp_ghost.messages import (
@@ -22,10 +21,11 @@ from mcp_ghost.messages import (
     was_cut_off,
 )
 from mcp_ghost.run import prompts
+from mcp_ghost.run.asking import Asking
 from mcp_ghost.run.calls import Calls
 from mcp_ghost.run.conversation import Conversation
 from mcp_ghost.run.form import FormError
-from mcp_ghost.run.limits import Budget, Deadline, RunStoppedError
+from mcp_ghost.run.limits import Deadline, RunStoppedError
 from mcp_ghost.run.pausing.approval import Approval, ApproveWhen
 from mcp_ghost.run.pausing.ledger import PausedError
 from mcp_ghost.run.pausing.standing import Standing
@@ -38,16 +38,9 @@ from mcp_ghost.run.report.events import Events
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import Message, ToolSchema
-    from mcp_ghost.providers.streaming.events import Delta, OnDelta
     from mcp_ghost.results import JSON
     from mcp_ghost.run.form import Form
     from mcp_ghost.run.settings import Settings
-
-_TOO_LONG = re.compile(
-    r"context.(length|size|window|limit)|too long|exceeds? the .*(token|context)", re.IGNORECASE
-)
-"""How providers say that a request is more than the model can read."""
-_CACHED = {"type": "ephemeral"}
 
 _logger = logging.getLogger(__name__)
 
@@ -86,13 +79,11 @@ class Operation:
         self._user_prompt = user_prompt
         self._closes = closes
         self._account = Account(conversation.redactor)
-        self._budget = Budget(settings.token_budget, settings.cost_budget)
         self._state = state
         self._standing = Standing(
             user_prompt,
-            conversation.messages,
+            conversation,
             self._account,
-            conversation.questions,
             settings.checkpoint,
         )
         if state is not None:
@@ -103,6 +94,8 @@ class Operation:
         started = time.perf_counter()
         self._deadline = Deadline(self._settings.deadline)
         self._events = Events(self._settings.on_event, self._account, self._deadline)
+        shared = (self._account, self._events, self._deadline)
+        self._asking = Asking(self._settings, self._conversation, *shared)
         ending = await self._operate()
         answer = None if ending.answer is None else self._account.clean_text(ending.answer)
         result = GhostResult(
@@ -340,58 +333,11 @@ class Operation:
         self._account.failed(self._settings.provider, failure)
         return _Ending(None, str(failure))
 
-    def _on_delta(self, iteration: int) -> OnDelta | None:
-        if not self._settings.stream:
-            return None
-
-        async def tell(delta: Delta) -> None:
-            kind, text = delta
-            if kind == "restart":
-                await self._events.emit("reply_restart", iteration=iteration)
-            else:
-                await self._events.emit(kind, iteration=iteration, text=text)
-
-        return tell
-
     async def _complete(
         self, messages: Sequence[Message], iteration: int, tools: list[ToolSchema]
     ) -> LLMResponse:
-        """One reply, within deadline, budget and the model's context."""
-        self._budget.check(self._account)
-        conversation = self._conversation
-        view = conversation.memory.view(messages)
-        view[-1] = {**view[-1], "cache_control": _CACHED}
-        while conversation.compactions:
-            await self._events.emit("compaction", **conversation.compactions.pop())
-        try:
-            async with self._deadline.bound():
-                response = await conversation.client.complete(
-                    view,
-                    tools=tools or None,
-                    known_tools=conversation.known_tools or None,  # a lost server's, for example
-                    namespace=self._settings.namespace,
-                    headers=self._settings.headers,
-                    response_format=conversation.form.response_format
-                    if conversation.form and not tools
-                    else None,
-                    on_delta=self._on_delta(iteration),
-                    **self._settings.model_options,
-                )
-        except LLMError as error:
-            self._account.usage += error.usage
-            too_long = isinstance(error, LLMStatusError) and _TOO_LONG.search(str(error))
-            if not (too_long and conversation.memory.shrink(messages)):
-                raise
-            return await self._complete(messages, iteration, tools)
-        self._account.replied(response)
+        response = await self._asking.complete(messages, iteration, tools)
         self._standing.finish_reason = response.finish_reason
-        await self._events.emit(
-            "model_reply",
-            iteration=iteration,
-            content=response.content or response.text or "",
-            tool_calls=[call.function.name for call in response.tool_calls or ()],
-            usage=response.usage,
-        )
         return response
 
 

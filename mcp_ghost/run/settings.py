@@ -27,6 +27,7 @@ _OR_NONE = (
     "cost_budget",
     "token_budget",
     "reply_tokens",
+    "context_limit",
 )
 _WHOLE = (
     "max_iterations",
@@ -77,7 +78,7 @@ class Options(TypedDict, total=False):
     images: Literal["auto", "never"]
     max_result_tokens_per_turn: int | None
     result_limit: int
-    context_limit: int
+    context_limit: int | None
     stream: bool
     on_event: OnEvent | None
     elicit: Elicit | None
@@ -125,7 +126,7 @@ class Settings:
     images: Literal["auto", "never"]
     max_result_tokens_per_turn: int | None
     result_limit: int
-    context_limit: int
+    context_limit: int | None
     stream: bool
     on_event: OnEvent | None
     elicit: Elicit | None

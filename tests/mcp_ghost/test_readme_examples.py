@@ -112,3 +112,19 @@ def test_a_golden_travels_without_its_servers(provider: WireName, tmp_path: Path
     done = run(tmp_path, [], provider, "travel.py")
     assert done.stdout == "the same\n"
     assert not (tmp_path / "notes.txt").exists()
+
+
+@every_provider
+def test_a_long_book_is_summarised_on_the_way(provider: WireName, tmp_path: Path) -> None:
+    def reader(request: ModelRequest) -> Reply:
+        if "keep the memory of an assistant" in str(request.messages[0]["content"]):
+            return content_reply("It rained in every chapter so far.")
+        numbers.append(len(numbers) + 1)
+        if len(numbers) > 6:
+            return content_reply("It rains.")
+        return tool_reply([("mcp_ghost.library.chapter", {"number": len(numbers)})])
+
+    numbers: list[int] = []
+    done = run(tmp_path, reader, provider, "reader.py")
+    assert "True model It rained in every chapter so far.\n" in done.stdout
+    assert done.stdout.endswith("\nIt rains.\n")

@@ -1,113 +1,209 @@
 """What of a long conversation the model is shown; the whole of it stays in the result.
 
-Pure bookkeeping, without a model: the same conversation always gives the same view. An exchange is
-a reply of the model with the answers to its calls. It is shown or summarised as one, so that no
-call loses its result.
+An exchange is shown or summarised as one, so that no call loses its result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mcp_ghost.media import TOKENS_OF_IMAGE, has_images
-from mcp_ghost.messages import text_in
+from mcp_ghost.messages import assistant_message
+from mcp_ghost.run.memory.counting import Meter
+from mcp_ghost.run.memory.summary import (
+    Exchange,
+    by_rule,
+    fitted,
+    request,
+    shortened,
+    summary_message,
+)
 
 if TYPE_CHECKING:
-    from mcp_ghost.messages import Message
+    from mcp_ghost.messages import LLMResponse, Message, ToolSchema
 
-Exchange: TypeAlias = "list[Message]"
+Write: TypeAlias = "Callable[[list[Message]], Awaitable[str | None]]"
+"""what a model is asked -> its summary; None where it wrote none"""
 
-DEFAULT_LIMIT = 400_000
-"""Characters of conversation that are sent at most; about 100,000 tokens."""
 _RECENT = 3
 """Exchanges at the end that stay whole, as long as there is room for them."""
 _ROOMY = 0.7
 """Part of the limit that is left after a compaction, where that is possible."""
-_IMAGE = 4 * TOKENS_OF_IMAGE
-"""Characters that images in a message count for."""
-_SHORT = 500
-"""Characters that are kept of an older result."""
-_LINE = 200
-"""Characters of each thing that a summary mentions."""
-_SUMMARY = (
-    "Summary of the {steps} earlier steps of this conversation, shortened to save room. "
-    "Call a tool again where you need the whole of its result."
-)
+SUMMARY_TOKENS = 4_000
+"""The longest summary, as estimated."""
+_OF_SUMMARY = 4
+"""One part in so many of a limit may be the summary, where that is less."""
+
+
+async def _nobody(_request: list[Message]) -> None:
+    return None
 
 
 class LatestExchange:
     """Only the system prompt, the request and the latest exchange."""
 
-    def view(self, messages: Sequence[Message]) -> list[Message]:
+    async def view(
+        self, messages: Sequence[Message], _tools: Sequence[ToolSchema] = (), _: Write = _nobody
+    ) -> list[Message]:
         """The messages to send in place of ``messages``."""
         head, exchanges = _parts(messages)
         return [*head, *(exchanges[-1] if exchanges else [])]
 
-    def shrink(self, _messages: Sequence[Message]) -> bool:
+    async def shrink(
+        self, _messages: Sequence[Message], _tools: Sequence[ToolSchema] = (), _: Write = _nobody
+    ) -> bool:
         """Less than that cannot be shown."""
         return False
 
+    def answered(self, response: LLMResponse) -> None:
+        """Nothing depends on it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Nothing."""
+        return {}
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        """Nothing."""
+
 
 class Compaction:
-    """Everything up to ``limit`` characters; beyond, older results are shortened, then summarised.
+    """Everything up to ``limit`` tokens; beyond, older results are shortened, then summarised.
 
     It compacts further than it must, so that afterwards the head of the conversation stays as it
     is for a while and providers can cache it. ``on_compaction`` is called when it does.
     """
 
     def __init__(
-        self,
-        limit: int = DEFAULT_LIMIT,
-        on_compaction: Callable[[dict[str, Any]], None] = lambda _: None,
+        self, limit: int, on_compaction: Callable[[dict[str, Any]], None] = lambda _: None
     ) -> None:
         self._limit = limit
         self._on_compaction = on_compaction
+        self._meter = Meter()
+        self._sent = 0
+        """The latest view, as estimated."""
         self._shortened = 0
         self._summarised = 0
+        self._summary = ""
+        """Of the exchanges that are summarised."""
 
-    def view(self, messages: Sequence[Message]) -> list[Message]:
-        """The messages to send in place of ``messages``."""
+    async def view(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSchema] = (),
+        write: Write = _nobody,
+    ) -> list[Message]:
+        """The messages to send, with ``tools``, in place of ``messages``.
+
+        ``write`` asks a model for the summary, at most once; without one it is made by rule.
+        """
         head, exchanges = _parts(messages)
-        before = _size(self._shown(head, exchanges))
-        if before > self._limit and self._compact(head, exchanges):
-            shown = self._shown(head, exchanges)
-            fields = {"shortened": self._shortened, "summarised": self._summarised}
-            self._on_compaction({**fields, "size_before": before, "size_after": _size(shown)})
-        return self._shown(head, exchanges)
-
-    def shrink(self, messages: Sequence[Message]) -> bool:
-        """Show less of ``messages``, which were too long; returns whether that is possible."""
-        head, exchanges = _parts(messages)
-        before = _size(self._shown(head, exchanges))
-        self._limit = round(before * _ROOMY)
-        return _size(self.view(messages)) < before
-
-    def _compact(self, head: list[Message], exchanges: list[Exchange]) -> bool:
-        """Compact until it fits; returns whether anything changed."""
+        shown = self._shown(head, exchanges)
+        before = self._tokens(shown, tools)
         start = self._shortened, self._summarised
-        roomy = round(self._limit * _ROOMY)
+        if before > self._limit and (reached := self._plan(head, exchanges, tools)) != start:
+            self._shortened = reached[0]
+            told = await self._summarise(exchanges, reached[1], write)
+            shown = self._shown(head, exchanges)
+            told |= {"shortened": self._shortened, "summarised": self._summarised}
+            after = self._tokens(shown, tools)
+            self._on_compaction({**told, "size_before": before, "size_after": after})
+        self._sent = self._meter.estimate(shown, tools)
+        return shown
+
+    async def shrink(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSchema] = (),
+        write: Write = _nobody,
+    ) -> bool:
+        """Show less of ``messages``, which were too long; returns whether that is possible."""
+        before = self._sent
+        head, exchanges = _parts(messages)
+        self._limit = round(self._tokens(self._shown(head, exchanges), tools) * _ROOMY)
+        await self.view(messages, tools, write)
+        return self._sent < before
+
+    def answered(self, response: LLMResponse) -> None:
+        """Learn from the reply to the latest view how many tokens it took."""
+        self._meter.answered(self._sent, assistant_message(response), response)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What it takes to go on with the same views, as plain JSON."""
+        return {
+            "limit": self._limit,
+            "shortened": self._shortened,
+            "summarised": self._summarised,
+            "summary": self._summary,
+            "counted": self._meter.counted,
+            "estimated": self._meter.estimated,
+        }
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        """Go on from what ``to_dict`` gave; without anything, from the beginning."""
+        self._limit = min(self._limit, kept.get("limit", self._limit))
+        self._shortened = kept.get("shortened", 0)
+        self._summarised = kept.get("summarised", 0)
+        self._summary = kept.get("summary", "")
+        self._meter = Meter(kept.get("counted", 0), kept.get("estimated", 0))
+
+    def _plan(
+        self, head: list[Message], exchanges: list[Exchange], tools: Sequence[ToolSchema]
+    ) -> tuple[int, int]:
+        """How many exchanges to shorten, and how many to summarise, so that it fits."""
+        cut, summed = self._shortened, self._summarised
+
+        def is_above(size: float) -> bool:
+            text = self._by_rule(exchanges, summed) if summed else ""
+            return self._tokens(_joined(head, exchanges, cut, summed, text), tools) > size
+
+        roomy = self._limit * _ROOMY
         for recent in range(_RECENT, 0, -1):
             old = len(exchanges) - recent
-            while self._shortened < old and self._is_above(roomy, head, exchanges):
-                self._shortened += 1
-            if not self._is_above(self._limit, head, exchanges):
+            while cut < old and is_above(roomy):
+                cut += 1
+            if not is_above(self._limit):
                 break
-            while self._summarised < old and self._is_above(roomy, head, exchanges):
-                self._summarised += 1
-            if not self._is_above(self._limit, head, exchanges):
+            while summed < old and is_above(roomy):
+                summed += 1
+            if not is_above(self._limit):
                 break
-        return (self._shortened, self._summarised) != start
+        return cut, summed
 
-    def _is_above(self, size: int, head: list[Message], exchanges: list[Exchange]) -> bool:
-        return _size(self._shown(head, exchanges)) > size
+    async def _summarise(
+        self, exchanges: list[Exchange], until: int, write: Write
+    ) -> dict[str, Any]:
+        """Have a summary of the exchanges ``until`` there; returns what to tell of it."""
+        if until == self._summarised:
+            return {"summary": None, "summary_by": None}
+        asked = request(self._summary, exchanges[self._summarised : until], self._room)
+        text = fitted(await write(asked) or "", self._room)
+        by = "model" if text else "rule"
+        self._summary, self._summarised = text or self._by_rule(exchanges, until), until
+        return {"summary": self._summary, "summary_by": by}
+
+    @property
+    def _room(self) -> int:
+        """Tokens that the summary may have."""
+        return max(min(self._limit // _OF_SUMMARY, SUMMARY_TOKENS), 1)
+
+    def _by_rule(self, exchanges: list[Exchange], until: int) -> str:
+        return by_rule(self._summary, exchanges[self._summarised : until], self._room)
+
+    def _tokens(self, shown: Sequence[Message], tools: Sequence[ToolSchema]) -> int:
+        return self._meter.tokens(self._meter.estimate(shown, tools))
 
     def _shown(self, head: list[Message], exchanges: list[Exchange]) -> list[Message]:
-        summary = _summary(exchanges[: self._summarised], self._limit // 4)
-        shortened = exchanges[self._summarised : self._shortened]
-        whole = exchanges[max(self._summarised, self._shortened) :]
-        middle = [_shortened(message) for exchange in shortened for message in exchange]
-        return [*head, *summary, *middle, *(message for exchange in whole for message in exchange)]
+        return _joined(head, exchanges, self._shortened, self._summarised, self._summary)
+
+
+def _joined(
+    head: list[Message], exchanges: list[Exchange], cut: int, summed: int, summary: str
+) -> list[Message]:
+    """The view in which ``summed`` exchanges are one message and, of ``cut``, results are short."""
+    summaries = [summary_message(summed, summary)] if summed else []
+    middle = [shortened(message) for each in exchanges[summed:cut] for message in each]
+    whole = [message for each in exchanges[max(summed, cut) :] for message in each]
+    return [*head, *summaries, *middle, *whole]
 
 
 def _parts(messages: Sequence[Message]) -> tuple[list[Message], list[Exchange]]:
@@ -119,53 +215,3 @@ def _parts(messages: Sequence[Message]) -> tuple[list[Message], list[Exchange]]:
             exchanges.append([])
         (exchanges[-1] if exchanges else head).append(message)
     return head, exchanges
-
-
-def _size(messages: Sequence[Message]) -> int:
-    """Characters, for an estimate: about four make a token."""
-    return sum(
-        len(text_in(message))
-        + _IMAGE * has_images([message])
-        + sum(len(call["function"]["arguments"]) for call in message.get("tool_calls") or ())
-        for message in messages
-    )
-
-
-def _shortened(message: Message) -> Message:
-    if message["role"] != "tool":
-        return message
-    left_out = " [images left out]" if has_images([message]) else ""
-    return {**message, "content": _cut(text_in(message), _SHORT) + left_out}
-
-
-def _summary(exchanges: Sequence[Exchange], room: int) -> list[Message]:
-    """One message about ``exchanges``; the oldest steps go first when there is no room for all."""
-    if not exchanges:
-        return []
-    lines = [line for exchange in exchanges for line in _lines(exchange)]
-    kept: list[str] = []
-    for line in reversed(lines):
-        room -= len(line)
-        if room < 0:
-            kept.append(f"[{len(lines) - len(kept)} still earlier lines left out]")
-            break
-        kept.append(line)
-    text = "\n".join([_SUMMARY.format(steps=len(exchanges)), *reversed(kept)])
-    return [{"role": "user", "content": text}]
-
-
-def _lines(exchange: Exchange) -> list[str]:
-    reply, *answers = exchange
-    said = text_in(reply).strip()
-    results = {answer.get("tool_call_id"): text_in(answer) for answer in answers}
-    lines = [f"- You said: {_cut(said, _LINE)}"] if said else []
-    for call in reply.get("tool_calls") or ():
-        asked = f"{call['function']['name']}({_cut(call['function']['arguments'], _LINE)})"
-        lines.append(f"- {asked} returned: {_cut(results.get(call['id'], ''), _LINE)}")
-    return lines
-
-
-def _cut(text: str, length: int) -> str:
-    if len(text) <= length:
-        return text
-    return f"{text[:length]} [shortened: {len(text) - length} more characters]"

@@ -15,8 +15,7 @@ from mcp_ghost.run.pausing.ledger import Ledger
 from mcp_ghost.run.pausing.state import State
 
 if TYPE_CHECKING:
-    from mcp_ghost.messages import Message
-    from mcp_ghost.run.pausing.questions import Questions
+    from mcp_ghost.run.conversation import Conversation
     from mcp_ghost.run.report.account import Account
 
 
@@ -26,20 +25,20 @@ class Standing:
     def __init__(
         self,
         user_prompt: str,
-        messages: list[Message],
+        conversation: Conversation,
         account: Account,
-        questions: Questions,
         checkpoint: str | Path | None,
     ) -> None:
         self.finish_reason: str | None = None
         """Of the latest reply."""
         self.ledger = Ledger(self.keep)
         self._user_prompt = user_prompt
-        self._messages = messages
+        self._messages = conversation.messages
+        self._memory = conversation.memory
         self._account = account
-        self._questions = questions
+        self._questions = conversation.questions
         self._checkpoint = Path(checkpoint) if checkpoint else None
-        questions.begin([])
+        self._questions.begin([])
 
     def restore(self, state: State, decisions: Mapping[str, Any]) -> None:
         """Go on from ``state``, with what was decided meanwhile.
@@ -49,6 +48,7 @@ class Standing:
         """
         decided = checked_decisions(decisions, state.pending)
         self.finish_reason = state.finish_reason
+        self._memory.restore(state.memory)
         self._account.restore(state.account)
         self.ledger.restore(state.calls)
         self._questions.begin(state.answers)
@@ -67,6 +67,7 @@ class Standing:
             calls=self.ledger.to_dict(),
             answers=self._questions.answers,
             account=self._account.to_dict(),
+            memory=self._memory.to_dict(),
             pending=[*pending],
         )
 

@@ -27,6 +27,8 @@ class State:
     answers: list[dict[str, Any]] = field(default_factory=list)
     """What servers asked, and what somebody said to it."""
     account: dict[str, Any] = field(default_factory=dict)
+    memory: dict[str, Any] = field(default_factory=dict)
+    """What of the conversation the model is shown."""
     pending: list[dict[str, Any]] = field(default_factory=list)
     """What the run waits for."""
     version: int = VERSION

@@ -154,6 +154,10 @@ class Account:
     def replied(self, response: LLMResponse) -> None:
         """Count a reply and what the provider says it used."""
         self.replies += 1
+        self.paid(response)
+
+    def paid(self, response: LLMResponse) -> None:
+        """Count what a reply used that is no step of the run."""
         self.usage += response.spent
         self.is_priced |= response.cost is not None
 

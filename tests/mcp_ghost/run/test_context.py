@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from collections.abc import Callable
 from itertools import count, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +13,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_ghost.messages import Message, tool_message
+from mcp_ghost import resume
+from mcp_ghost.golden import assert_matches_golden, record_golden, replay_golden
+from mcp_ghost.messages import LLMResponse, Message, tool_message
 from mcp_ghost.run.memory.context import Compaction, LatestExchange
-from mcp_ghost.testing import ModelRequest, Reply, error_reply, tool_reply
-from tests.support.ghosts import PROVIDERS, Notes, play, said_to
+from mcp_ghost.run.memory.counting import Meter
+from mcp_ghost.run.memory.windows import limit_of, window_of
+from mcp_ghost.testing import (
+    ModelRequest,
+    ModelServer,
+    Reply,
+    content_reply,
+    error_reply,
+    tool_reply,
+)
+from tests.support.ghosts import KEY, PROVIDERS, Notes, ghost, play, said_to
 from tests.support.servers import faulty
 
 if TYPE_CHECKING:
@@ -47,7 +61,13 @@ def size(messages: list[Message]) -> int:
 
 def growing(memory: Compaction, exchanges: list[list[Message]]) -> list[list[Message]]:
     """The view before each reply of a run."""
-    return [memory.view(conversation(exchanges[:n])) for n in range(len(exchanges) + 1)]
+    return [viewed(memory, conversation(exchanges[:n])) for n in range(len(exchanges) + 1)]
+
+
+def viewed(memory: Compaction | LatestExchange, messages: list[Message]) -> list[Message]:
+    with pytest.raises(StopIteration) as ended:  # nothing that it would wait for
+        memory.view(messages).send(None)
+    return ended.value.value  # type: ignore[no-any-return]  # a StopIteration's
 
 
 # --- the views --------------------------------------------------------------------------------
@@ -55,12 +75,12 @@ def growing(memory: Compaction, exchanges: list[list[Message]]) -> list[list[Mes
 
 def test_a_short_conversation_is_shown_as_it_is() -> None:  # B32
     messages = conversation([exchange(n, ["short"]) for n in range(20)])
-    assert Compaction(10_000).view(messages) == messages
+    assert viewed(Compaction(2_500), messages) == messages
 
 
 def test_older_results_are_shortened_first_and_recent_exchanges_stay_whole() -> None:  # B32
     exchanges = [exchange(n, ["x" * 3000], f"Step {n}.") for n in range(6)]
-    view = Compaction(14_000).view(conversation(exchanges))
+    view = viewed(Compaction(3_500), conversation(exchanges))
     assert len(view) == len(conversation(exchanges))
     assert view[-6:] == [message for each in exchanges[-3:] for message in each]
     assert view[3]["content"] == f"{'x' * 500} [shortened: 2500 more characters]"
@@ -69,8 +89,8 @@ def test_older_results_are_shortened_first_and_recent_exchanges_stay_whole() -> 
 
 def test_when_that_is_not_enough_older_exchanges_become_one_summary() -> None:  # B32
     exchanges = [exchange(n, ["x" * 3000], f"Step {n} is critical.") for n in range(12)]
-    view = Compaction(12_000).view(conversation(exchanges))
-    assert size(view) <= 12_000
+    view = viewed(Compaction(3_200), conversation(exchanges))
+    assert size(view) <= 12_800
     assert view[:2] == HEAD
     summary = view[2]
     assert summary["role"] == "user"
@@ -82,34 +102,34 @@ def test_when_that_is_not_enough_older_exchanges_become_one_summary() -> None:  
 
 def test_recent_exchanges_shrink_only_when_nothing_else_helps() -> None:
     exchanges = [exchange(n, ["x" * 5000]) for n in range(4)]
-    view = Compaction(6_000).view(conversation(exchanges))
+    view = viewed(Compaction(1_500), conversation(exchanges))
     assert view[-1]["content"] == "x" * 5000
     assert size(view) <= 6_500
 
 
 def test_the_same_conversation_always_gives_the_same_view() -> None:  # B32
     exchanges = [exchange(n, ["y" * 2000]) for n in range(15)]
-    assert growing(Compaction(9000), exchanges) == growing(Compaction(9000), exchanges)
+    assert growing(Compaction(2250), exchanges) == growing(Compaction(2250), exchanges)
 
 
 def test_the_head_stays_the_same_for_several_replies_so_that_it_can_be_cached() -> None:
     exchanges = [exchange(n, ["y" * 2000]) for n in range(40)]
-    views = growing(Compaction(40_000), exchanges)
+    views = growing(Compaction(10_000), exchanges)
     changed = sum(later[: len(earlier)] != earlier for earlier, later in pairwise(views))
     assert changed <= 4
 
 
 def test_compaction_is_reported() -> None:
     told: list[dict[str, Any]] = []
-    memory = Compaction(9000, told.append)
+    memory = Compaction(2250, told.append)
     growing(memory, [exchange(n, ["y" * 2000]) for n in range(6)])
     assert told
-    assert told[0]["size_before"] > 9000 > told[0]["size_after"]
+    assert told[0]["size_before"] > 2250 > told[0]["size_after"]
 
 
 @given(
     st.lists(st.lists(st.integers(0, 4000), min_size=1, max_size=3), max_size=12),
-    st.integers(500, 20_000),
+    st.integers(125, 5_000),
 )
 def test_no_view_ever_parts_a_call_from_its_result(sizes: list[list[int]], limit: int) -> None:
     # B32
@@ -118,7 +138,7 @@ def test_no_view_ever_parts_a_call_from_its_result(sizes: list[list[int]], limit
     ]
     for memory in (Compaction(limit), LatestExchange()):
         for length in range(len(exchanges) + 1):
-            view = memory.view(conversation(exchanges[:length]))
+            view = viewed(memory, conversation(exchanges[:length]))
             asked = [call["id"] for message in view for call in message.get("tool_calls") or ()]
             answered = [m["tool_call_id"] for m in view if m["role"] == "tool"]
             assert asked == answered
@@ -150,26 +170,162 @@ def test_without_memory_the_model_sees_only_the_latest_exchange(  # B31
     assert "alpha" in str(result["conversation_history"])
 
 
+SUMMARY = "The user wants it done. Steps 0 and 1 brought only letters."
+
+
+def is_for_a_summary(request: ModelRequest) -> bool:
+    return "keep the memory of an assistant" in str(request.messages[0]["content"])
+
+
+def long_run(steps: int = 8, summary: Reply | str = SUMMARY) -> Callable[[ModelRequest], Reply]:
+    """A model that calls a tool with a long result so often, and summarises if it is asked."""
+    numbers = count()
+
+    def answer(request: ModelRequest) -> Reply:
+        if is_for_a_summary(request):
+            return content_reply(summary) if isinstance(summary, str) else summary
+        number = next(numbers)
+        if number == steps:
+            return content_reply("Done.")
+        return tool_reply([("s.huge", {"size": 2000 + number})], f"Step {number}.")
+
+    return answer
+
+
 @every_provider
 def test_a_long_run_is_compacted_for_the_model_but_not_in_the_result(  # B32
     provider: WireName,
 ) -> None:
-    script: list[Reply | str] = [
-        *[tool_reply([("s.huge", {"size": 2000 + n})], f"Step {n}.") for n in range(8)],
-        "Done.",
-    ]
     events: list[dict[str, Any]] = []
-    result, model = play(
-        script, {"s": faulty()}, provider, context_limit=9000, on_event=events.append
-    )
+    options = {"context_limit": 2250, "on_event": events.append, "tool_search_above": None}
+    result, model = play(long_run(), {"s": faulty()}, provider, **options)
     assert result["success"]
     assert [m["role"] for m in result["conversation_history"]].count("tool") == 8
     assert [len(entry["result"]) for entry in result["tool_chain"]] == [2000 + n for n in range(8)]
-    sent = [size(request.messages) for request in model.requests]
-    assert max(sent) <= 9000
-    assert "Summary of the" in said_to(model, 8)
-    assert "Step 0." in said_to(model, 8)
-    assert [event for event in events if event["type"] == "compaction"]
+    asked = [request for request in model.requests if is_for_a_summary(request)]
+    told = [event for event in events if event["type"] == "compaction"]
+    assert len(asked) == len([it for it in told if it["summary_by"] == "model"]) >= 1
+    assert "Step 0." in str(asked[0].messages)
+    assert not asked[0].tool_names
+    assert SUMMARY in said_to(model, -1)
+    assert "Step 0." not in said_to(model, -1)
+    # The summaries were paid for, but they are no steps.
+    assert result["execution_metadata"]["total_iterations"] == 9
+    assert len(model.requests) == 9 + len(asked)
+    assert result["execution_metadata"]["token_usage"]["completion_tokens"] == 8 * (9 + len(asked))
+
+
+def test_a_summary_that_cannot_be_had_from_the_model_is_made_by_rule() -> None:
+    events: list[dict[str, Any]] = []
+    script = long_run(summary=error_reply(400, "no summaries today"))
+    result, model = play(script, {"s": faulty()}, context_limit=2250, on_event=events.append)
+    assert result["success"]
+    assert "Step 0." in said_to(model, -1)
+    assert "Summary of the" in said_to(model, -1)
+    assert {it["summary_by"] for it in events if it["type"] == "compaction"} == {None, "rule"}
+    error = result["errors"][0]
+    assert "no summaries today" in error["error"]
+    assert error["recovery_action"] == "summarised by rule"
+
+
+@every_provider
+def test_the_provider_counts_the_tokens(provider: WireName) -> None:
+    """Short requests are taken for long ones where the provider says that they are."""
+    usage = {"prompt_tokens": 5000, "completion_tokens": 10, "total_tokens": 5010}
+    calls = [tool_reply([("s.echo", {"text": f"word {n}"})]) for n in range(4)]
+    calls[-1] = tool_reply([("s.echo", {"text": "the last word"})], usage=usage)
+    events: list[dict[str, Any]] = []
+    script = [*calls, content_reply(SUMMARY), content_reply("Done.")]
+    options = {"context_limit": 5000, "on_event": events.append}
+    result, model = play(script, {"s": faulty()}, provider, **options)
+    told = [event for event in events if event["type"] == "compaction"]
+    assert told[0]["size_before"] > 5010
+    assert result["success"]
+    assert sum(map(is_for_a_summary, model.requests)) == 1
+
+
+def test_the_schemas_of_tools_count_too() -> None:
+    meter = Meter()
+    tool = {"type": "function", "function": {"name": "s.t", "description": "x" * 4000}}
+    assert meter.estimate(HEAD, [tool]) - meter.estimate(HEAD) == pytest.approx(1020, abs=20)
+
+
+def test_what_was_added_is_estimated_and_what_was_left_out_counts_for_its_share() -> None:
+    meter = Meter()
+    usage = {"prompt_tokens": 900, "completion_tokens": 100}
+    reply: Message = {"role": "assistant", "content": ""}
+    meter.answered(400, reply, LLMResponse("", "m", usage=usage))
+    assert [meter.tokens(size) for size in (400, 450, 200)] == [1000, 1050, 500]
+    meter.answered(400, reply, LLMResponse("", "m"))
+    assert meter.tokens(400) == 400  # no figures: all of it is estimated
+
+
+@pytest.mark.parametrize(
+    ("model", "window"),
+    [
+        ("gpt-4.1", 1_047_576),
+        ("openai/gpt-5-mini", 400_000),
+        ("gpt-5.4", 1_050_000),
+        ("gpt-5.4-mini", 400_000),
+        ("o3-mini", 200_000),
+        ("claude-sonnet-4-6", 1_000_000),
+        ("claude-sonnet-4-5-20250929", 200_000),
+        ("anthropic/claude-opus-4.6", 1_000_000),
+        ("gemini-3.5-flash", 1_048_576),
+        ("qwen3:8b", 128_000),
+    ],
+)
+def test_the_window_of_a_model_is_known_by_its_name(model: str, window: int) -> None:
+    assert window_of(model) == window
+    assert limit_of(model, 1000) == window - 1000
+    assert limit_of(model, None) == window - round(window * 0.2)
+
+
+def test_a_run_that_paused_goes_on_with_the_summary_that_it_had() -> None:
+    def script(request: ModelRequest) -> Reply:
+        if number["calls"] == 8 and not is_for_a_summary(request):
+            number["calls"] += 1
+            return tool_reply([("s.die", {})])
+        number["calls"] += not is_for_a_summary(request)
+        return answer(request)
+
+    answer, number = long_run(), {"calls": 0}
+    options: dict[str, Any] = {"context_limit": 2250, "pause": True, "approve_when": ["s.die"]}
+    with ModelServer(script, namespace="mcp_ghost") as model:
+        paused = asyncio.run(ghost(model, {"s": faulty()}, **options))
+    assert paused["pending"]
+    assert any(map(is_for_a_summary, model.requests))
+    with ModelServer(["Done."], namespace="mcp_ghost") as second:
+        given: dict[str, Any] = {
+            "server_config": {"mcpServers": {"s": faulty().model_dump(exclude_unset=True)}}
+        }
+        given |= {"provider": "openai", "api_key": KEY, "base_url": second.base_url}
+        decisions = {entry["id"]: False for entry in paused["pending"]}
+        result = asyncio.run(
+            resume(json.loads(json.dumps(paused["state"])), decisions, **given, **options)
+        )
+    assert result["success"]
+    assert len(second.requests) == 1
+    assert SUMMARY in str(second.requests[0].messages)
+
+
+def test_a_golden_of_a_long_run_replays(tmp_path: Path) -> None:
+    golden = tmp_path / "long.json"
+    with ModelServer(long_run(), namespace="mcp_ghost") as model:
+        asyncio.run(
+            record_golden(
+                golden,
+                server_config={"mcpServers": {"s": faulty().model_dump(exclude_unset=True)}},
+                system_prompt="",
+                provider="openai",
+                api_key=KEY,
+                user_prompt="Do it.",
+                base_url=model.base_url,
+                context_limit=2250,
+            )
+        )
+        assert any(map(is_for_a_summary, model.requests))
+    assert_matches_golden(asyncio.run(replay_golden(golden)), golden)
 
 
 TOO_LONG = {
@@ -182,6 +338,8 @@ TOO_LONG = {
 @every_provider
 def test_a_model_with_a_smaller_context_gets_what_it_can_read(provider: WireName) -> None:  # B32
     def script(request: ModelRequest) -> Reply | str:
+        if is_for_a_summary(request):
+            return SUMMARY
         if size(request.messages) > 8000:
             return error_reply(400, TOO_LONG[provider])
         number = next(numbers)
