@@ -108,6 +108,11 @@ class ProviderClient:
         return self._endpoint.api_key
 
     @property
+    def base_url(self) -> str:
+        """Where it asks."""
+        return self._endpoint.base_url
+
+    @property
     def provider_name(self) -> str:
         """What the provider is called."""
         return self._provider.name

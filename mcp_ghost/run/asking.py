@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.run.limits import Budget
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mcp_ghost.run.limits import Deadline
     from mcp_ghost.run.report.account import Account
     from mcp_ghost.run.report.events import Events
+    from mcp_ghost.run.report.tracing import Tracing
     from mcp_ghost.run.settings import Settings
 
 _TOO_LONG = re.compile(
@@ -35,12 +36,14 @@ class Asking:
         account: Account,
         events: Events,
         deadline: Deadline,
+        tracing: Tracing,
     ) -> None:
         self._settings = settings
         self._conversation = conversation
         self._account = account
         self._events = events
         self._deadline = deadline
+        self._tracing = tracing
         self._budget = Budget(settings.token_budget, settings.cost_budget)
 
     async def complete(
@@ -85,29 +88,31 @@ class Asking:
     ) -> LLMResponse:
         conversation = self._conversation
         form = conversation.form
-        async with self._deadline.bound():
-            return await conversation.client.complete(
-                view,
-                tools=tools or None,
-                known_tools=conversation.known_tools or None,  # a lost server's, for example
-                namespace=self._settings.namespace,
-                headers=self._settings.headers,
-                response_format=form.response_format if form and not tools else None,
-                on_delta=self._on_delta(iteration),
-                **self._settings.model_options,
-            )
+        return await self._traced(
+            view,
+            tools=tools or None,
+            known_tools=conversation.known_tools or None,  # a lost server's, for example
+            namespace=self._settings.namespace,
+            response_format=form.response_format if form and not tools else None,
+            on_delta=self._on_delta(iteration),
+            **self._settings.model_options,
+        )
+
+    async def _traced(self, view: Sequence[Message], **options: Any) -> LLMResponse:  # noqa: ANN401
+        """One request, in a span of its own."""
+        client, headers = self._conversation.client, self._settings.headers
+        with self._tracing.request(view, options) as span:
+            async with self._deadline.bound():
+                response = await client.complete(view, headers=headers, **options)
+            self._tracing.replied(span, response)
+            return response
 
     async def _summary(self, request: list[Message]) -> str | None:
         """The model's summary of older exchanges; None where it has to be made without it."""
         self._budget.check(self._account)
         client = self._conversation.client
         try:
-            async with self._deadline.bound():
-                response = await client.complete(
-                    request,
-                    headers=self._settings.headers,
-                    extra_body=self._settings.extra_body,
-                )
+            response = await self._traced(request, extra_body=self._settings.extra_body)
         except LLMError as error:
             self._account.usage += error.usage
             self._account.failed(client.provider_name, error, "summarised by rule")

@@ -114,7 +114,7 @@ class Calls:
         reasoning = response.text or response.reasoning or ""
         for position, call in enumerate(response.tool_calls or ()):
             name, arguments = call.function.name, object_of(call.function.arguments)
-            attempt = CallAttempt(iteration, position, name, arguments, reasoning)
+            attempt = CallAttempt(iteration, position, name, arguments, reasoning, call_id=call.id)
             server = self._toolbox.server_of(name) if self._backtracking else None
             groups[server].append((call, attempt))
         return [*groups.values()]

@@ -111,6 +111,13 @@ class Conversation:
             self.messages[:] = [*self.head(), *self.messages]
             self._has_begun = True
 
+    def transport_of(self, server: str) -> str | None:
+        """What OpenTelemetry calls the way to a server; None for one in this process."""
+        config = self._configured[server]
+        if config.in_process is not None:
+            return None
+        return "tcp" if config.url else "pipe"
+
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolCallResult:
         """The result of a tool of the servers, or of the search for tools."""
         if name == FIND_TOOLS and self.search.is_on:

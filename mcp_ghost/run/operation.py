@@ -35,6 +35,7 @@ from mcp_ghost.run.report import synthesis
 from mcp_ghost.run.report.account import Account, GhostResult, history
 from mcp_ghost.run.report.dependencies import with_dependencies
 from mcp_ghost.run.report.events import Events
+from mcp_ghost.run.report.tracing import Span, Tracing
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import Message, ToolSchema
@@ -94,7 +95,12 @@ class Operation:
         started = time.perf_counter()
         self._deadline = Deadline(self._settings.deadline)
         self._events = Events(self._settings.on_event, self._account, self._deadline)
-        shared = (self._account, self._events, self._deadline)
+        self._tracing = Tracing(self._settings, self._conversation, self._account)
+        with self._tracing.run() as span:
+            return await self._traced(span, started)
+
+    async def _traced(self, span: Span, started: float) -> GhostResult:
+        shared = (self._account, self._events, self._deadline, self._tracing)
         self._asking = Asking(self._settings, self._conversation, *shared)
         ending = await self._operate()
         answer = None if ending.answer is None else self._account.clean_text(ending.answer)
@@ -109,6 +115,8 @@ class Operation:
             pending=[*ending.pending],
             state=self._standing.state(ending.pending).to_dict() if ending.pending else None,
         )
+        failure = ending.why if answer is None and not ending.pending else None
+        self._tracing.ended(span, self._account.usage, failure)
         await self._events.emit("run_end", success=result.success, summary=result.summary)
         return result
 
@@ -230,7 +238,7 @@ class Operation:
     def _calls(self) -> Calls:
         shared, toolbox = (self._account, self._events), self._conversation.toolbox
         questions = self._conversation.questions if self._settings.pause else None
-        execute = recording(self._conversation, questions, self._deadline, *shared)
+        execute = recording(self._conversation, questions, self._deadline, *shared, self._tracing)
         execute = retrying(execute, toolbox, self._deadline, *shared)
         execute = breaking(execute, self._events)
         execute = looping(execute, toolbox, self._settings.loop_limit, self._events)

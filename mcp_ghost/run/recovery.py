@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mcp_ghost.run.pausing.questions import Questions
     from mcp_ghost.run.report.account import Account, CallAttempt
     from mcp_ghost.run.report.events import Events
+    from mcp_ghost.run.report.tracing import Span, Tracing
     from mcp_ghost.servers.toolbox import Toolbox
 
 BREAKER_THRESHOLD = 3
@@ -49,6 +50,7 @@ def recording(
     deadline: Deadline,
     account: Account,
     events: Events,
+    tracing: Tracing,
 ) -> Execute:
     """The call itself; each attempt is a link of the chain, whatever its outcome.
 
@@ -56,6 +58,10 @@ def recording(
     """
 
     async def call(attempt: CallAttempt) -> JSON:
+        with tracing.call(attempt) as span:
+            return await traced(attempt, span)
+
+    async def traced(attempt: CallAttempt, span: Span) -> JSON:
         call = {"tool_name": attempt.tool, "arguments": attempt.arguments}
         await events.emit(
             "tool_call", iteration=attempt.iteration, retry_attempt=attempt.number, **call
@@ -79,6 +85,7 @@ def recording(
             if outcome.is_error:
                 failure = ToolReportedError(outcome.error_message or "no reason given", result)
         record = account.tried(attempt, time.perf_counter() - started, result, failure)
+        tracing.returned(span, result, failure)
         await events.emit("tool_result", **asdict(record))
         if failure is not None:
             raise failure

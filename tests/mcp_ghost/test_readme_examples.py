@@ -15,6 +15,7 @@ import pytest
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
 from tests.support import ghost_example, warm
+from tests.support.collector import running_collector
 from tests.support.ghosts import PROVIDERS
 
 if TYPE_CHECKING:
@@ -34,11 +35,15 @@ def run(
     script: Callable[[ModelRequest], Reply] | list[Reply],
     provider: WireName,
     *command: str,
+    **environment: str,
 ) -> subprocess.CompletedProcess[str]:
     """One program of the README with a model of ``provider`` that refused nothing."""
     ghost_example.write_files(folder)
     with ModelServer(script, wire=provider) as server:
-        env = {**os.environ, get_provider(provider).base_url_variable: server.base_url}
+        env = {
+            **os.environ,
+            get_provider(provider).base_url_variable: server.base_url,
+        } | environment
         called = (sys.executable, *command, provider)
         done = warm.run(called, cwd=folder, env=env, warm=(*warm.GHOST, "pytest"))
     assert done.returncode == 0, done.stderr
@@ -128,3 +133,21 @@ def test_a_long_book_is_summarised_on_the_way(provider: WireName, tmp_path: Path
     done = run(tmp_path, reader, provider, "reader.py")
     assert "True model It rained in every chapter so far.\n" in done.stdout
     assert done.stdout.endswith("\nIt rains.\n")
+
+
+@every_provider
+def test_a_run_is_traced_to_a_collector(provider: WireName, tmp_path: Path) -> None:
+    call = tool_reply([("mcp_ghost.notes.add", {"text": "The milk is gone."})])
+    with running_collector() as collector:
+        where = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.base_url}
+        done = run(tmp_path, [call, content_reply("Noted.")], provider, "traced.py", **where)
+    assert done.stdout == "Noted.\n"
+    assert collector.objections.count("/v1/traces") >= 1
+    (whole,) = collector.named("invoke_agent mcp_ghost")
+    below = [span.name for span in collector.children(whole)]
+    operation = "generate_content" if provider == "gemini" else "chat"
+    model = get_provider(provider).default_model
+    assert below.count(f"{operation} {model}") == 2
+    (called,) = collector.named("execute_tool notes.add")
+    assert called in collector.children(whole)
+    assert [span.name for span in collector.children(called)] == ["MCP send tools/call add"]

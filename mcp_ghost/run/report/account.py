@@ -33,6 +33,8 @@ class CallAttempt:
     """What the model said with the call."""
     number: int = 0
     """0 for the first attempt."""
+    call_id: str = ""
+    """The id that the call has in the reply."""
 
     @property
     def place(self) -> Place:
