@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError, LLMUnreachableError
 from mcp_ghost.media import has_images, without_images
 from mcp_ghost.messages import assistant_message
+from mcp_ghost.providers import gate
 from mcp_ghost.providers.accepted import Accepted, refuses_images
 from mcp_ghost.providers.common import LLMRequest, StreamingProvider, doubtful
 from mcp_ghost.providers.exchange import EmptyReplyError, Exchange, FailedTry, with_all
@@ -163,6 +164,7 @@ class ProviderClient:
                 error.usage = call.wasted
             raise
         finally:
+            gate.at_hand().charge(call.usage.cost)
             if self._on_exchange is not None:
                 call.request = replace(call.request, api_key=None)
                 call.seconds = time.perf_counter() - call.started
@@ -278,6 +280,7 @@ class ProviderClient:
 
     async def _send(self, transport: Transport, wire: WireRequest, call: Exchange) -> LLMResponse:
         request = call.request
+        await gate.at_hand().admit()
         if call.on_delta is None:
             body = await transport.post(wire.path, wire.payload, wire.headers, model=request.model)
             return self._read(body, request)

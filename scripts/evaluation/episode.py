@@ -28,10 +28,12 @@ def _play(job: dict[str, object]) -> int:
 
     from mcp_ghost.redact import redact
     from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+    from scripts.evaluation.fleet.line import connected
     from session.game_configuration import GameConfiguration
 
     load_dotenv(".env")  # tracing and tool servers read the environment, not our settings
     config = GameConfiguration.model_validate(job["settings"])
+    handlers = connected(job)
     try:
         _expect_the_same(job["program"])
         if command := job.get("guest"):
@@ -40,7 +42,8 @@ def _play(job: dict[str, object]) -> int:
             play_with_guest(str(command), config, str(job["episode"]))
             return 0
         resume = job["resume"] is True or _branches_off(job, config.workdir)
-        with ZorkOrchestratorV2(str(job["episode"]), config, resume=resume) as it:
+        name = str(job["episode"])
+        with ZorkOrchestratorV2(name, config, resume=resume, handlers=handlers) as it:
             it.play_episode()
     except Exception as error:  # noqa: BLE001  the edge of the process: its last line is shown
         text = f"{traceback.format_exc()}\n{one_line(error) or type(error).__name__}\n"

@@ -54,6 +54,10 @@ class Progress:
         self._turns.update(running)
         self._update()
 
+    def say(self, line: str) -> None:
+        """One line above the bars."""
+        self._console.print(Text(line), soft_wrap=True)
+
     def ended(self, cell: Cell, played: EpisodeFigures, failure: str) -> None:
         """Say how an episode ended."""
         if played.finished:

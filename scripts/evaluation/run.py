@@ -1,145 +1,101 @@
-"""The episodes of a plan, each in its own process; none of them outlives this one.
-
-A process gets its orders through a pipe once the reaper guards it. So whenever this program is
-killed, an episode has either not begun or is ended by the reaper.
-"""
+"""The episodes of a plan, played by whoever is there, and taken up by another where one is lost."""
 
 import fcntl
-import json
 import os
-import signal
-import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
-from mcp_ghost.servers import reaper
 from scripts.evaluation.figures import EpisodeFigures, LogTail
+from scripts.evaluation.fleet.local import USED_UP
 from scripts.evaluation.plan import Cell, Plan
 from scripts.evaluation.progress import Progress
 from session.configuration_file import ConfigurationError
-from session.record.event_log import EVENTS_FILE
+from session.playing import ASKING
 
-ROOT = Path(__file__).parents[2]
+MOST_LOSSES = 5
+"""Workers that one episode may lose without a turn that was finished."""
 _POLL = 0.1
-_SIGNALS = {it.value: it.name for it in signal.Signals}  # real-time ones have no names
 _STOP_WAIT = 8.0
 """Seconds for an episode to release what it opened: twice what an MCP server may take."""
 _LOCK_WAIT = 5.0
 """Seconds for the episodes of a killed evaluation to be gone."""
 
 
-class EpisodeProcess:
-    """One episode being played."""
+class Running(Protocol):
+    """An episode being played."""
 
-    def __init__(self, plan: Plan, cell: Cell, lock: int, threads: int | None) -> None:
-        self.cell = cell
-        self.tail = LogTail(plan.folder(cell) / EVENTS_FILE)
-        self._errors = plan.errors(cell)
-        self._errors.parent.mkdir(parents=True, exist_ok=True)
-        job = json.dumps(plan.job(cell, threads))
-        paths = [str(ROOT), os.environ.get("PYTHONPATH")]
-        with self._errors.open("wb") as errors:
-            self._process = subprocess.Popen(
-                # -P: a file in the working directory must not replace a module.
-                [sys.executable, "-P", "-m", "scripts.evaluation.episode"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-                pass_fds=(lock,),  # the folder is taken until the last episode is gone
-                start_new_session=True,  # Ctrl-C is for this program, which then stops them all
-            )
-        reaper.guard(self._process.pid)
-        self._begin(job)
-
-    def ended(self) -> bool:
-        """Whether it is over; then ``failure`` says how."""
-        if self._process.poll() is None:
-            return False
-        self._let_go()
-        return True
+    cell: Cell
+    tail: LogTail
+    lost: bool
 
     @property
-    def failure(self) -> str:
-        """Why the process could not play the episode; empty when it could."""
-        code = self._process.returncode
-        if code == 0:
-            return ""
-        lines = self._last_words().strip().splitlines()
-        if code < 0:
-            return f"killed by {_SIGNALS.get(-code, f'signal {-code}')}"
-        return f"{lines[-1] if lines else f'exit code {code}'} ({self._errors})"
+    def failure(self) -> str: ...  # noqa: D102
+    def ended(self) -> bool: ...  # noqa: D102
+    def stop(self) -> None: ...  # noqa: D102
+    def wait(self, deadline: float) -> None: ...  # noqa: D102
+    def kill(self) -> None: ...  # noqa: D102
 
-    def stop(self) -> None:
-        """Ask it to end."""
-        self._signal(signal.SIGTERM)
 
-    def wait(self, deadline: float) -> None:
-        """Wait until it is gone; after ``deadline`` it is killed."""
-        try:
-            self._process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            self.kill()
-        self._let_go()
+class Crew(Protocol):
+    """Whoever plays episodes: processes here, or workers elsewhere."""
 
-    def kill(self) -> None:
-        """End it at once; what it started ends with it."""
-        self._signal(signal.SIGKILL)
-        self._process.wait()
+    @property
+    def used_up(self) -> bool: ...  # noqa: D102
+    def begin(self, cell: Cell) -> Running: ...  # noqa: D102
+    def update(self) -> None: ...  # noqa: D102
 
-    def _begin(self, job: str) -> None:
-        if self._process.stdin is None:
-            raise RuntimeError("The episode has no standard input.")
-        with (
-            suppress(BrokenPipeError),
-            self._process.stdin as stdin,
-        ):  # it says why, or its code
-            stdin.write(job.encode() + b"\n")
 
-    def _signal(self, number: int) -> None:
-        if self._process.poll() is None:  # else the id may be somebody else's by now
-            reaper.signal_group(self._process.pid, number)
+class _Losses:
+    """Counts the workers that each episode has lost since its last finished turn."""
 
-    def _let_go(self) -> None:
-        reaper.release(self._process.pid)
-        if not self._last_words():
-            self._errors.unlink(missing_ok=True)
+    def __init__(self) -> None:
+        self._counted: dict[Cell, tuple[int, int]] = {}
 
-    def _last_words(self) -> str:
-        with suppress(FileNotFoundError):
-            return self._errors.read_text(encoding="utf-8", errors="replace")
-        return ""
+    def too_many(self, cell: Cell, turns: int) -> bool:
+        before, count = self._counted.get(cell, (-1, 0))
+        count = count + 1 if turns == before else 1
+        self._counted[cell] = (turns, count)
+        return count >= MOST_LOSSES
 
 
 def play(
-    plan: Plan, lines: Sequence[Sequence[Cell]], progress: Progress, *, jobs: int, lock: int
+    plan: Plan, lines: Sequence[Sequence[Cell]], progress: Progress, crew: Crew, *, jobs: int
 ) -> dict[Cell, str]:
     """Play ``lines`` to their ends, ``jobs`` episodes at once; why some did not get there."""
     failures: dict[Cell, str] = {}
+    losses = _Losses()
     waiting = deque(deque(line) for line in lines)
-    running: dict[EpisodeProcess, deque[Cell]] = {}
-    threads = max(1, cores() // jobs) if plan.config.uses_embedded_model else None
+    running: dict[Running, deque[Cell]] = {}
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
                 line = waiting.popleft()
-                running[EpisodeProcess(plan, line.popleft(), lock, threads)] = line
+                if crew.used_up and line[0].variant.player in ASKING:
+                    failures[line[0]] = USED_UP
+                    continue
+                running[crew.begin(line.popleft())] = line
             time.sleep(_POLL)
-            progress.show([(process.cell, process.tail.update()) for process in running])
-            for process in [process for process in running if process.ended()]:
-                line = running.pop(process)
-                played = EpisodeFigures.read(plan.folder(process.cell))
-                progress.ended(process.cell, played, process.failure)
+            ended = [episode for episode in running if episode.ended()]
+            crew.update()  # after it, so that what has ended is here whole
+            progress.show([(episode.cell, episode.tail.update()) for episode in running])
+            for episode in ended:
+                line, cell = running.pop(episode), episode.cell
+                played = EpisodeFigures.read(plan.folder(cell))
+                if episode.lost and not (played.finished or losses.too_many(cell, played.turns)):
+                    progress.say(f"{cell}: {episode.failure}; it goes on elsewhere")
+                    waiting.appendleft(deque([cell, *line]))
+                    continue
+                progress.ended(cell, played, "" if played.finished else episode.failure)
                 if not played.finished:
-                    failures[process.cell] = process.failure or played.end_reason
+                    failures[cell] = episode.failure or played.end_reason
                 elif line:
                     waiting.appendleft(line)
     finally:
-        _stop_all(list(running))
+        _stop_all(list(running), crew)
     return failures
 
 
@@ -194,13 +150,15 @@ def _lock(lock: int, folder: Path) -> None:
             time.sleep(_POLL)
 
 
-def _stop_all(running: Sequence[EpisodeProcess]) -> None:
+def _stop_all(running: Sequence[Running], crew: Crew) -> None:
     try:
         for process in running:
             process.stop()
         deadline = time.monotonic() + _STOP_WAIT
         for process in running:
             process.wait(deadline)
+        if running:
+            crew.update()
     except BaseException:  # a second Ctrl-C
         for process in running:
             process.kill()

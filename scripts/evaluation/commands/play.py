@@ -4,10 +4,11 @@ When run again with the same --out (or --name), it continues where it was interr
 """
 
 import argparse
+import re
 import shlex
 import sys
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,9 +26,11 @@ from mcp_ghost.redact import redact
 from mcp_ghost.text import counted, did_you_mean
 from players import PLAYERS
 from players.walkthrough import WalkthroughPlayer, read_walkthrough
+from scripts.evaluation.commands.crew import LOCAL, crew_of, refuse_guests
 from scripts.evaluation.commands.fork import trunk_of
 from scripts.evaluation.commands.report import write_report
 from scripts.evaluation.figures import EpisodeFigures
+from scripts.evaluation.fleet.cluster import HERE
 from scripts.evaluation.plan import CHOICES, MCP, Cell, Plan, variants_of
 from scripts.evaluation.progress import Progress
 from scripts.evaluation.protocols.protocol import SHIPPED, Protocol, refuse_flags
@@ -72,7 +75,10 @@ _PLAYER = f"""\
 --each             also play without each part, or any; with the critic; with other tool servers
 """
 _HOW = """\
---jobs J           episodes at a time (default: one per core, here %(default)s)
+--jobs J           episodes at a time (default: one per core, here {cores}; on Ray, of all nodes)
+--on PLACE         where: local (default), ray (a cluster on this machine), or ray://HOST:PORT
+--requests-per-minute N  at most so many requests to models in any minute, of all episodes together
+--max-cost USD     dollars that all episodes together may cost, as far as providers tell costs
 --name NAME        name of the evaluation, which its episodes record
 --out DIR          where everything goes (default: game_files/evaluations/NAME)
 """
@@ -111,13 +117,14 @@ def _play(flags: argparse.Namespace) -> int:
     with taken(plan.out) as lock:
         plan.agree()
         lines = unfinished(plan)
-        jobs = max(1, min(flags.jobs, len(lines)))
         console = Console(stderr=True)
         if lines:
-            _announce(console, plan, lines, jobs)
-            with Progress(console, plan, _turns_played(plan)) as progress:
-                play(plan, lines, progress, jobs=jobs, lock=lock)
-        return DONE if write_report(plan.out, flags.jobs) else FAILED
+            with crew_of(plan, flags, console, lock) as (crew, most):
+                jobs = max(1, min(most, len(lines)))
+                _announce(console, plan, lines, jobs)
+                with Progress(console, plan, _turns_played(plan)) as progress:
+                    play(plan, lines, progress, crew, jobs=jobs)
+        return DONE if write_report(plan.out, flags.jobs or cores()) else FAILED
 
 
 def _plan(flags: argparse.Namespace) -> Plan:
@@ -129,6 +136,7 @@ def _plan(flags: argparse.Namespace) -> Plan:
     config = trunk.settings(config) if trunk else config
     players = trunk.players if trunk else flags.player
     variants = variants_of(config, flags.without, each=flags.each, players=players)
+    refuse_guests(variants, flags)
     if any(variant.player in ASKING for variant in variants):
         with closing(LLMClient(config=config)):
             pass  # report a key that cannot be sent, or a bad model file, before we begin
@@ -255,11 +263,29 @@ def parser() -> Parser:
     )
     add_flags(
         it.add_argument_group("how"),
-        _HOW,
-        jobs={"type": whole_number(), "default": cores()},
+        _HOW.format(cores=cores()),
+        jobs=count,
+        on={"type": _place, "default": LOCAL},
+        requests_per_minute=count,
+        max_cost={"type": _dollars},
         name={"type": _name},
     )
     return it
+
+
+def _place(text: str) -> str:
+    if text in (LOCAL, HERE) or re.fullmatch(r"ray://[^/:@\s]+:\d+", text):
+        return text
+    raise argparse.ArgumentTypeError(
+        f"'{text}' is no place to play: local, ray, or ray://HOST:PORT"
+    )
+
+
+def _dollars(text: str) -> float:
+    with suppress(ValueError):
+        if 0 < (dollars := float(text)) < float("inf"):
+            return dollars
+    raise argparse.ArgumentTypeError(f"'{text}' is not a number of US dollars, such as 2.50")
 
 
 def _seeds(text: str) -> tuple[int, ...]:

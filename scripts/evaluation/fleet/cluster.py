@@ -1,0 +1,92 @@
+"""Ray: imported when it is asked for, started with patience, and gone when the program ends."""
+
+import importlib
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+from session.configuration_file import ConfigurationError
+
+HERE = "ray"
+STARTS = 3
+"""Times that a local cluster is started before it is given up."""
+_ENVIRONMENT = {
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # or each worker would be installed anew
+    "RAY_USAGE_STATS_ENABLED": "0",  # or it would report to its makers
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # or it would warn of what it will do one day
+}
+
+
+def import_ray() -> ModuleType:
+    """Ray.
+
+    Raises:
+        ConfigurationError: It is not installed.
+    """
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    try:
+        return importlib.import_module(HERE)
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            "--on ray needs Ray, which is not installed. Get it with: uv sync --extra fleet "
+            "(or write `uv run --extra fleet python scripts/evaluate.py ...`)"
+        ) from error
+
+
+@contextmanager
+def cluster(place: str, workers: int, say: Callable[[str], None]) -> Iterator[ModuleType]:
+    """Ray, connected to the cluster at ``place``, or to one of ``workers`` that is started here.
+
+    Raises:
+        ConfigurationError: There is none, and none can be started.
+    """
+    ray = import_ray()
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+    if place != HERE:
+        yield from _connected(ray, place, quiet)
+        return
+    folder = tempfile.mkdtemp(prefix="zray-")  # the path of a socket has to be short
+    try:
+        options = {"num_cpus": workers, "include_dashboard": False, "_temp_dir": folder}
+        _start(ray, {"address": "local", **options, **quiet}, say)
+        yield ray
+    finally:
+        ray.shutdown()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _connected(ray: ModuleType, place: str, quiet: dict[str, Any]) -> Iterator[ModuleType]:
+    try:
+        ray.init(place, **quiet)
+    except Exception as error:  # of many types: none of them is documented
+        ray.shutdown()
+        raise ConfigurationError(
+            f"There is no Ray cluster at {place} ({error}). Start its head with: "
+            "uv run --extra fleet ray start --head --ray-client-server-port 10001"
+        ) from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _start(ray: ModuleType, options: dict[str, Any], say: Callable[[str], None]) -> None:
+    for left in reversed(range(STARTS)):
+        try:
+            ray.init(**options)
+        except Exception as error:  # of many types: none of them is documented
+            ray.shutdown()
+            if not left:
+                raise ConfigurationError(
+                    f"Ray did not start in {STARTS} tries ({error}). Try again when the machine "
+                    "has less to do, or leave --on out."
+                ) from error
+            say("Ray did not start within its 15 s, as on slow machines at first: trying again.")
+        else:
+            return

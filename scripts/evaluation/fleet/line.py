@@ -1,0 +1,91 @@
+"""The line between an episode's process and whoever started it: one JSON line asks, one answers."""
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+from mcp_ghost.providers import gate
+from session.events import event_fields
+from session.record.schema import STEPS
+from shared_utils import run_in_daemon_thread
+
+ASK, SPEND, KEPT = "ask", "spend", "kept"
+Answer: TypeAlias = Callable[[str, float], float | None]
+"""What was asked, and a number with it -> what is answered."""
+
+
+class Line:
+    """The episode's end. It is the gate of all its requests to models."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._socket = socket.socket(fileno=descriptor)
+        self._file = self._socket.makefile("rw", encoding="utf-8")
+        self._lock = threading.Lock()
+
+    def call(self, what: str, number: float = 0.0) -> float | None:
+        """Ask, and wait for the answer.
+
+        Raises:
+            ConnectionError: There is nobody any more.
+        """
+        with self._lock:
+            self._file.write(json.dumps([what, number]) + "\n")
+            self._file.flush()
+            answer = self._file.readline()
+        if not answer:
+            raise ConnectionError("Whoever started this episode is gone.")
+        return json.loads(answer)  # type: ignore[no-any-return]
+
+    async def admit(self) -> None:
+        """Wait for a request's turn; where none may be sent, the episode is interrupted."""
+        wait = await run_in_daemon_thread(self.call, ASK)
+        if wait is None:
+            os.kill(os.getpid(), signal.SIGTERM)
+            await asyncio.Event().wait()  # the main thread cancels this
+        else:
+            await asyncio.sleep(wait)
+
+    def charge(self, dollars: float) -> None:
+        """Report what a call cost."""
+        self.call(SPEND, dollars)
+
+
+class Kept(logging.Handler):
+    """Says of each finished step that it is on the disk, and waits until it is safe elsewhere."""
+
+    def __init__(self, line: Line) -> None:
+        super().__init__(logging.DEBUG)
+        self._line = line
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """After the handler that writes it."""
+        if event_fields(record).get("event_type") in STEPS:
+            self._line.call(KEPT)
+
+
+def connected(job: dict[str, Any]) -> list[logging.Handler]:
+    """The handlers of an episode that was started with a line."""
+    if "line" not in job:
+        return []
+    line = Line(job["line"])
+    gate.keep(line)
+    return [Kept(line)]
+
+
+def serve(ours: socket.socket, answer: Answer) -> None:
+    """Answer an episode in a thread until it ends."""
+
+    def listen() -> None:
+        with suppress(OSError), ours, ours.makefile("rw", encoding="utf-8") as file:
+            for asked in file:
+                file.write(json.dumps(answer(*json.loads(asked))) + "\n")
+                file.flush()
+
+    threading.Thread(target=listen, daemon=True).start()

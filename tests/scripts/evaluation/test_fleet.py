@@ -1,0 +1,218 @@
+"""A fleet: its limits, how logs travel, and that whoever takes an episode up goes on with it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from game_interface import open_game
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply
+from scripts.evaluation.commands.crew import refuse_guests
+from scripts.evaluation.commands.play import parser
+from scripts.evaluation.figures import EpisodeFigures
+from scripts.evaluation.fleet import cluster
+from scripts.evaluation.fleet.desk import Desk
+from scripts.evaluation.fleet.limits import WINDOW_SECONDS, Limits
+from scripts.evaluation.fleet.local import USED_UP
+from scripts.evaluation.fleet.on_ray import databases_of
+from scripts.evaluation.fleet.parcel import Growth, Piece, packed, put, unpack
+from scripts.evaluation.fleet.worker import Order, play
+from scripts.evaluation.plan import Cell, Plan, Variant
+from session.configuration_file import ConfigurationError
+from session.game_configuration import GameConfiguration
+from session.record.event_log import EVENTS_FILE
+from tests.scripts.evaluations import Evaluation
+
+pytestmark = pytest.mark.mcp
+FREE = (None, None, 0.0)
+CELL = Cell(Variant("random", player="random"), 1, 1)
+
+
+def test_no_minute_sees_more_requests_than_the_limit() -> None:
+    now = 0.0
+    limits = Limits(3, clock=lambda: now)
+    sent = []
+    for pause in (0.0, 0.0, 20.0, 0.0, 0.0, 5.0, 0.0, 90.0, 0.0):
+        now += pause
+        wait = limits.ask()
+        assert wait is not None
+        sent.append(now + wait)
+    assert sent == sorted(sent)
+    assert all(
+        later - sooner >= WINDOW_SECONDS for sooner, later in zip(sent, sent[3:], strict=False)
+    )
+    assert sent[:3] == [0.0, 0.0, 20.0]  # and nobody waits without need
+
+
+def test_what_earlier_runs_cost_counts_and_a_used_up_budget_lets_nothing_pass() -> None:
+    limits = Limits(dollars=1.0, spent=0.7)
+    assert limits.ask() == 0.0
+    limits.spend(0.2)
+    assert limits.ask() == 0.0
+    limits.spend(0.2)
+    assert limits.ask() is None
+    assert limits.used_up
+
+
+def test_an_episodes_files_arrive_as_they_grow(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    unpack({EVENTS_FILE: b"one\n", "notes.jsonl": b"a\nb\n"}, here)
+    unpack(packed(here), there)
+    growth = Growth(here)
+    assert list(growth.pieces()) == []
+    with (here / EVENTS_FILE).open("ab") as file:
+        file.write(b"two\nthr")  # the last line is not finished
+    (here / "new").write_bytes(b"replaced")
+    (here / "new").replace(here / "notes.jsonl")
+    pieces = list(growth.pieces())
+    assert pieces == [Piece("notes.jsonl", 0, b"replaced"), Piece(EVENTS_FILE, 4, b"two\n")]
+    for piece in pieces:
+        put(piece, there)
+    assert packed(there) == {EVENTS_FILE: b"one\ntwo\n", "notes.jsonl": b"replaced"}
+    assert list(growth.pieces()) == []
+    (here / EVENTS_FILE).write_bytes(b"one\n")  # cut by whoever went on with it
+    (cut,) = growth.pieces()
+    put(cut, there)
+    assert (there / EVENTS_FILE).read_bytes() == b"one\n"
+
+
+@pytest.mark.parametrize("piece", [Piece("log", 9, b"x"), Piece("../log", 0, b"x")])
+def test_a_piece_with_a_gap_or_of_another_folder_is_refused(tmp_path: Path, piece: Piece) -> None:
+    with pytest.raises(ValueError, match=r"lacks|not the name"):
+        put(piece, tmp_path / "episode")
+
+
+def test_only_the_latest_try_at_an_episode_counts() -> None:
+    desk = Desk(FREE)
+    desk.expect("e", 1)
+    assert desk.deliver("e", 1, [Piece("log", 0, b"one")])
+    desk.expect("e", 2)
+    assert not desk.deliver("e", 1, [Piece("log", 3, b"late")])
+    assert not desk.wanted("e", 1)
+    assert desk.news().pieces == [("e", Piece("log", 0, b"one"))]
+    assert desk.news().pieces == []
+
+
+def plan_of(folder: Path, **settings: Any) -> Plan:  # noqa: ANN401  of any field
+    with open_game("bundled") as game:
+        story = game.story
+    fields = {"max_turns_per_episode": 6, "engine": "fernz", **settings}
+    config = GameConfiguration.model_validate(fields)
+    return Plan("fleet", folder, config, story, (CELL.variant,), (1,), 1, carry_over=False)
+
+
+def order_of(plan: Plan, number: int) -> Order:
+    job = plan.job(CELL, None)
+    job["settings"] = {**job["settings"], "story": "/nowhere/here.z5"}  # type: ignore[dict-item]
+    folder = plan.folder(CELL)
+    place = str(folder.relative_to(plan.out))
+    story = plan.story.path.read_bytes()
+    return Order("e", number, place, job, packed(folder), story, b"", "/nowhere")
+
+
+class Node:
+    """Plays with a desk at hand; its network may fail."""
+
+    def __init__(self, plan: Plan, desk: Desk) -> None:
+        self.plan, self.desk = plan, desk
+        self.after: Callable[[], None] = lambda: None
+
+    def ask(self, name: str, *arguments: Any) -> object:  # noqa: ANN401  those of the desk
+        answer = getattr(self.desk, name)(*arguments)
+        for _, piece in self.desk.news().pieces:
+            put(piece, self.plan.folder(CELL))
+        self.after()
+        return answer
+
+    def turns(self) -> list[int]:
+        log = (self.plan.folder(CELL) / EVENTS_FILE).read_text().splitlines()
+        events = [json.loads(line) for line in log]
+        return [event["turn"] for event in events if event["event_type"] == "turn"]
+
+
+def test_a_lost_workers_episode_goes_on_from_its_last_finished_turn(tmp_path: Path) -> None:
+    """As the driver sees it: the first node is cut off in the middle, the second has only bytes."""
+    node = Node(plan_of(tmp_path / "out"), Desk(FREE))
+    node.desk.expect("e", 1)
+    kept: list[int] = []
+
+    def cut_off() -> None:
+        if (node.plan.folder(CELL) / EVENTS_FILE).is_file() and len(node.turns()) == 3:
+            kept[:] = node.turns()
+            node.desk.expect("e", 2)
+
+    node.after = cut_off
+    failure, _ = play(order_of(node.plan, 1), node.ask)
+    assert failure
+    assert node.turns() == kept == [1, 2, 3]  # what came too late is not there
+    node.after = lambda: None
+    assert play(order_of(node.plan, 2), node.ask) == ("", "")
+    assert node.turns() == [1, 2, 3, 4, 5, 6]
+    figures = EpisodeFigures.read(node.plan.folder(CELL))
+    assert (figures.finished, figures.end_reason) == (True, "max_turns")
+
+
+def test_a_budget_and_a_rate_hold_for_the_evaluation_and_more_money_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def paid(_: ModelRequest) -> Reply:
+        reply = content_reply("wait")
+        assert isinstance(reply.body, dict)
+        reply.body["usage"] = {"prompt_tokens": 1, "completion_tokens": 1, "cost": 0.5}
+        return reply
+
+    with ModelServer(paid) as server:
+        evaluation = Evaluation(tmp_path, server.base_url)
+        flags = ["--story", "bundled", "--base-url", server.base_url, "--model", "scripted"]
+        flags += ["--player", "chat", "--turns", "2", "--jobs", "1", "--seeds", "1,2"]
+        assert evaluation.run_here(monkeypatch, *flags, "--max-cost", "1.5") == 1
+        assert len(server.requests) == 3
+        assert USED_UP in capsys.readouterr().err
+        assert evaluation.turns() == {
+            "chat/seed-1/episodes/episode-1": [1, 2],
+            "chat/seed-2/episodes/episode-1": [1],
+        }
+        assert evaluation.run_here(monkeypatch, *flags, "--max-cost", "1.6") == 0
+        assert len(server.requests) == 4
+    provenance = evaluation.results["provenance"]
+    assert (provenance["requests"], provenance["cost"]) == (4, 2.0)
+
+
+@pytest.mark.parametrize("place", ["rays", "ray://", "ray://host", "ray://a:b", "ray://u@h:1"])
+def test_an_unknown_place_names_the_known_ones(
+    place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parser().parse_args(["--on", place])
+    assert caught.value.code == 2
+    assert "local, ray, or ray://HOST:PORT" in capsys.readouterr().err
+
+
+def test_without_ray_a_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ConfigurationError, match="uv sync --extra fleet"):
+        cluster.import_ray()
+
+
+def test_limits_that_would_not_hold_for_a_guest_are_refused() -> None:
+    flags = argparse.Namespace(requests_per_minute=None, max_cost=1.0)
+    guest = Variant("mcp", player="mcp", command="agent")
+    with pytest.raises(ConfigurationError, match="--max-cost cannot hold"):
+        refuse_guests((guest,), flags)
+    refuse_guests((CELL.variant,), flags)
+
+
+def test_knowledge_needs_a_database_that_all_nodes_reach(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+    assert databases_of(plan, shared=True) == {}
+    plan = Plan(**{**vars(plan), "carry_over": True})
+    with pytest.raises(ConfigurationError, match="ZORKGPT_STORAGE_DATABASE_URL"):
+        databases_of(plan, shared=True)
+    (url,) = databases_of(plan, shared=False).values()
+    assert url == f"sqlite:///{plan.workdir(CELL).resolve()}/knowledge.db"
