@@ -27,7 +27,7 @@ from mcp_ghost.providers.exchange import with_all
 from mcp_ghost.providers.registry import get_provider, provider_at
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, is_transient
 from session.events import EventLogger, event_context, log_event
-from session.tracing import observed
+from session.tracing import observed, of_reply
 from shared_utils import EMBEDDED_BASE_URL, LoopThread, run_in_daemon_thread
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from mcp_ghost.providers.common import Provider
     from mcp_ghost.providers.exchange import OnExchange
+    from mcp_ghost.providers.streaming.events import OnDelta
     from session.game_configuration import GameConfiguration
 
     _Reply = Coroutine[Any, Any, LLMResponse]
@@ -43,6 +44,8 @@ __all__ = ["FunctionCall", "LLMClient", "LLMResponse", "ToolCall", "supports_too
 
 MORE_ROOM = 4
 """Times the tokens that a reply may have, once it was cut off there."""
+PLAYER = "Agent"
+"""The role that decides what is done next."""
 _OWN_KEY_VARIABLE = "ZORKGPT_CLIENT_API_KEY"
 _CACHED_ROLES = ("system", "user")
 _NO_TOOLS = ("o1-", "o3-", "qwq", "deepseek-r1", "deepseek-reasoner", "-reasoning", "r1-")
@@ -110,6 +113,7 @@ class LLMClient:
         langfuse_client: Gets a generation per call.
         transport: Replaces the network.
         on_exchange: Called with every call, in the event context of its role, before it returns.
+        on_delta: Told what the player's model says and thinks, while it comes.
     """
 
     def __init__(
@@ -122,12 +126,14 @@ class LLMClient:
         langfuse_client: Any = None,  # noqa: ANN401  Langfuse is only imported where it is used
         transport: httpx.AsyncBaseTransport | None = None,
         on_exchange: OnExchange | None = None,
+        on_delta: OnDelta | None = None,
     ) -> None:
         self.config = config
         self.base_url = (base_url or config.role().base_url).rstrip("/")
         self._where = Endpoint(self.base_url).where
         self._logger = logger or logging.getLogger("zorkgpt.llm")
         self._langfuse = langfuse_client
+        self._on_delta = None if self.base_url == EMBEDDED_BASE_URL else on_delta
         self._breaker = CircuitBreaker(
             config.breaker_failure_threshold,
             config.breaker_recovery_seconds,
@@ -269,6 +275,7 @@ class LLMClient:
             known_tools=known_tools,
             tool_choice=tool_choice,
             headers={**titled, **(extra_headers or {})},
+            on_delta=self._on_delta if name == PLAYER else None,
             response_format=None if tools and tool_choice != "none" else response_format,
         )
         span = observed(
@@ -286,11 +293,11 @@ class LLMClient:
             except LLMError as error:
                 generation.update(level="ERROR", status_message=str(error))
                 raise
-            generation.update(**_generation(response))
+            generation.update(**of_reply(response))
             return response
 
     async def _whole(
-        self, ask: Callable[..., _Reply], model: str, options: dict[str, Any]
+        self, ask: partial[_Reply], model: str, options: dict[str, Any]
     ) -> LLMResponse:
         """The reply; an answer that was cut off is asked for once more, with more room.
 
@@ -301,6 +308,8 @@ class LLMClient:
         is_whole = response.tool_calls or not was_cut_off(response)
         if not most or is_whole or self.base_url == EMBEDDED_BASE_URL:
             return response
+        if ask.keywords["on_delta"]:
+            await ask.keywords["on_delta"](("restart", ""))
         more = {**options, "max_tokens": most * MORE_ROOM}
         said = f"A reply was cut off after {most} tokens; asked again with {more['max_tokens']}"
         log_event(self._logger, logging.WARNING, said, "llm_reply_cut_off", model=model)
@@ -376,24 +385,3 @@ def _cacheable(message: Message) -> Message:
     if message["role"] not in _CACHED_ROLES or "cache_control" in message:
         return message
     return {**message, "cache_control": {"type": "ephemeral"}}
-
-
-def _generation(response: LLMResponse) -> dict[str, Any]:
-    """What a Langfuse generation learns about ``response``."""
-    usage = response.usage or {}
-    cached = usage.get("cached_tokens", 0)
-    calls = [
-        {"name": call.function.name, "arguments": call.function.arguments}
-        for call in response.tool_calls or ()
-    ]
-    return {
-        "output": {"content": response.text, "tool_calls": calls} if calls else response.content,
-        "usage_details": {
-            "input": usage.get("prompt_tokens", 0) - cached,
-            "cache_read_input_tokens": cached,
-            "output": usage.get("completion_tokens", 0),
-        }
-        if usage
-        else None,
-        "cost_details": None if response.cost is None else {"total": response.cost},
-    }

@@ -192,12 +192,16 @@ def _play_episode(
     """Play one episode, add it to ``played``, and return why it ended."""
     from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
     from session.record.summary import StorySoFar
+    from terminal.thoughts import Thoughts
     from terminal.view import TerminalView
 
-    with ZorkOrchestratorV2(episode, config, resume=episode is not None) as orchestrator:
+    thoughts = Thoughts(config.secrets)
+    on_delta = thoughts.take if screen.is_live else None
+    is_old = episode is not None
+    with ZorkOrchestratorV2(episode, config, resume=is_old, on_delta=on_delta) as orchestrator:
         folder = orchestrator.folder
         so_far = StorySoFar(folder, flags.to_resume(folder.name))
-        view = TerminalView(screen, so_far)
+        view = TerminalView(screen, so_far, thoughts)
         orchestrator.logger.addHandler(view)
         try:
             orchestrator.play_episode()

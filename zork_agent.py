@@ -285,14 +285,17 @@ class _Deliberation:
         )
 
     async def _complete(self, messages: list[Message], **options: Any) -> LLMResponse:  # noqa: ANN401  the client's own options
-        from llm_client import completed  # its imports wait until a model is actually asked
+        from llm_client import (
+            PLAYER,
+            completed,
+        )  # their imports wait until a model is actually asked
 
         response = await completed(
             self._agent.client,
             model=self._agent.model,
             messages=messages,
             **self._agent.role.sampling,
-            name="Agent",
+            name=PLAYER,
             **options,
         )
         self._responses.append(response)

@@ -39,6 +39,7 @@ from zork_agent import ZorkAgent
 if TYPE_CHECKING:
     from game_interface import Played
     from managers.mcp_manager import MCPManager
+    from mcp_ghost.providers.streaming.events import OnDelta
     from players.player import Player
 
 _ALL_THERE_IS = ObservationLevel.FACTS
@@ -58,6 +59,7 @@ class ZorkOrchestratorV2:
         *,
         resume: bool = False,
         handlers: Iterable[logging.Handler] = (),
+        on_delta: OnDelta | None = None,
     ) -> None:
         """Wire the parts; the game and the model start with the first turn.
 
@@ -67,11 +69,13 @@ class ZorkOrchestratorV2:
             max_turns_per_episode: Instead of the configured one.
             resume: Continue the episode of that name.
             handlers: Receive the episode's log records in addition to its files.
+            on_delta: Told what the player's model says and thinks, while it comes.
 
         Raises:
             ConfigurationError: The configuration or the episode's name cannot be used.
             MCPError: MCP is enabled and its configuration cannot be used.
         """
+        self._on_delta = on_delta
         self.config = config or GameConfiguration.at_hand()
         if max_turns_per_episode is not None:
             changes = {"max_turns_per_episode": max_turns_per_episode}
@@ -213,6 +217,7 @@ class ZorkOrchestratorV2:
             self.logger,
             langfuse_client=self.tracing.client,
             on_exchange=logs_calls(self.logger),
+            on_delta=self._on_delta,
         )
 
     def _create_mcp_manager(self) -> MCPManager | None:

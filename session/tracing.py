@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from langfuse.types import MaskOtelSpansFunction, MaskOtelSpansParams, MaskOtelSpansResult
     from opentelemetry.sdk.trace import TracerProvider
 
+    from mcp_ghost.messages import LLMResponse
+
 _Result = TypeVar("_Result")
 
 UNREACHABLE = "Langfuse is unreachable: traces of this episode are not sent"
@@ -88,6 +90,27 @@ def observed(
     if client is None:
         return nullcontext(Span(None, logger))
     return _guarded(lambda: client.start_as_current_observation(**fields), logger)
+
+
+def of_reply(response: LLMResponse) -> dict[str, Any]:
+    """What a generation of Langfuse learns about ``response``."""
+    usage = response.usage or {}
+    cached = usage.get("cached_tokens", 0)
+    calls = [
+        {"name": call.function.name, "arguments": call.function.arguments}
+        for call in response.tool_calls or ()
+    ]
+    return {
+        "output": {"content": response.text, "tool_calls": calls} if calls else response.content,
+        "usage_details": {
+            "input": usage.get("prompt_tokens", 0) - cached,
+            "cache_read_input_tokens": cached,
+            "output": usage.get("completion_tokens", 0),
+        }
+        if usage
+        else None,
+        "cost_details": None if response.cost is None else {"total": response.cost},
+    }
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from session.record.display import EpisodeDisplay
 from session.record.event_log import entry_of
 from session.record.schema import Entry, LoggedEvent
 from session.record.summary import StorySoFar
+from terminal.thoughts import Thoughts
 
 _THINKS = "Turn {turn}: the model thinks …"
 _WAITED_FOR = {
@@ -26,8 +27,11 @@ _WAITED_FOR = {
 class TerminalView(logging.Handler):
     """Shows one episode on a screen."""
 
-    def __init__(self, screen: Screen, so_far: StorySoFar) -> None:
+    def __init__(
+        self, screen: Screen, so_far: StorySoFar, thoughts: Thoughts | None = None
+    ) -> None:
         super().__init__(logging.DEBUG)
+        self._thoughts = thoughts or Thoughts()
         self._screen = screen
         self._so_far = so_far
         self._display = EpisodeDisplay(screen, so_far)
@@ -59,4 +63,6 @@ class TerminalView(logging.Handler):
         self._display.show(entry)
         if isinstance(entry.event, LoggedEvent) and entry.event.event_type in _WAITED_FOR:
             known = {"turn": "?", "action": "", **entry.event.fields}
-            self._screen.busy(_WAITED_FOR[entry.event.event_type].format(**known))
+            waited_for = _WAITED_FOR[entry.event.event_type]
+            self._thoughts.begin()
+            self._screen.busy(waited_for.format(**known), self._thoughts)

@@ -9,12 +9,12 @@ import io
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, TextIO
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
+from rich.console import Console, ConsoleOptions
 from rich.status import Status
 from rich.text import Text
 
@@ -23,6 +23,8 @@ from mcp_ghost.text import duration, one_line, plain
 INDENT = 3
 _FULL_WIDTH = 100
 """Lines longer than this are hard to read, however wide the terminal is."""
+_LINES_OF_MORE = 5
+"""Of what comes while something is waited for."""
 _DASH, _GAP = "─", " · "
 
 
@@ -89,11 +91,19 @@ class Screen:
         for name, value in whole:
             self._print(Text.assemble(" " * INDENT, (name.ljust(column), "cyan"), value))
 
-    def busy(self, label: str) -> None:
-        """Say at the bottom what is being waited for, and for how long already."""
+    @property
+    def is_live(self) -> bool:
+        """Whether somebody may watch."""
+        return self._live
+
+    def busy(self, label: str, more: object = "") -> None:
+        """Say at the bottom what is being waited for, and for how long already.
+
+        Below it is the end of what ``more`` says, which is asked for it again and again.
+        """
         if not self._live or self._console.quiet:
             return
-        waiting = _Waiting(one_line(label, 60))
+        waiting = _Waiting(one_line(label, 60), more, (self.width or _FULL_WIDTH) - INDENT)
         if self._status is None:
             self._status = Status(waiting, console=self._console, spinner="dots")
             self._status.start()
@@ -125,14 +135,19 @@ class Screen:
 class _Waiting:
     """What is being waited for; rich asks for its text at every frame."""
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, more: object, width: int) -> None:
         self._label = label
+        self._more = more
+        self._width = width
         self._since = time.monotonic()
 
-    def __rich__(self) -> Text:
+    def __rich_console__(self, console: Console, _options: ConsoleOptions) -> Iterator[Text]:
         waited = time.monotonic() - self._since
         after = f" {duration(waited)}" if waited >= 1 else ""
-        return Text(self._label + after, "dim", no_wrap=True, overflow="ellipsis")
+        yield Text(self._label + after, "dim", no_wrap=True, overflow="ellipsis")
+        if text := " ".join(plain(self._more).split()):
+            lines = Text(text, "dim italic").wrap(console, self._width)
+            yield from lines[-_LINES_OF_MORE:]
 
 
 class _PipeAwareConsole(Console):
