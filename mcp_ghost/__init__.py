@@ -11,7 +11,11 @@ the libraries that tools need.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING
+
+if sys.platform == "win32":  # no process groups, no flock
+    raise ImportError("mcp_ghost runs on Linux and macOS. On Windows, run it inside WSL.")
 
 if TYPE_CHECKING:
     from mcp_ghost.errors import LLMError as LLMError

@@ -31,7 +31,6 @@ BY_HAND = ("network", "soak")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--record-golden", action="store_true", help="record the goldens anew")
     parser.addoption("--unit", action="store_true", help="no files that name what is STARTED")
 
 
@@ -63,11 +62,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for marker in BY_HAND:
         if marker not in config.getoption("-m"):
             _leave_out(config, items, marker)
-    if config.getoption("--record-golden"):
-        return
-    for item in items:
-        if item.get_closest_marker("record_golden"):
-            item.add_marker(pytest.mark.skip(reason="records only with --record-golden"))
 
 
 def _leave_out(config: pytest.Config, items: list[pytest.Item], marker: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from mcp_ghost.golden.difference import difference
 from mcp_ghost.golden.drift import provider_drift
 from mcp_ghost.golden.file import Golden, as_golden
 from mcp_ghost.golden.scrub import Scrubber, places, same
@@ -126,9 +126,12 @@ def _outcome(
         verdict = same_answer(expected.get("final_result"), now.get("final_result"))
         if verdict is not True:
             why = f" ({one_line(verdict, 200)})" if isinstance(verdict, str) else ""
-            yield _changed("final_result", expected.get("final_result"), now["final_result"]) + why
+            before, after = expected["final_result"], now["final_result"]
+            yield difference("final_result", before, after, same) + why
     elif is_replay and not same(expected.get("final_result"), now.get("final_result")):
-        yield _changed("final_result", expected.get("final_result"), now.get("final_result"))
+        yield difference(
+            "final_result", expected.get("final_result"), now.get("final_result"), same
+        )
 
 
 def _calls(expected: list[Any], now: list[Any], golden: Golden) -> Iterator[str]:
@@ -138,15 +141,17 @@ def _calls(expected: list[Any], now: list[Any], golden: Golden) -> Iterator[str]
     for number, (before, after) in enumerate(zip(expected, now, strict=False), start=1):
         if before["tool_name"] != after["tool_name"]:
             return  # what follows belongs to another way
-        for difference in _call(before, after, golden):
-            yield f"call {number} ({before['tool_name']}): {difference}"
+        for line in _call(before, after, golden):
+            yield f"call {number} ({before['tool_name']}): {line}"
 
 
 def _call(before: Mapping[str, Any], after: Mapping[str, Any], golden: Golden) -> Iterator[str]:
     volatile = any(fnmatchcase(before["tool_name"], it) for it in golden.get("volatile") or ())
     is_compared = before["success"] and after["success"] and not volatile
     if before.get("retry_attempt") != after.get("retry_attempt"):
-        yield _changed("retry_attempt", before.get("retry_attempt"), after.get("retry_attempt"))
+        yield difference(
+            "retry_attempt", before.get("retry_attempt"), after.get("retry_attempt"), same
+        )
     if before["success"] != after["success"]:
         yield (
             "succeeded when recorded, failed now: " + one_line(after.get("error"), 200)
@@ -154,9 +159,9 @@ def _call(before: Mapping[str, Any], after: Mapping[str, Any], golden: Golden) -
             else "failed when recorded, succeeded now"
         )
     if not same(before["arguments"], after["arguments"]):
-        yield _changed("arguments", before["arguments"], after["arguments"])
+        yield difference("arguments", before["arguments"], after["arguments"], same)
     elif is_compared and not same(before["result"], after["result"]):
-        yield _changed("result", before["result"], after["result"])
+        yield difference("result", before["result"], after["result"], same)
 
 
 def _errors(expected: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
@@ -200,14 +205,6 @@ def _seconds(output: Mapping[str, Any]) -> float:
 def _tokens(output: Mapping[str, Any]) -> float:
     usage = output.get("execution_metadata", {}).get("token_usage") or {}
     return float(usage.get("total_tokens") or 0)
-
-
-def _changed(what: str, before: object, now: object) -> str:
-    return f"{what}: recorded {_short(before)}, now {_short(now)}"
-
-
-def _short(value: object) -> str:
-    return one_line(json.dumps(value, ensure_ascii=False, default=str), 200)
 
 
 def _arrows(names: list[str]) -> str:

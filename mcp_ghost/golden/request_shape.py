@@ -5,15 +5,16 @@ Other texts do not matter: prompts may be reworded without a golden becoming wro
 
 from __future__ import annotations
 
-import json
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from itertools import zip_longest
 from typing import Any
 
+from mcp_ghost.golden.difference import difference
 from mcp_ghost.results import as_text
-from mcp_ghost.text import one_line
+from mcp_ghost.text import counted
 
 _SAME_ROLE = {"developer": "system", "model": "assistant", "function": "tool"}
 
@@ -31,9 +32,8 @@ def request_differences(
     if not isinstance(recorded.get("request"), Mapping):
         return
     before, after = request_shape(recorded), request_shape(now)
-    for what in ("model", "roles"):
-        if before[what] != after[what]:
-            yield f"{what}: recorded {_listed(before[what])}, now {_listed(after[what])}"
+    if before["model"] != after["model"]:
+        yield f"model: recorded {_listed(before['model'])}, now {_listed(after['model'])}"
     gone = [name for name in before["tools"] if name not in after["tools"]]
     new = [name for name in after["tools"] if name not in before["tools"]]
     if gone:
@@ -41,10 +41,19 @@ def request_differences(
     if new:
         yield f"tools: not offered when recorded: {_listed(new)}"
     if before["roles"] != after["roles"]:
+        yield _another_way(before["roles"], after["roles"])
         return  # what follows belongs to another conversation
-    for (name, text), (_, text_now) in zip(_told(recorded), _told(now), strict=False):
+    for (number, name, text), (_, _, text_now) in zip(_told(recorded), _told(now), strict=False):
         if not (same(text, text_now) or _is_any(name, volatile)):
-            yield f"told about {name}: recorded {_short(text)}, now {_short(text_now)}"
+            yield difference(f"message {number}, result of {name}", text, text_now, same)
+
+
+def _another_way(before: list[str], now: list[str]) -> str:
+    """Which message is the first of another role."""
+    pairs = enumerate(zip_longest(before, now, fillvalue="nothing"), start=1)
+    number, (role, role_now) = next(it for it in pairs if it[1][0] != it[1][1])
+    lengths = f"{counted(len(before), 'message')} recorded, {len(now)} now"
+    return f"message {number}, role: recorded {role}, now {role_now} ({lengths})"
 
 
 def request_shape(exchange: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -78,29 +87,38 @@ def _tools(body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _roles(body: Mapping[str, Any]) -> Iterator[str]:
-    if body.get("system") or body.get("systemInstruction") or body.get("system_instruction"):
+    if _has_system(body):
         yield "system"
     for message in _dicts(body.get("messages") or body.get("contents")):
         role = str(message.get("role"))
         yield _SAME_ROLE.get(role, role)
 
 
-def _told(exchange: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What the model is told about its calls: the tool's name on the wire, and the text."""
+def _has_system(body: Mapping[str, Any]) -> bool:
+    """Whether the system prompt stands beside the messages."""
+    names = ("system", "systemInstruction", "system_instruction")
+    return any(body.get(name) for name in names)
+
+
+def _told(exchange: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
+    """What the model is told about its calls: message (from 1), name on the wire, and text."""
     body = exchange["request"] if isinstance(exchange["request"], Mapping) else {}
     names: dict[object, str] = {}
-    for message in _dicts(body.get("messages") or body.get("contents")):
+    messages = _dicts(body.get("messages") or body.get("contents"))
+    for number, message in enumerate(messages, start=2 if _has_system(body) else 1):
         for call in _dicts(message.get("tool_calls")):
             names[call.get("id")] = str((call.get("function") or {}).get("name"))
         if message.get("role") == "tool":
-            yield _named(names, message.get("tool_call_id")), as_text(message.get("content"))
+            name = _named(names, message.get("tool_call_id"))
+            yield number, name, as_text(message.get("content"))
         for part in _dicts(message.get("parts") or message.get("content")):
             if part.get("type") == "tool_use":
                 names[part.get("id")] = str(part.get("name"))
             elif part.get("type") == "tool_result":
-                yield _named(names, part.get("tool_use_id")), as_text(part.get("content"))
+                name = _named(names, part.get("tool_use_id"))
+                yield number, name, as_text(part.get("content"))
             elif isinstance(answer := part.get("functionResponse"), dict):
-                yield str(answer.get("name")), as_text(answer.get("response"))
+                yield number, str(answer.get("name")), as_text(answer.get("response"))
 
 
 def _named(names: Mapping[object, str], identifier: object) -> str:
@@ -110,10 +128,6 @@ def _named(names: Mapping[object, str], identifier: object) -> str:
 def _is_any(name: str, volatile: Iterable[str]) -> bool:
     """Whether a name on the wire is meant: there, a namespace leads and dots are underscores."""
     return any(fnmatchcase(name, "*" + pattern.replace(".", "_")) for pattern in volatile)
-
-
-def _short(text: str) -> str:
-    return one_line(json.dumps(text, ensure_ascii=False), 200)
 
 
 def _dicts(value: object) -> Iterable[dict[str, Any]]:

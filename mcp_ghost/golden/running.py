@@ -127,15 +127,17 @@ async def replay_golden(
     """
     golden = as_golden(golden)
     replies = ReplayTransport(golden)
-    arguments = Scrubber((), places(golden.path)).show(golden.get("input") or {})
+    scrubber = Scrubber((), places(golden.path))
+    arguments = scrubber.show(golden.get("input") or {})
     missing = {"server_config", "provider", "user_prompt"} - arguments.keys()
     if missing:
         raise GoldenError(f"The golden's input lacks {', '.join(sorted(missing))}.")
     arguments["server_config"] = usable_at_replay(arguments["server_config"], os.environ)
-    arguments |= {"api_key": _NO_KEY, "base_url": _base_url(arguments)} | overrides
+    arguments |= {"api_key": _NO_KEY, "base_url": _base_url(arguments)}
+    arguments |= scrubber.show(overrides)
     make: Callable[..., Toolbox] = Toolbox
     if servers == "recorded":
-        known = Scrubber((), places(golden.path)).show(recorded_servers(golden))
+        known = scrubber.show(recorded_servers(golden))
         arguments["server_config"] = {"mcpServers": dict.fromkeys(known, _NOT_STARTED)}
         make = partial(RecordedToolbox, known)
     elif servers != "live":

@@ -103,9 +103,10 @@ class ReplayTransport(httpx.AsyncBaseTransport):
         """What was wrong when the run asked once too often."""
         if self.asked <= len(self._recorded):
             return None
+        where = f" ({self._differences[0]})" if self._differences else ""
         return GoldenExhaustedError(
             f"The golden holds {len(self._recorded)} replies, and the run asked for more. The loop "
-            "took another path than when it was recorded; the drift says where. "
+            f"took another path than when it was recorded{where}. "
             "If that is intended, record it again."
         )
 

@@ -78,21 +78,6 @@ def test_the_conversation_runs_as_it_stands_with_every_provider(
     assert len((tmp_path / "notes.txt").read_text().splitlines()) == 2
 
 
-@pytest.mark.slow
-def test_the_goldens_of_the_example_are_recorded_with_the_flag_and_replayed_without(
-    tmp_path: Path,
-) -> None:
-    ghost_example.write_files(tmp_path)
-    pytest_ = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_notes.py")
-    with ModelServer(ghost_example.model) as server:
-        recorded = run(tmp_path, *pytest_, "--record-golden", OPENAI_BASE_URL=server.base_url)
-    assert "2 passed" in recorded.stdout, recorded.stdout
-    replayed = run(tmp_path, *pytest_, OPENAI_BASE_URL="http://127.0.0.1:9/v1")
-    assert "1 passed, 1 skipped" in replayed.stdout, replayed.stdout
-    shown = run(tmp_path, sys.executable, "-m", "mcp_ghost", "inspect", "goldens/notes.json")
-    assert "notes.add" in shown.stdout
-
-
 def test_the_snippets_about_providers_work(tmp_path: Path) -> None:
     ask, add = re.findall(r"```python\n(.*?)```", section("Providers"), re.DOTALL)
     started = "async def main():\n" + textwrap.indent(ask, "    ")

@@ -23,6 +23,8 @@ from tests.support.ghost_example import PACKAGE
 
 MODULES = {"python-dotenv": "dotenv"}
 """Where a distribution and what it is imported as are spelled differently."""
+OF_THE_USER = ("opentelemetry", "pytest")
+"""What is used only where the user's program has loaded it."""
 OTHER_PARTS = ("managers", "session", "shared_utils", "tests", "thoughtbox", "zork_agent")
 IMPORT_EVERYTHING = """
 import importlib, pathlib, mcp_ghost
@@ -57,7 +59,7 @@ def imports() -> Iterator[str]:
 
 
 def test_the_declared_dependencies_are_what_the_package_imports() -> None:
-    foreign = {*imports()} - {*sys.stdlib_module_names, "mcp_ghost"}
+    foreign = {*imports()} - {*sys.stdlib_module_names, "mcp_ghost", *OF_THE_USER}
     assert {MODULES.get(name, name) for name in bounds(PACKAGE)} == foreign
 
 
@@ -92,6 +94,16 @@ def test_the_folder_works_when_copied_alone_into_another_project(tmp_path: Path)
     ghost_example.assert_it_worked(tmp_path, output)
 
 
+def test_on_windows_one_line_says_that_it_does_not_run_there() -> None:
+    code = "import sys; sys.platform = 'win32'; import mcp_ghost"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.stderr.splitlines()[-1] == (
+        "ImportError: mcp_ghost runs on Linux and macOS. On Windows, run it inside WSL."
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_wheel_installs_into_an_empty_environment_and_the_example_runs_there(
@@ -103,7 +115,7 @@ def test_the_wheel_installs_into_an_empty_environment_and_the_example_runs_there
     (wheel,) = (tmp_path / "dist").glob("*.whl")
     uv("venv", "--no-config", "--python", sys.executable, tmp_path / "empty")
     python = tmp_path / "empty" / "bin" / "python"
-    uv("pip", "install", "--no-config", "--python", python, wheel)
+    uv("pip", "install", "--no-config", "--python", python, wheel, "pytest")
     uv("pip", "check", "--no-config", "--python", python)
     folder = tmp_path / "project"
     folder.mkdir()
@@ -111,6 +123,20 @@ def test_the_wheel_installs_into_an_empty_environment_and_the_example_runs_there
     with ModelServer(ghost_example.model) as model:
         output = run([str(python), "example.py"], folder, OPENAI_BASE_URL=model.base_url)
     ghost_example.assert_it_worked(folder, output)
+    pytest_ = [
+        str(python),
+        "-m",
+        "pytest",
+        "-q",
+        "-W",
+        "error",
+        "--strict-markers",
+        "test_notes.py",
+    ]
+    with ModelServer(ghost_example.model) as model:
+        url = {"OPENAI_BASE_URL": model.base_url}
+        assert "1 passed" in run([*pytest_, "--record-golden"], folder, **url)
+    assert "1 passed" in run(pytest_, folder, OPENAI_BASE_URL="http://127.0.0.1:9/v1")
     count, root = run([str(python), "-c", IMPORT_EVERYTHING], folder).split()
     assert int(count) == len([*PACKAGE.rglob("*.py")])
     assert Path(root).is_relative_to(tmp_path / "empty")

@@ -64,11 +64,11 @@ def test_words_do_not_matter() -> None:
         ),
         (
             lambda it: it["tool_chain"][2]["arguments"].update(name="x"),
-            'call 3 (files.read): arguments: recorded {"name": "prices.txt"}, now {"name": "x"}',
+            'call 3 (files.read): arguments.name: recorded "prices.txt", now "x"',
         ),
         (
             lambda it: it["tool_chain"][1].update(result=["a", "b"]),
-            'call 2 (files.list): result: recorded ["prices.txt"], now ["a", "b"]',
+            'call 2 (files.list): result[0]: recorded "prices.txt", now "a"',
         ),
         (
             lambda it: it["tool_chain"][1].update(success=False, result=None, error="gone"),

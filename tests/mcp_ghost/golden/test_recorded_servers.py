@@ -97,7 +97,7 @@ def test_another_way_through_the_run_is_named(tmp_path: Path) -> None:
     content = json.loads(golden.read_text())
     content["servers"]["notes"]["calls"][0]["content"] = "wrote something else"
     golden.write_text(json.dumps(content))
-    with pytest.raises(AssertionError, match=r"(?s)golden g:\n- request 2: told about .*write"):
+    with pytest.raises(AssertionError, match=r"(?s)golden g:\n- request 2: message 4, .*write"):
         assert_matches_golden(again(golden), golden)
     content["servers"]["notes"]["calls"] = []
     golden.write_text(json.dumps(content))
