@@ -3,13 +3,16 @@
 import importlib
 import logging
 import os
+import secrets
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
+from mcp_ghost.servers import reaper
 from session.configuration_file import ConfigurationError
 
 HERE = "ray"
@@ -52,13 +55,32 @@ def cluster(place: str, workers: int, say: Callable[[str], None]) -> Iterator[Mo
         yield from _connected(ray, place, quiet)
         return
     folder = tempfile.mkdtemp(prefix="zray-")  # the path of a socket has to be short
+    options = {"num_cpus": workers, "include_dashboard": False, "_temp_dir": folder}
     try:
-        options = {"num_cpus": workers, "include_dashboard": False, "_temp_dir": folder}
-        _start(ray, {"address": "local", **options, **quiet}, say)
-        yield ray
+        with _nothing_left():
+            try:
+                _start(ray, {"address": "local", **options, **quiet}, say)
+                yield ray
+            finally:
+                ray.shutdown()
     finally:
-        ray.shutdown()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _nothing_left() -> Iterator[None]:
+    """What Ray starts meanwhile is ended, also if this program is killed: Ray's agents are not."""
+    mark = secrets.token_hex(8)
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True) as first:
+        reaper.guard(first.pid, mark)
+        os.environ[reaper.MARK] = mark
+        try:
+            yield
+        finally:
+            del os.environ[reaper.MARK]
+            reaper.end_strays(first.pid, mark)
+            first.communicate()  # which ends it
+            reaper.release(first.pid)
 
 
 def _connected(ray: ModuleType, place: str, quiet: dict[str, Any]) -> Iterator[ModuleType]:
