@@ -119,6 +119,17 @@ def heavy_imports(*command: str) -> set[str]:
 
 
 @contextmanager
+def unread() -> Iterator[int]:
+    """A pipe to write to whose reader is gone."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        yield writer
+    finally:
+        os.close(writer)
+
+
+@contextmanager
 def killed_at_last(process: subprocess.Popen[str]) -> Iterator[None]:
     with process:
         try:

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from tests.support import PATIENCE, ROOT
-from tests.support.program import Program, heavy_imports, terminal
+from tests.support.program import Program, heavy_imports, terminal, unread
 from tests.support.viewing import TURNS, append, log_of, recorded, served, write_log
 from tests.support.warm import VIEWER
 from viewer.web.site import page
@@ -133,13 +133,9 @@ def test_a_terminal_gets_colours_unless_plain_is_asked_for(viewer: Program) -> N
 
 
 def test_a_closed_pipe_ends_it_without_a_word(viewer: Program) -> None:
-    process = viewer.start("show", "latest")
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.close()
-    assert process.wait(timeout=PATIENCE) == 141
-    assert process.stderr.read() == ""
-    process.stderr.close()
+    with unread() as pipe, viewer.start("show", "latest", stdout=pipe) as process:
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, errors) == (141, "")
 
 
 def test_without_matplotlib_it_says_in_a_line_how_to_get_it(viewer: Program) -> None:

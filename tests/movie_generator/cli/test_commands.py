@@ -20,7 +20,7 @@ from movie_generator.models import VideoScript
 from movie_generator.queue.jobs import Claim, JobQueue, JobStateError
 from tests.support import PATIENCE, ROOT
 from tests.support.processes.movie_worker import script
-from tests.support.program import killed_at_last
+from tests.support.program import killed_at_last, unread
 from tests.support.warm import MOVIE, WarmPopen
 
 PAGE = "http://8.8.8.8/page"
@@ -33,11 +33,11 @@ def environment(**values: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT), **values}
 
 
-def start(*flags: str, **values: str) -> subprocess.Popen[str]:
+def start(*flags: str, stdout: int = subprocess.PIPE, **values: str) -> subprocess.Popen[str]:
     return WarmPopen(
         [sys.executable, "-m", "movie_generator", *flags],
         env=environment(**values),
-        stdout=subprocess.PIPE,
+        stdout=stdout,
         stderr=subprocess.PIPE,
         warm=MOVIE,
     )
@@ -164,12 +164,9 @@ def test_a_reader_that_stops_reading_ends_the_list_in_silence(
     queue: JobQueue, flags: list[str]
 ) -> None:
     queue.enqueue([PAGE])
-    process = start(*flags)
-    with killed_at_last(process):
-        assert process.stdout
-        assert process.stderr
-        process.stdout.close()
-        assert (process.wait(PATIENCE), process.stderr.read()) == (128 + signal.SIGPIPE, "")
+    with unread() as pipe, start(*flags, stdout=pipe) as process:
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, errors) == (128 + signal.SIGPIPE, "")
 
 
 def test_jobs_are_cancelled_and_retried(
