@@ -6,10 +6,13 @@ import gc
 import os
 import re
 import signal
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
@@ -85,6 +88,18 @@ def no_keys() -> Iterator[None]:
                 patch.delenv(name)
         # Requests of the model are those of the turns; tests of reflections switch them on.
         patch.setenv("ZORKGPT_REFLECTION_ENABLED", "false")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_engines() -> Iterator[None]:
+    """Games are processes of their own, as ever, but forked where their imports are at hand."""
+    from game_interface.child import process
+    from tests.support.warm import ENGINE, WarmPopen
+
+    with pytest.MonkeyPatch.context() as patch:
+        known = {**vars(subprocess), "Popen": partial(WarmPopen, warm=ENGINE)}
+        patch.setattr(process, "subprocess", SimpleNamespace(**known))
         yield
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from game_interface import Game, open_game
-from game_interface.child import limits
+from game_interface.child import limits, process
 from game_interface.child.process import ANSWER_BYTES, EngineProcess, _start
 from game_interface.engines.engine import EngineName
 from game_interface.errors import (
@@ -44,6 +44,12 @@ from tests.support.servers import eventually, is_running
 from tests.support.tiny_story import READ_KEY, build, endlessly, loop, say
 
 PROGRAM = [sys.executable, "-m", "tests.support.processes.engine_parent"]
+
+
+@pytest.fixture(autouse=True)
+def cold_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As everywhere but in other tests."""
+    monkeypatch.setattr(process, "subprocess", subprocess)
 
 
 def pid_of(game: Game) -> int:

@@ -54,7 +54,10 @@ def test_the_example_runs_as_it_stands_and_prints_what_the_readme_shows(tmp_path
     ghost_example.assert_it_worked(tmp_path, done.stdout)
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini"])
+@pytest.mark.parametrize(
+    "provider",
+    ["openai", *(pytest.param(it, marks=pytest.mark.soak) for it in ("anthropic", "gemini"))],
+)
 def test_the_conversation_runs_as_it_stands_with_every_provider(
     provider: WireName, tmp_path: Path
 ) -> None:

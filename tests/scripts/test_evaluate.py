@@ -58,6 +58,7 @@ def test_a_matrix_is_played_and_its_figures_are_written(
     assert KEY not in played.stdout + played.stderr
 
 
+@pytest.mark.soak
 def test_each_variant_plays_without_its_part(evaluation: Evaluation) -> None:
     evaluation.program.serve_tools()
     assert evaluation.run("--seeds", "7", "--mcp", "--without", "tools").returncode == 0
@@ -140,7 +141,9 @@ def test_after_the_program_is_killed_no_episode_plays_on_and_all_can_go_on(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.soak)]
+)
 def test_an_interruption_ends_all_episodes_and_says_how_to_go_on(
     evaluation: Evaluation, model: Model, number: signal.Signals
 ) -> None:

@@ -50,6 +50,7 @@ def tried(outcome: subprocess.CompletedProcess[str]) -> dict[str, tuple[int, str
     return {name: (int(count.replace(",", "")), how) for count, how, name in found}
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_suites_run_for_their_time_and_a_failure_is_made_small(tmp_path: Path) -> None:
     outcome = fuzz(tmp_path, "--minutes", "0.1")

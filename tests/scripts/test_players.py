@@ -58,6 +58,7 @@ def test_players_stand_side_by_side_in_one_table_and_under_one_protocol(
     assert "--episodes contradicts the protocol short" in again.stderr
 
 
+@pytest.mark.soak
 def test_a_prompt_of_another_player_that_was_edited_is_refused(
     evaluation: Evaluation, tmp_path: Path
 ) -> None:

@@ -276,6 +276,7 @@ def test_the_guard_holds(tmp_path: Path) -> None:
     assert guarded(tmp_path, "-W", "ignore", "-c", code).returncode == 0
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_tests_pass_backwards_and_without_a_network(tmp_path: Path) -> None:
     files = [f"tests/{name}.py" for name in reversed(CHOSEN)]

@@ -32,6 +32,11 @@ def url(request: pytest.FixtureRequest) -> str | None:
     return None if request.param == "sqlite" else postgres.new_database()
 
 
+postgresql_by_hand = pytest.mark.parametrize(
+    "url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.soak)], indirect=True
+)
+
+
 class Learners:
     """Processes that learn side by side, one for each of ``uids``; none is left over."""
 
@@ -94,6 +99,7 @@ def test_eight_processes_at_once_lose_nothing(tmp_path: Path, url: str | None) -
     assert stored == from_scratch(workdir, tmp_path)
 
 
+@postgresql_by_hand
 def test_processes_killed_at_any_instant_leave_every_stored_reflection_there_once(
     tmp_path: Path, url: str | None
 ) -> None:
@@ -122,6 +128,7 @@ def test_processes_killed_at_any_instant_leave_every_stored_reflection_there_onc
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
+@postgresql_by_hand
 def test_a_rebuild_beside_running_episodes_undoes_nothing(tmp_path: Path, url: str | None) -> None:
     workdir = tmp_path / "game_files"
     with Learners(workdir, url, 15) as learners:

@@ -45,6 +45,8 @@ TRACED = (*GAME, "langfuse")
 """The same with traces."""
 SERVER = ("mcp.server", "uvicorn", "uvicorn.protocols.http.auto", "uvicorn.lifespan.on")
 """What a tool server of the SDK needs."""
+ENGINE = ("game_interface.child.play", "game_interface.engines.fernz_engine")
+"""What a game in a process of its own needs."""
 MOVIE = ("movie_generator.cli.commands", "movie_generator.generate", "mcp", "httpcore", "psycopg")
 """What a video script, and the queue, need."""
 
@@ -65,7 +67,7 @@ class WarmPopen(subprocess.Popen[str]):
         super().__init__(args, start_new_session=start_new_session, text=True, **options)
 
     def _execute_child(self, *given: Any) -> None:  # noqa: ANN401  Popen's own
-        args, _, preexec_fn, _, _, cwd, env, _, _, _, *pipes = given[:16]
+        args, _, preexec_fn, _, pass_fds, cwd, env, _, _, _, *pipes = given[:16]
         if not POSSIBLE or preexec_fn is not None:
             super()._execute_child(*given)  # type: ignore[misc]
             return
@@ -74,11 +76,12 @@ class WarmPopen(subprocess.Popen[str]):
             "cwd": str(cwd or Path.cwd()),
             "env": dict(os.environ if env is None else env),
             "session": self._session,
+            "pass_fds": pass_fds,
         }
         theirs = (pipes[0], pipes[3], pipes[5])
         files = [file if file != -1 else number for number, file in enumerate(theirs)]
         nest = _nest(self._warm)
-        socket.send_fds(nest, [json.dumps(request).encode()], files)
+        socket.send_fds(nest, [json.dumps(request).encode()], [*files, *pass_fds])
         self.pid = int(nest.recv(64))
         self._child_created = True
         self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]

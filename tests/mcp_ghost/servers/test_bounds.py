@@ -52,7 +52,7 @@ def calls(transport: str, kinds: Sequence[str]) -> tuple[dict[str, list[str]], i
 
 @pytest.mark.parametrize(
     "transport",
-    ["stdio", "json", *(pytest.param(it, marks=pytest.mark.soak) for it in ("events", "sse"))],
+    ["stdio", *(pytest.param(it, marks=pytest.mark.soak) for it in ("json", "events", "sse"))],
 )
 def test_a_message_that_cannot_be_read_is_an_error_at_once_and_the_session_goes_on(
     transport: str,

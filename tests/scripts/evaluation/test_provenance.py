@@ -72,6 +72,7 @@ def test_no_episode_is_added_after_a_prompt_or_the_code_was_edited(
     assert "prompt " not in refused.stderr.replace("prompts", "")
 
 
+@pytest.mark.soak
 @pytest.mark.mcp
 @pytest.mark.slow
 def test_an_episode_that_would_begin_with_a_prompt_edited_meanwhile_is_not_played(

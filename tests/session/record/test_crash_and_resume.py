@@ -28,7 +28,6 @@ from tests.support.warm import WarmPopen
 
 WALKTHROUGH = read_commands(DATA / "weatherworks_walkthrough.txt")
 TURNS = 60
-KILLS = 10
 KILLED_REFLECTIONS = 3
 REFLECTED_TURNS = 16
 """Of the episode that is killed while it looks back after turn 4; it looks back again later."""
@@ -65,12 +64,13 @@ def play_and_kill(folder: Path, model: ModelServer, dice: random.Random) -> None
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_after_ten_kills_the_game_is_the_one_that_was_never_killed(tmp_path: Path) -> None:
-    dice = random.Random(20)
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.soak)])
+def test_after_kills_the_game_is_the_one_that_was_never_killed(tmp_path: Path, kills: int) -> None:
+    dice = random.Random(56)  # three kills: at the start and after two and three requests
     folder = tmp_path / "game_files" / "episodes" / "crash"
     finished = 0
     with ModelServer(ScriptedModel(WALKTHROUGH)) as model:
-        for _ in range(KILLS):
+        for _ in range(kills):
             play_and_kill(tmp_path, model, dice)
             survived = len(turns_in(folder)) if folder.exists() else 0
             assert survived >= finished

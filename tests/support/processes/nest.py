@@ -8,6 +8,7 @@ the files that it asks for; from there on it is a program like any other, down t
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import gc
 import importlib
 import io
@@ -36,7 +37,7 @@ def main(file: int, modules: list[str]) -> None:
     gc.freeze()
     with socket.socket(fileno=file) as requests:
         while True:
-            said, files, *_ = socket.recv_fds(requests, 1 << 20, 3)
+            said, files, *_ = socket.recv_fds(requests, 1 << 20, 8)
             if not said:
                 os._exit(0)
             if (child := _sibling()) == 0:
@@ -59,9 +60,11 @@ def _sibling() -> int:
 
 
 def _become(request: dict[str, Any], files: list[int]) -> None:
-    for number, file in enumerate(files):
+    high = [fcntl.fcntl(file, fcntl.F_DUPFD, 1 << 9) for file in files]
+    os.closerange(3, 1 << 9)
+    for number, file in zip([0, 1, 2, *request["pass_fds"]], high, strict=True):
         os.dup2(file, number)
-    os.closerange(3, 1 << 10)
+    os.closerange(1 << 9, 1 << 10)
     if request["session"]:
         os.setsid()
     os.chdir(request["cwd"])
@@ -78,19 +81,21 @@ def _become(request: dict[str, Any], files: list[int]) -> None:
 
 
 def _run(arguments: list[str]) -> None:
+    if arguments[0] == "-P":
+        arguments = arguments[1:]
+    else:
+        sys.path.insert(0, "")
     how, *rest = arguments
     if how == "-m":
         sys.argv = rest
-        sys.path.insert(0, "")
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     elif how == "-c":
         sys.argv = ["-c", *rest[1:]]
-        sys.path.insert(0, "")
         sys.modules["__main__"] = module = types.ModuleType("__main__")
         exec(compile(rest[0], "<string>", "exec"), module.__dict__)  # noqa: S102  as python -c
     else:
         sys.argv = arguments
-        sys.path.insert(0, str(Path(how).parent))
+        sys.path[0] = str(Path(how).parent)
         runpy.run_path(how, run_name="__main__")
 
 
