@@ -27,7 +27,11 @@ from scripts.evaluation.plan import Cell, Plan, Variant
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
 from session.record.event_log import EVENTS_FILE
+from storage.episode_knowledge import Episode, EpisodeKnowledge
+from storage.store import Store
 from tests.scripts.evaluations import Evaluation
+from tests.support.postgres import new_database
+from tests.support.stored import configuration
 
 pytestmark = pytest.mark.mcp
 FREE = (None, None, 0.0)
@@ -216,3 +220,22 @@ def test_knowledge_needs_a_database_that_all_nodes_reach(tmp_path: Path) -> None
         databases_of(plan, shared=True)
     (url,) = databases_of(plan, shared=False).values()
     assert url == f"sqlite:///{plan.workdir(CELL).resolve()}/knowledge.db"
+
+
+def test_each_variant_and_seed_has_a_schema_that_is_empty_until_it_has_begun(
+    tmp_path: Path,
+) -> None:
+    base = vars(plan_of(tmp_path, storage_database_url=new_database()))
+    plan = Plan(**{**base, "carry_over": True, "seeds": (1, 2)})
+    first, second = databases_of(plan, shared=True).values()
+    assert first != second
+    unpack({EVENTS_FILE: b""}, plan.folder(CELL))
+    for url in (first, second):
+        with Store(configuration(tmp_path, url)) as store:
+            store.put(EpisodeKnowledge(Episode("aaaaaa", "e", "s", "s", "m", 1, "2031-01-01")))
+    assert list(databases_of(plan, shared=True).values()) == [first, second]
+    kept = []
+    for url in (first, second):
+        with Store(configuration(tmp_path, url)) as store:
+            kept.append(len(store.episodes()))
+    assert kept == [1, 0]  # the second is an evaluation that begins anew
