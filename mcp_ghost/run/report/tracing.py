@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from mcp_ghost.errors import LLMStatusError
 from mcp_ghost.messages import assistant_message, text_in
+from mcp_ghost.run.pausing.questions import QuestionPendingError
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span as OTelSpan
@@ -151,7 +152,9 @@ class Tracing:
             about["network.transport"] = self._conversation.transport_of(server)
         if self._has_contents:
             about["gen_ai.tool.call.arguments"] = _json(attempt.arguments)
-        return self._span(self._tracer, f"execute_tool {attempt.tool}", "INTERNAL", about)
+        return self._span(
+            self._tracer, f"execute_tool {attempt.tool}", "INTERNAL", about, _kind_of_failed_call
+        )
 
     def returned(self, span: Span, result: JSON, failure: Exception | None) -> None:
         """Say in ``span`` how a call ended."""
@@ -186,7 +189,7 @@ class Tracing:
         name: str,
         kind: Literal["INTERNAL", "CLIENT"],
         attributes: Mapping[str, object],
-        kind_of: Callable[[BaseException], str] = lambda error: type(error).__name__,
+        kind_of: Callable[[Exception], str | None] = lambda error: type(error).__name__,
     ) -> Iterator[Span]:
         """One span around the block; what leaves it is its failure, in words without secrets."""
         trace = sys.modules["opentelemetry.trace"]
@@ -204,7 +207,8 @@ class Tracing:
             try:
                 yield span
             except Exception as error:
-                span.failed(error, kind_of(error))
+                if what := kind_of(error):
+                    span.failed(error, what)
                 raise
 
 
@@ -220,7 +224,12 @@ def _tracer() -> Tracer | None:
     return tracer
 
 
-def _kind_of_failure(error: BaseException) -> str:
+def _kind_of_failed_call(error: Exception) -> str | None:
+    """None for a call that only waits until its server's question is answered."""
+    return None if isinstance(error, QuestionPendingError) else type(error).__name__
+
+
+def _kind_of_failure(error: Exception) -> str:
     return str(error.status) if isinstance(error, LLMStatusError) else type(error).__name__
 
 

@@ -363,3 +363,11 @@ def test_a_single_exchange_that_is_too_long_ends_the_run() -> None:
     result, _ = play(script, {"s": faulty()})
     assert result["success"] is False
     assert "maximum context length" in result["summary"]
+
+
+def test_a_summary_by_rule_keeps_what_the_user_asked_for_meanwhile() -> None:
+    exchanges = [exchange(n, ["x" * 3000]) for n in range(12)]
+    exchanges[2].append({"role": "user", "content": "Then count the lamps in the cellar."})
+    assert "Then count the lamps in the cellar." in str(
+        viewed(Compaction(3_200), conversation(exchanges))
+    )

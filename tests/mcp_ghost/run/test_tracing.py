@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import subprocess
 import sys
@@ -14,10 +15,11 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from mcp_ghost import mcp_ghost
 from mcp_ghost.providers.registry import get_provider
-from mcp_ghost.testing import Reply, content_reply, error_reply, tool_reply
+from mcp_ghost.testing import ModelServer, Reply, content_reply, error_reply, tool_reply
 from tests.support.ghosts import KEY, PROVIDERS, Notes, play
-from tests.support.servers import faulty, seen
+from tests.support.servers import faulty, seen, versions
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName
@@ -141,6 +143,16 @@ def test_what_fails_says_so_in_its_span(exporter: InMemorySpanExporter) -> None:
     assert "no more for ***" in str(run.status.description)
     assert KEY not in "".join(span.to_json() for span in exporter.get_finished_spans())
     assert not [span for span in exporter.get_finished_spans() if span.events]
+
+
+def test_a_run_that_waits_for_a_person_has_not_failed(exporter: InMemorySpanExporter) -> None:
+    servers = {"mcpServers": {"shop": versions("2025-11-25")}}
+    with ModelServer([tool_reply([("shop.ask", {})])], namespace="mcp_ghost") as model:
+        given: Any = {"api_key": KEY, "base_url": model.base_url, "user_prompt": "Buy."}
+        result = asyncio.run(mcp_ghost(servers, "", "openai", pause=True, approve_when=[], **given))
+    assert [entry["kind"] for entry in result["pending"]] == ["question"]
+    assert len(spans(exporter)["execute_tool shop.ask"]) == 1
+    assert all(span.status.is_unset for span in exporter.get_finished_spans())
 
 
 def test_nothing_is_imported_for_it() -> None:
