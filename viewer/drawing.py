@@ -25,9 +25,9 @@ except ModuleNotFoundError as error:
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _STYLES = ("-", "--", ":", "-.")
 _LINE, _BOX, _FIRST = "#7a7a7a", "#f4f0e6", "#ffe08a"
-_ROOM_INCHES = 1.25
+_COLUMN_INCHES, _ROW_INCHES = 1.25, 0.75
 _UNSEEN_IN_A_PLAN = ("up", "down", "in", "out")
-_KEY = "an arrow: one way so far; dotted: at random"
+_KEY = "an arrow: one way so far; dotted: at random; ▲ ▼: to another level"
 _DEATH = "death"
 
 
@@ -40,18 +40,25 @@ def draw_map(drawn: JSONObject, title: str, path: Path) -> None:
     spots = {room["id"]: (room["x"], -room["y"]) for room in drawn["rooms"]}
     across, up = ([spot[axis] for spot in spots.values()] or [0] for axis in (0, 1))
     sides = [max(side) - min(side) + 1.2 for side in (across, up)]
-    figure = new_figure(sides[0] * _ROOM_INCHES, sides[1] * _ROOM_INCHES + 0.4)
+    figure = new_figure(sides[0] * _COLUMN_INCHES, sides[1] * _ROW_INCHES + 0.4)
     axes = figure.subplots()
     axes.set_xlim(min(across) - 0.6, max(across) + 0.6)
     axes.set_ylim(min(up) - 0.6, max(up) + 0.6)
     axes.set_axis_off()
     axes.set_title(_plain(title), fontsize=9)
     figure.supxlabel(_KEY, fontsize=6, color=_LINE)
+    rooms = {room["id"]: room for room in drawn["rooms"]}
+    away: dict[int, list[str]] = {room: [] for room in rooms}
     for passage in drawn["passages"]:
-        _draw_passage(axes, spots, passage)
+        start, end = rooms[passage["from"]], rooms[passage["to"]]
+        rise = end["level"] - start["level"]
+        if rise:
+            away[start["id"]].append(f"{'▲' if rise > 0 else '▼'} {_plain(end['name'])}")
+        else:
+            _draw_passage(axes, spots, passage)
     for number, room in enumerate(drawn["rooms"]):
         box = {"boxstyle": "round", "facecolor": _BOX if number else _FIRST, "edgecolor": _LINE}
-        name = fill(_plain(room["name"]), 12)
+        name = "\n".join([fill(_plain(room["name"]), 14), *dict.fromkeys(away[room["id"]])])
         axes.text(*spots[room["id"]], name, fontsize=6, ha="center", va="center", bbox=box)
     save_figure(figure, path)
 

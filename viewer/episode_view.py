@@ -12,7 +12,7 @@ from session.playing import TOLD
 from session.record.fold import EpisodeFold
 from session.record.schema import Entry, EpisodeStart, KnowledgeLoaded, LoggedEvent
 from viewer.learned_view import LearnedView, reflection_json
-from viewer.map_view import MapView
+from viewer.map.map_view import MapView
 from viewer.turns import observation_json
 
 _MARK_CHARACTERS = 200

@@ -161,7 +161,7 @@ def test_the_map_is_drawn_or_written_as_text(viewer: Program) -> None:
 
 
 def test_a_drawn_map_names_the_ways_that_a_plan_cannot_show(tmp_path: Path) -> None:
-    rooms = [{"id": n, "name": f"Room {n}", "x": 0, "y": n} for n in (1, 2)]
+    rooms = [{"id": n, "name": f"Room {n}", "x": 0, "y": n, "level": 0} for n in (1, 2)]
     way = {"from": 1, "to": 2, "one_way": True, "random": False}
     passages = [{**way, "direction": direction} for direction in ("up", "north")]
     from viewer.drawing import draw_map  # matplotlib takes a second in every worker

@@ -5,32 +5,37 @@ import { harmless } from "../text.js";
 const COLUMN = 148; // pixels between neighbours in a row
 const ROW = 84;
 const WRAP = 112; // pixels of a name's line
-const LINE = 17;
+export const LINE = 17;
 const LONGEST = 44; // characters of a name on the map
 const UNSEEN_IN_A_PLAN = new Map([["up", "up"], ["down", "down"], ["in", "in"], ["out", "out"]]);
 const pen = document.createElement("canvas").getContext("2d");
 
-/** The typical distance of a room to its nearest neighbour, in the units of the positions. */
-export function spacing(rooms) {
-  const nearest = rooms.slice(0, 200).map((room) =>
-    Math.min(...rooms.filter((it) => it !== room).map((it) => Math.hypot(it.x - room.x, it.y - room.y)).filter((far) => far > 0)));
-  const finite = nearest.filter(Number.isFinite).sort((a, b) => a - b);
-  return finite[Math.floor(finite.length / 2)] ?? 1;
+/** Rooms, the lines between those of one level, and the level's names. */
+export function mapElements(map) {
+  const rooms = new Map(map.rooms.map((it) => [it.id, it]));
+  const drawn = map.passages.filter((it) => it.from !== it.to && rooms.has(it.to) && rooms.get(it.from)?.level === rooms.get(it.to).level);
+  return [...map.rooms.map((room) => roomElement(room)), ...passageElements(drawn)];
 }
 
-export function mapElements(map, unit) {
-  const known = new Set(map.rooms.map((it) => it.id));
-  return [...map.rooms.map((room) => roomElement(room, unit)), ...passageElements(map.passages.filter((it) => it.from !== it.to && known.has(it.from) && known.has(it.to)))];
+/** The ways from a room to other levels that were known after `turn`, in words. */
+export function waysToOtherLevels(map, room, turn) {
+  const levels = new Map(map.rooms.map((it) => [it.id, it]));
+  const away = map.passages.filter((it) => it.from === room.id && it.first_turn <= turn && levels.has(it.to) && levels.get(it.to).level !== room.level);
+  return away.map((it) => `${levels.get(it.to).level > room.level ? "▲" : "▼"} ${shortened(levels.get(it.to).name)}`);
 }
 
-function roomElement(room, unit) {
-  const name = harmless(room.name).replaceAll("\n", " ");
-  const label = name.length > LONGEST ? `${name.slice(0, LONGEST)} …` : name;
+function roomElement(room) {
+  const label = shortened(room.name);
   const lines = lineWidths(label);
   return {
-    data: { id: String(room.id), label, first: room.first_turn, width: Math.max(46, ...lines) + 18, height: lines.length * LINE + 13, wrap: WRAP + 6 },
-    position: { x: (room.x / unit) * COLUMN, y: (room.y / unit) * ROW },
+    data: { id: String(room.id), name: label, label, level: room.level, first: room.first_turn, visited: room.visited, width: Math.min(COLUMN - 14, Math.max(46, ...lines) + 18), own: lines.length * LINE + 13, height: lines.length * LINE + 13, wrap: WRAP + 6 },
+    position: { x: room.x * COLUMN, y: room.y * ROW },
   };
+}
+
+function shortened(text) {
+  const name = harmless(text).replaceAll("\n", " ");
+  return name.length > LONGEST ? `${name.slice(0, LONGEST)} …` : name;
 }
 
 /** The widths of the lines into which a name will be wrapped. */

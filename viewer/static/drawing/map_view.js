@@ -1,8 +1,8 @@
 // The map: a graph of rooms and passages as far as they were known at the turn shown.
 
 import { ofEpisode } from "../address.js";
-import { bdi, clamp, colour, fill, h, icon } from "../dom.js";
-import { mapElements, spacing } from "./map_elements.js";
+import { bdi, clamp, colour, fill, h, icon, keepingFocus } from "../dom.js";
+import { LINE, mapElements, waysToOtherLevels } from "./map_elements.js";
 import { harmless } from "../text.js";
 import cytoscape from "../vendor/cytoscape.esm.min.js";
 
@@ -21,13 +21,15 @@ export class MapView {
     this.canvas = h("div", { class: "canvas", role: "img" });
     this.card = h("div", { class: "room-card", "aria-live": "polite", hidden: true });
     this.list = h("ul", {});
+    this.levels = h("div", { class: "levels", role: "group", "aria-label": "Levels", hidden: true });
     this.node = h("section", { class: "map", "aria-label": "Map" }, this.canvas,
       h("div", { class: "map-tools" },
         tool("plus", "Zoom in", () => this.#zoom(1.3)), tool("minus", "Zoom out", () => this.#zoom(1 / 1.3)),
         tool("here", "Centre the current room", () => this.#centre()), tool("fit", "Show the whole map", () => this.#fitAgain())),
-      this.card,
+      this.levels, this.card,
       h("p", { class: "legend", "aria-hidden": "true" }, ["both", "single", "random", "path"].map((kind, i) =>
-        h("span", {}, h("i", { class: kind }), ["there and back", "one way so far", "at random", "latest steps"][i]))),
+        h("span", {}, h("i", { class: kind }), ["there and back", "one way so far", "at random", "latest steps"][i])),
+        h("span", {}, h("i", { class: "earlier" }), "known from earlier episodes")),
       h("details", { class: "room-list" }, h("summary", {}, "Rooms as a list"), this.list));
   }
 
@@ -55,8 +57,7 @@ export class MapView {
   /** Add rooms and passages that were found since. */
   update() {
     const { map } = this.episode.info;
-    const unit = spacing(map.rooms);
-    const elements = mapElements(map, unit);
+    const elements = mapElements(map);
     const wanted = new Set(elements.map((it) => it.data.id));
     this.graph.batch(() => {
       this.graph.elements().filter((it) => !wanted.has(it.id())).remove();
@@ -76,11 +77,37 @@ export class MapView {
     const trail = this.#trail(turn);
     this.graph.batch(() => {
       for (const element of this.graph.elements()) element.toggleClass("later", element.data("first") > turn);
-      for (const node of this.graph.nodes()) node.toggleClass("here", node.id() === String(here));
+      for (const node of this.graph.nodes()) node.toggleClass("here", node.id() === String(here)), node.toggleClass("earlier", !node.data("visited"));
       for (const edge of this.graph.edges()) edge.toggleClass("trail", trail.has(`${edge.data("source")} ${edge.data("target")}`) || (edge.data("both") && trail.has(`${edge.data("target")} ${edge.data("source")}`)));
     });
+    this.#nameLevels(turn, here);
     this.#describeWhole(here);
     this.#frame();
+  }
+
+  /** Under each room's name, where stairs lead; and a button for each level that is known. */
+  #nameLevels(turn, here) {
+    const { map } = this.episode.info;
+    this.graph.batch(() => {
+      for (const room of map.rooms) {
+        const node = this.graph.getElementById(String(room.id));
+        const away = waysToOtherLevels(map, room, turn);
+        node.data({ label: [node.data("name"), ...away].join("\n"), height: node.data("own") + away.length * LINE });
+      }
+    });
+    const known = [...new Set(map.rooms.filter((it) => it.first_turn <= turn).map((it) => it.level))].sort((a, b) => b - a);
+    const level = map.rooms.find((it) => it.id === here)?.level ?? 0;
+    if (this.levelsShown === `${known} ${level}`) return;
+    this.levelsShown = `${known} ${level}`;
+    this.levels.hidden = known.length < 2;
+    keepingFocus(this.levels, () => fill(this.levels, known.map((it) => h("button", { type: "button", "data-focus": `level ${it}`, "aria-current": it === level && "true",
+      "aria-label": `Show level ${it}`, onclick: () => this.#fit(this.#known().filter((node) => node.data("level") === it)) }, it > 0 ? `+${it}` : String(it).replace("-", "−")))));
+  }
+
+  #fit(nodes) {
+    this.#byHand = true;
+    this.graph.fit(nodes, 28);
+    if (this.graph.zoom() > 1.1) this.graph.zoom(1.1), this.graph.center(nodes);
   }
 
   #trail(turn) {
@@ -144,11 +171,13 @@ export class MapView {
     return this.graph.nodes().not(".later");
   }
 
-  /** The whole map where it can be read so, else the part around the player. */
+  /** The player's whole level where it can be read so, else the part around the player. */
   #frame() {
     if (this.#byHand || !this.canvas.clientWidth) return this.#keepInSight();
-    this.graph.fit(this.#known(), 28);
-    if (this.graph.zoom() > 1.1) this.graph.zoom(1.1), this.graph.center(this.#known());
+    const here = this.graph.nodes(".here");
+    const level = this.#known().filter((it) => here.empty() || it.data("level") === here.data("level"));
+    this.graph.fit(level, 28);
+    if (this.graph.zoom() > 1.1) this.graph.zoom(1.1), this.graph.center(level);
     if (this.graph.zoom() < READABLE) this.graph.zoom(CLOSE), this.graph.center(this.graph.nodes(".here"));
   }
 
@@ -175,7 +204,8 @@ function style() {
     { selector: "edge.trail", style: { width: 3.2, "line-color": accent, "target-arrow-color": accent, "z-index": 2 } },
     { selector: "node.here", style: { "background-color": mark, "border-color": accent, "border-width": 2.6 } },
     { selector: "node:selected", style: { "border-color": ink, "border-width": 2.6 } },
-    { selector: ".later", style: { opacity: 0.13, label: "" } },
+    { selector: "node.earlier", style: { "border-style": "dashed", "background-opacity": 0.4 } },
+    { selector: ".later", style: { display: "none" } },
     { selector: "core", style: { "active-bg-opacity": 0, "selection-box-opacity": 0, "outside-texture-bg-color": line } },
   ];
 }

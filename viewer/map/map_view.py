@@ -1,11 +1,11 @@
 """The map as the page draws it: what is known of the world, with turns, positions and the path."""
 
-from managers.map.layout import layout
 from managers.map.world_map import WorldMap
 from mcp_ghost.results import JSONObject
 from session.game_state import Observation, TurnRecord
 from session.knowledge import CarriedOver
 from session.perception.directions import direction_of
+from viewer.map.sheets import sheets
 
 
 class MapView:
@@ -78,8 +78,15 @@ class MapView:
 
     def _rooms(self) -> list[JSONObject]:
         names, turns = self._map.rooms, self._map.first_turns
-        spots = layout(names, self._map.ways.all())
+        # What this episode did not see comes first: it was known when it began.
+        found = sorted(names, key=lambda room: turns.get(room, -1))
         return [
-            {"id": room, "name": name, "first_turn": turns.get(room, 0), "x": x, "y": -y}
-            for (room, name), (x, y) in zip(names.items(), spots.values(), strict=True)
-        ]  # a page's y grows to the south
+            {
+                "id": room,
+                "name": names[room],
+                "first_turn": turns.get(room, 0),
+                "visited": room in turns,
+                **placed._asdict(),
+            }
+            for room, placed in sheets(found, self._map.ways.all()).items()
+        ]

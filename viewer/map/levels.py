@@ -1,0 +1,102 @@
+"""The level of each room: a sheet of its own for what lies above or below."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from viewer.map.links import Link
+
+_LEVEL, _CLIMB, _NEAR = 4, 3, 1
+"""What it costs to cut a passage on the compass, a staircase, any other way.
+
+A staircase within a level is drawn as any other: it costs less than a passage that is cut.
+"""
+
+
+class _Step(NamedTuple):
+    start: int
+    end: int
+    rise: int
+    weight: int
+
+
+def levels(rooms: Sequence[int], links: Iterable[Link]) -> dict[int, int]:
+    """Room id -> level, 0 for the first room, such that the least is drawn against its sense."""
+    steps = [step for link in links for step in _steps(link)]
+    found = _spanned(rooms, steps)
+    beside: dict[int, list[_Step]] = {room: [] for room in rooms}
+    for step in steps:
+        beside[step.start].append(step)
+        beside[step.end].append(step)
+    while any(_improved(found, step, beside) for step in steps):
+        pass  # it ends: each time the cost falls by a whole number
+    ground = found[rooms[0]] if rooms else 0
+    return {room: level - ground for room, level in found.items()}
+
+
+def _steps(link: Link) -> Iterator[_Step]:
+    if link.sides:
+        yield _Step(link.start, link.end, 0, _LEVEL)
+    elif link.climbs:
+        yield _Step(link.start, link.end, link.climbs[0], _CLIMB)
+    else:
+        yield _Step(link.start, link.end, 0, _NEAR)
+
+
+def _spanned(rooms: Sequence[int], steps: Sequence[_Step]) -> dict[int, int]:
+    """Levels by the weightiest steps that reach every room, the first ones first."""
+    level = dict.fromkeys(rooms, 0)
+    part = {room: [room] for room in rooms}
+    for start, end, rise, _ in sorted(steps, key=lambda step: -step.weight):
+        if part[start] is part[end]:
+            continue
+        small, large = sorted((part[start], part[end]), key=len)
+        ahead = level[start] + rise - level[end]
+        by = ahead if small is part[end] else -ahead
+        for room in small:
+            level[room] += by
+            part[room] = large
+        large += small
+    return level
+
+
+def _improved(level: dict[int, int], step: _Step, beside: dict[int, list[_Step]]) -> bool:
+    """Whether all that hangs on the end of a step was better moved to another level."""
+    if level[step.end] - level[step.start] != step.rise:
+        return False
+    side = _held(level, step, beside)
+    if step.start in side:
+        return False
+    across = [
+        (it, it.end in side)
+        for room in side
+        for it in beside[room]
+        if (it.start in side) != (it.end in side)
+    ]
+    gains: dict[int, int] = {0: 0}
+    for it, inward in across:
+        off = it.rise - (level[it.end] - level[it.start])
+        by = off if inward else -off
+        gains[by] = gains.get(by, 0) + it.weight
+    best = max(gains, key=lambda by: gains[by])
+    if gains[best] <= gains[0]:
+        return False
+    for room in side:
+        level[room] += best
+    return True
+
+
+def _held(level: dict[int, int], cut: _Step, beside: dict[int, list[_Step]]) -> set[int]:
+    """The rooms that hang on the end of a step by steps that are drawn in their sense."""
+    seen, ahead = {cut.end}, [cut.end]
+    while ahead:
+        room = ahead.pop()
+        for step in beside[room]:
+            other = step.end if step.start == room else step.start
+            if (
+                other not in seen
+                and step != cut
+                and level[step.end] - level[step.start] == step.rise
+            ):
+                seen.add(other)
+                ahead.append(other)
+    return seen
