@@ -133,7 +133,8 @@ export class IndexPage {
       const sorted = COLUMNS[i] === this.#sort.column;
       if (COLUMNS[i].key) head.setAttribute("aria-sort", sorted ? (this.#sort.down ? "descending" : "ascending") : "none");
     });
-    this.most = Math.max(1, ...shown.map((each) => each.best_score)); // lines are to be compared by eye
+    this.most = new Map(); // lines of one story are to be compared by eye
+    for (const it of shown) this.most.set(it.story, Math.max(1, this.most.get(it.story) ?? 1, it.best_score));
     keepingFocus(this.body, () => fill(this.body, shown.map((it) => this.#row(it))));
     const all = this.index.episodes.length;
     this.count.textContent = shown.length === all ? format.plural(all, "episode") : `${shown.length} of ${format.plural(all, "episode")}`;
@@ -144,7 +145,7 @@ export class IndexPage {
     const box = h("input", { type: "checkbox", "data-choose": it.id, "data-focus": `choose ${it.id}`, "aria-label": `Compare ${it.id}`, onchange: (event) => this.#choose(it.id, event.target.checked) });
     box.checked = this.#chosen.has(it.id);
     return h("tr", { role: "row" }, h("td", { role: "cell", class: "choose" }, box),
-      COLUMNS.map((column) => h("td", { role: "cell", "data-label": column.name, class: column.number && "number" }, column.cell(it, this.most))));
+      COLUMNS.map((column) => h("td", { role: "cell", "data-label": column.name, class: column.number && "number" }, column.cell(it, this.most.get(it.story)))));
   }
 
   #choose(id, chosen) {
