@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -33,11 +33,15 @@ def environment(**values: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT), **values}
 
 
-def start(*flags: str, stdout: int = subprocess.PIPE, **values: str) -> subprocess.Popen[str]:
+def start(*flags: str, **values: str) -> subprocess.Popen[str]:
+    return started(flags, values, subprocess.PIPE)
+
+
+def started(flags: Sequence[str], values: Mapping[str, str], output: int) -> subprocess.Popen[str]:
     return WarmPopen(
         [sys.executable, "-m", "movie_generator", *flags],
         env=environment(**values),
-        stdout=stdout,
+        stdout=output,
         stderr=subprocess.PIPE,
         warm=MOVIE,
     )
@@ -164,7 +168,7 @@ def test_a_reader_that_stops_reading_ends_the_list_in_silence(
     queue: JobQueue, flags: list[str]
 ) -> None:
     queue.enqueue([PAGE])
-    with unread() as pipe, start(*flags, stdout=pipe) as process:
+    with unread() as pipe, started(flags, {}, pipe) as process:
         _, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors) == (128 + signal.SIGPIPE, "")
 

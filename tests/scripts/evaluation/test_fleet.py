@@ -162,6 +162,7 @@ def test_a_lost_workers_episode_goes_on_from_its_last_finished_turn(tmp_path: Pa
     assert (figures.finished, figures.end_reason) == (True, "max_turns")
 
 
+@pytest.mark.soak
 def test_a_budget_and_a_rate_hold_for_the_evaluation_and_more_money_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
