@@ -155,7 +155,7 @@ def fit(sections: list[Section], token_budget: int) -> list[Section]:
     for index, section in sorted(kept.items(), key=lambda item: item[1].importance):
         lines = list(section.lines)
         while excess > 0 and len(lines) > 1:
-            excess -= len(lines.pop(0 if section.is_story else -1)) + 1
+            excess -= len(lines.pop()) + 1
         if excess > 0 and lines and len(lines[0]) > excess + _LEAST_CHARACTERS:
             lines[0] = f"{lines[0][: -excess - 1]}…"
             excess = 0

@@ -23,8 +23,6 @@ class Section:
     lines: tuple[str, ...]
     importance: int
     """Higher stays longer."""
-    is_story: bool = False
-    """Whether the oldest lines come first, and give way first; else the last ones do."""
 
     def text(self) -> str:
         """The section as it is sent."""

@@ -83,7 +83,7 @@ class TurnPlayer:
         line, first = decision.action, self.game.vocabulary.first_command(decision.action)
         if first == line or decision.failure or self.rules.rules_several_commands != "cut":
             return decision
-        told = f'of "{one_line(line)}" the game was given only the first command.'
+        told = f'The game was given only the first command of "{one_line(line)}".'
         advice = f"{told} {decision.advice}" if decision.advice else told
         return replace(decision, action=first, advice=advice)
 

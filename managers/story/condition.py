@@ -4,7 +4,7 @@ It is read from the game's words and from what was told of things, in the Englis
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 from managers.manager import Manager, Section, without_headings
@@ -27,7 +27,7 @@ _THINGS_KEPT = 60
 _THINGS_SHOWN = 8
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')]*\s+|\n+")
 _ATTACK = re.compile(
-    r"^(?!your?\b).*\b(?:attacks|charges (?:at )?you|lunges|slashes|slices|stabs|thrusts"
+    r"^(?!your?\b)(?P<who>.*?)\b(?:attacks|charges (?:at )?you|lunges|slashes|slices|stabs|thrusts"
     r"|swings (?:his|her|its|their|an?|the)"
     r"|(?:hits|strikes|bites|claws|kicks|knocks) (?:at )?you)\b",
     re.IGNORECASE,
@@ -37,7 +37,10 @@ _WOUND = re.compile(
     r"|stagger(?:ed)?|weaken(?:s|ed)?|unconscious)\b",
     re.IGNORECASE,
 )
-_HEALED = re.compile(r"\b(?:perfect health|healed|recovered|cured|feel (?:much )?better)\b", re.I)
+_HEALED = re.compile(
+    r"\b(?:perfect health|(?<!\bbe )(?:healed|recovered|cured)|feel (?:much )?better)\b",
+    re.IGNORECASE,
+)
 _LIGHT = re.compile(
     r"\b(?:dim(?:mer|s|med)?|flickers?|burn(?:s|ed|ing)? (?:low|out|down)|(?:goes|gone|went|run"
     r"|runs|running) (?:out|low)|fad(?:es|ing)|(?:grows|getting) (?:weak|dark)\w*"
@@ -46,9 +49,12 @@ _LIGHT = re.compile(
 )
 _LAMPS = frozenset({"lamp", "torch", "candle", "candles", "match", "flame", "light", "wick"})
 _LIGHTING = re.compile(
-    r"^(?:light|ignite|extinguish|(?:turn|switch|put|blow) (?:on|off|out)) (?:the )?(?P<one>.+)$"
-    r"|^(?:turn|switch|put) (?:the )?(?P<two>.+) (?:on|off|out)$"
+    r"^(?:light|ignite|extinguish|(?:turn|switch) (?:on|off)|(?:put|blow) out) (?P<verb_first>.+?)"
+    r"(?: with .*)?$"
+    r"|^(?:(?:turn|switch) (?P<switched>.+) (?:on|off)|(?:put|blow) (?P<put>.+) out)$"
 )
+_LIT = re.compile(r"([a-z ]+) (?:is|are) now (?:on|off|lit|out)\b")
+_ARTICLES = frozenset({"a", "an", "the", "my"})
 _LOAD = re.compile(
     r"\b(?:too heavy|too many (?:things|items|objects)|too much|your load|hands are full"
     r"|(?:carry|hold) (?:any(?:thing)? |that )?(?:more|many|much)|overloaded)\b",
@@ -99,13 +105,13 @@ class Condition(Manager):
             self._wound = self._light = self._load = None
             self._before = record.after
             return
-        if lit := _LIGHTING.match(" ".join(record.command.lower().split())):
-            told = re.match(r"(?:the )?([a-z ]+) (?:is|are) now", record.response.strip().lower())
-            self._lamps |= _words(f"{lit['one'] or lit['two']} {told[1] if told else ''}")
-        if record.died or (record.place and record.place_id != record.after.room_id):
+        self._lamps |= _lamps_in(record)
+        if record.place and record.place_id != record.after.room_id:
             self._attack, self._attackers = [], {}
         for sentence in _SENTENCE.split(record.response):
             self._hear(" ".join(sentence.split()), record)
+        if record.died:  # whoever lives on was neither hit nor hurt
+            self._attack, self._attackers, self._wound = [], {}, None
         if self._attack and record.turn - self._attack[-1] >= _ATTACK_LASTS:
             self._attack, self._attackers = [], {}
         self._follow_things(record)
@@ -119,11 +125,12 @@ class Condition(Manager):
 
     def _hear(self, sentence: str, record: TurnRecord) -> None:
         quote = _Quote(one_line(sentence, _QUOTE_CHARACTERS), record.turn)
-        if _ATTACK.search(sentence):
+        if attack := _ATTACK.search(sentence):
             if record.turn not in self._attack:
                 self._attack.append(record.turn)
             named = (thing_name(thing) for thing in record.after.visible)
-            self._attackers |= dict.fromkeys(it for it in named if it.lower() in sentence.lower())
+            who = attack["who"]
+            self._attackers |= dict.fromkeys(name for name in named if _names(who, name))
         if _HEALED.search(sentence):
             self._wound = None
         elif _WOUND.search(sentence):
@@ -155,18 +162,19 @@ class Condition(Manager):
         before, after = self._before, record.after
         if before is None or before.inventory is None or after.inventory is None:
             return
-        here = {thing_name(it) for it in (*after.inventory, *after.visible)}
-        for name in (thing_name(it) for it in after.inventory):
-            self._see(name, f"carried until turn {record.turn}", record)
-        for name in here & self._things.keys():
-            if name not in {thing_name(it) for it in after.inventory}:
+        carried = dict.fromkeys(map(thing_name, after.inventory))
+        here = carried | dict.fromkeys(map(thing_name, after.visible))
+        for name in here:
+            if name in carried:
+                self._see(name, f"carried until turn {record.turn}", record)
+            elif name in self._things:
                 self._see(name, f"seen in {place_name(after.room)}, turn {record.turn}", record)
         used = _words(record.command)
         for text in (*before.inventory, *before.visible):
             name, holder = thing_name(text), thing_holder(text)
             if name not in self._things or name in here:
                 continue
-            was_used = bool(used & ({*name.lower().split()} | _EVERYTHING))
+            was_used = bool(used & (_words(name) | _EVERYTHING))
             if was_used or (holder and holder in here):
                 if record.place_id == after.room_id:
                     del self._things[name]  # what became of it, the player did
@@ -180,13 +188,27 @@ class Condition(Manager):
         if len(self._things) > _THINGS_KEPT:
             del self._things[next(iter(self._things))]
 
-    def _miss(self, here: set[str], after: Observation) -> None:
+    def _miss(self, here: Container[str], after: Observation) -> None:
         """What was left in this room and is no longer here."""
         if after.dark or after.room_id is None:
             return
         for name, thing in self._things.items():
             if thing.room == after.room_id and name not in here:
                 thing.is_gone = True
+
+
+def _lamps_in(record: TurnRecord) -> set[str]:
+    """The words for what a turn's command lights or puts out, in the command and in the answer."""
+    lighting = _LIGHTING.match(" ".join(record.command.lower().split()))
+    if not lighting:
+        return set()
+    lit = _LIT.match(record.response.strip().lower())
+    names = (*lighting.groups(), lit[1] if lit else None)
+    return _words(" ".join(filter(None, names))) - _ARTICLES
+
+
+def _names(text: str, name: str) -> bool:
+    return bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE))
 
 
 def _words(text: str) -> set[str]:

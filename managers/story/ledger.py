@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
-from session.game_state import Observation
+from session.game_state import Observation, place_name
 from session.knowledge import CarriedOver, Scored
 
 TOKEN_BUDGET = 6000
@@ -11,9 +11,10 @@ TOKEN_BUDGET = 6000
 _LAST_COMMANDS = 8
 """Of those that led to points, where there is no room for all."""
 _OF_THE_BEST = (
-    "The best of them, line by line: the turn, where it ended, what it brought, and all commands "
-    "since the line before."
+    "The best of them, line by line: the turn, the place, what it brought, and every command since "
+    "the line before, the last of them given in that place."
 )
+_ELSEWHERE = "What else scored or killed, without the way there:"
 
 
 class Ledger(Manager):
@@ -39,7 +40,7 @@ class Ledger(Manager):
             yield from _fitting(best)
         others = [_other(it) for it in self._scores if not it.is_of_best]
         if others:
-            yield "In other episodes:"
+            yield _ELSEWHERE
             yield from others
 
 
@@ -68,6 +69,10 @@ def _other(it: Scored) -> str:
 
 
 def _where(it: Scored) -> str:
-    what = ", you died" * it.died + ", you won" * it.won
-    points = f", {it.points:+d} points" if it.points else ""
-    return f"{it.room.name if it.room else 'unknown place'}{points}{what}"
+    told = (
+        place_name(it.room),
+        f"{it.points:+d} points" if it.points else "",
+        "you died" if it.died else "",
+        "you won" if it.won else "",
+    )
+    return ", ".join(filter(None, told))

@@ -47,6 +47,8 @@ class Transcript(Manager):
         self._turns: list[_Turn] = []
         self._size = 0
         self._summary = ""
+        self._summed_up = 0
+        """The latest turn that the summary tells of."""
         self._left_out = 0
         """The latest turn that is not told word for word."""
         self._points: list[str] = []
@@ -63,7 +65,7 @@ class Transcript(Manager):
     def learn(self, reflection: Reflection) -> None:
         """Take the model's summary instead of the turns that it tells of."""
         if reflection.summary:
-            self._summary = reflection.summary
+            self._summary, self._summed_up = reflection.summary, reflection.summary_until
             self._leave_out([it for it in self._turns if it.number <= reflection.summary_until])
 
     def to_sum_up(self) -> ToSumUp | None:
@@ -92,12 +94,13 @@ class Transcript(Manager):
 
     def _before(self) -> Iterator[str]:
         """What is told of the turns that are left out."""
-        turns = f"turns 1 to {self._left_out}"
         if self._summary:
-            yield f"Your summary of earlier turns:\n\n{without_headings(self._summary)}"
-        yield f"The words of {turns} are left out."
+            told = without_headings(self._summary)
+            yield f"Your summary of the turns up to {self._summed_up}:\n\n{told}"
+        if self._left_out > self._summed_up:
+            yield f"Turns {self._summed_up + 1} to {self._left_out} are left out."
         if self._points:
-            yield f"What counted in {turns}: {'; '.join(self._points)}."
+            yield f"Points and deaths up to turn {self._left_out}: {'; '.join(self._points)}."
 
     def _oldest(self, kept: int) -> list[_Turn]:
         """The turns before the latest that together fill ``kept`` characters."""
@@ -135,9 +138,11 @@ def _heard(record: TurnRecord) -> str:
     place = f", {record.place.name}" if record.place else ""
     change = f" [{record.scored:+d} points, now {record.outcome.score}]" if record.scored else ""
     death = " [you died]" if record.died else ""
-    notes = [f'"{it.command}" was not given to the game: {it.reason}' for it in record.refused]
+    # Where the game was given nothing at all, the answer tells of the last proposal.
+    refused = record.refused if record.command else record.refused[:-1]
+    notes = [f'"{it.command}" was not given to the game: {it.reason}' for it in refused]
     if record.advice:
-        notes.append(f'A remark on "{record.command}": {record.advice}')
+        notes.append(f'About "{record.command}": {record.advice}')
     return "\n".join(
         [f"[turn {record.turn}{place}]", *notes, f"{_printed(record.response)}{change}{death}"]
     )

@@ -103,7 +103,7 @@ async def test_of_a_line_of_several_commands_a_guest_is_told_that_only_the_first
     async with guest(games) as call:
         await call("new_game", seed=7)
         said = await call("command", text="north. north")
-        assert '[of "north. north" the game was given only the first command.]' in said.text
+        assert '[The game was given only the first command of "north. north".]' in said.text
         assert said.values["turn"] == 1
 
 

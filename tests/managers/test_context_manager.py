@@ -104,7 +104,7 @@ def test_refusals_and_advice_are_told_with_their_turn() -> None:
     turn = record(1, "wait", 1, 1, refused=(refusal,), advice="waited before in vain")
     text = told(FULL, begun(), turn)
     assert '"take moon" was not given to the game: it is not here.' in text
-    assert 'A remark on "wait": waited before in vain' in text
+    assert 'About "wait": waited before in vain' in text
 
 
 def test_the_plan_is_handed_back_word_for_word_until_another_one_replaces_it() -> None:

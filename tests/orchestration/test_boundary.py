@@ -44,10 +44,10 @@ def words(text: str) -> set[str]:
 
 
 STORY = words(
-    """The game begins turn turns to The words of are left out thinking action now you died
+    """The game begins turn turns to of are left out thinking action now you died
     Situation Turn of at most The game says Last Answer with one JSON object new_objective
-    close_objective nav_target plan What counted Your condition Under attack in turns Wounds Light
-    Load as told"""
+    close_objective nav_target plan Points and deaths up Your condition Under attack in
+    turns Wounds Light Load as told"""
 )
 """Every word of the frame that the turns so far, and the answer to the latest, are set in."""
 FRAME = STORY | words(

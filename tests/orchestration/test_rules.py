@@ -144,7 +144,7 @@ def test_of_a_line_of_several_commands_the_game_is_given_the_first_and_the_model
     assert episode.given == ["go north", "n", "s"]
     first = episode.turns[0]
     assert first.proposed == "go north, take nest and look. wait"
-    told = f'A remark on "go north": of "{first.proposed}" the game was given only the first'
+    told = f'About "go north": The game was given only the first command of "{first.proposed}".'
     assert told in user_text(episode.requests[1])
     assert first.refused == ()
 

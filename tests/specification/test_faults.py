@@ -75,7 +75,7 @@ def test_fault_1_with_advice_only_the_command_is_given_and_the_remark_told(tmp_p
     assert (first.refused, second.advice) == ((), None)
     assert first.advice == 'The game does not know the word "gazebo".'
     before, after = (user_text(request) for request in episode.requests)
-    remark = f'A remark on "{IMPOSSIBLE}": {first.advice}'
+    remark = f'About "{IMPOSSIBLE}": {first.advice}'
     assert (remark in before, remark in after) == (False, True)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from managers.story.condition import Condition
@@ -56,6 +58,16 @@ def test_an_attack_is_told_with_the_attacker_until_it_is_over() -> None:
     assert player.play("wait") == ""
 
 
+def test_what_an_attacker_strikes_with_is_no_attacker() -> None:
+    seen = ("club", "ogre", "rat")
+    told = Player().play("wait", "The pirate ogre swings his club at you.", visible=seen)
+    assert told.endswith("Under attack in turn 1 by: ogre.")
+
+
+def test_a_fatal_blow_and_its_wounds_end_with_the_life() -> None:
+    assert Player().play("wait", "The ogre stabs you. Your wounds are mortal.", died=True) == ""
+
+
 def test_who_leaves_is_no_longer_under_attack() -> None:
     player = Player()
     player.play("wait", "The ogre swings his club.")
@@ -72,6 +84,11 @@ def test_wounds_are_told_in_the_games_words_until_they_are_healed() -> None:
     assert told.endswith('Wounds, as told in turn 1: "The blade leaves you with a deep wound!"')
     assert "Wounds" in player.play("wait")
     assert player.play("diagnose", "You are in perfect health.") == ""
+
+
+def test_a_wound_that_will_be_cured_is_not_cured_yet() -> None:
+    told = Player().play("diagnose", "You have a light wound, which will be cured after 30 moves.")
+    assert "which will be cured after 30 moves." in told
 
 
 @pytest.mark.parametrize(
@@ -93,6 +110,20 @@ def test_what_was_lit_once_is_a_light_from_then_on() -> None:
     assert "The glowstone fades." in player.play("wait", "The glowstone fades.")
 
 
+@pytest.mark.parametrize(
+    ("command", "response", "later"),
+    [
+        ("light candle with match", "Done.", "Your luck with dice runs out."),
+        ("put on cloak", "You are now wearing the cloak.", "You run out of the house."),
+        ("turn the wheel off", "Done.", "The sound fades and the day goes out."),
+    ],
+)
+def test_words_beside_what_was_lit_are_no_light(command: str, response: str, later: str) -> None:
+    player = Player()
+    player.play(command, response)
+    assert player.play("wait", later) == ""
+
+
 def test_load_is_told_with_the_number_of_things_carried_then() -> None:
     player = Player("a", "b")
     told = player.play("take anvil", "Your load is too heavy.", inventory=("a", "b"))
@@ -106,6 +137,22 @@ def test_a_thing_that_is_carried_no_more_is_missed_where_it_was_last() -> None:
     told = player.play("north", room=2)
     assert told.endswith("Gone from where you last had or saw it: egg (carried until turn 1)")
     assert player.play("south", visible=("egg",)) == ""
+
+
+def test_what_is_missed_is_told_in_the_order_in_which_it_was_listed() -> None:
+    things = tuple(f"{name} box" for name in ("red", "blue", "tin", "oak", "wax", "jade", "old"))
+    player = Player(*things)
+    player.play("wait", inventory=things)
+    player.play("drop all", visible=things)
+    player.play("north", room=2)
+    told = player.play("south")
+    assert re.findall(r"\w+ box", told) == list(things)
+
+
+def test_what_is_called_by_a_part_of_its_name_was_used() -> None:
+    player = Player("jewel-studded egg")
+    player.play("wait", inventory=("jewel-studded egg",))
+    assert player.play("throw jewel away") == ""
 
 
 def test_a_thing_that_was_left_is_missed_when_it_is_not_there_any_more() -> None:

@@ -66,7 +66,7 @@ def test_points_and_deaths_of_other_runs_are_told_without_their_way() -> None:
         scored("b", 9, "drop hat", -5),
     )
     assert text.endswith(
-        "In other episodes:\n- Hall, -10 points, you died: jump\n- Hall, +5 points: take hat"
+        "without the way there:\n- Hall, -10 points, you died: jump\n- Hall, +5 points: take hat"
     )
 
 
@@ -86,6 +86,6 @@ def test_a_ledger_of_many_and_long_ways_keeps_its_budget() -> None:
     text = told(*others, *best)
     assert text.count("\n- turn ") == 80
     assert text.count("drop ") == MOST_OTHER_SCORES
-    of_the_best = text.partition("In other episodes:")[0]
+    of_the_best = text.partition("What else scored")[0]
     assert len(of_the_best) < TOKEN_BUDGET * CHARACTERS_PER_TOKEN + 500
     assert "…; command number 92; " in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from managers.story.transcript import Transcript
 from mcp_ghost.testing import content_reply
 from scripts.scripted_model import ScriptedModel
 from session.game_configuration import GameConfiguration
-from session.game_state import GameState
+from session.game_state import GameState, RefusedCommand
 from session.knowledge import Reflection
 from tests.support.episodes import played, user_text, wanted
 from tests.support.games import BUNDLED_COMMANDS
@@ -77,8 +78,9 @@ def test_beyond_its_budget_the_oldest_turns_give_way_to_a_summary() -> None:
         Reflection(number=1, first_turn=1, last_turn=45, summary="## Rich.", summary_until=20)
     )
     first, *others = texts(whole)
-    assert "Your summary of earlier turns:\n\n\\## Rich." in first
+    assert "Your summary of the turns up to 20:\n\n\\## Rich." in first
     assert "turn 10 +5 (Room 1: go 10); turn 20 +5 (Room 1: go 20)" in first
+    assert "left out" not in first
     assert "Welcome" not in first
     assert "go 21" in others[0]
     assert len(others) == 2 * 25
@@ -98,8 +100,33 @@ def test_turns_that_nobody_sums_up_are_left_out_many_at_a_time() -> None:
     assert max(kept) < 65
     assert min(drops) > 20
     first = texts(transcript(139, tokens=5000))[0]
-    assert first.startswith("The words of turns 1 to ")
+    assert first.startswith("Turns 1 to ")
     assert "turn 10 +5 (Room 1: go 10)" in first
+
+
+def test_turns_that_are_left_out_after_a_summary_are_not_said_to_be_summed_up() -> None:
+    whole = transcript(30, tokens=5000)
+    whole.learn(Reflection(number=1, first_turn=1, last_turn=30, summary="Rich.", summary_until=9))
+    for turn in range(31, 80):
+        whole.apply(record(turn, "wait", 1, 1, observation(1), response="answer " * 70))
+    first, second, *_ = texts(whole)
+    assert "Your summary of the turns up to 9:\n\nRich." in first
+    (last,) = re.findall(r"Turns 10 to (\d+) are left out\.", first)
+    assert json.loads(second)["thinking"] == f"thought {int(last) + 1}"
+
+
+def test_why_a_turn_was_not_played_is_told_once() -> None:
+    whole = transcript(0)
+    refused = [
+        RefusedCommand(command=it, thinking="", reason=f"{it} is no good.")
+        for it in ("xyz", "save")
+    ]
+    said = "(The game was given nothing: save is no good.)"
+    whole.apply(record(1, "", 1, 1, response=said, proposed="save", refused=tuple(refused)))
+    *_, asked, told = texts(whole)
+    assert json.loads(asked)["action"] == "save"
+    assert told.count("save is no good.") == 1
+    assert "xyz is no good." in told
 
 
 def test_the_latest_turns_are_told_whole_however_small_the_budget() -> None:
