@@ -14,9 +14,6 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
-if sys.platform == "win32":  # no process groups, no flock
-    raise ImportError("mcp_ghost runs on Linux and macOS. On Windows, run it inside WSL.")
-
 if TYPE_CHECKING:
     from mcp_ghost.errors import LLMError as LLMError
     from mcp_ghost.errors import MCPError as MCPError
@@ -55,6 +52,10 @@ __all__ = [*_HOMES]
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'mcp_ghost' has no attribute '{name}'")
+    if sys.platform == "win32":  # not above: pytest loads the plug-in wherever this is installed
+        from mcp_ghost.errors import POSIX_ONLY
+
+        raise ImportError(POSIX_ONLY)
     value = getattr(importlib.import_module(f"mcp_ghost.{_HOMES[name]}"), name)
     globals()[name] = value
     return value

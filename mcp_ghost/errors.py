@@ -24,6 +24,9 @@ from typing import Any
 
 from mcp_ghost.messages import Usage
 
+POSIX_ONLY = "mcp_ghost runs on Linux and macOS. On Windows, run it inside WSL."
+"""What is said where there are neither process groups nor ``flock``."""
+
 
 class MCPGhostError(Exception):
     """Base of everything below."""

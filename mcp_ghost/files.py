@@ -5,14 +5,21 @@ What a program that was killed left unfinished, the next one that writes the fil
 
 from __future__ import annotations
 
-import fcntl
 import glob
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
+
+from mcp_ghost.errors import POSIX_ONLY
+
+if sys.platform == "win32":
+    raise ImportError(POSIX_ONLY)
+
+import fcntl
 
 
 def write_whole(

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.cli.flags import PROGRAM, Flags, parse_flags
-from mcp_ghost.cli.program import DONE, FAILED, Errors, complain, program
+from mcp_ghost.cli.program import DONE, FAILED, WRONG_USE, Errors, complain, program
+from mcp_ghost.errors import POSIX_ONLY
 
 if TYPE_CHECKING:
     from mcp_ghost.cli.interruption import Interruption
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; returns the exit code."""
+    if sys.platform == "win32":
+        complain(PROGRAM, POSIX_ONLY)
+        return WRONG_USE
     flags = parse_flags(arguments)
     work = {"run": _run, "inspect": _inspect, "replay": _replay, "chat": _chat, "tools": _tools}
     return program(PROGRAM, lambda it: work[flags.command](flags, it), _errors)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -49,6 +50,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> GoldenRun:
     """Run ``mcp_ghost()`` from a golden, or into one with ``--record-golden``."""
+    if sys.platform == "win32":
+        from mcp_ghost.errors import POSIX_ONLY
+
+        pytest.fail(POSIX_ONLY, pytrace=False)
     name = re.sub(r"[^\w.-]+", "_", request.node.name).strip("_")
     return GoldenRun(
         request.path.parent / "goldens" / f"{name}.json",

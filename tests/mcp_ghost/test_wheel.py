@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from mcp_ghost import __version__
+from mcp_ghost.errors import POSIX_ONLY
 from mcp_ghost.testing import ModelServer
 from tests.support import PATIENCE, ROOT, ghost_example
 from tests.support.ghost_example import PACKAGE
@@ -94,14 +95,42 @@ def test_the_folder_works_when_copied_alone_into_another_project(tmp_path: Path)
     ghost_example.assert_it_worked(tmp_path, output)
 
 
-def test_on_windows_one_line_says_that_it_does_not_run_there() -> None:
-    code = "import sys; sys.platform = 'win32'; import mcp_ghost"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+def on_windows(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A program that takes this machine for one, where only POSIX's modules are missing."""
+    lines = [
+        "import asyncio, httpx, pydantic, pytest, sys, sysconfig",
+        "sysconfig.get_config_vars()  # looks at the platform, as do these",
+        f"sys.path.insert(0, {str(ROOT)!r})",
+        "sys.platform = 'win32'",
+        "sys.modules |= dict.fromkeys(('fcntl', 'termios', 'tty', 'pwd'))",
+        code,
+    ]
+    command = [sys.executable, "-c", "\n".join(lines)]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("wanted", ["mcp_ghost", "mcp_ghost.golden"])
+def test_on_windows_an_import_says_that_it_does_not_run_there(wanted: str, tmp_path: Path) -> None:
+    names = {"mcp_ghost": "Ghost", "mcp_ghost.golden": "replay_golden"}
+    done = on_windows(f"from {wanted} import {names[wanted]}", tmp_path)
+    assert done.stderr.splitlines()[-1] == f"ImportError: {POSIX_ONLY}"
+
+
+def test_on_windows_the_command_line_says_so_in_one_line(tmp_path: Path) -> None:
+    code = "from mcp_ghost.cli.main import main; sys.exit(main(['tools', '--config', 'a.json']))"
+    done = on_windows(code, tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"mcp-ghost: error: {POSIX_ONLY}\n"
+
+
+def test_on_windows_the_plug_in_leaves_all_tests_alone_that_do_not_use_it(tmp_path: Path) -> None:
+    (tmp_path / "test_theirs.py").write_text(
+        "def test_of_others():\n    pass\n\ndef test_of_ours(golden):\n    pass\n"
     )
-    assert done.stderr.splitlines()[-1] == (
-        "ImportError: mcp_ghost runs on Linux and macOS. On Windows, run it inside WSL."
-    )
+    options = ["-q", "-s", "-W", "error", "-p", "no:asyncio", "-p", "mcp_ghost.pytest_plugin"]
+    done = on_windows(f"sys.exit(pytest.main({options}))", tmp_path)
+    assert "1 passed, 1 error" in done.stdout, done.stdout + done.stderr
+    assert POSIX_ONLY in done.stdout.splitlines()
 
 
 @pytest.mark.slow
