@@ -18,8 +18,9 @@ import pytest
 
 from mcp_ghost import __version__
 from mcp_ghost.errors import POSIX_ONLY
-from mcp_ghost.testing import ModelServer
+from mcp_ghost.testing import ModelServer, content_reply
 from tests.support import PATIENCE, ROOT, ghost_example
+from tests.support.collector import running_collector
 from tests.support.ghost_example import PACKAGE
 
 MODULES = {"python-dotenv": "dotenv"}
@@ -43,9 +44,13 @@ def project(folder: Path) -> dict[str, Any]:
     return table
 
 
-def bounds(folder: Path) -> dict[str, str]:
+def bounds(folder: Path, *extras: str) -> dict[str, str]:
     """What a project depends on, with the versions that it takes."""
-    found = (re.fullmatch(r"([\w-]+)(.*)", line) for line in project(folder)["dependencies"])
+    whole = project(folder)
+    lines = [*whole["dependencies"]]
+    for extra in extras:
+        lines += whole["optional-dependencies"][extra]
+    found = (re.fullmatch(r"([\w-]+)(.*)", line) for line in lines)
     return {match[1]: match[2] for match in found if match}
 
 
@@ -65,7 +70,7 @@ def test_the_declared_dependencies_are_what_the_package_imports() -> None:
 
 
 def test_every_dependency_is_bounded_and_tested_with_the_same_bounds() -> None:
-    ours, tested = bounds(PACKAGE), bounds(ROOT)
+    ours, tested = bounds(PACKAGE, "otel"), bounds(ROOT)
     assert [name for name, versions in ours.items() if "<" not in versions] == []
     assert {name: tested.get(name, versions) for name, versions in ours.items()} == ours
 
@@ -170,6 +175,12 @@ def test_the_wheel_installs_into_an_empty_environment_and_the_example_runs_there
     assert int(count) == len([*PACKAGE.rglob("*.py")])
     assert Path(root).is_relative_to(tmp_path / "empty")
     assert "inspect" in run([str(python), "-m", "mcp_ghost", "--help"], folder)
+    uv("pip", "install", "--no-config", "--python", python, f"{wheel}[otel]")
+    with ModelServer([content_reply("Noted.")]) as model, running_collector() as collector:
+        url = {"OPENAI_BASE_URL": model.base_url}
+        url |= {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.base_url}
+        assert run([str(python), "traced.py"], folder, **url) == "Noted.\n"
+    assert len(collector.named("invoke_agent mcp_ghost")) == 1
 
 
 @pytest.mark.network
