@@ -111,7 +111,7 @@ def test_a_run_is_recorded_and_replayed_and_what_has_changed_is_said(
     (tmp_path / "notes" / "new").write_text("another note")
     done = ghost.run("replay", "g.json")
     assert done.returncode == 1
-    assert done.stdout.startswith("request 2: told about mcp_ghost_notes_count: recorded ")
+    assert done.stdout.startswith("request 2: message 4, result of mcp_ghost_notes_count.")
     done = ghost.run("replay", "g.json", "--servers", "recorded")
     assert (done.returncode, done.stdout) == (0, "g.json: the same\n"), done.stderr
 
