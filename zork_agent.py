@@ -37,7 +37,8 @@ FORCE_FINAL = (
     "thinking, action, new_objective, close_objective, nav_target and plan."
 )
 REFUSED = (
-    'The game was not given "{command}": {reason} Choose another command, again as one JSON object.'
+    'The game was not given "{command}": {reason} Choose another command, or this one again if you '
+    "have a reason to insist. Answer with one JSON object as before."
 )
 Objection: TypeAlias = Callable[[str], str | None]
 """Why a command must not be given to the game; None when nothing speaks against it."""

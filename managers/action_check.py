@@ -133,7 +133,10 @@ class ActionCheck:
             return ACCEPTED
         kind: VerdictKind = "refuse" if times >= _TRIES_BEFORE_REFUSAL else "advise"
         often = "once" if times == 1 else f"{times} times"
-        return Verdict(kind=kind, reason=f'Tried {often} with all as it is now: "{answer}"')
+        return Verdict(
+            kind=kind,
+            reason=f'Tried {often} with everything as it is now. The answer was: "{answer}"',
+        )
 
 
 class Checks:

@@ -155,7 +155,9 @@ class AttemptManager(Manager):
         same = [_told(text, tried) for text, tried in vain.items() if not tried.varies]
         if same:
             yield Section(
-                "Tried here, with no effect but the answer", tuple(same[-_COMMANDS_SHOWN:]), 3
+                "Tried here, with no effect but what the answer says",
+                tuple(same[-_COMMANDS_SHOWN:]),
+                3,
             )
         other = [_told(text, tried) for text, tried in vain.items() if tried.varies]
         if other:

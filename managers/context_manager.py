@@ -110,8 +110,8 @@ class ContextManager:
         if state.turns_without_news >= max(1, self._config.max_turns_stuck // 4):
             yield (
                 f"Nothing new has happened for {state.turns_without_news} turns: what you are "
-                "trying does not work. Go somewhere else or do something of another kind. "
-                f"After {self._config.max_turns_stuck} turns without anything new, an episode ends."
+                "trying does not work. Go somewhere else or do something of another kind. The "
+                f"episode ends after {self._config.max_turns_stuck} turns without anything new."
             )
 
     def _counts(self, state: GameState, seen: Observation) -> Iterable[str]:
@@ -167,7 +167,7 @@ def _missing(config: GameConfiguration) -> Iterable[str]:
     """What the rules promise but this configuration does not provide."""
     if rule := _OF_LINES.get(config.rules_several_commands):
         yield rule
-    if not config.map_enabled:
+    if not config.map_enabled and config.observation_level.tells_status:
         yield "No map is kept: nav_target has no effect, leave it null."
     if not config.objectives_enabled:
         yield "No objectives are kept: leave new_objective and close_objective null."
@@ -181,8 +181,9 @@ def _missing(config: GameConfiguration) -> Iterable[str]:
 
 
 _OF_LINES = {
-    "refuse": "A line of several commands costs the turn, and the game is given nothing of it.",
-    "allow": "A line may hold several commands, with full stops between them.",
+    "refuse": "Instead of rule 6: a line of several commands costs the turn, and the game is given "
+    "nothing of it.",
+    "allow": "Instead of rule 6: a line may hold several commands, with full stops between them.",
 }
 
 

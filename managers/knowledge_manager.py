@@ -18,10 +18,6 @@ _MOST_ACTIVE = 200
 _MOST_EVIDENCE = 5
 """Of one claim; more would only say the same."""
 _MOST_TO_REVISE = 40
-_HOW_SURE = (
-    "Tested: the game showed it. Inferred: a guess, worth a try. What the game says now overrules "
-    "both."
-)
 
 
 class KnowledgeManager(Manager):
@@ -43,7 +39,7 @@ class KnowledgeManager(Manager):
         self._claims = carried.claims
         newest_first = [claim for claim in reversed(carried.claims) if claim.status == "active"]
         ranked = sorted(newest_first, key=lambda c: (c.basis != "tested", -len(c.evidence)))
-        self._head = tuple(_within(ranked, self._budget - len(_HOW_SURE)))
+        self._head = tuple(_within(ranked, self._budget))
 
     def learn(self, reflection: Reflection) -> None:
         """Learn new claims, and what happened to known ones."""
@@ -52,8 +48,8 @@ class KnowledgeManager(Manager):
     def preamble(self) -> Iterable[Section]:
         """What earlier episodes taught, the surest first."""
         if self._head:
-            lines = (_HOW_SURE, *map(_line, self._head))
-            yield Section("How this game works, from earlier episodes", lines, importance=3)
+            title = "How this game works, from earlier episodes"
+            yield Section(title, tuple(map(_line, self._head)), importance=3)
 
     def sections(self, state: GameState) -> Iterable[Section]:
         """What changed since the prompt's head was written."""

@@ -26,10 +26,7 @@ _COMPACT_CHARACTERS = 100
 _MOST_TO_REVISE = 40
 """Of all the rooms of a look back; many episodes may have remembered as much of one."""
 _TITLE = "Memories"
-_RESET = (
-    "From earlier episodes; the world has since been reset to its beginning, so what somebody "
-    "changed then is as at first:"
-)
+_RESET = "From earlier episodes, before the world was reset:"
 _URGENCY = ("danger", "success", "failure", "discovery", "note")
 _IN_FORCE = ("active", "tentative")
 

@@ -50,7 +50,7 @@ class ObjectiveManager(Manager):
         lines = [self._line(each) for each in self._for_room(state.observation)[: self._shown]]
         achieved = [self.known.get(each).text for each in self.known.achieved[-_ACHIEVED_SHOWN:]]
         if achieved:
-            lines.append(f"Lately achieved: {'; '.join(reversed(achieved))}")
+            lines.append(f"Achieved lately: {'; '.join(reversed(achieved))}")
         if lines:
             yield Section("Objectives", tuple(lines), importance=5)
 
@@ -86,7 +86,8 @@ class ObjectiveManager(Manager):
 
     def _line(self, objective: Objective) -> str:
         room = objective.room
-        details = [f"at {room.label}"] if room else []
+        where = "set in" if objective.source == "agent" else "at"  # it is about another, maybe
+        details = [f"{where} {room.label}"] if room else []
         if objective.needs:
             details.append(f"needs {', '.join(objective.needs)}")
         about = f" ({'; '.join(details)})" if details else ""

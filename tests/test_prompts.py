@@ -129,6 +129,16 @@ def test_the_agents_prompt_promises_what_its_level_tells(
         assert ("Exits that the game has mentioned" in text) == level.tells_exits
 
 
+@pytest.mark.parametrize("level", ObservationLevel)
+def test_the_parts_that_the_agents_prompt_explains_are_called_so(level: ObservationLevel) -> None:
+    told = load_prompt("agent", "full", level).partition("# What you are told")[2]
+    explained = re.findall(r"^- ([^:]+):", told.partition("\n# ")[0], re.MULTILINE)
+    names = {name for names in explained for name in names.split(", ")} - {"The story"}
+    managers = "".join(path.read_text(encoding="utf-8") for path in CODE)
+    assert "Objectives" in names
+    assert [name for name in names if f'"{name}' not in managers] == []
+
+
 def test_the_prompt_of_reflections_takes_little_more_than_a_thousand_tokens() -> None:
     assert tokens(load_prompt("reflection", "full")) < 1250
     assert tokens(load_prompt("reflection", "compact")) < 120

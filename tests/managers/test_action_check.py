@@ -286,11 +286,11 @@ def test_what_did_nothing_is_advised_against_and_then_refused(play: Play) -> Non
     assert play.verdict("push bollard").kind == "accept"
     kind, reason = said(play.do("push bollard").verdict("push bollard"))
     assert kind == "advise"
-    assert reason.startswith("Tried once with all as it is now: ")
+    assert reason.startswith('Tried once with everything as it is now. The answer was: "')
     play.do("look", "Push bollard", "push bollard")
     kind, reason = said(play.verdict("push  bollard"))
     assert kind == "refuse"
-    assert reason.startswith('Tried 3 times with all as it is now: "')
+    assert reason.startswith('Tried 3 times with everything as it is now. The answer was: "')
 
 
 def test_when_the_world_has_changed_it_may_be_tried_again(play: Play) -> None:

@@ -10,8 +10,10 @@ import pytest
 from managers.context_manager import ContextManager, Prompt
 from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
 from managers.story.transcript import ANSWER_CHARACTERS, Transcript
+from prompts import load_prompt
 from session.game_configuration import GameConfiguration
 from session.game_state import ExitSeen, GameState, Place, RefusedCommand, TurnRecord
+from session.levels import ObservationLevel
 from tests.support import ROOT
 from tests.support.records import observation, record
 
@@ -199,6 +201,12 @@ def test_the_games_words_cannot_pose_as_a_part_of_the_prompt() -> None:
 def test_what_is_switched_off_is_not_promised(settings: dict[str, object], expected: str) -> None:
     assert expected in Telling(FULL.model_copy(update=settings)).context.head("Rules.")
     assert Telling(FULL).context.head("Rules.") == "Rules."
+
+
+def test_that_there_is_no_map_is_not_said_again_where_the_rules_say_it() -> None:
+    assert "always null, because no map is kept" in load_prompt("agent", "full", "text")
+    settings = {"map_enabled": False, "observation_level": ObservationLevel.TEXT}
+    assert "No map" not in Telling(FULL.model_copy(update=settings)).context.head("Rules.")
 
 
 def test_nobody_is_told_to_be_stuck_before_the_first_turn() -> None:
