@@ -16,6 +16,8 @@ try:
     from matplotlib.axes import Axes
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+    from matplotlib.text import Text
 except ModuleNotFoundError as error:
     raise ConfigurationError(
         "Drawing needs matplotlib, which is not installed. Get it with: uv sync --extra plot"
@@ -24,8 +26,8 @@ except ModuleNotFoundError as error:
 # Of Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _STYLES = ("-", "--", ":", "-.")
-_LINE, _BOX, _FIRST = "#7a7a7a", "#f4f0e6", "#ffe08a"
-_COLUMN_INCHES, _ROW_INCHES = 1.25, 0.75
+_LINE, _BOX, _FIRST, _SHEET = "#6a6a6a", "#f4f0e6", "#ffe08a", "#fbf9f4"
+_COLUMN_INCHES, _ROW_INCHES = 0.95, 0.52
 _UNSEEN_IN_A_PLAN = ("up", "down", "in", "out")
 _KEY = "an arrow: one way so far; dotted: at random; ▲ ▼: to another level"
 _DEATH = "death"
@@ -39,27 +41,36 @@ def draw_map(drawn: JSONObject, title: str, path: Path) -> None:
     """
     spots = {room["id"]: (room["x"], -room["y"]) for room in drawn["rooms"]}
     across, up = ([spot[axis] for spot in spots.values()] or [0] for axis in (0, 1))
-    sides = [max(side) - min(side) + 1.2 for side in (across, up)]
+    sides = [max(side) - min(side) + 1.6 for side in (across, up)]
     figure = new_figure(sides[0] * _COLUMN_INCHES, sides[1] * _ROW_INCHES + 0.4)
     axes = figure.subplots()
-    axes.set_xlim(min(across) - 0.6, max(across) + 0.6)
-    axes.set_ylim(min(up) - 0.6, max(up) + 0.6)
+    axes.set_xlim(min(across) - 0.7, max(across) + 0.7)
+    axes.set_ylim(min(up) - 0.7, max(up) + 1.2)
     axes.set_axis_off()
     axes.set_title(_plain(title), fontsize=9)
     figure.supxlabel(_KEY, fontsize=6, color=_LINE)
+    for level in sorted({room["level"] for room in drawn["rooms"]}):
+        sheet = [spots[room["id"]] for room in drawn["rooms"] if room["level"] == level]
+        _draw_sheet(axes, sheet, f"Level {level}")
     rooms = {room["id"]: room for room in drawn["rooms"]}
     away: dict[int, list[str]] = {room: [] for room in rooms}
+    flat = []
     for passage in drawn["passages"]:
         start, end = rooms[passage["from"]], rooms[passage["to"]]
         rise = end["level"] - start["level"]
         if rise:
             away[start["id"]].append(f"{'▲' if rise > 0 else '▼'} {_plain(end['name'])}")
-        else:
-            _draw_passage(axes, spots, passage)
+        elif start is not end:
+            flat.append(passage)
+    boxes = {}
     for number, room in enumerate(drawn["rooms"]):
         box = {"boxstyle": "round", "facecolor": _BOX if number else _FIRST, "edgecolor": _LINE}
         name = "\n".join([fill(_plain(room["name"]), 14), *dict.fromkeys(away[room["id"]])])
-        axes.text(*spots[room["id"]], name, fontsize=6, ha="center", va="center", bbox=box)
+        boxes[room["id"]] = axes.text(
+            *spots[room["id"]], name, fontsize=6, ha="center", va="center", bbox=box
+        )
+    for passage in flat:
+        _draw_passage(axes, boxes, passage)
     save_figure(figure, path)
 
 
@@ -94,20 +105,32 @@ def draw_scores(episodes: Sequence[JSONObject], path: Path) -> None:
     save_figure(figure, path)
 
 
-def _draw_passage(axes: Axes, spots: dict[int, tuple[float, float]], passage: JSONObject) -> None:
-    start, end = spots[passage["from"]], spots[passage["to"]]
+def _draw_sheet(axes: Axes, spots: Sequence[tuple[float, float]], name: str) -> None:
+    """A ground below the rooms of a level, and its title above them."""
+    (left, right), (low, high) = (
+        (min(spot[axis] for spot in spots) - 0.6, max(spot[axis] for spot in spots) + 0.6)
+        for axis in (0, 1)
+    )
+    ground = Rectangle((left, low), right - left, high - low, facecolor=_SHEET, edgecolor="none")
+    axes.add_patch(ground).set_zorder(0)
+    axes.text(left, high + 0.1, name, fontsize=7, fontweight="bold", color=_LINE, va="bottom")
+
+
+def _draw_passage(axes: Axes, boxes: dict[int, Text], passage: JSONObject) -> None:
+    ends = boxes[passage["from"]], boxes[passage["to"]]
+    start, end = (box.get_position() for box in ends)
     arrow = {
         "arrowstyle": "-|>" if passage["one_way"] else "-",
         "linestyle": ":" if passage["random"] else "-",
         "color": _LINE,
-        "shrinkA": 14,
-        "shrinkB": 14,
+        "patchA": ends[0].get_bbox_patch(),
+        "patchB": ends[1].get_bbox_patch(),
+        "shrinkA": 0,
+        "shrinkB": 1,
     }
-    if start == end:
-        return
     axes.annotate("", xy=end, xytext=start, arrowprops=arrow)
     if passage["direction"] in _UNSEEN_IN_A_PLAN:
-        x, y = (0.7 * here + 0.3 * there for here, there in zip(start, end, strict=True))
+        x, y = (0.58 * here + 0.42 * there for here, there in zip(start, end, strict=True))
         ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
         # Above the line back, which is drawn later.
         label = axes.text(x, y, passage["direction"], fontsize=5, color=_LINE, bbox=ground)

@@ -1,7 +1,7 @@
-"""The sheets of a map: one for each level, the highest first, each with its parts packed."""
+"""The sheets of a map: one for each level, packed like the unconnected parts on each."""
 
-from collections.abc import Iterable, Sequence
-from math import inf, log
+from collections.abc import Iterable, Iterator, Sequence
+from math import prod
 from typing import NamedTuple
 
 from managers.map.ways import Way
@@ -16,7 +16,9 @@ _COLUMN, _ROW = 148, 84
 _MARGIN = 1
 """Free columns and rows between parts."""
 _BAND = 2
-"""Free columns and rows between sheets."""
+"""Free columns and rows between sheets, where their titles stand."""
+_WIDTHS = 12
+"""Of a drawing, that are tried."""
 
 
 class Placed(NamedTuple):
@@ -28,7 +30,7 @@ class Placed(NamedTuple):
 
 
 def sheets(rooms: Iterable[int], ways: Iterable[Way]) -> dict[int, Placed]:
-    """Room id -> its place, on sheets that lie below each other; no two rooms share a spot.
+    """Room id -> its place, on sheets that lie apart; no two rooms share a spot.
 
     What was found earlier decides where not all can be true, so give rooms in that order.
     """
@@ -41,33 +43,52 @@ def sheets(rooms: Iterable[int], ways: Iterable[Way]) -> dict[int, Placed]:
         for link in links
         if level[link.start] == level[link.end] and (link.sides or link.others)
     ]
-    parts = {
-        height: [
-            _placed(part, flat)
-            for part in _parts([room for room in known if level[room] == height], flat)
-        ]
-        for height in sorted(set(level.values()), reverse=True)
-    }
-    spots = _arranged(list(parts.values()))
+    heights = sorted(set(level.values()), reverse=True)
+    on = {height: [room for room in known if level[room] == height] for height in heights}
+    drawn = [[_placed(part, flat) for part in _parts(on[it], flat)] for it in heights]
+    spots = _arranged(drawn)
     return {room: Placed(*spots[room], level[room]) for room in known}
 
 
-def _arranged(levels: Sequence[Sequence[dict[int, Spot]]]) -> dict[int, Spot]:
-    """All sheets beside and below each other, in the width that gives the best shape."""
-    widest = max((_size(_cornered(part))[0] for parts in levels for part in parts), default=1)
-    best: tuple[float, dict[int, Spot]] = inf, {}
-    for width in range(widest, 3 * widest + 8):
-        spots = _packed([_packed(parts, width, _MARGIN) for parts in levels], width, _BAND)
-        if spots:
-            across, down = _size(spots)
-            off = abs(log(across * _COLUMN / (down * _ROW) / _SHAPE))
-            best = min(best, (off, spots), key=lambda it: it[0])
-    return best[1]
+def _arranged(sheets: Sequence[Sequence[dict[int, Spot]]]) -> dict[int, Spot]:
+    """All that is on sheets, in the widths in which it can be drawn largest."""
+    best = _largest(_packings([_largest(_packings(parts, _MARGIN)) for parts in sheets], _BAND))
+    for width in _widths([part for parts in sheets for part in parts], _MARGIN):
+        narrowed = [
+            _packed(parts, max(width, _widest(parts) + _MARGIN), _MARGIN) for parts in sheets
+        ]
+        best = _largest([best, *_packings(narrowed, _BAND)])
+    return best
+
+
+def _packings(parts: Sequence[dict[int, Spot]], margin: int) -> Iterator[dict[int, Spot]]:
+    return (_packed(parts, width, margin) for width in _widths(parts, margin))
+
+
+def _widths(parts: Sequence[dict[int, Spot]], margin: int) -> Iterable[int]:
+    """Widths of a drawing between that of its widest part and that of all in one row."""
+    least = _widest(parts) + margin
+    most = sum(_size(part)[0] + margin for part in parts)
+    return sorted({least + (most - least) * step**2 // _WIDTHS**2 for step in range(_WIDTHS + 1)})
+
+
+def _widest(parts: Iterable[dict[int, Spot]]) -> int:
+    return max((_size(part)[0] for part in parts), default=0)
+
+
+def _largest(drawings: Iterable[dict[int, Spot]]) -> dict[int, Spot]:
+    """The one that can be drawn largest on a ground of the wanted shape."""
+
+    def side(spots: dict[int, Spot]) -> float:
+        across, down = _size(spots)
+        return max(across * _COLUMN / _SHAPE, down * _ROW)
+
+    return min(drawings, key=side)
 
 
 def _placed(part: Sequence[int], links: Iterable[Link]) -> dict[int, Spot]:
     within = set(part)
-    return place(part, [link for link in links if link.start in within and link.end in within])
+    return _cornered(place(part, [it for it in links if {it.start, it.end} <= within]))
 
 
 def _parts(rooms: Sequence[int], links: Iterable[Link]) -> list[list[int]]:
@@ -83,16 +104,17 @@ def _parts(rooms: Sequence[int], links: Iterable[Link]) -> list[list[int]]:
     return [sorted(it, key=lambda room: order[room]) for it in once.values()]
 
 
-def _packed(parts: Sequence[dict[int, Spot]], width: int, margin: int) -> dict[int, Spot]:
-    """All parts side by side, in rows that are filled from the left."""
+def _packed(parts: Iterable[dict[int, Spot]], width: int, margin: int) -> dict[int, Spot]:
+    """The largest first, each part as far up as it fits below those before it."""
     spots: dict[int, Spot] = {}
-    left = top = bottom = 0
-    for part in map(_cornered, parts):
-        across, down = _size(part)
-        if left and left + across > width:
-            left, top = 0, bottom
+    free = [0] * width
+    for part in sorted(parts, key=lambda part: -prod(_size(part))):
+        across, down = (side + margin for side in _size(part))
+        tops = [max(free[left : left + across]) for left in range(width - across + 1)]
+        top = min(tops)
+        left = tops.index(top)
+        free[left : left + across] = [top + down] * across
         spots |= {room: (left + x, top + y) for room, (x, y) in part.items()}
-        left, bottom = left + across + margin, max(bottom, top + down + margin)
     return spots
 
 
@@ -102,4 +124,5 @@ def _cornered(part: dict[int, Spot]) -> dict[int, Spot]:
 
 
 def _size(part: dict[int, Spot]) -> Spot:
-    return max(x for x, _ in part.values()) + 1, max(y for _, y in part.values()) + 1
+    across, down = (max((spot[axis] for spot in part.values()), default=0) for axis in (0, 1))
+    return across + 1, down + 1

@@ -92,6 +92,27 @@ def test_a_grid_and_a_maze_keep_within_the_bounds() -> None:
     assert 0.5 <= found["width to height"] <= 3
 
 
+def test_sheets_of_single_rooms_fill_the_gaps_and_do_not_overlap() -> None:
+    cellars = [way(room, "down", 100 + room) for room in range(12)]
+    placed = sheets([*range(34), *range(100, 112), *range(200, 212)], [*grid_and_maze(), *cellars])
+    around = {
+        level: [
+            (min(side), max(side))
+            for side in (
+                [it.x for it in placed.values() if it.level == level],
+                [it.y for it in placed.values() if it.level == level],
+            )
+        ]
+        for level in (0, -1)
+    }
+    upper, lower = around[0], around[-1]
+    assert any(one[1] < two[0] or two[1] < one[0] for one, two in zip(upper, lower, strict=True))
+    columns, rows = (max(high for _, high in sides) + 1 for sides in zip(upper, lower, strict=True))
+    assert columns * rows <= 3.4 * len(placed)
+    assert 0.5 <= columns * 148 / (rows * 84) <= 3
+    assert sheets([], []) == {}
+
+
 @given(st.lists(LINKS, max_size=60))
 def test_every_room_has_a_spot_of_its_own_whatever_the_ways_say(
     links: list[tuple[int, str, int]],
