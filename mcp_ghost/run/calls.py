@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,6 +21,7 @@ from mcp_ghost.run.pausing.ledger import Ledger, Outcome, PausedError
 from mcp_ghost.run.pausing.questions import QuestionPendingError
 from mcp_ghost.run.recovery import Execute, ToolReportedError
 from mcp_ghost.run.report.account import Account, CallAttempt
+from mcp_ghost.run.search import FIND_TOOLS
 from mcp_ghost.servers.tools import is_read_only, may_be_repeated
 
 if TYPE_CHECKING:
@@ -56,8 +57,13 @@ class Calls:
         approval: Approval,
         ledger: Ledger,
         pauses: bool,
+        as_seen: Callable[[str], str],
     ) -> None:
-        """``pauses``: a run that needs a person ends for the time being."""
+        """``pauses``: a run that needs a person ends for the time being.
+
+        ``as_seen`` puts the model's names of tools in the place of ours.
+        """
+        self._as_seen = as_seen
         self._execute = execute
         self._approval = approval
         self._ledger = ledger
@@ -164,14 +170,19 @@ class Calls:
             await self._ledger.going_out(call.id)
             result = await self._execute(attempt)
             media = result if media_in(result) else None
-            return Outcome(format_tool_response(result), is_error=False, media=media)
+            text = format_tool_response(result)
+            if attempt.tool == FIND_TOOLS:
+                text = self._as_seen(text)
+            return Outcome(text, is_error=False, media=media)
         except QuestionPendingError:
             raise
         except RunStoppedError as error:
-            return Outcome(prompts.failure(attempt.tool, str(error)), stopped=str(error))
+            tool = self._as_seen(attempt.tool)
+            return Outcome(prompts.failure(tool, str(error)), stopped=str(error))
         except Exception as error:  # noqa: BLE001  a tool is foreign code: its failure is the call's
             text = await self._failed(attempt, error)
-            stopped = None if self._backtracking else f"{attempt.tool} failed before it"
+            tool = self._as_seen(attempt.tool)
+            stopped = None if self._backtracking else f"{tool} failed before it"
             return Outcome(text, stopped=stopped, is_end=not self._backtracking)
 
     def _check_doubt(self, call: ToolCall, attempt: CallAttempt) -> None:
@@ -219,13 +230,15 @@ class Calls:
         if isinstance(exc, CallRefusedError) and recovery:
             recovery = "told the model"
         self._account.failed(attempt.tool, exc, recovery, attempt.place)
+        tool = self._as_seen(attempt.tool)
+        said = message if isinstance(exc, ToolReportedError) else self._as_seen(message)
         if not self._backtracking:
-            return prompts.failure(attempt.tool, message)
+            return prompts.failure(tool, said)
         if isinstance(exc, CallRefusedError):
-            return prompts.refused(attempt.tool, message)
+            return prompts.refused(tool, said)
         self._account.backtracks += 1
         await self._events.emit("backtrack", tool_name=attempt.tool, error=message)
-        return prompts.another_way(attempt.tool, message, result)
+        return prompts.another_way(tool, said, result)
 
     def _may_have_acted(self, tool: str, exc: Exception) -> bool:
         """Whether ``exc`` leaves open what the tool did."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_ghost.config.secrets import redactor_of
 from mcp_ghost.loop import MAY_HAVE_ACTED
 from mcp_ghost.messages import with_answers
-from mcp_ghost.providers.common import calls_of
+from mcp_ghost.providers.common import calls_of, tool_names
 from mcp_ghost.run import prompts
 from mcp_ghost.run.memory.context import Compaction, LatestExchange
 from mcp_ghost.run.memory.windows import limit_of
@@ -130,6 +131,16 @@ class Conversation:
         known = {tool["function"]["name"] for tool in self.known_tools}
         self.known_tools += [tool for tool in offered if tool["function"]["name"] not in known]
         return offered
+
+    def as_seen(self, text: str) -> str:
+        """``text``, which is our own, with the names of tools that the model knows them by."""
+        tools = [*self.known_tools, *self.toolbox.schemas]
+        names = tool_names(self.messages, tools, self._settings.namespace)
+        ours = sorted({tool["function"]["name"] for tool in tools}, key=len, reverse=True)
+        if not ours:
+            return text
+        one = "|".join(map(re.escape, ours))
+        return re.sub(rf"(?<![\w.-])(?:{one})(?![\w-])", lambda it: names.encode(it[0]), text)
 
     def head(self) -> list[Message]:
         """The system prompt, if there is anything to say."""

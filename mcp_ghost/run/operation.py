@@ -253,6 +253,7 @@ class Operation:
             approval=Approval(self._settings.approve, self._when(), toolbox),
             ledger=self._standing.ledger,
             pauses=self._settings.pause,
+            as_seen=self._conversation.as_seen,
         )
 
     def _when(self) -> ApproveWhen:

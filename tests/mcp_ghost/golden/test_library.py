@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from local_model.transport import embedded_transport
+from mcp_ghost.cli.main import main
 from mcp_ghost.golden import (
     assert_matches_golden,
     load_golden,
@@ -79,6 +80,14 @@ def _embedded(request: ModelRequest) -> Reply:
 async def test_a_golden_plays_again_as_it_was_recorded(path: Path) -> None:
     result = await replay_golden(path)
     assert_matches_golden(result, path, max_age_days=None)
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=name_of)
+def test_a_golden_plays_again_without_its_servers(
+    path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", "--servers", "recorded", str(path)]) == 0
+    assert capfd.readouterr().out == f"{path}: the same\n"
 
 
 @pytest.mark.parametrize("path", LIBRARY, ids=name_of)

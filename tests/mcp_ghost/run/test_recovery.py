@@ -56,7 +56,7 @@ def test_a_failed_call_is_told_to_the_model_which_finds_another_way(  # B11, B15
     assert result["tool_chain"][0]["error"] == "there is no note 'a'"
     assert result["tool_chain"][0]["reasoning"] == "Let me see."
     told = result["conversation_history"][3]["content"]
-    assert "Tool notes.read failed: there is no note 'a'." in told
+    assert "Tool mcp_ghost_notes_read failed: there is no note 'a'." in told
     assert "Please try a different approach" in told
     assert "there is no note 'a'" in said_to(model, 1)
     assert result["errors"] == [
@@ -86,7 +86,7 @@ def test_without_backtracking_the_first_failure_ends_the_run(  # B14, B26
     assert result["execution_metadata"]["backtrack_count"] == 0
     history = result["conversation_history"]
     assert [message["role"] for message in history[-3:]] == ["tool"] * 3
-    assert history[-1]["content"] == "Skipped: notes.read failed before it."
+    assert history[-1]["content"] == "Skipped: mcp_ghost_notes_read failed before it."
     assert "backtracking is off" in result["summary"]
 
 
@@ -129,7 +129,8 @@ def test_an_unknown_tool_is_a_failed_call_that_lists_the_tools(  # B24
     assert notes.calls == []
     assert links(result)[0][1] is False
     assert "Unknown tool" in said_to(model, 1)
-    assert "notes.read" in said_to(model, 1)
+    assert "Available tools: mcp_ghost_notes_" in said_to(model, 1)  # as it is to call them
+    assert "Available tools: notes." in result["errors"][0]["error"]
 
 
 def test_a_tool_that_takes_too_long_is_told_and_not_tried_again(notes: Notes) -> None:  # B20
