@@ -7,7 +7,7 @@ from importlib.metadata import version as _version
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
-_PLAYING = [
+_PLAYING = (
     "zork_agent.py",
     "llm_client.py",
     "shared_utils.py",
@@ -21,7 +21,7 @@ _PLAYING = [
     "mcp_ghost",
     "notes",
     "thoughtbox",
-]
+)
 """What can change how an episode goes, besides the prompts."""
 
 
@@ -34,10 +34,10 @@ def version() -> str:
 
 
 @cache
-def code_digest() -> str:
-    """A hash of the sources that play, also of those that are not committed or released."""
+def code_digest(parts: tuple[str, ...] = _PLAYING) -> str:
+    """A hash of the sources that play, or of ``parts``, whether committed and released or not."""
     digest = hashlib.sha256()
-    for part in _PLAYING:
+    for part in parts:
         path = _ROOT / part
         for file in [path] if path.is_file() else sorted(path.rglob("*.py")):
             digest.update(f"{file.relative_to(_ROOT)}\0".encode() + file.read_bytes())

@@ -11,6 +11,7 @@ from session.record.index import Line, LogIndex, LogReplacedError, Span, is_bein
 from session.record.schema import LoggedEvent
 from viewer.episode_view import EpisodeView
 from viewer.model_calls import ModelCalls
+from viewer.summaries import Remembered
 from viewer.turns import TURNS_PER_CHUNK, turn_json
 
 
@@ -24,6 +25,8 @@ class Episode:
         self.generation = 0
         """Counts how often the log was replaced by another one."""
         self._lock = RLock()
+        self._recalled: Remembered | None = None
+        """Stands for the log until it is read."""
         self._start_over()
 
     def _start_over(self) -> None:
@@ -46,6 +49,7 @@ class Episode:
             OSError: The log cannot be read.
         """
         with self._lock:
+            self._recalled = None
             try:
                 self._take_in(self._log.read_new())
             except LogReplacedError:
@@ -66,14 +70,37 @@ class Episode:
                     self._calls.add(line.entry.turn or 0, line.span)
 
     @property
-    def began(self) -> bool:
-        """Whether there is anything to see."""
-        return self._view.start is not None
+    def is_read(self) -> bool:
+        """Whether the log was read; else only what was recalled is known."""
+        return bool(self._log.state)
+
+    def recall(self, remembered: Remembered | None) -> bool:
+        """Know the summary without reading, if the log is still as it was remembered."""
+        with self._lock:
+            fits = remembered is not None and self._present_state() == remembered.state
+            self._recalled = remembered if fits else None
+        return fits
+
+    def is_summarised_by(self, remembered: Remembered) -> bool:
+        """Whether it was remembered as it is known now."""
+        with self._lock:
+            return remembered.state == (self._recalled.state if self._recalled else self._log.state)
+
+    def remember(self) -> Remembered:
+        """What to recall the next time, of an episode that was read."""
+        with self._lock:
+            return Remembered(self._log.state, self._own_summary())
+
+    def _present_state(self) -> tuple[int, ...]:
+        try:
+            return self._log.present_state()
+        except OSError:
+            return ()
 
     @property
-    def started(self) -> str:
-        """When, as ISO 8601."""
-        return self._view.started
+    def began(self) -> bool:
+        """Whether there is anything to see."""
+        return self._recalled is not None or self._view.start is not None
 
     @property
     def turn_count(self) -> int:
@@ -96,16 +123,22 @@ class Episode:
 
     def is_running(self) -> bool:
         """Whether a process is playing it."""
-        return self.end_reason is None and is_being_written(self.folder / EVENTS_FILE)
+        with self._lock:
+            recalled = self._recalled
+        reason = recalled.summary["end_reason"] if recalled else self.end_reason
+        return reason is None and is_being_written(self.folder / EVENTS_FILE)
 
     def summary(self) -> JSONObject:
         """A row of the index."""
         running = self.is_running()
         with self._lock:
-            summary = self._view.summary()
-        start = self._view.start
-        group = (start and start.group) or self.group
-        return {"id": self.id, "group": group, "running": running, **summary}
+            summary = self._recalled.summary if self._recalled else self._own_summary()
+        group = summary["group"] or self.group
+        return {**summary, "id": self.id, "group": group, "running": running}
+
+    def _own_summary(self) -> JSONObject:
+        """What the log alone says."""
+        return {"group": self._view.start and self._view.start.group, **self._view.summary()}
 
     def changing_json(self) -> JSONObject:
         """What changes while it is played, but for the turns."""

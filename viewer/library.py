@@ -3,6 +3,7 @@
 import os
 import re
 import statistics
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from mcp_ghost.text import did_you_mean
 from session.game_configuration import ConfigurationError
 from session.record.event_log import EVENTS_FILE
 from viewer.episode import Episode
+from viewer.summaries import Summaries
 from viewer.turns import TURNS_PER_CHUNK
 
 LATEST = "latest"
@@ -32,16 +34,58 @@ class Library:
     def __init__(self, workdir: Path) -> None:
         self.workdir = workdir
         self._episodes: dict[str, Episode] = {}
+        self._summaries = Summaries(workdir)
         self._lock = Lock()
 
     def episodes(self) -> list[Episode]:
         """The episodes there are now that have begun, each as its log stands; the newest first."""
+        return self._look()[0]
+
+    def _all(self) -> list[Episode]:
+        """The episodes there are now, begun or not."""
         with self._lock:
             self._look_around()
-            known = list(self._episodes.values())
-        return sorted(
-            (it for it in known if _is_readable(it)), key=lambda it: it.started, reverse=True
-        )
+            return list(self._episodes.values())
+
+    def _look(self, seconds: float | None = None) -> tuple[list[Episode], int]:
+        """Those that have begun, the newest first, and how many logs wait to be read.
+
+        Only what changed is read: for ``seconds``, but at least one log, then the rest waits.
+        """
+        known = self._all()
+        until = None if seconds is None else time.monotonic() + seconds
+        waiting = [it for it in known if not self._is_known(it)]
+        seen = set(known) - set(waiting)
+        for episode in sorted(waiting, key=_written, reverse=True):
+            seen.add(episode)
+            if _is_readable(episode) and until is not None and time.monotonic() >= until:
+                break
+        self._remember(known)
+        begun = [(it.summary()["started"], it) for it in known if it in seen and it.began]
+        begun.sort(key=lambda it: it[0], reverse=True)
+        return [episode for _, episode in begun], len(known) - len(seen)
+
+    def _is_known(self, episode: Episode) -> bool:
+        """Whether no log has to be read from its beginning to summarise the episode."""
+        if episode.is_read:
+            _is_readable(episode)
+            return True
+        return episode.recall(self._summaries.known.get(self._place(episode)))
+
+    def _remember(self, known: Iterable[Episode]) -> None:
+        """Keep the summaries of what is over, or stopped; what is being played soon differs."""
+        kept = {}
+        for episode in known:
+            place = self._place(episode)
+            before = self._summaries.known.get(place)
+            if before and episode.is_summarised_by(before):
+                kept[place] = before
+            elif episode.is_read and episode.began and not episode.is_running():
+                kept[place] = episode.remember()
+        self._summaries.keep(kept)
+
+    def _place(self, episode: Episode) -> str:
+        return str(episode.folder.relative_to(self.workdir))
 
     def get(self, episode_id: str) -> Episode | None:
         """The episode with that id, as its log stands; ``latest`` is what was played last.
@@ -65,12 +109,13 @@ class Library:
         by_id = None if wanted == LATEST else self.get(wanted)
         if episode := by_id or _in_folder(Path(wanted)):
             return episode
-        episodes = self.episodes()
-        if wanted == LATEST and episodes:
-            return max(episodes, key=_written)
-        named = [it for it in episodes if it.folder.name == wanted]
+        known = sorted(self._all(), key=_written, reverse=True)
+        if wanted == LATEST and (latest := next(filter(_is_readable, known), None)):
+            return latest
+        named = [it for it in known if it.folder.name == wanted and _is_readable(it)]
         if len(named) == 1:
             return named[0]
+        episodes = self.episodes()
         if not episodes:
             raise self.nothing_there()
         ids = ", ".join(it.id for it in named or episodes[:_NAMED])
@@ -86,9 +131,14 @@ class Library:
             f"There is no episode in {self.workdir} yet: play one, or choose another --workdir."
         )
 
-    def index(self, episodes: Iterable[Episode] | None = None) -> JSONObject:
-        """The given episodes, or all, in rows, and the sums of their groups."""
-        chosen = self.episodes() if episodes is None else episodes
+    def index(
+        self, episodes: Iterable[Episode] | None = None, seconds: float | None = None
+    ) -> JSONObject:
+        """The given episodes, or all, in rows, and the sums of their groups.
+
+        With ``seconds``, those known after about that long; ``unread`` counts the others.
+        """
+        chosen, unread = self._look(seconds) if episodes is None else (episodes, 0)
         rows = [episode.summary() for episode in chosen]
         groups = defaultdict(list)
         for row in rows:
@@ -96,6 +146,7 @@ class Library:
                 groups[row["group"]].append(row)
         return {
             "chunk": TURNS_PER_CHUNK,
+            "unread": unread,
             "workdir_name": self.workdir.resolve().name,
             "episodes": rows,
             "groups": [_group_json(name, members) for name, members in sorted(groups.items())],

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 LENGTHS = (10, 200, 2000)
+_EPISODES, _TURNS_EACH = 301, 20
 _TURNS_LIVE = 30
 _SNAPSHOT = 8000
 """Characters added to each snapshot: as in a game of the size of Zork I."""
@@ -79,10 +80,32 @@ def viewer(console: Console) -> None:
     """Print every table."""
     with tempfile.TemporaryDirectory() as folder:
         source = _played(Path(folder) / "source", _WALK)
+        index(console, source, Path(folder))
         with chromium() as browser:
             opening(console, source, Path(folder), browser)
             latency(console, source, Path(folder), browser)
         beside_a_game(console, Path(folder))
+
+
+def index(console: Console, source: Path, folder: Path) -> None:
+    """The list of many episodes: the first time, and by another server after that."""
+    workdir = folder / "many"
+    first = write_long_log(source, workdir / "episodes" / "e0", _TURNS_EACH, _SNAPSHOT)
+    for number in range(1, _EPISODES):
+        shutil.copytree(first, first.with_name(f"e{number}"))
+    size = (first / EVENTS_FILE).stat().st_size * _EPISODES
+    table = Table(
+        f"{_EPISODES} episodes, {size / 1e6:.0f} MB", "start, s", "first rows, s", "all rows, s"
+    )
+    for name in ("read for the first time", "summaries on disk"):
+        began = time.perf_counter()
+        with _server(workdir) as (client, _):
+            seconds = [time.perf_counter() - began]
+            for query in ({"partial": ""}, {}):
+                client.get("data/episodes.json", params=query).raise_for_status()
+                seconds.append(time.perf_counter() - began)
+        table.add_row(name, *(f"{it:.2f}" for it in seconds))
+    console.print(table)
 
 
 def opening(console: Console, source: Path, folder: Path, browser: Browser | None) -> None:

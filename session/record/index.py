@@ -51,7 +51,15 @@ class LogIndex:
 
     def has_news(self) -> bool:
         """Whether the file differs from the last look; as cheap as it gets."""
-        return _state(self.path.stat()) != self.state
+        return self.present_state() != self.state
+
+    def present_state(self) -> tuple[int, ...]:
+        """What `state` would be after a look now.
+
+        Raises:
+            OSError: The file cannot be seen.
+        """
+        return _state(self.path.stat())
 
     def read_new(self) -> Iterator[Line]:
         """The lines finished since the last look; one that is still being written waits.

@@ -23,6 +23,9 @@ async function readWhenBegun(path, tries = MODE === "live" ? 5 : 1) {
 
 export const readIndex = () => read("data/episodes.json");
 
+/** The episodes whose logs were read so far, where there is a server that still reads. */
+export const readPartOfIndex = () => (MODE === "live" ? read("data/episodes.json?partial") : readIndex());
+
 /** One episode, its turns read as they are needed. */
 export class Episode {
   #reading = new Map(); // chunk -> promise

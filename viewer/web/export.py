@@ -67,6 +67,7 @@ def _files(
         if file.is_file():
             yield f"static/{file.relative_to(STATIC).as_posix()}", file.read_bytes()
     for episode in episodes:
+        episode.refresh()  # of some, only the summary may be known
         for path in episode_paths(episode, prompts=prompts):
             data = episode_data(episode, path)
             if data is not None:

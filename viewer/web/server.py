@@ -1,4 +1,4 @@
-"""The viewer's web server: reads event logs, answers on loopback, writes nothing."""
+"""The viewer's web server: reads event logs, answers on loopback, changes no episode."""
 
 import hashlib
 import ipaddress
@@ -39,6 +39,8 @@ _HEADERS = {
 }
 _WILDCARD = frozenset({"0.0.0.0", "::"})  # noqa: S104  compared with, not bound to
 _READING = ("GET", "HEAD")
+_PARTIAL_SECONDS = 0.5
+"""For which logs are read before the page is told of those that are known."""
 _SHUTDOWN_SECONDS = 1
 """For clients that do not even read that the server ends."""
 
@@ -113,7 +115,8 @@ class Viewer:
         return Response(page("live"), media_type="text/html")
 
     def _index(self, request: Request) -> Response:
-        data = index_data(self.library)
+        seconds = _PARTIAL_SECONDS if "partial" in request.query_params else None
+        data = index_data(self.library, seconds=seconds)
         tag = hashlib.blake2b(data, digest_size=8).hexdigest()
         return _unless_known(request, tag, lambda: data)
 

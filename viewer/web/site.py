@@ -29,9 +29,11 @@ def page(mode: Literal["live", "static"]) -> bytes:
     return environment.get_template("index.html").render(mode=mode, version=version()).encode()
 
 
-def index_data(library: Library, episodes: Iterable[Episode] | None = None) -> bytes:
-    """``data/episodes.json``, of the given episodes or all."""
-    return encoded(library.index(episodes))
+def index_data(
+    library: Library, episodes: Iterable[Episode] | None = None, seconds: float | None = None
+) -> bytes:
+    """``data/episodes.json``, of the given episodes, or all, or those known after ``seconds``."""
+    return encoded(library.index(episodes, seconds))
 
 
 def episode_data(episode: Episode, path: str) -> bytes | None:

@@ -161,16 +161,19 @@ def test_an_evaluation_is_summed_up(index: Page) -> None:
     expect(group.locator('[data-label="Turns"]')).to_have_text("24")
 
 
-def test_an_open_index_takes_in_a_new_episode_and_leaves_the_focus_where_it_was(
-    browser: Browser, workdir: Path, tmp_path: Path
+def test_an_open_index_takes_in_episodes_as_they_are_read_and_leaves_the_focus_where_it_was(
+    browser: Browser, workdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("viewer.web.server._PARTIAL_SECONDS", 0)  # one log for each answer
     events = log_of(workdir / "episodes" / "played")
-    write_log(tmp_path / "episodes" / "first", events)
+    for name in ("first", "second", "third"):
+        write_log(tmp_path / "episodes" / name, events)
     with watching(tmp_path, open_browser=False) as address, opened(browser, address) as page:
-        expect(rows(page)).to_have_count(1)
+        expect(rows(page)).to_have_count(3)
+        expect(page.locator(".count")).to_have_text("3 episodes")
         page.get_by_role("link", name="first").focus()
-        write_log(tmp_path / "episodes" / "second", events)
-        expect(rows(page)).to_have_count(2)
+        write_log(tmp_path / "episodes" / "fourth", events)
+        expect(rows(page)).to_have_count(4)
         expect(page.get_by_role("link", name="first")).to_be_focused()
 
 

@@ -1,7 +1,7 @@
 // All episodes: a table to sort, filter and compare, and a sum for each evaluation.
 
 import { ofComparison, ofEpisode } from "../address.js";
-import { MODE, readIndex } from "../data.js";
+import { MODE, readPartOfIndex } from "../data.js";
 import { bdi, fill, h, keepingFocus } from "../dom.js";
 import * as format from "../format.js";
 import { sparkline } from "../drawing/sparkline.js";
@@ -43,7 +43,7 @@ export class IndexPage {
   }
 
   async open() {
-    this.index = await readIndex();
+    this.index = await readPartOfIndex();
     if (this.closed) return;
     document.title = "Episodes · ZorkGPT";
     fill(this.heading, h("span", { class: "folder" }, bdi(this.index.workdir_name ?? "")));
@@ -63,22 +63,23 @@ export class IndexPage {
     return true;
   }
 
-  #refreshLater() {
+  #refreshLater(answered = true) {
     if (MODE !== "live" || this.closed) return;
     const waiting = !this.index.episodes.length || this.index.episodes.some((it) => it.running);
-    this.timer = setTimeout(() => this.#refresh(), waiting ? REFRESH : REFRESH_IDLE);
+    const more = answered && this.index.unread > 0;
+    this.timer = setTimeout(() => this.#refresh(), more ? 0 : waiting ? REFRESH : REFRESH_IDLE);
   }
 
   async #refresh() {
     const first = !this.index.episodes.length;
-    const index = document.hidden ? null : await readIndex().catch(() => null);
+    const index = document.hidden && !this.index.unread ? null : await readPartOfIndex().catch(() => null);
     if (this.closed) return;
     if (index && JSON.stringify(index) !== JSON.stringify(this.index)) {
       this.index = index;
       if (first && index.episodes.length) this.#build();
       else if (index.episodes.length) this.#fillTable();
     }
-    this.#refreshLater();
+    this.#refreshLater(Boolean(index));
   }
 
   #showEmpty() {
@@ -137,7 +138,8 @@ export class IndexPage {
     for (const it of shown) this.most.set(it.story, Math.max(1, this.most.get(it.story) ?? 1, it.best_score));
     keepingFocus(this.body, () => fill(this.body, shown.map((it) => this.#row(it))));
     const all = this.index.episodes.length;
-    this.count.textContent = shown.length === all ? format.plural(all, "episode") : `${shown.length} of ${format.plural(all, "episode")}`;
+    const counted = shown.length === all ? format.plural(all, "episode") : `${shown.length} of ${format.plural(all, "episode")}`;
+    this.count.textContent = counted + (this.index.unread ? `, ${format.whole(this.index.unread)} still to be read …` : "");
     this.#fillGroups();
   }
 

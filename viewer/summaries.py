@@ -1,0 +1,82 @@
+"""Summaries of episodes on disk, so that a start reads only the logs that are new or changed.
+
+They save time and nothing else: a file that is damaged, was written by other code or cannot be
+written is as good as none.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from mcp_ghost.results import JSONObject
+from session.version import code_digest
+from viewer.turns import encoded
+
+SUMMARIES_FILE = ".summaries.json"
+_SUMMARIZING = ("session", "viewer", "mcp_ghost/messages.py", "mcp_ghost/text.py")
+"""The sources that decide what a summary says."""
+
+
+class Remembered(NamedTuple):
+    """What an episode's log came to when it was read."""
+
+    state: tuple[int, ...]
+    """The log's (device, inode, size, time): a copied folder is read anew."""
+    summary: JSONObject
+
+
+class Summaries:
+    """The summaries of one work folder, by the episode's folder below it."""
+
+    def __init__(self, workdir: Path) -> None:
+        self._file = workdir / SUMMARIES_FILE
+        self._known: dict[str, Remembered] | None = None
+
+    @property
+    def known(self) -> dict[str, Remembered]:
+        """What was kept; read from the disk once."""
+        if self._known is None:
+            self._known = _read(self._file)
+        return self._known
+
+    def keep(self, known: dict[str, Remembered]) -> None:
+        """Put these in the place of all others, unless nothing has changed."""
+        states = {name: it.state for name, it in known.items()}
+        if states == {name: it.state for name, it in self.known.items()}:
+            return
+        self._known = known
+        with suppress(OSError):  # a folder of somebody else, a full disk: read again next time
+            _write(self._file, known)
+
+
+def _read(file: Path) -> dict[str, Remembered]:
+    try:
+        head, _, body = file.read_bytes().partition(b"\n")
+        if head != _head(body):
+            return {}
+        kept = json.loads(body)
+    except (OSError, ValueError):
+        return {}
+    return {name: Remembered(tuple(state), summary) for name, (state, summary) in kept.items()}
+
+
+def _write(file: Path, known: dict[str, Remembered]) -> None:
+    """All or nothing; of two viewers that write at once, the last one stays."""
+    body = encoded(known)
+    number, unfinished = tempfile.mkstemp(dir=file.parent, prefix=SUMMARIES_FILE)
+    try:
+        with os.fdopen(number, "wb") as writing:
+            writing.write(_head(body) + b"\n" + body)
+        Path(unfinished).replace(file)
+    except OSError:
+        Path(unfinished).unlink(missing_ok=True)
+        raise
+
+
+def _head(body: bytes) -> bytes:
+    """The first line: which code wrote ``body``, and that it is whole."""
+    return f"{code_digest(_SUMMARIZING)} {hashlib.sha256(body).hexdigest()}".encode()
