@@ -1,9 +1,10 @@
-// Addresses: "#/" all episodes, "#/ID", "#/ID/turn/47", "#/compare/A/B".
+// Addresses: "#/" all episodes, "#/?filter=score>10", "#/ID", "#/ID/turn/47", "#/compare/A/B".
 
 /** What an address asks for. */
 export function parse(hash) {
-  const parts = hash.replace(/^#?\/?/, "").split("/").filter(Boolean).map(decoded);
-  if (!parts.length) return { page: "index" };
+  const [path, query = ""] = hash.split(/\?(.*)/s);
+  const parts = path.replace(/^#?\/?/, "").split("/").filter(Boolean).map(decoded);
+  if (!parts.length) return { page: "index", filter: new URLSearchParams(query).get("filter") ?? "" };
   if (parts[0] === "compare" && parts.length === 3) return { page: "compare", ids: parts.slice(1) };
   if (parts.length === 1) return { page: "episode", id: parts[0], turn: null };
   const turn = Number(parts[2]);
@@ -19,6 +20,8 @@ function decoded(part) {
     return part;
   }
 }
+
+export const ofIndex = (filter) => (filter ? `#/?filter=${encodeURIComponent(filter)}` : "#/");
 
 export function ofEpisode(id, turn = null) {
   const base = `#/${encodeURIComponent(id)}`;

@@ -107,6 +107,46 @@ def test_the_filter_takes_several_words_and_a_key_leads_to_it(index: Page) -> No
     expect(index.locator(".count")).to_have_text("1 of 4 episodes")
     index.get_by_label("Filter").fill("no such thing")
     expect(rows(index)).to_have_count(0)
+    expect(index.locator(".count")).to_have_text("No match among 4 episodes")
+
+
+def test_the_filter_takes_expressions_and_the_address_keeps_them(index: Page) -> None:
+    asked, count = index.get_by_label("Filter"), index.locator(".count")
+    for expression, shown in (
+        ("turns>=8", 3),
+        ("turns>=8 turns<12", 1),
+        ("turns!=12 -model:birch", 1),
+        ("MODEL:cedar SEED:3", 1),
+        ('"turn limit"', 2),
+        ('end:"Turn limit" -group:trial', 1),
+        ("end:interrupted", 2),
+        ("started>2000 started<2001", 0),
+        ("max:100 deaths=0 cost<=0", 4),
+        ("trial -", 3),
+    ):
+        asked.fill(expression)
+        expect(rows(index)).to_have_count(shown)
+    asked.fill("turns>=8 model:birch/small")
+    expect(rows(index)).to_have_count(1)
+    for expression, wrong in (
+        ("scroe>3", "There is no field “scroe”: did you mean score?"),
+        ("luck>3", "there are seed, turns, score"),
+        ("score>many", "score> needs a number, not “many”"),
+        ("model:", "A value is missing after model:"),
+        ('model:"birch', 'A quotation mark is not closed, or stands within a word: model:"birch'),
+    ):
+        asked.fill(expression)
+        expect(count).to_contain_text(wrong)
+        expect(rows(index)).to_have_count(1)
+    asked.fill("turns>=8 model:birch/small")
+    assert index.evaluate("location.hash") == "#/?filter=turns%3E%3D8%20model%3Abirch%2Fsmall"
+    rows(index).get_by_role("link").click()
+    expect(current(index)).to_have_attribute("data-turn", "8")
+    index.go_back()
+    expect(rows(index)).to_have_count(1)
+    expect(asked).to_have_value("turns>=8 model:birch/small")
+    index.evaluate("location.hash = '#/?filter=turns:4'")
+    expect(rows(index)).to_contain_text(MODELS[0])
 
 
 def test_a_row_tells_of_its_episode_and_leads_to_it(index: Page) -> None:

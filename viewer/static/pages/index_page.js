@@ -1,8 +1,9 @@
 // All episodes: a table to sort, filter and compare, and a sum for each evaluation.
 
-import { ofComparison, ofEpisode } from "../address.js";
+import { ofComparison, ofEpisode, ofIndex } from "../address.js";
 import { MODE, readPartOfIndex } from "../data.js";
 import { bdi, fill, h, keepingFocus } from "../dom.js";
+import { FIELDS, filter } from "../filter.js";
 import * as format from "../format.js";
 import { sparkline } from "../drawing/sparkline.js";
 
@@ -22,6 +23,8 @@ const COLUMNS = [
   { name: "Cost", key: (it) => it.cost, cell: (it) => format.money(it.cost), number: true },
 ];
 
+const HINT = `Words, or comparisons such as score>10, model:deepseek, -end:stalled. Fields: ${FIELDS.join(", ")}`;
+
 function episodeCell(it) {
   return [h("a", { href: ofEpisode(it.id), class: "episode-link", "data-focus": `open ${it.id}` }, bdi(it.id)),
     h("span", { class: "fine" }, format.moment(it.started), it.group && [" · ", bdi(it.group)]),
@@ -37,7 +40,8 @@ export class IndexPage {
   #sort = { column: COLUMNS[0], down: true };
   #chosen = new Set();
 
-  constructor(_address, { main, heading }) {
+  constructor(address, { main, heading }) {
+    this.asked = address.filter;
     this.main = main;
     this.heading = heading;
   }
@@ -60,6 +64,16 @@ export class IndexPage {
   key(event) {
     if (event.key !== "/" || !this.filter) return false;
     this.filter.focus();
+    return true;
+  }
+
+  /** Another filter needs no new page. */
+  accept(address) {
+    if (address.page !== "index" || !this.index) return false;
+    this.asked = address.filter;
+    if (!this.filter) return true;
+    this.filter.value = this.asked;
+    this.#fillTable();
     return true;
   }
 
@@ -90,9 +104,10 @@ export class IndexPage {
   }
 
   #build() {
-    this.filter = h("input", { type: "search", id: "filter", "data-first": true, autocomplete: "off", placeholder: "story, model, end, seed …", oninput: () => this.#fillTable() });
+    this.filter = h("input", { type: "search", id: "filter", "data-first": true, autocomplete: "off", spellcheck: "false", placeholder: "score>10 model:deepseek", "aria-describedby": "count", title: HINT, oninput: () => this.#ask(this.filter.value) });
+    this.filter.value = this.asked;
     this.compare = h("button", { type: "button", disabled: true, onclick: () => (location.hash = ofComparison([...this.#chosen])) }, "Compare two");
-    this.count = h("p", { class: "fine count", role: "status" });
+    this.count = h("p", { class: "fine count", id: "count", role: "status" });
     this.body = h("tbody", { role: "rowgroup" });
     this.groups = h("section", { class: "groups", "aria-labelledby": "groups-title" });
     fill(this.main, h("div", { class: "index" },
@@ -121,14 +136,32 @@ export class IndexPage {
   }
 
   #shown() {
-    const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const { column, down } = this.#sort;
     return this.index.episodes
-      .filter((it) => words.every((word) => described(it).includes(word)))
+      .filter(this.fits)
       .sort((a, b) => (down ? -1 : 1) * compare(column.key(a), column.key(b)));
   }
 
+  #ask(text) {
+    this.asked = text;
+    history.replaceState(null, "", ofIndex(text.trim()));
+    this.#fillTable();
+  }
+
+  /** Whether the filter can be read; where not, what it showed before stays, and the reason is told. */
+  #readFilter() {
+    this.wrong = "";
+    try {
+      this.fits = filter(this.asked);
+    } catch (error) {
+      this.wrong = error.message;
+      this.fits ??= () => true;
+    }
+    this.filter.setAttribute("aria-invalid", String(Boolean(this.wrong)));
+  }
+
   #fillTable() {
+    this.#readFilter();
     const shown = this.#shown();
     this.heads.forEach((head, i) => {
       const sorted = COLUMNS[i] === this.#sort.column;
@@ -139,7 +172,9 @@ export class IndexPage {
     keepingFocus(this.body, () => fill(this.body, shown.map((it) => this.#row(it))));
     const all = this.index.episodes.length;
     const counted = shown.length === all ? format.plural(all, "episode") : `${shown.length} of ${format.plural(all, "episode")}`;
-    this.count.textContent = counted + (this.index.unread ? `, ${format.whole(this.index.unread)} still to be read …` : "");
+    const reading = this.index.unread ? `, ${format.whole(this.index.unread)} still to be read …` : "";
+    this.count.textContent = this.wrong || (shown.length ? counted : `No match among ${format.plural(all, "episode")}`) + reading;
+    this.count.dataset.wrong = Boolean(this.wrong);
     this.#fillGroups();
   }
 
@@ -175,9 +210,6 @@ function groupRow(group) {
   return h("tr", { role: "row" }, h("th", { role: "rowheader", scope: "row" }, bdi(group.name)),
     cells.map(([label, text]) => h("td", { role: "cell", class: "number", "data-label": label }, text)));
 }
-
-const described = (it) =>
-  [it.id, it.story, it.title, it.model, it.engine, it.group, format.ending(it), `seed ${it.seed}`, ...(it.parts_off ?? []).map((part) => `without ${part}`)].join(" ").toLowerCase();
 
 const compare = (a, b) =>
   (typeof (a ?? b) === "number" ? (a ?? -Infinity) - (b ?? -Infinity) || 0 : String(a).localeCompare(String(b)));
