@@ -7,6 +7,9 @@ from session.knowledge import CarriedOver
 from session.perception.directions import direction_of
 from viewer.map.sheets import sheets
 
+_BLOCKED = "blocked"
+"""The kind of an exit that is only there to say why it is none."""
+
 
 class MapView:
     """Folds what was carried over and turn records."""
@@ -18,12 +21,15 @@ class MapView:
         """Counts what may have changed the drawing."""
         self._map = WorldMap()
         self._moves: set[tuple[int | None, str, int | None]] = set()
+        self._exits: dict[tuple[int, str], int] = {}
+        """(room, direction) -> the turn after which the way was first seen, walked or not."""
         self._drawn: tuple[int, JSONObject] | None = None
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
         """Add the first room and what earlier episodes walked."""
         self._map.begin(observation, carried)
         self.path = [(0, observation.room_id)]
+        self._see(observation, 0)
         self.version += 1
 
     def apply(self, record: TurnRecord) -> None:
@@ -37,9 +43,19 @@ class MapView:
             self.version += 1
         if not self.path or self.path[-1][1] != here:
             self.path.append((record.turn, here))
+        self._see(record.after, record.turn)
+
+    def _see(self, observation: Observation, turn: int) -> None:
+        here = observation.room_id
+        if here is None:
+            return
+        for exit_ in observation.exits:
+            if exit_.kind != _BLOCKED and (here, exit_.direction) not in self._exits:
+                self._exits[here, exit_.direction] = turn
+                self.version += 1
 
     def json(self) -> JSONObject:
-        """Rooms with positions, passages and blocked ways."""
+        """Rooms with positions, passages, blocked ways and exits that were seen."""
         if self._drawn is None or self._drawn[0] != self.version:
             self._drawn = self.version, self._draw()
         return self._drawn[1]
@@ -73,6 +89,10 @@ class MapView:
                 }
                 for way in ways
                 if way.is_blocked
+            ],
+            "exits": [
+                {"room": room, "direction": direction, "first_turn": turn}
+                for (room, direction), turn in self._exits.items()
             ],
         }
 

@@ -76,8 +76,9 @@ function onKey(event) {
 
 addEventListener("hashchange", route);
 addEventListener("keydown", onKey);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
-  dispatchEvent(new Event("themechange")));
+for (const wish of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
+  matchMedia(wish).addEventListener("change", () => dispatchEvent(new Event("themechange")));
+}
 document.getElementById("theme").addEventListener("click", switchTheme);
 document.getElementById("help").addEventListener("click", () => keys.showModal());
 document.getElementById("skip").addEventListener("click", (event) => {

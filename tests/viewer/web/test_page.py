@@ -180,7 +180,7 @@ def test_the_map_shows_the_present_room_and_what_was_known_by_then(replay: Page)
 @needs_chromium
 def test_a_click_on_a_room_tells_of_it_and_leads_to_its_first_visit(replay: Page) -> None:
     canvas = replay.locator(".map .canvas")
-    name = 'graph.nodes().filter((it) => it.data("label") === "Courtyard")'
+    name = 'graph.nodes().filter((it) => it.data("name") === "Courtyard")'
     spot = canvas.evaluate(f"({{ graph }}) => {name}.renderedPosition()")
     canvas.click(position=spot)
     card = replay.locator(".room-card")
@@ -222,6 +222,75 @@ def test_the_map_zooms_and_fits_and_is_there_as_a_list(replay: Page) -> None:
     replay.get_by_text("Rooms as a list").click()
     replay.get_by_role("button", name="Landing Stage").click()
     expect(replay.locator(".room-card")).to_contain_text("Landing Stage")
+
+
+SELECTED = "({ graph }) => graph.nodes(':selected').map((it) => it.data('name')).join()"
+SHOWN = "({ graph }, kind) => graph.elements(`[?${kind}]`).not('.later').map((it) => it.id())"
+TRAIL = "({ graph }) => graph.edges('.trail').length"
+CONTRAST = """({ graph }) => graph.nodes('[?room]').every((it) =>
+    it.style('background-color') !== it.style('color'))"""
+
+
+@needs_chromium
+def test_the_map_finds_rooms_takes_keys_and_tells_the_walk(replay: Page) -> None:
+    canvas, search = replay.locator(".map .canvas"), replay.get_by_label("Find a room")
+    found = replay.locator(".room-search output")
+    search.fill("landing")
+    expect(found).to_have_text("1 of 1")
+    assert canvas.evaluate(SELECTED) == "Landing Stage"
+    spot = canvas.evaluate("({ graph }) => graph.nodes(':selected').renderedPosition()")
+    box = canvas.bounding_box()
+    assert box
+    assert abs(spot["x"] - box["width"] / 2) < 2
+    assert abs(spot["y"] - box["height"] / 2) < 2
+    search.fill("xyzzy")
+    expect(found).to_have_text("no match")
+
+    canvas.focus()
+    replay.keyboard.press("Home")
+    assert canvas.evaluate(SELECTED) == "Office"
+    seen = {"Office"}
+    for key in ("ArrowUp", "ArrowLeft", "ArrowDown", "ArrowRight") * 3:
+        replay.keyboard.press(key)
+        seen.add(canvas.evaluate(SELECTED))
+    assert len(seen) >= 3
+    shows(replay, 15)  # the replay stood still
+    replay.keyboard.press("Enter")
+    expect(replay.locator(".room-card")).to_be_visible()
+    replay.keyboard.press("Escape")
+    expect(replay.locator(".room-card")).to_be_hidden()
+
+    replay.keyboard.press("End")
+    shows(replay, TURNS)
+    latest = canvas.evaluate(TRAIL)
+    replay.get_by_role("button", name="Show the whole walk").click()
+    assert canvas.evaluate(TRAIL) > latest
+    replay.get_by_role("button", name="Full screen").click()
+    expect(replay.locator(".transcript")).to_be_hidden()
+    expect(replay.get_by_label("Turn", exact=True)).to_be_visible()
+    replay.get_by_role("button", name="Full screen").click()
+    expect(replay.locator(".transcript")).to_be_visible()
+    replay.get_by_role("button", name="Show the whole walk").click()
+
+    stubs = set(canvas.evaluate(SHOWN, "stub"))
+    replay.get_by_label("Turn", exact=True).fill("0")
+    shows(replay, 0)
+    first = set(canvas.evaluate(SHOWN, "stub"))
+    assert first - stubs, "what was walked since is no stub any longer"
+    assert stubs - first, "nothing of the future is shown"
+    search.fill("office")
+    expect(found).to_have_text("no match")
+    search.fill("")
+
+    replay.emulate_media(forced_colors="active")
+    expect(canvas).to_have_css("forced-color-adjust", "auto")
+    assert canvas.evaluate(CONTRAST)
+    replay.emulate_media(forced_colors="none")
+    sizes = replay.locator(".map button:visible, .map summary:visible, .map input").evaluate_all(
+        "all => all.map((it) => it.getBoundingClientRect()).map((it) => [it.width, it.height])"
+    )
+    assert len(sizes) >= 8
+    assert all(min(size) >= 24 for size in sizes), sizes
 
 
 @needs_chromium

@@ -1,8 +1,10 @@
 // The map: a graph of rooms and passages as far as they were known at the turn shown.
 
 import { ofEpisode } from "../address.js";
-import { bdi, clamp, colour, fill, h, icon, keepingFocus } from "../dom.js";
-import { LINE, mapElements, waysToOtherLevels } from "./map_elements.js";
+import { announce, bdi, clamp, colour, fill, h, icon, keepingFocus } from "../dom.js";
+import { LINE, mapElements, signed, waysToOtherLevels } from "./map_elements.js";
+import { KEYS_OF_SIDES, neighbour } from "./map_neighbour.js";
+import { RoomSearch } from "./map_search.js";
 import { harmless } from "../text.js";
 import cytoscape from "../vendor/cytoscape.esm.min.js";
 
@@ -10,34 +12,42 @@ cytoscape.warnings(false); // it warns of lines between rooms that overlap; ther
 
 const TRAIL = 8; // latest steps that are shown as the path
 const READABLE = 0.66; // zoom below which names are hard to read
+const SIGNS = [["both", "there and back"], ["single", "one way so far"], ["random", "at random"], ["stub", "seen, not walked"], ["earlier", "known from earlier episodes"]];
+const BORDER = 26; // pixels of a level's ground around its rooms
 const CLOSE = 0.8; // zoom where the whole map has no room
 
 export class MapView {
   #turn = 0;
   #byHand = false;
+  #whole = false;
 
   constructor(episode) {
     this.episode = episode;
-    this.canvas = h("div", { class: "canvas", role: "img" });
+    this.canvas = h("div", { class: "canvas", role: "application", tabindex: "0", "aria-describedby": "map-keys",
+      onkeydown: (event) => this.#key(event), onmousedown: (event) => event.preventDefault() }); // a click leaves the arrows to the replay
     this.card = h("div", { class: "room-card", "aria-live": "polite", hidden: true });
     this.list = h("ul", {});
     this.levels = h("div", { class: "levels", role: "group", "aria-label": "Levels", hidden: true });
-    this.node = h("section", { class: "map", "aria-label": "Map" }, this.canvas,
-      h("div", { class: "map-tools" },
+    this.search = new RoomSearch(() => this.#roomsKnown(), (id) => this.#goTo(id));
+    this.walk = tool("walk", "Show the whole walk", () => this.#showWhole(!this.#whole), { "aria-pressed": "false" });
+    this.path = h("span", {});
+    this.node = h("section", { class: "map", "aria-label": "Map" },
+      h("div", { class: "map-bar" }, this.levels, h("div", { class: "map-tools" },
         tool("plus", "Zoom in", () => this.#zoom(1.3)), tool("minus", "Zoom out", () => this.#zoom(1 / 1.3)),
-        tool("here", "Centre the current room", () => this.#centre()), tool("fit", "Show the whole map", () => this.#fitAgain())),
-      this.levels, this.card,
-      h("p", { class: "legend", "aria-hidden": "true" }, ["both", "single", "random", "path"].map((kind, i) =>
-        h("span", {}, h("i", { class: kind }), ["there and back", "one way so far", "at random", "latest steps"][i])),
-        h("span", {}, h("i", { class: "earlier" }), "known from earlier episodes")),
-      h("details", { class: "room-list" }, h("summary", {}, "Rooms as a list"), this.list));
+        tool("here", "Centre the current room", () => this.#centre()), tool("fit", "Show the whole map", () => this.#fit(this.#known())), this.walk,
+        document.fullscreenEnabled && tool("screen", "Full screen", () => this.#fillScreen()))),
+      h("div", { class: "ground" }, this.canvas, this.card),
+      h("div", { class: "map-bar" }, h("details", { class: "room-list" }, h("summary", {}, "Rooms as a list"), this.list), this.search.node,
+        h("details", { class: "legend" }, h("summary", {}, "Signs"), h("ul", {}, SIGNS.map(([kind, text]) => h("li", {}, h("i", { class: kind }), text)), h("li", {}, h("i", { class: "path" }), this.path)))),
+      h("p", { class: "unseen", id: "map-keys" }, "Arrow keys go from room to room, Enter tells of a room, Home goes to the current one."));
+    this.#showWhole(false);
   }
 
   /** Draw; the canvas must be in the page by now. */
   start() {
     this.graph = cytoscape({ container: this.canvas, style: style(), layout: { name: "preset" }, minZoom: 0.08, maxZoom: 2.5, boxSelectionEnabled: false, autoungrabify: true });
     this.canvas.graph = this.graph; // for those who look into the page from outside
-    this.graph.on("tap", "node", (event) => this.#describe(Number(event.target.id())));
+    this.graph.on("tap", "node[?room]", (event) => this.#describe(Number(event.target.id())));
     this.graph.on("tap", (event) => event.target === this.graph && this.#undescribe());
     this.graph.on("dragpan scrollzoom pinchzoom", () => (this.#byHand = true));
     this.sizes = new ResizeObserver(() => { this.graph.resize(); this.#frame(); });
@@ -76,11 +86,12 @@ export class MapView {
     const here = this.episode.roomAt(turn);
     const trail = this.#trail(turn);
     this.graph.batch(() => {
-      for (const element of this.graph.elements()) element.toggleClass("later", element.data("first") > turn);
-      for (const node of this.graph.nodes()) node.toggleClass("here", node.id() === String(here)), node.toggleClass("earlier", !node.data("visited"));
+      for (const element of this.graph.elements()) element.toggleClass("later", element.data("first") > turn || element.data("gone") <= turn);
+      for (const node of this.graph.nodes("[?room]")) node.toggleClass("here", node.id() === String(here)), node.toggleClass("earlier", !node.data("visited"));
       for (const edge of this.graph.edges()) edge.toggleClass("trail", trail.has(`${edge.data("source")} ${edge.data("target")}`) || (edge.data("both") && trail.has(`${edge.data("target")} ${edge.data("source")}`)));
     });
     this.#nameLevels(turn, here);
+    this.#spreadSheets();
     this.#describeWhole(here);
     this.#frame();
   }
@@ -101,7 +112,18 @@ export class MapView {
     this.levelsShown = `${known} ${level}`;
     this.levels.hidden = known.length < 2;
     keepingFocus(this.levels, () => fill(this.levels, known.map((it) => h("button", { type: "button", "data-focus": `level ${it}`, "aria-current": it === level && "true",
-      "aria-label": `Show level ${it}`, onclick: () => this.#fit(this.#known().filter((node) => node.data("level") === it)) }, it > 0 ? `+${it}` : String(it).replace("-", "−")))));
+      "aria-label": `Show level ${signed(it)}`, onclick: () => this.#fit(this.#known().filter((node) => node.data("level") === it)) }, signed(it)))));
+  }
+
+  /** Each level's ground lies below the rooms that are known, and no others. */
+  #spreadSheets() {
+    this.graph.batch(() => {
+      for (const sheet of this.graph.nodes("[?sheet]")) {
+        const { x1, x2, y1, y2 } = boxOf(this.#roomsShown().filter((it) => it.data("level") === sheet.data("level")));
+        sheet.data({ width: x2 - x1 + 2 * BORDER, height: y2 - y1 + 2 * BORDER });
+        sheet.position({ x: (x1 + x2) / 2, y: (y1 + y2) / 2 });
+      }
+    });
   }
 
   #fit(nodes) {
@@ -111,14 +133,14 @@ export class MapView {
   }
 
   #trail(turn) {
-    const rooms = this.episode.info.path.filter(([at]) => at <= turn).slice(-TRAIL - 1).map(([, room]) => room);
+    const rooms = this.episode.info.path.filter(([at]) => at <= turn).slice(this.#whole ? 0 : -TRAIL - 1).map(([, room]) => room);
     return new Set(rooms.slice(1).map((room, i) => `${rooms[i]} ${room}`));
   }
 
   /** Say in words what the picture shows. */
   #describeWhole(here) {
     const { map } = this.episode.info;
-    const rooms = map.rooms.filter((it) => it.first_turn <= this.#turn);
+    const rooms = this.#roomsKnown();
     const passages = map.passages.filter((it) => it.first_turn <= this.#turn);
     const name = harmless(this.episode.rooms.get(here)?.name ?? this.episode.observation(this.#turn)?.room?.name ?? "unknown");
     Object.assign(this.canvas.dataset, { room: here, rooms: rooms.length, passages: passages.length });
@@ -162,9 +184,58 @@ export class MapView {
     this.graph.center(this.graph.nodes(".here"));
   }
 
-  #fitAgain() {
-    this.graph.fit(this.#known(), 28);
+  /** Mark every step so far, or only the latest ones. */
+  #showWhole(whole) {
+    this.#whole = whole;
+    this.walk.setAttribute("aria-pressed", String(whole));
+    this.path.textContent = whole ? "the whole walk" : "latest steps";
+    if (!this.graph) return;
+    if (whole) this.#fit(this.#known());
+    this.show(this.#turn);
+  }
+
+  /** The map and the replay's controls alone; Escape leaves. */
+  #fillScreen() {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else this.node.closest(".episode").requestFullscreen().catch(() => announce("The browser does not allow full screen."));
+  }
+
+  #roomsKnown() {
+    return this.episode.info.map.rooms.filter((it) => it.first_turn <= this.#turn);
+  }
+
+  /** Centre a room, and mark it. */
+  #goTo(id) {
+    const room = this.graph.getElementById(String(id));
     this.#byHand = true;
+    if (this.graph.zoom() < CLOSE) this.graph.zoom(1);
+    this.graph.center(room);
+    this.graph.elements().unselect();
+    room.select();
+  }
+
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const marked = this.graph.nodes(":selected").not(".later");
+    const room = marked.nonempty() ? marked : this.graph.nodes(".here");
+    const acts = { Home: () => this.#tell(this.graph.nodes(".here")), Enter: () => room.nonempty() && this.#describe(Number(room.id())), Escape: () => this.#undescribe(), "+": () => this.#zoom(1.3), "-": () => this.#zoom(1 / 1.3) };
+    const act = KEYS_OF_SIDES[event.key] ? () => this.#tell(neighbour(this.#roomsShown(), room, KEYS_OF_SIDES[event.key])) : acts[event.key];
+    if (!act || (event.key === "Escape" && document.fullscreenElement)) return;
+    event.preventDefault();
+    event.stopPropagation(); // elsewhere these keys lead through the replay
+    act();
+  }
+
+  /** Go to a room, and say where one is. */
+  #tell(room) {
+    if (!room || room.empty()) return announce("No room lies there.");
+    this.card.hidden = true;
+    this.#goTo(room.id());
+    announce(room.data("label").replaceAll("\n", ", "));
+  }
+
+  #roomsShown() {
+    return this.graph.nodes("[?room]").not(".later");
   }
 
   #known() {
@@ -189,16 +260,24 @@ export class MapView {
   }
 }
 
-function tool(name, label, press) {
-  return h("button", { type: "button", class: "plain", "aria-label": label, title: label, onclick: press }, icon(name));
+/** The box around nodes, without their names. */
+function boxOf(nodes) {
+  return nodes.empty() ? { x1: 0, x2: 0, y1: 0, y2: 0 } : nodes.boundingBox({ includeLabels: false, includeEdges: false });
+}
+
+function tool(name, label, press, more = {}) {
+  return h("button", { type: "button", class: "plain", "aria-label": label, title: label, onclick: press, ...more }, icon(name));
 }
 
 function style() {
   const [ink, soft, line, sheet, accent, mark] = ["ink", "soft", "line", "sheet", "accent", "mark"].map(colour);
   return [
     { selector: "node", style: { shape: "round-rectangle", width: "data(width)", height: "data(height)", "background-color": sheet, "border-width": 1.2, "border-color": soft, label: "data(label)", color: ink, "font-family": "Literata, Georgia, serif", "font-size": 13, "text-valign": "center", "text-halign": "center", "text-wrap": "wrap", "text-max-width": "data(wrap)" } },
+    { selector: "node[?sheet]", style: { shape: "rectangle", "background-color": mark, "background-opacity": 0.13, "border-width": 1, "border-color": line, "text-valign": "top", "text-margin-y": -4, "font-size": 15, "font-weight": 600, color: soft, events: "no", "z-compound-depth": "bottom" } },
+    { selector: "node[?stub]", style: { shape: "ellipse", "border-width": 1, events: "no" } },
     { selector: "edge", style: { width: 1.6, "line-color": soft, "curve-style": "bezier", "target-arrow-color": soft, "source-arrow-color": soft, "arrow-scale": 0.9, label: "data(label)", "font-size": 10.5, "font-family": "Literata, Georgia, serif", color: soft, "text-background-color": colour("paper"), "text-background-opacity": 1, "text-background-padding": 2 } },
     { selector: "edge[!both]", style: { "target-arrow-shape": "triangle" } },
+    { selector: "edge[?stub]", style: { width: 1.1, "line-style": "dotted", events: "no" } },
     { selector: "edge[?one_way]", style: { "line-style": "dashed", "line-dash-pattern": [7, 4] } },
     { selector: "edge[?random]", style: { "line-style": "dotted", "target-arrow-shape": "circle" } },
     { selector: "edge.trail", style: { width: 3.2, "line-color": accent, "target-arrow-color": accent, "z-index": 2 } },
