@@ -14,11 +14,11 @@ from viewer.map.links import Link, Spot
 
 _COMPASS, _NEAR, _CROSSING = 4, 1, 6
 """What it costs when a passage, or another way, is a step too long, and when lines cross."""
-_ROUNDS = 12
+ROUNDS = 12
 """Of putting apart what lies on something else."""
 _BESIDE = 0.45
 """Of a column or row, that a line must keep from the middle of a room."""
-_TRIALS = 40
+TRIALS = 40
 """Other sides that are tried at most for what was put apart."""
 
 Apart: TypeAlias = tuple[int, Gap]
@@ -32,7 +32,7 @@ def place(rooms: Sequence[int], links: Sequence[Link]) -> dict[int, Spot]:
         links: Between these rooms, the same.
     """
     first = _Placing(rooms, links)
-    for link in first.wrong[:_ROUNDS]:  # had it come first, fewer might be wrong
+    for link in first.wrong[:ROUNDS]:  # had it come first, fewer might be wrong
         other = _Placing(rooms, [link, *(it for it in links if it is not link)])
         first = min(first, other, key=lambda it: sum(len(link.sides) for link in it.wrong))
     return first.settled()
@@ -95,7 +95,7 @@ class _Placing:
 
     def _separate(self) -> bool:
         """Put rooms beside what they lie on; whether that could be done."""
-        for _ in range(_ROUNDS):
+        for _ in range(ROUNDS):
             conflicts = list(self._conflicts())
             if not conflicts:
                 return True
@@ -143,7 +143,7 @@ class _Placing:
             before = best
             for number, gap in list(self._apart):
                 trials += 1
-                if trials > _TRIALS:
+                if trials > TRIALS:
                     return
                 kept, apart = self._axes, list(self._apart)
                 self._axes = kept[0].copy(), kept[1].copy()
