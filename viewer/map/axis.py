@@ -23,18 +23,26 @@ class Pull(NamedTuple):
     weight: int
 
 
+class Work:
+    """What may still be done to bring rooms together: how many may be looked at, again and again."""
+
+    def __init__(self, rooms: int) -> None:
+        self.left = rooms
+
+
 class Axis:
     """A whole number for each room, such that every condition taken so far holds."""
 
-    def __init__(self, rooms: Iterable[int]) -> None:
+    def __init__(self, rooms: Iterable[int], work: Work) -> None:
         self.at: dict[int, int] = dict.fromkeys(rooms, 0)
+        self._work = work
         self._after: dict[int, dict[int, int]] = {room: {} for room in self.at}
         """Room -> other room -> how far beyond it that one lies at least."""
         self._before: dict[int, dict[int, int]] = {room: {} for room in self.at}
 
     def copy(self) -> Axis:
         """The same, to be changed by itself."""
-        axis = Axis(self.at)
+        axis = Axis(self.at, self._work)
         axis.at.update(self.at)
         for start, gaps in self._after.items():
             for end, least in gaps.items():
@@ -91,6 +99,8 @@ class Axis:
         for _ in range(rounds):
             moved = False
             for room in self.at:
+                if self._work.left < 0:
+                    return
                 for step in (1, -1):
                     moved |= self._moved(room, step, beside)
             if not moved:
@@ -108,6 +118,7 @@ class Axis:
             return False
         for rigid in (False, True):
             moving = self._moving(room, step, beside if rigid else {}, wanted)
+            self._work.left -= len(moving)
             gain = sum(
                 self._gain(pull, it, step)
                 for it in moving

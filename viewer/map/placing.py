@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import TypeAlias
 
-from viewer.map.axis import Axis, Gap, Pull
+from viewer.map.axis import Axis, Gap, Pull, Work
 from viewer.map.links import Link, Spot
 
 _COMPASS, _NEAR, _CROSSING = 4, 1, 6
@@ -20,6 +20,8 @@ _BESIDE = 0.45
 """Of a column or row, that a line must keep from the middle of a room."""
 TRIALS = 40
 """Other sides that are tried at most for what was put apart."""
+WORK = 300_000
+"""Rooms that are looked at, again and again, to bring a part together: a second or so."""
 
 Apart: TypeAlias = tuple[int, Gap]
 
@@ -43,7 +45,8 @@ class _Placing:
         self.wrong: list[Link] = []
         """Those that cannot be drawn to their side."""
         self._links = links
-        self._axes = Axis(rooms), Axis(rooms)
+        self._work = Work(WORK)
+        self._axes = Axis(rooms, self._work), Axis(rooms, self._work)
         self._apart: list[Apart] = []
         for link in links:
             if not self._takes(link):
@@ -143,7 +146,7 @@ class _Placing:
             before = best
             for number, gap in list(self._apart):
                 trials += 1
-                if trials > TRIALS:
+                if trials > TRIALS or self._work.left < 0:
                     return
                 kept, apart = self._axes, list(self._apart)
                 self._axes = kept[0].copy(), kept[1].copy()
