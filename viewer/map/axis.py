@@ -24,7 +24,7 @@ class Pull(NamedTuple):
 
 
 class Work:
-    """What may still be done to bring rooms together: how many may be looked at, again and again."""
+    """How many rooms may still be looked at to bring a part together."""
 
     def __init__(self, rooms: int) -> None:
         self.left = rooms
