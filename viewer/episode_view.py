@@ -16,6 +16,8 @@ from viewer.map.map_view import MapView
 from viewer.turns import observation_json
 
 _MARK_CHARACTERS = 200
+_STOPS = ("score", "death", "refusal", "failure", "tool")
+"""What readers jump to."""
 _OF_START = ("uid", "story", "title", "model", "seed", "engine", "trunk", "forked_at")
 _OF_FOLD = ("started", "turns", "score", "max_score", "end_reason", "deaths", "tool_calls")
 """What a row of the index says, as it is."""
@@ -31,6 +33,8 @@ class EpisodeView(EpisodeFold):
         self.map = MapView()
         self._learned = LearnedView()
         self._marks: list[JSONObject] = []
+        self._stops: dict[str, list[int]] = {kind: [] for kind in _STOPS}
+        """Turns, by what happened in them."""
         self._items: set[str] = set()
 
     def take(self, entry: Entry) -> None:
@@ -51,6 +55,7 @@ class EpisodeView(EpisodeFold):
         elif isinstance(event, FailedTurn):
             text = f"Turn {event.turn} was not played: {event.failure}"
             self._mark(self.turns, "failure", text)
+            self._stops["failure"].append(self.turns)
         self.version += not isinstance(event, TurnRecord)
 
     def take_damage(self, line: int) -> None:
@@ -78,6 +83,7 @@ class EpisodeView(EpisodeFold):
             "told": self.start.level if self.start and self.start.player in TOLD else None,
             "scores": self._score_line(),
             "marks": self._marks,
+            "stops": self._stops,
             "objectives": self._learned.objectives_json(),
             "memories": self._learned.memories_json(),
             "claims": self._learned.claims_json(),
@@ -125,6 +131,20 @@ class EpisodeView(EpisodeFold):
             self._mark(turn, "victory", "The game is won")
         if record.failure:
             self._mark(turn, "failure", record.failure)
+
+        self._stop_at(record)
+
+    def _stop_at(self, record: TurnRecord) -> None:
+        happened = {
+            "score": record.scored,
+            "death": record.died,
+            "refusal": record.refused,
+            "failure": record.failure or any(tool.is_error for tool in record.tools),
+            "tool": record.tools,
+        }
+        for kind in _STOPS:
+            if happened[kind]:
+                self._stops[kind].append(record.turn)
 
     def _mark(self, turn: int, kind: str, text: str) -> None:
         self._marks.append({"turn": turn, "kind": kind, "text": one_line(text, _MARK_CHARACTERS)})

@@ -1,15 +1,17 @@
-// Addresses: "#/" all episodes, "#/?filter=score>10", "#/ID", "#/ID/turn/47", "#/compare/A/B".
+// Addresses: "#/" all episodes, "#/?filter=score>10", "#/ID", "#/ID/turn/47", "#/ID/turn/47?find=lamp", "#/compare/A/B".
 
 /** What an address asks for. */
 export function parse(hash) {
   const [path, query = ""] = hash.split(/\?(.*)/s);
+  const asked = new URLSearchParams(query);
+  const find = asked.get("find") ?? "";
   const parts = path.replace(/^#?\/?/, "").split("/").filter(Boolean).map(decoded);
-  if (!parts.length) return { page: "index", filter: new URLSearchParams(query).get("filter") ?? "" };
+  if (!parts.length) return { page: "index", filter: asked.get("filter") ?? "", find };
   if (parts[0] === "compare" && parts.length === 3) return { page: "compare", ids: parts.slice(1) };
-  if (parts.length === 1) return { page: "episode", id: parts[0], turn: null };
+  if (parts.length === 1) return { page: "episode", id: parts[0], turn: null, find };
   const turn = Number(parts[2]);
   if (parts.length === 3 && parts[1] === "turn" && Number.isInteger(turn) && turn >= 0)
-    return { page: "episode", id: parts[0], turn };
+    return { page: "episode", id: parts[0], turn, find };
   return { page: "unknown" };
 }
 
@@ -21,11 +23,16 @@ function decoded(part) {
   }
 }
 
-export const ofIndex = (filter) => (filter ? `#/?filter=${encodeURIComponent(filter)}` : "#/");
+export const ofIndex = ({ filter, find }) => `#/${query({ filter, find })}`;
 
-export function ofEpisode(id, turn = null) {
+export function ofEpisode(id, turn = null, find = "") {
   const base = `#/${encodeURIComponent(id)}`;
-  return turn === null ? base : `${base}/turn/${turn}`;
+  return (turn === null ? base : `${base}/turn/${turn}`) + query({ find });
+}
+
+function query(asked) {
+  const said = Object.entries(asked).filter(([, text]) => text);
+  return said.length ? `?${said.map(([name, text]) => `${name}=${encodeURIComponent(text)}`).join("&")}` : "";
 }
 
 export function ofComparison(ids) {

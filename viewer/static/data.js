@@ -124,7 +124,9 @@ export class Episode {
 
   /** Until the next account comes, what follows from the turn itself. */
   #extend(turn) {
-    const { scores, marks, path } = this.info;
+    const { scores, marks, stops, path } = this.info;
+    const happened = { score: turn.scored, death: turn.died, refusal: turn.refused.length, failure: turn.failure || turn.tools.some((it) => it.is_error), tool: turn.tools.length };
+    for (const kind of Object.keys(happened)) if (happened[kind]) stops[kind].push(turn.turn);
     this.summary.score = turn.after.score;
     this.summary.cost += turn.usage.cost;
     if (turn.after.score !== null && scores.at(-1)?.[1] !== turn.after.score) scores.push([turn.turn, turn.after.score]);

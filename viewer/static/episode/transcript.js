@@ -54,8 +54,8 @@ export class Transcript {
     this.#shown = turn;
     this.#mark();
     const row = block.rows.get(turn);
-    if (!row) return this.#scrollTo(block.node.offsetTop - this.node.offsetTop);
-    const head = row.offsetTop - this.node.offsetTop;
+    if (!row) return this.#scrollTo(block.node.offsetTop);
+    const head = row.offsetTop;
     const end = this.node.scrollHeight - this.node.clientHeight;
     const top = edge === "end" && row.offsetHeight < this.node.clientHeight ? end : head - 12;
     this.#scrollTo(Math.min(top, end));
@@ -66,7 +66,7 @@ export class Transcript {
   #leave() {
     const { scrollTop, clientHeight } = this.node;
     const far = ({ node }) => {
-      const top = node.offsetTop - this.node.offsetTop;
+      const top = node.offsetTop;
       return top > scrollTop + clientHeight + AHEAD || top + node.offsetHeight < scrollTop - AHEAD;
     };
     for (const block of this.#blocks.filter((it) => it.shown && it !== this.#wanted && far(it))) this.#hide(block);
@@ -162,7 +162,7 @@ export class Transcript {
   /** Change a block's height without moving what is read beneath it. */
   #keepPlace(block, change) {
     const { offsetTop, offsetHeight } = block.node;
-    const above = offsetTop - this.node.offsetTop + offsetHeight <= this.node.scrollTop + 80;
+    const above = offsetTop + offsetHeight <= this.node.scrollTop + 80;
     change();
     const grown = block.node.offsetHeight - offsetHeight;
     if (above && grown) this.#scrollTo(this.node.scrollTop + grown);

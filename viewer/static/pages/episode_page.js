@@ -5,6 +5,7 @@ import { Controls } from "../episode/controls.js";
 import { Episode, MODE } from "../data.js";
 import { announce, bdi, clamp, fill, h } from "../dom.js";
 import * as format from "../format.js";
+import { Finder } from "../episode/finder.js";
 import { Live } from "../live.js";
 import { ScoreChart } from "../drawing/score_chart.js";
 import { Prompt } from "../episode/prompt.js";
@@ -21,7 +22,7 @@ export class EpisodePage {
   #playing = 0;
 
   constructor(address, { main, heading, say, again }) {
-    Object.assign(this, { id: address.id, asked: address.turn, main, heading, say, again });
+    Object.assign(this, { id: address.id, asked: address.turn, find: address.find, main, heading, say, again });
   }
 
   async open() {
@@ -32,6 +33,7 @@ export class EpisodePage {
     document.title = `${title || story} · ZorkGPT`;
     this.#build();
     this.#listen();
+    if (this.find) this.#search(this.find);
     this.#following = this.asked === null && this.#isOpen;
     await this.go(this.asked ?? this.episode.last, { keepsAddress: this.asked === null });
     this.#drawMap().catch(() => this.charts.prepend(h("p", { class: "notice" }, "The map could not be loaded: reload the page.")));
@@ -41,7 +43,7 @@ export class EpisodePage {
   #settleOn(id) {
     if (id === this.id) return;
     this.id = id;
-    history.replaceState(null, "", ofEpisode(id, this.asked));
+    history.replaceState(null, "", ofEpisode(id, this.asked, this.find));
   }
 
   /** The story is there to be read before the map's large library is. */
@@ -69,6 +71,7 @@ export class EpisodePage {
   accept(address) {
     if (address.page !== "episode" || address.id !== this.id || !this.episode) return false;
     this.#stop();
+    if (address.find) this.#search(address.find);
     if (address.turn === null) this.follow();
     else this.go(address.turn, { keepsAddress: true });
     return true;
@@ -80,8 +83,9 @@ export class EpisodePage {
       ArrowLeft: () => this.step(-1), ArrowRight: () => this.step(1),
       Home: () => this.go(0), End: () => this.follow(), f: () => this.follow(), " ": () => this.play(),
     };
-    const own = event.target === this.controls?.slider && event.key !== " " && event.key !== "f";
-    if (!acts[event.key] || own || (event.key === " " && inControl && inControl !== this.controls.slider)) return false;
+    const own = event.target === this.controls?.slider && event.key.length > 1;
+    if (!acts[event.key]) return this.finder?.key(event) ?? false;
+    if (own || (event.key === " " && inControl && inControl !== this.controls.slider)) return false;
     acts[event.key]();
     return true;
   }
@@ -92,14 +96,24 @@ export class EpisodePage {
     this.#shown = turn;
     if (turn < this.episode.last) this.#following = false;
     if (turn === this.episode.last) this.#countNews(-this.#news);
-    if (!keepsAddress) history.replaceState(null, "", ofEpisode(this.id, turn));
+    if (!keepsAddress) history.replaceState(null, "", ofEpisode(this.id, turn, this.finder.text));
     this.#showControls();
     this.map?.show(turn);
     this.chart.show(turn);
     await Promise.all([this.transcript.reveal(turn, edge), this.episode.turn(turn).catch(() => {})]); // the transcript says so
     if (this.#shown !== turn) return;
+    this.#markFound();
     this.situation.show(turn);
     this.prompt.show(turn);
+  }
+
+  #search(text) {
+    this.finder.input.value = text;
+    this.finder.search();
+  }
+
+  #markFound() {
+    this.finder.mark(this.transcript.node.querySelector("[aria-current]"));
   }
 
   step(by) {
@@ -147,6 +161,7 @@ export class EpisodePage {
     this.prompt = new Prompt(this.episode);
     this.chart = new ScoreChart(this.episode, (turn) => this.#jump(turn));
     this.controls = new Controls({ go: (turn) => this.#jump(turn), step: (by) => this.step(by), play: () => this.play(), follow: () => this.follow() });
+    this.finder = new Finder(this.episode, { shown: () => this.#shown, go: (turn) => this.#jump(turn), text: () => this.#markFound() });
     this.#showHeading();
     this.main.dataset.view = "story";
     this.tabs = PANELS.map(([name, label]) => this.#tab(name, label, name === "story"));
@@ -155,7 +170,7 @@ export class EpisodePage {
     this.charts = h("div", { class: "charts" }, this.chart.node);
     fill(this.main, h("div", { class: "episode" },
       h("nav", { class: "tabs", "aria-label": "Parts of the page" }, this.tabs),
-      h("section", { class: "story", "aria-label": "Story" }, this.transcript.node, this.controls.news),
+      h("section", { class: "story", "aria-label": "Story" }, this.finder.node, this.transcript.node, this.controls.news),
       h("div", { class: "side" }, h("nav", { class: "tabs sides", "aria-label": "Beside the story" }, this.sides), this.situation.node, this.prompt.node),
       this.charts,
       this.controls.node));
@@ -232,6 +247,7 @@ export class EpisodePage {
     if (!this.episode.add(turn)) return;
     this.transcript.grow();
     this.#showHeading();
+    this.finder.update();
     this.map?.update();
     this.chart.update();
     if (this.#following) {
@@ -247,6 +263,7 @@ export class EpisodePage {
     this.episode.take(info);
     this.#sayState(this.connection);
     this.transcript.refresh();
+    this.finder.update();
     this.map?.update();
     this.chart.update();
     this.map?.show(this.#shown);

@@ -144,7 +144,7 @@ export class IndexPage {
 
   #ask(text) {
     this.asked = text;
-    history.replaceState(null, "", ofIndex(text.trim()));
+    history.replaceState(null, "", ofIndex({ filter: text.trim() }));
     this.#fillTable();
   }
 

@@ -1,0 +1,90 @@
+"""Finding turns on the page of an episode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.browser import (
+    beside,
+    current,
+    needs_chromium,
+    opened,
+    play_with_tools,
+    started_browser,
+)
+from viewer.web.watch import watching
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+TURNS = 18
+
+
+@pytest.fixture
+def replay(tmp_path: Path) -> Iterator[Page]:
+    """An episode at turn 15."""
+    beside(lambda: play_with_tools(tmp_path, TURNS))
+    with (
+        watching(tmp_path, open_browser=False) as address,
+        started_browser() as browser,
+        opened(browser, f"{address}#/played/turn/15") as page,
+    ):
+        shows(page, 15)
+        yield page
+
+
+def shows(page: Page, turn: int) -> None:
+    expect(current(page)).to_have_attribute("data-turn", str(turn))
+
+
+@needs_chromium
+def test_turns_are_found_by_words_by_number_and_by_what_happened(replay: Page) -> None:
+    told, search = replay.locator(".told"), replay.get_by_label("Search this episode")
+    replay.keyboard.press("/")
+    expect(search).to_be_focused()
+    replay.keyboard.type("recipe  CARD")
+    replay.keyboard.press("Enter")
+    expect(told).to_have_text("3 of 4 turns")
+    shows(replay, 15)
+    assert replay.evaluate("CSS.highlights.get('found').size") > 0
+    assert replay.evaluate("location.hash") == "#/played/turn/15?find=recipe%20%20CARD"
+    search.fill("no such words")
+    replay.keyboard.press("Enter")
+    expect(told).to_have_text("No match")
+    replay.reload()
+    expect(search).to_have_value("recipe  CARD")
+    expect(told).to_contain_text("turn")
+    shows(replay, 15)
+    search.fill("Line 4 says so")
+    replay.keyboard.press("Enter")
+    shows(replay, 4)
+    expect(told).to_have_text("1 of 1 turn")
+    goal = replay.get_by_label("Go to turn")
+    for wrong in ("99", "x", "-1", ""):
+        goal.fill(wrong)
+        replay.keyboard.press("Enter")
+        expect(told).to_have_text(f"Give a turn from 0 to {TURNS}")
+    goal.fill("9")
+    replay.keyboard.press("Enter")
+    shows(replay, 9)
+    goal.blur()
+    replay.keyboard.press("t")  # a tool is called every four turns
+    shows(replay, 12)
+    replay.keyboard.press("Shift+T")
+    shows(replay, 8)
+    replay.get_by_role("button", name="Next score").click()
+    expect(current(replay).locator(".delta")).to_be_visible()
+    replay.keyboard.press("d")
+    expect(told).to_have_text("No death in this episode")
+    expect(replay.get_by_role("button", name="Next death")).to_be_disabled()
+    replay.keyboard.press("End")
+    replay.keyboard.press("t")
+    expect(told).to_have_text("No later tool call")
+    replay.keyboard.press("?")
+    expect(replay.get_by_role("dialog")).to_contain_text("go to a turn by its number")
+    replay.keyboard.press("Escape")
