@@ -104,9 +104,13 @@ def test_another_way_through_the_run_is_named(tmp_path: Path) -> None:
     assert "holds no further result of 'notes.write'" in str(again(golden)["errors"])
 
 
-def test_goldens_of_earlier_versions_say_what_to_do() -> None:
+def test_goldens_of_earlier_versions_say_what_to_do(tmp_path: Path) -> None:
+    known = json.loads((GOLDENS / "openai" / "database_report.json").read_text())
+    del known["servers"]
+    golden = tmp_path / "earlier.json"
+    golden.write_text(json.dumps(known))
     with pytest.raises(GoldenError, match='replay it with servers="live"'):
-        again(GOLDENS / "openai" / "database_report.json")
+        again(golden)
 
 
 def test_where_servers_come_from_is_one_of_two(tmp_path: Path) -> None:
