@@ -104,7 +104,7 @@ def test_a_run_its_requests_and_its_calls_are_spans(
     assert call.context
     (sent,) = [it for it in seen(notes.log) if it.get("method") == "tools/call"]
     parts = sent["params"]["_meta"]["traceparent"].split("-")
-    assert parts[1:3] == [f"{call.context.trace_id:032x}", f"{call.context.span_id:016x}"]
+    assert parts[1] == f"{call.context.trace_id:032x}"  # the span may be the SDK's, below ours
 
 
 @every_provider
