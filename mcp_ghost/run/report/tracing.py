@@ -206,7 +206,7 @@ class Tracing:
             span = Span(started, self._clean)
             try:
                 yield span
-            except Exception as error:
+            except Exception as error:  # put down in the span, and raised again
                 if what := kind_of(error):
                     span.failed(error, what)
                 raise
