@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mcp_ghost.cli.arguments import Commands, Parser, add_flags, seconds, whole_number
 
-PROGRAM = "python -m movie_generator"
+PROGRAM = "movie-generator"
 
 _DESCRIPTION = """\
 Write video scripts from web pages: one right away, or many through a queue.
@@ -26,11 +26,11 @@ exit code: 0 done; 1 failed; 2 wrong usage or configuration; 130 interrupted by 
   SIGTERM). A worker without --drain that is stopped hands its jobs back and exits with 0.
 
 examples:
-  uv run python -m movie_generator script https://example.com/article -o script.yaml
-  uv run python -m movie_generator enqueue https://example.com/one https://example.com/two
-  uv run python -m movie_generator worker --drain
-  uv run python -m movie_generator jobs
-  uv run python -m movie_generator result 1 -o one.yaml
+  movie-generator script https://example.com/article -o script.yaml
+  movie-generator enqueue https://example.com/one https://example.com/two
+  movie-generator worker --drain
+  movie-generator jobs
+  movie-generator result 1 -o one.yaml
 """
 _SCRIPT = """\
 --config FILE          use this instead of CONFIG_PATH

@@ -267,9 +267,7 @@ def _lapsed(now: datetime) -> ColumnElement[bool]:
 def _existing(connection: Connection, job_id: int) -> Job:
     row = connection.execute(select(JOBS).where(JOBS.c.id == job_id)).one_or_none()
     if row is None:
-        raise JobStateError(
-            f"There is no job {job_id}. List them: uv run python -m movie_generator jobs"
-        )
+        raise JobStateError(f"There is no job {job_id}. List them: movie-generator jobs")
     return _job(row)
 
 

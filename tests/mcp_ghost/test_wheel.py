@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import ast
 import os
-import re
 import shutil
 import subprocess
 import sys
 import sysconfig
-import tomllib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mcp_ghost import __version__
 from mcp_ghost.errors import POSIX_ONLY
 from mcp_ghost.testing import ModelServer, content_reply
-from tests.support import PATIENCE, ROOT, ghost_example
+from tests.support import ROOT, ghost_example
 from tests.support.collector import running_collector
 from tests.support.ghost_example import PACKAGE
+from tests.support.processes.wheels import bounds, imports, project, run, uv
 
 MODULES = {"python-dotenv": "dotenv"}
 """Where a distribution and what it is imported as are spelled differently."""
@@ -36,36 +32,10 @@ for parts in modules:
     importlib.import_module(".".join(parts))
 print(len(modules), root)
 """
-UNREACHABLE = re.compile(r"Failed to fetch|error sending request|dns error|Network connectivity")
-
-
-def project(folder: Path) -> dict[str, Any]:
-    table: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
-    return table
-
-
-def bounds(folder: Path, *extras: str) -> dict[str, str]:
-    """What a project depends on, with the versions that it takes."""
-    whole = project(folder)
-    lines = [*whole["dependencies"]]
-    for extra in extras:
-        lines += whole["optional-dependencies"][extra]
-    found = (re.fullmatch(r"([\w-]+)(.*)", line) for line in lines)
-    return {match[1]: match[2] for match in found if match}
-
-
-def imports() -> Iterator[str]:
-    """The top-level modules that the package imports, also inside functions."""
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                yield from (alias.name.partition(".")[0] for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                yield node.module.partition(".")[0]
 
 
 def test_the_declared_dependencies_are_what_the_package_imports() -> None:
-    foreign = {*imports()} - {*sys.stdlib_module_names, "mcp_ghost", *OF_THE_USER}
+    foreign = imports(PACKAGE) - {*OF_THE_USER}
     assert {MODULES.get(name, name) for name in bounds(PACKAGE)} == foreign
 
 
@@ -193,31 +163,3 @@ def test_an_editable_install_runs_the_folder_itself(tmp_path: Path) -> None:
     uv("pip", "install", "--no-config", "--python", python, "--editable", PACKAGE)
     _, root = run([str(python), "-c", IMPORT_EVERYTHING], tmp_path).split()
     assert Path(root) == PACKAGE
-
-
-def run(command: list[str], folder: Path, **env: str) -> str:
-    """What a program prints, that sees nothing of this repository."""
-    clean = {key: it for key, it in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL"))}
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=clean | env,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def uv(*arguments: str | Path) -> None:
-    """Run uv with what its cache holds, else with the registry."""
-    for offline in (("--offline",), ()):
-        command = ["uv", *map(str, arguments), *offline]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
-        if done.returncode == 0:
-            return
-    if UNREACHABLE.search(done.stderr):
-        pytest.skip("the registry does not answer")
-    pytest.fail(f"{' '.join(command)}\n{done.stderr}")

@@ -113,7 +113,7 @@ def test_urls_that_are_refused_are_not_queued_nor_are_those_beside_them(
 ) -> None:
     code, output, errors = run("enqueue", PAGE, url)
     assert (code, output) == (2, "")
-    assert errors.startswith("python -m movie_generator: error: ")
+    assert errors.startswith("movie-generator: error: ")
     assert queue.jobs() == []
 
 

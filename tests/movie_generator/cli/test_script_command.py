@@ -92,7 +92,7 @@ def test_with_mcp_servers_an_agent_reads_the_page() -> None:
 def test_what_goes_wrong_is_one_line_and_an_exit_code() -> None:
     code, _, shown = run("http://127.0.0.1:9/", "-o", "s.yaml", OPENROUTER_API_KEY="k")
     assert code == 1
-    assert "movie_generator: error: http://127.0.0.1:9/ cannot be read" in shown
+    assert "movie-generator: error: http://127.0.0.1:9/ cannot be read" in shown
     code, _, shown = run("http://127.0.0.1:9/")
     assert code == 2
     assert "OPENROUTER_API_KEY" in shown
