@@ -22,6 +22,8 @@ class Environment:
     """MOVIE_JOB_LEASE, seconds"""
     allow_private_urls: bool
     """MOVIE_ALLOW_PRIVATE_URLS"""
+    allowed_hosts: tuple[str, ...]
+    """MOVIE_ALLOWED_HOSTS"""
     config_path: str | None
     """CONFIG_PATH"""
     mcp_config_path: str | None
@@ -40,6 +42,7 @@ class Environment:
             database_url=given.get("MOVIE_DATABASE_URL", "sqlite:///movie_jobs.db"),
             job_lease=_seconds("MOVIE_JOB_LEASE", given.get("MOVIE_JOB_LEASE", "60")),
             allow_private_urls=given.get("MOVIE_ALLOW_PRIVATE_URLS", "").lower() in _TRUE,
+            allowed_hosts=tuple(given.get("MOVIE_ALLOWED_HOSTS", "").replace(",", " ").split()),
             config_path=given.get("CONFIG_PATH"),
             mcp_config_path=given.get("MCP_CONFIG_PATH"),
         )

@@ -1,7 +1,7 @@
 """A video script from a URL: read the page, over HTTP or by an agent, then write the script."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,7 +17,7 @@ from movie_generator.models import VideoScript
 from movie_generator.pages.fetch import fetch_page
 from movie_generator.pages.page import Page
 from movie_generator.pages.reading import RecordingTools, assemble
-from movie_generator.pages.urls import UrlUnresolvedError, check_url
+from movie_generator.pages.urls import UrlPolicy, UrlUnresolvedError, check_url
 from movie_generator.settings import AppConfig
 from movie_generator.writer import write_script
 
@@ -38,6 +38,7 @@ async def generate_script_from_url(
     on_progress: OnProgress | None = None,
     config: AppConfig | None = None,
     allow_private_urls: bool | None = None,
+    allowed_hosts: Iterable[str] | None = None,
 ) -> VideoScript:
     """The script of the page at ``url``, which is read over HTTP without an agent.
 
@@ -49,6 +50,7 @@ async def generate_script_from_url(
         on_progress: Told in order what is being done.
         config: Instead of ``config_path``.
         allow_private_urls: By default as MOVIE_ALLOW_PRIVATE_URLS says.
+        allowed_hosts: By default those of MOVIE_ALLOWED_HOSTS; if there are none, all.
 
     Raises:
         SettingsError: The configuration cannot be used.
@@ -59,10 +61,10 @@ async def generate_script_from_url(
     """
     config = config or AppConfig.load(config_path)
     progress = _Progress(on_progress)
-    allowed = _private_urls(allow_private_urls)
+    policy = _policy(allow_private_urls, allowed_hosts)
     client = _model(config, api_key, base_url)  # a missing key is noticed before anything is read
     progress.tell(0.05, "Reading the page")
-    page = await fetch_page(url, config.limits, allow_private=allowed)
+    page = await fetch_page(url, config.limits, policy)
     return await _written(page, config, client, progress)
 
 
@@ -76,6 +78,7 @@ async def generate_script_from_url_with_agent(
     on_progress: OnProgress | None = None,
     config: AppConfig | None = None,
     allow_private_urls: bool | None = None,
+    allowed_hosts: Iterable[str] | None = None,
 ) -> VideoScript:
     """The script of the page at ``url``, which an agent reads with the tools of MCP servers.
 
@@ -88,6 +91,7 @@ async def generate_script_from_url_with_agent(
         on_progress: Told in order what is being done.
         config: Instead of ``config_path``.
         allow_private_urls: By default as MOVIE_ALLOW_PRIVATE_URLS says.
+        allowed_hosts: By default those of MOVIE_ALLOWED_HOSTS; if there are none, all.
 
     Raises:
         MCPError: The servers' configuration cannot be used, or none of them starts.
@@ -97,13 +101,13 @@ async def generate_script_from_url_with_agent(
     config = config or AppConfig.load(config_path)
     servers = _servers(mcp_config_path, config)
     progress = _Progress(on_progress)
-    allowed = _private_urls(allow_private_urls)
+    policy = _policy(allow_private_urls, allowed_hosts)
     client = _model(config, api_key, base_url)
     try:
-        await check_url(url, allow_private=allowed)
+        await check_url(url, policy)
     except UrlUnresolvedError as error:
         _logger.info("%s The agent's tools may know better.", error)
-    page = await _read_by_agent(url, servers, config, client, progress, allow_private=allowed)
+    page = await _read_by_agent(url, servers, config, client, progress, policy)
     return await _written(page, config, client, progress)
 
 
@@ -144,8 +148,7 @@ async def _read_by_agent(
     config: AppConfig,
     client: ProviderClient,
     progress: "_Progress",
-    *,
-    allow_private: bool,
+    policy: UrlPolicy,
 ) -> Page:
     """The page; the servers end before the script is written."""
     limits = config.limits
@@ -156,7 +159,7 @@ async def _read_by_agent(
         tools = RecordingTools(
             servers,
             timeout=limits.page_timeout,
-            allow_private=allow_private,
+            policy=policy,
             told=progress.repeat,
         )
         agent = AgentLoop(
@@ -189,8 +192,13 @@ async def _written(
     return script
 
 
-def _private_urls(given: bool | None) -> bool:
-    return Environment.read().allow_private_urls if given is None else given
+def _policy(allow_private: bool | None, hosts: Iterable[str] | None) -> UrlPolicy:
+    """What is given beats what the environment says."""
+    environment = Environment.read()
+    return UrlPolicy.of(
+        environment.allowed_hosts if hosts is None else hosts,
+        allow_private=environment.allow_private_urls if allow_private is None else allow_private,
+    )
 
 
 class _Progress:

@@ -1,17 +1,32 @@
 """The video script: what is said and shown, section by section; as YAML and as JSON."""
 
+import re
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from mcp_ghost.files import write_whole
 from movie_generator.errors import ScriptError
+
+_HALF_CHARACTERS = re.compile("[\ud800-\udfff]")
+_FOLDED = re.compile("[\x85\u2028\u2029\ufeff]")
+"""What YAML reads as the end of a line, or not at all, if it is not escaped."""
 
 
 class _Part(BaseModel):
     # Models whose servers know no strict schemas add fields of their own.
     model_config = ConfigDict(extra="ignore")
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _whole_characters(cls, value: object) -> object:
+        """Half a character, which models send now and then, can be written to no file."""
+        return (
+            _HALF_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", value)
+            if isinstance(value, str)
+            else value
+        )
 
 
 class Narration(_Part):
@@ -60,7 +75,17 @@ class VideoScript(_Part):
         """The script as YAML, in the order of the fields."""
         import yaml
 
-        return yaml.safe_dump(self.model_dump(), allow_unicode=True, sort_keys=False, width=100)
+        class Dumper(yaml.SafeDumper):
+            """Writes nothing that would be read back as something else."""
+
+        def quoted(dumper: Dumper, text: str) -> yaml.ScalarNode:
+            style = '"' if _FOLDED.search(text) else None
+            return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+        Dumper.add_representer(str, quoted)
+        return yaml.dump(
+            self.model_dump(), Dumper=Dumper, allow_unicode=True, sort_keys=False, width=100
+        )
 
     def save(self, path: str | Path) -> None:
         """Write JSON where the name ends in .json, else YAML; the whole file or none of it."""
@@ -78,7 +103,11 @@ class VideoScript(_Part):
         """
         import yaml
 
-        try:  # JSON is YAML too
-            return cls.model_validate(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+            if path.suffix.lower() == ".json":  # YAML refuses characters that JSON allows
+                return cls.model_validate_json(text)
+            return cls.model_validate(yaml.safe_load(text))
         except (yaml.YAMLError, UnicodeDecodeError, ValidationError) as error:
             raise ScriptError(f"{path} does not hold a video script: {error}") from error

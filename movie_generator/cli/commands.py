@@ -33,18 +33,19 @@ def the_queue() -> closing[JobQueue]:
 
 def enqueue(urls: list[str]) -> None:
     """Add a job for each of ``urls`` and print the ids, one a line; all of them or none."""
-    asyncio.run(_check_all(urls, allow_private=Environment.read().allow_private_urls))
+    asyncio.run(_check_all(urls, Environment.read()))
     with the_queue() as queue:
         for job_id in queue.enqueue(urls):
             print(job_id)
 
 
-async def _check_all(urls: Iterable[str], *, allow_private: bool) -> None:
-    from movie_generator.pages.urls import UrlUnresolvedError, check_url
+async def _check_all(urls: Iterable[str], environment: Environment) -> None:
+    from movie_generator.pages.urls import UrlPolicy, UrlUnresolvedError, check_url
 
+    policy = UrlPolicy.of(environment.allowed_hosts, allow_private=environment.allow_private_urls)
     for url in urls:
         try:
-            await check_url(url, allow_private=allow_private)
+            await check_url(url, policy)
         except UrlUnresolvedError as error:
             # The workers may run on a machine that can resolve the name; they check again.
             print(f"warning: {error}", file=sys.stderr)

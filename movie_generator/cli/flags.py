@@ -21,6 +21,7 @@ environment (also read from .env):
   MOVIE_DATABASE_URL    the queue: sqlite:///movie_jobs.db, or postgresql://user:password@host/name
   MOVIE_JOB_LEASE       seconds after which a silent worker loses its job (60)
   MOVIE_ALLOW_PRIVATE_URLS=1   lets URLs lead to this machine and into private networks
+  MOVIE_ALLOWED_HOSTS   only these may be read: example.com, *.example.org
 
 exit code: 0 done; 1 failed; 2 wrong usage or configuration; 130 interrupted by Ctrl-C (143 by
   SIGTERM). A worker without --drain that is stopped hands its jobs back and exits with 0.

@@ -9,7 +9,7 @@ from anyio.to_thread import run_sync
 from mcp_ghost.text import address, one_line
 from movie_generator.errors import PageError
 from movie_generator.pages.page import Page, heading, page_from_html, tidy
-from movie_generator.pages.urls import GuardedTransport
+from movie_generator.pages.urls import PUBLIC, GuardedTransport, UrlPolicy
 from movie_generator.settings import Limits
 
 _HEADERS = {
@@ -21,14 +21,14 @@ _TEXT = ("text/plain", "text/markdown", "text/x-markdown")
 MAX_REDIRECTS = 10
 
 
-async def fetch_page(url: str, limits: Limits, *, allow_private: bool = False) -> Page:
+async def fetch_page(url: str, limits: Limits, policy: UrlPolicy = PUBLIC) -> Page:
     """Read the page at ``url``, redirects included.
 
     Raises:
         PageError: It cannot be read, or holds no text.
         UrlRefusedError: It leads into a private network.
     """
-    transport = GuardedTransport(allow_private=allow_private)
+    transport = GuardedTransport(policy)
     try:
         async with (
             asyncio.timeout(limits.page_timeout),

@@ -25,7 +25,7 @@ from movie_generator.pages.page import (
     tidy,
     usable_images,
 )
-from movie_generator.pages.urls import UrlUnresolvedError, check_url
+from movie_generator.pages.urls import UrlPolicy, UrlUnresolvedError, check_url
 
 _START = "start_index"
 _LENGTH = "max_length"
@@ -102,7 +102,7 @@ class RecordingTools:
     client: MCPClient
     _: KW_ONLY
     timeout: float
-    allow_private: bool
+    policy: UrlPolicy
     told: Callable[[str], None]
     readings: list[Reading] = field(default_factory=list)
 
@@ -139,7 +139,7 @@ class RecordingTools:
     async def _check(self, url: str) -> None:
         """A page may try to lead the agent to addresses that only this machine can reach."""
         try:
-            await check_url(url, allow_private=self.allow_private)
+            await check_url(url, self.policy)
         except UrlUnresolvedError:
             pass  # nothing private; the tool may have other means
         except ValueError as error:

@@ -9,21 +9,29 @@ import asyncio
 import re
 import socket
 import ssl
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import Self
 
 import httpx
 
 from mcp_ghost.network import Address, is_private_use, is_public
 from mcp_ghost.text import address as without_secrets
 from mcp_ghost.text import one_line
-from movie_generator.errors import MovieGeneratorError
+from movie_generator.errors import MovieGeneratorError, SettingsError
 
 LONGEST_URL = 4096
 _HOST = re.compile(rb"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
 _AMBIGUOUS = re.compile(r"[\\\s\x00-\x1f\x7f]")
 _RESOLVE_SECONDS = 10.0
 _HOW_TO_ALLOW = "Set MOVIE_ALLOW_PRIVATE_URLS=1 to allow such addresses."
+_METADATA_NAMES = ("metadata.google.internal", "metadata.goog", "instance-data.ec2.internal")
+"""Where clouds tell a machine its keys. These names mean nothing here, but perhaps to a tool that
+runs elsewhere."""
+_PORT_OR_PATH = re.compile(r"[:/?#@]")
+_HOST_PATTERN = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*|[0-9a-f:.]+")
 
 
 class UrlRefusedError(MovieGeneratorError, ValueError):
@@ -32,6 +40,67 @@ class UrlRefusedError(MovieGeneratorError, ValueError):
 
 class UrlUnresolvedError(UrlRefusedError):
     """Raised when a URL's host has no address, at least not now or not from here."""
+
+
+@dataclass(frozen=True)
+class UrlPolicy:
+    """What may be fetched beside what never may."""
+
+    allow_private: bool = False
+    """This machine and private networks, too."""
+    hosts: frozenset[str] | None = None
+    """Only these, in ASCII: a host, or "*.example.com" for all below one; None stands for all."""
+
+    @classmethod
+    def of(cls, hosts: Iterable[str] | None, *, allow_private: bool = False) -> Self:
+        """The policy that lets nothing but ``hosts`` pass, or all if there are none.
+
+        Raises:
+            SettingsError: One of them is not a host.
+        """
+        allowed = frozenset(map(_host_pattern, hosts or ()))
+        return cls(allow_private, allowed or None)
+
+    def check_host(self, host: str) -> None:
+        """Let a host pass by its name.
+
+        Raises:
+            UrlRefusedError: It may not.
+        """
+        name = host.lower().rstrip(".")
+        above = [".".join(name.split(".")[start:]) for start in range(1, name.count(".") + 1)]
+        if any(it in _METADATA_NAMES for it in (name, *above)):
+            raise UrlRefusedError(
+                f"{one_line(host)} is where a cloud tells a machine its keys; nothing is ever "
+                "fetched from there."
+            )
+        if self.hosts is not None and not self.hosts & {name, *(f"*.{it}" for it in above)}:
+            raise UrlRefusedError(
+                f"{one_line(host)} is none of the hosts from which pages may be fetched. "
+                "Add it to MOVIE_ALLOWED_HOSTS to allow it."
+            )
+
+
+PUBLIC = UrlPolicy()
+"""Any public host."""
+
+
+def _host_pattern(text: str) -> str:
+    """A host as it is compared: lower case, international names in ASCII."""
+    star, host = ("*.", text[2:]) if text.startswith("*.") else ("", text)
+    name = host.strip("[]")
+    if not _PORT_OR_PATH.search(host):
+        try:
+            name = httpx.URL(f"http://{host}/").raw_host.decode("ascii")
+        except (httpx.InvalidURL, ValueError):
+            name = ""
+    pattern = f"{star}{name.lower().rstrip('.')}"
+    if not _HOST_PATTERN.fullmatch(pattern):
+        raise SettingsError(
+            f"MOVIE_ALLOWED_HOSTS: {text!r} is not a host. Write names such as example.com, or "
+            "*.example.com for all below it, with commas between them."
+        )
+    return pattern
 
 
 def parse_url(text: str) -> httpx.URL:
@@ -63,7 +132,7 @@ def _host(url: httpx.URL) -> str:
     return url.raw_host.decode("ascii")
 
 
-async def check_url(text: str, *, allow_private: bool = False) -> None:
+async def check_url(text: str, policy: UrlPolicy = PUBLIC) -> None:
     """Let a URL pass if it may be fetched.
 
     Raises:
@@ -72,22 +141,22 @@ async def check_url(text: str, *, allow_private: bool = False) -> None:
     """
     url = parse_url(text)
     # A name of the worker's own network may be unknown here.
-    with suppress(*([UrlUnresolvedError] if allow_private else [])):
-        await checked_addresses(_host(url), url.port, allow_private=allow_private)
+    with suppress(*([UrlUnresolvedError] if policy.allow_private else [])):
+        await checked_addresses(_host(url), url.port, policy)
 
 
 async def checked_addresses(
-    host: str, port: int | None = None, *, allow_private: bool = False
+    host: str, port: int | None = None, policy: UrlPolicy = PUBLIC
 ) -> list[Address]:
     """Where ``host`` leads, in the order in which to try; all of it may be fetched.
 
-    ``allow_private`` adds this machine and private networks to what is public, but no link-local
-    address and none of those that tell a machine of a cloud its keys.
+    No policy allows a link-local address, or one that tells a machine of a cloud its keys.
 
     Raises:
         UrlRefusedError: Some of it is not.
         UrlUnresolvedError: It leads nowhere.
     """
+    policy.check_host(host)
     addresses = await _resolve(host, port)
     for address in addresses:
         if is_public(address):
@@ -97,7 +166,7 @@ async def checked_addresses(
             raise UrlRefusedError(
                 f"{leads} an address with a special purpose, from which nothing is ever fetched."
             )
-        if not allow_private:
+        if not policy.allow_private:
             raise UrlRefusedError(
                 f"{leads} an address inside this machine or its network, from which nothing is "
                 f"fetched. {_HOW_TO_ALLOW}"
@@ -122,23 +191,21 @@ async def _resolve(host: str, port: int | None) -> list[Address]:
 class GuardedTransport(httpx.AsyncHTTPTransport):
     """Connects only where it may. Give it to ``httpx.AsyncClient(transport=...)``."""
 
-    def __init__(
-        self, *, allow_private: bool = False, verify: ssl.SSLContext | bool = True
-    ) -> None:
-        """``allow_private`` as for ``checked_addresses``; ``verify`` as in httpx."""
+    def __init__(self, policy: UrlPolicy = PUBLIC, *, verify: ssl.SSLContext | bool = True) -> None:
+        """What is fetched keeps to ``policy``; ``verify`` as in httpx."""
         # Connections are kept by address here: one that was opened for another name on the same
         # machine would show the wrong certificate.
         super().__init__(verify=verify, limits=httpx.Limits(max_keepalive_connections=0))
-        self._allow_private = allow_private
+        self._policy = policy
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send ``request`` to an address of its host that was checked.
 
         Raises:
-            UrlRefusedError: It leads into a private network, or is not plain http or https.
+            UrlRefusedError: It leads where nothing may be fetched, or is not plain http or https.
         """
         url = parse_url(str(request.url))
-        addresses = await checked_addresses(_host(url), url.port, allow_private=self._allow_private)
+        addresses = await checked_addresses(_host(url), url.port, self._policy)
         for number, address in enumerate(addresses, start=1):
             try:
                 return await super().handle_async_request(_sent_to(address, request))

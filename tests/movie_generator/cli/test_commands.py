@@ -225,13 +225,14 @@ def test_wrong_use_ends_with_2_and_says_what_is_wrong(
 
 
 def test_empty_variables_count_as_not_set() -> None:
-    names = ("DATABASE_URL", "JOB_LEASE", "ALLOW_PRIVATE_URLS")
+    names = ("DATABASE_URL", "JOB_LEASE", "ALLOW_PRIVATE_URLS", "ALLOWED_HOSTS")
     empty = dict.fromkeys((f"MOVIE_{name}" for name in names), "") | {"MCP_CONFIG_PATH": " "}
     assert Environment.read(empty) == Environment.read({})
     assert Environment.read({}) == Environment(
         database_url="sqlite:///movie_jobs.db",
         job_lease=60,
         allow_private_urls=False,
+        allowed_hosts=(),
         config_path=None,
         mcp_config_path=None,
     )

@@ -12,7 +12,7 @@ from movie_generator.errors import PageError
 from movie_generator.pages import fetch
 from movie_generator.pages.fetch import fetch_page
 from movie_generator.pages.page import Image, Page, heading, markdown_images, page_from_html
-from movie_generator.pages.urls import UrlRefusedError
+from movie_generator.pages.urls import UrlPolicy, UrlRefusedError
 from movie_generator.settings import Limits
 from tests.support.movie import site
 from tests.support.work import growth
@@ -35,7 +35,7 @@ ARTICLE = """<!doctype html><html><head><meta charset="utf-8">
 
 def fetched(pages: dict[str, Any], path: str = "/", **limits: Any) -> Page:  # noqa: ANN401
     with site(pages) as served:
-        work = fetch_page(served.url + path, Limits(**limits), allow_private=True)
+        work = fetch_page(served.url + path, Limits(**limits), UrlPolicy(allow_private=True))
         return asyncio.run(work)
 
 
@@ -195,4 +195,4 @@ def test_private_addresses_are_refused_unless_allowed() -> None:
 
 async def test_a_server_that_is_not_there_is_a_clear_error() -> None:
     with pytest.raises(PageError, match="cannot be read"):
-        await fetch_page("http://127.0.0.1:9/", Limits(), allow_private=True)
+        await fetch_page("http://127.0.0.1:9/", Limits(), UrlPolicy(allow_private=True))
