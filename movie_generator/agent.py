@@ -1,12 +1,14 @@
 """The agent: a model that calls MCP tools until it can answer, on the engine's loop."""
 
+from dataclasses import replace
 from typing import Any, Protocol
 
-from mcp_ghost.loop import LoopEnd, LoopObserver, in_order, run_loop
+from mcp_ghost.loop import Batch, LoopEnd, LoopObserver, in_order, run_loop
 from mcp_ghost.messages import LLMResponse, Message, was_cut_off
 from mcp_ghost.providers.client import ProviderClient
 from mcp_ghost.providers.openai import OpenRouter
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, cap, format_tool_response
+from movie_generator.checkpoints import Checkpoints
 from movie_generator.errors import AgentError, IterationLimitError
 from movie_generator.llm import model_client
 from movie_generator.tools import convert_mcp_tools_to_openai
@@ -43,6 +45,7 @@ class AgentLoop:
         result_limit: Characters of one result that the model sees.
         observer: Told what happens.
         client: Asked instead of the model that the key, the name and the address make.
+        checkpoints: Hold what the model was told in an earlier run that did not finish.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class AgentLoop:
         result_limit: int = DEFAULT_LIMIT,
         observer: LoopObserver | None = None,
         client: ProviderClient | None = None,
+        checkpoints: Checkpoints | None = None,
     ) -> None:
         if max_iterations < 1:
             raise ValueError(f"max_iterations must be at least 1, not {max_iterations}")
@@ -69,6 +73,8 @@ class AgentLoop:
         self._system_prompt = system_prompt
         self._result_limit = result_limit
         self._observer = observer or LoopObserver()
+        self._checkpoints = checkpoints or Checkpoints()
+        self._answer_calls = in_order(self._call, self._observer)
 
     async def run(self, task: str) -> str:
         """The model's final answer to ``task``.
@@ -107,7 +113,7 @@ class AgentLoop:
         loop = await run_loop(
             self.messages,
             ask=ask,
-            answer_calls=in_order(self._call, self._observer),
+            answer_calls=self._told,
             max_iterations=left,
             observer=self._observer,
         )
@@ -121,6 +127,10 @@ class AgentLoop:
             + (f" (finish_reason: {reason})." if reason else ".")
             + " Try again, or try another model."
         )
+
+    async def _told(self, response: LLMResponse, iteration: int) -> Batch:
+        batch = await self._answer_calls(response, iteration)
+        return replace(batch, answers=await self._checkpoints.told(self.messages, batch.answers))
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> ToolCallResult:
         result = await self._tools.call_tool(name, arguments)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from mcp_ghost.config import load_servers
+from mcp_ghost.config import load_servers, redactor_of
 from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPServerStartupError, MCPToolCallError
+from mcp_ghost.redact import Redactor
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult
 from mcp_ghost.servers.oauth.browser import on_terminal
 from mcp_ghost.servers.toolbox import Toolbox, bare_names
@@ -66,6 +67,10 @@ class MCPClient:
         """What is odd about the configuration, though it can be used."""
         used = (server for server in self._servers.values() if not server.disabled)
         return [server.warning for server in used if server.warning]
+
+    def redactor(self, *secrets: str | None) -> Redactor:
+        """What takes ``secrets``, and those of the servers and of our environment, out of texts."""
+        return redactor_of(self._servers, secrets)
 
     @property
     def failures(self) -> Mapping[str, MCPError]:

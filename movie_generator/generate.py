@@ -1,15 +1,20 @@
 """A video script from a URL: read the page, over HTTP or by an agent, then write the script."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from pydantic import TypeAdapter
+
+from mcp_ghost.config import redactor_of
 from mcp_ghost.loop import LoopObserver
 from mcp_ghost.providers.client import ProviderClient
+from mcp_ghost.results import JSON
 from mcp_ghost.text import address
 from movie_generator import prompts
 from movie_generator.agent import AgentLoop
+from movie_generator.checkpoints import Checkpoints, Store
 from movie_generator.client import MCPClient
 from movie_generator.environment import Environment
 from movie_generator.llm import model_client
@@ -24,6 +29,7 @@ from movie_generator.writer import write_script
 OnProgress: TypeAlias = Callable[[float, str], None]
 """(how much is done, from 0 to 1 and never less than before; what is being done)"""
 _READ, _WRITTEN = 0.5, 0.95
+_PAGES = TypeAdapter(Page)
 _RESULT_CHARACTERS = 2_000_000
 """Of one tool result. A longer one loses its form; the writer gets much less anyway."""
 _logger = logging.getLogger("movie_generator")
@@ -39,6 +45,7 @@ async def generate_script_from_url(
     config: AppConfig | None = None,
     allow_private_urls: bool | None = None,
     allowed_hosts: Iterable[str] | None = None,
+    store: Store | None = None,
 ) -> VideoScript:
     """The script of the page at ``url``, which is read over HTTP without an agent.
 
@@ -51,6 +58,7 @@ async def generate_script_from_url(
         config: Instead of ``config_path``.
         allow_private_urls: By default as MOVIE_ALLOW_PRIVATE_URLS says.
         allowed_hosts: By default those of MOVIE_ALLOWED_HOSTS; if there are none, all.
+        store: Keeps each step when it is finished; what it holds already is not done again.
 
     Raises:
         SettingsError: The configuration cannot be used.
@@ -62,9 +70,16 @@ async def generate_script_from_url(
     config = config or AppConfig.load(config_path)
     progress = _Progress(on_progress)
     policy = _policy(allow_private_urls, allowed_hosts)
-    client = _model(config, api_key, base_url)  # a missing key is noticed before anything is read
-    progress.tell(0.05, "Reading the page")
-    page = await fetch_page(url, config.limits, policy)
+    checkpoints = Checkpoints(store)
+    # A missing key is noticed before anything is read.
+    client = _model(config, api_key, base_url, checkpoints)
+    checkpoints.redactor = redactor_of({}, [client.api_key])
+
+    async def read() -> Page:
+        progress.tell(0.05, "Reading the page")
+        return await fetch_page(url, config.limits, policy)
+
+    page = await _page(url, read, config, checkpoints)
     return await _written(page, config, client, progress)
 
 
@@ -79,6 +94,7 @@ async def generate_script_from_url_with_agent(
     config: AppConfig | None = None,
     allow_private_urls: bool | None = None,
     allowed_hosts: Iterable[str] | None = None,
+    store: Store | None = None,
 ) -> VideoScript:
     """The script of the page at ``url``, which an agent reads with the tools of MCP servers.
 
@@ -92,6 +108,7 @@ async def generate_script_from_url_with_agent(
         config: Instead of ``config_path``.
         allow_private_urls: By default as MOVIE_ALLOW_PRIVATE_URLS says.
         allowed_hosts: By default those of MOVIE_ALLOWED_HOSTS; if there are none, all.
+        store: Keeps the steps.
 
     Raises:
         MCPError: The servers' configuration cannot be used, or none of them starts.
@@ -102,17 +119,27 @@ async def generate_script_from_url_with_agent(
     servers = _servers(mcp_config_path, config)
     progress = _Progress(on_progress)
     policy = _policy(allow_private_urls, allowed_hosts)
-    client = _model(config, api_key, base_url)
+    checkpoints = Checkpoints(store)
+    client = _model(config, api_key, base_url, checkpoints)
+    checkpoints.redactor = servers.redactor(client.api_key)
     try:
         await check_url(url, policy)
     except UrlUnresolvedError as error:
         _logger.info("%s The agent's tools may know better.", error)
-    page = await _read_by_agent(url, servers, config, client, progress, policy)
+
+    async def read() -> Page:
+        return await _read_by_agent(url, servers, config, client, progress, policy, checkpoints)
+
+    page = await _page(url, read, config, checkpoints)
     return await _written(page, config, client, progress)
 
 
 async def generate_as_configured(
-    url: str, on_progress: OnProgress, environment: Environment | None = None
+    url: str,
+    on_progress: OnProgress,
+    store: Store | None = None,
+    *,
+    environment: Environment | None = None,
 ) -> VideoScript:
     """The script of a page as the environment says now: with MCP_CONFIG_PATH, an agent reads it.
 
@@ -123,15 +150,38 @@ async def generate_as_configured(
     environment = environment or Environment.read()
     config_path = environment.config_path
     if environment.mcp_config_path is None:
-        return await generate_script_from_url(url, config_path=config_path, on_progress=on_progress)
+        return await generate_script_from_url(
+            url, config_path=config_path, on_progress=on_progress, store=store
+        )
     return await generate_script_from_url_with_agent(
-        url, environment.mcp_config_path, config_path, on_progress=on_progress
+        url, environment.mcp_config_path, config_path, on_progress=on_progress, store=store
     )
 
 
-def _model(config: AppConfig, api_key: str | None, base_url: str | None) -> ProviderClient:
+def _model(
+    config: AppConfig, api_key: str | None, base_url: str | None, checkpoints: Checkpoints
+) -> ProviderClient:
     """What reads and writes: found once, for both."""
-    return model_client(api_key, config.model, base_url, timeout=config.limits.model_timeout)
+    return model_client(
+        api_key,
+        config.model,
+        base_url,
+        timeout=config.limits.model_timeout,
+        transport=checkpoints.transport(),
+    )
+
+
+async def _page(
+    url: str, read: Callable[[], Awaitable[Page]], config: AppConfig, checkpoints: Checkpoints
+) -> Page:
+    """The page as the writer sees it; ``read`` once, however often the work is taken up."""
+
+    async def step() -> JSON:
+        page = await read()
+        plain: JSON = _PAGES.dump_python(page.cut(config.limits.page_characters), mode="json")
+        return plain
+
+    return _PAGES.validate_python(await checkpoints.step("page", url, step))
 
 
 def _servers(servers: str | Path | Mapping[str, Any], config: AppConfig) -> MCPClient:
@@ -149,6 +199,7 @@ async def _read_by_agent(
     client: ProviderClient,
     progress: "_Progress",
     policy: UrlPolicy,
+    checkpoints: Checkpoints,
 ) -> Page:
     """The page; the servers end before the script is written."""
     limits = config.limits
@@ -157,7 +208,7 @@ async def _read_by_agent(
     progress.tell(0.02, "Starting the MCP servers")
     async with servers:
         tools = RecordingTools(
-            servers,
+            checkpoints.tools(servers),
             timeout=limits.page_timeout,
             policy=policy,
             told=progress.repeat,
@@ -170,6 +221,7 @@ async def _read_by_agent(
             system_prompt=prompts.READER,
             client=client,
             observer=_Steps(progress, limits.iterations),
+            checkpoints=checkpoints,
         )
         answer = await agent.run(prompts.reading_task(url))
         return await assemble(url, tools, answer, limits.page_characters)
@@ -179,7 +231,6 @@ async def _written(
     page: Page, config: AppConfig, client: ProviderClient, progress: "_Progress"
 ) -> VideoScript:
     """The script of a page that was read."""
-    page = page.cut(config.limits.page_characters)
     progress.tell(_READ, f"Read {len(page.text):,} characters: {page.title}")
     for note in page.notes:
         _logger.warning("%s: %s", address(page.url), note)

@@ -148,7 +148,7 @@ class Transport:
             LLMError: the request cannot be sent at all.
         """
         async with self._answer(path, payload, headers) as response:
-            content = await _content_of(response, self._endpoint)
+            content = await content_of(response, self._endpoint)
         return read_body(response, content, self._endpoint, model=model)
 
     async def stream(
@@ -168,7 +168,7 @@ class Transport:
         async with self._answer(path, payload, headers) as response:
             kind = response.headers.get("content-type", "")
             if not response.is_success or "text/event-stream" not in kind:
-                content = await _content_of(response, self._endpoint)
+                content = await content_of(response, self._endpoint)
                 return read_body(response, content, self._endpoint, model=model)
             async for piece in pieces(_unpacked(response, self._endpoint)):
                 for delta in assembler.add(piece):
@@ -239,8 +239,12 @@ def connection_error(exc: Exception, endpoint: Endpoint) -> LLMError:
     return LLMConnectionError(f"The connection to {where} broke during the answer: {detail}")
 
 
-async def _content_of(response: httpx.Response, endpoint: Endpoint) -> bytes:
-    """The unpacked body, of which no more is ever held than it may have."""
+async def content_of(response: httpx.Response, endpoint: Endpoint) -> bytes:
+    """The unpacked body, of which no more is ever held than it may have.
+
+    Raises:
+        LLMReplyError: It is longer than MOST_REPLY_BYTES, or packed in a way we did not ask for.
+    """
     content = bytearray()
     async for piece in _unpacked(response, endpoint):
         content += piece

@@ -40,7 +40,8 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
     screen.heading("movie_generator", address(flags.url))
     started = time.monotonic()
     try:
-        script = asyncio.run(generate_as_configured(flags.url, partial(_show, screen), environment))
+        told = partial(_show, screen)
+        script = asyncio.run(generate_as_configured(flags.url, told, environment=environment))
     finally:
         screen.idle()
     if output:

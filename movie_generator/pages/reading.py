@@ -14,7 +14,7 @@ from typing import Any, Self
 from mcp_ghost.errors import MCPError, MCPToolCallError
 from mcp_ghost.results import ToolCallResult, format_tool_response
 from mcp_ghost.text import address, one_line
-from movie_generator.client import MCPClient
+from movie_generator.checkpoints import Tools
 from movie_generator.errors import PageError
 from movie_generator.pages.page import (
     Page,
@@ -99,7 +99,7 @@ class Reading:
 class RecordingTools:
     """The tools of ``client``; results are kept, and numbered for the agent."""
 
-    client: MCPClient
+    client: Tools
     _: KW_ONLY
     timeout: float
     policy: UrlPolicy

@@ -1,0 +1,240 @@
+"""What is finished of a script, so that nobody asks or pays for it again.
+
+Making a script is a row of steps: a page is read, a tool called, a model asked. What a step gave is
+stored before anything acts on it. Whoever takes the work up again makes the same steps in the same
+order, and gets from the store what is there.
+
+A model call is known by what it asks, tools apart: they are what happens to be on offer, and not
+part of what was said. The same request made twice is two steps.
+"""
+
+import asyncio
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from functools import partial
+from typing import Any, Protocol
+
+import httpx
+
+from mcp_ghost.errors import MCPError, MCPToolCallError
+from mcp_ghost.messages import Message
+from mcp_ghost.providers.transport import Endpoint, content_of, network_transport
+from mcp_ghost.redact import Redactor
+from mcp_ghost.results import JSON, ToolCallResult, jsonable
+
+MOST_STEP_CHARACTERS = 8 * 2**20
+"""Of one step, as JSON. What is longer is not stored, and made again after a crash."""
+MOST_CHARACTERS = 64 * 2**20
+"""Of all steps of one script; the same."""
+_OUR_CALL_ID = re.compile(r"\bcall_[0-9a-f]{24}\b")
+"""Made up anew in each process for a call to which the model's server gave no id."""
+
+
+class Store(Protocol):
+    """Where the steps of one script are kept."""
+
+    async def load(self) -> dict[str, str]:
+        """All that was saved, by key."""
+
+    async def save(self, key: str, content: str) -> None:
+        """Keep ``content``; when this returns, no crash can lose it."""
+
+
+class Tools(Protocol):
+    """What :class:`movie_generator.client.MCPClient` offers to those who read."""
+
+    @property
+    def available_tools(self) -> list[dict[str, Any]]:
+        """The tools as MCP lists them."""
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        timeout: float,  # noqa: ASYNC109  MCPClient's
+    ) -> ToolCallResult:
+        """The result of one call."""
+
+
+class Checkpoints:
+    """The finished steps of one script; without a ``store``, every step is made.
+
+    ``redactor`` takes secrets out of what a step gave, before it is stored and before it is used.
+    """
+
+    def __init__(self, store: Store | None = None, redactor: Redactor | None = None) -> None:
+        self._store = store
+        self.redactor = redactor or Redactor()
+        self._kept: dict[str, str] | None = None
+        self._room = MOST_CHARACTERS
+        self._made: Counter[str] = Counter()
+
+    async def step(self, kind: str, subject: JSON, make: Callable[[], Awaitable[JSON]]) -> JSON:
+        """What ``make`` gives, or gave when this step was first made.
+
+        Raises:
+            Exception: Whatever ``make`` raises, after which the step is not made yet.
+        """
+        if self._store is None:
+            return await make()
+        if self._kept is None:
+            self._kept = await self._store.load()
+            self._room -= sum(map(len, self._kept.values()))
+        name = f"{kind} {_fingerprint(subject)}"
+        key = f"{name} {self._made[name] + 1}"
+        if key not in self._kept:
+            await _finished(self._save(self._store, self._kept, key, await make()))
+        self._made[name] += 1
+        value: JSON = json.loads(self._kept[key])
+        return value
+
+    def transport(self) -> httpx.AsyncBaseTransport | None:
+        """The way of a ``ProviderClient`` to its model, of whom nothing is asked twice."""
+        return None if self._store is None else _AnsweredOnce(self)
+
+    def tools(self, tools: Tools) -> Tools:
+        """The same ``tools``, of which no call is made again once its outcome is known."""
+        return tools if self._store is None else _CalledOnce(tools, self)
+
+    async def told(self, messages: list[Message], answers: list[Message]) -> list[Message]:
+        """``answers`` in the words in which the model was first told them after ``messages``.
+
+        They may hold what no two calls have in common, such as the seconds that one took.
+        """
+
+        async def now() -> JSON:
+            return [answer["content"] for answer in answers]
+
+        said = await self.step("told", jsonable(messages), now)
+        texts: list[Any] = said if isinstance(said, list) else []
+        return [{**answer, "content": text} for answer, text in zip(answers, texts, strict=True)]
+
+    async def _save(self, store: Store, kept: dict[str, str], key: str, value: JSON) -> None:
+        content = json.dumps(self.redactor.each(value))
+        if len(content) <= min(MOST_STEP_CHARACTERS, self._room):
+            await store.save(key, content)
+            self._room -= len(content)
+        kept[key] = content
+
+
+class _AnsweredOnce(httpx.AsyncBaseTransport):
+    """Stores each answer of the model's server, and gives that one to the same request."""
+
+    def __init__(self, checkpoints: Checkpoints) -> None:
+        self._checkpoints = checkpoints
+        self._network: httpx.AsyncBaseTransport | None = None
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The stored answer, or the server's; what refuses or fails is not stored."""
+        asked = json.loads(await request.aread())
+        subject: JSON = [request.url.path, {key: asked[key] for key in asked if key != "tools"}]
+        try:
+            answer = await self._checkpoints.step("model", subject, partial(self._ask, request))
+        except _NoAnswerError as error:
+            return error.response
+        return httpx.Response(200, text=str(answer), headers={"content-type": "application/json"})
+
+    async def aclose(self) -> None:
+        """Close the connections; the next request opens new ones."""
+        network, self._network = self._network, None
+        if network is not None:
+            await network.aclose()
+
+    async def _ask(self, request: httpx.Request) -> JSON:
+        endpoint = Endpoint(str(request.url))
+        self._network = self._network or network_transport(endpoint)
+        response = await self._network.handle_async_request(request)
+        if not response.is_success:
+            raise _NoAnswerError(response)
+        try:
+            content = await content_of(response, endpoint)
+        finally:
+            await response.aclose()
+        if not _is_answer(content):
+            kind = {"content-type": response.headers.get("content-type", "")}
+            raise _NoAnswerError(httpx.Response(200, content=content, headers=kind))
+        return content.decode("utf-8", errors="replace")
+
+
+def _is_answer(content: bytes) -> bool:
+    """Whether a success is one: some servers send their errors with status 200."""
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(body, dict) and not body.get("error")
+
+
+class _NoAnswerError(Exception):
+    """Raised when the model's server does not answer but refuses or fails."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        super().__init__(f"status {response.status_code}")
+        self.response = response
+
+
+class _CalledOnce:
+    """Stores what became of each call, failures included: the model goes on from them."""
+
+    def __init__(self, tools: Tools, checkpoints: Checkpoints) -> None:
+        self._tools = tools
+        self._checkpoints = checkpoints
+
+    @property
+    def available_tools(self) -> list[dict[str, Any]]:
+        """Those of now."""
+        return self._tools.available_tools
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        timeout: float,  # noqa: ASYNC109  as above
+    ) -> ToolCallResult:
+        """The outcome of the call, whenever it was made.
+
+        Raises:
+            TimeoutError: It took too long.
+            MCPToolCallError: There is no result.
+        """
+        call = partial(self._outcome, name, arguments, timeout)
+        outcome = await self._checkpoints.step("tool", [name, jsonable(arguments)], call)
+        match outcome:
+            case {"timeout": _}:
+                raise TimeoutError
+            case {"failure": str(reason)}:
+                raise MCPToolCallError(reason)
+            case {"result": {**fields}}:
+                return ToolCallResult(**fields)  # type: ignore[arg-type]  # as asdict gave it
+        raise MCPToolCallError("The stored outcome of this call cannot be read.")
+
+    async def _outcome(self, name: str, arguments: dict[str, Any], seconds: float) -> JSON:
+        try:
+            result = await self._tools.call_tool(name, arguments, seconds)
+        except TimeoutError:
+            return {"timeout": seconds}
+        except MCPError as error:
+            return {"failure": str(error)}
+        return {"result": {**asdict(result), "content": jsonable(result.content)}}
+
+
+def _fingerprint(subject: JSON) -> str:
+    """The same for the same ``subject``, in every process."""
+    text = json.dumps(subject, sort_keys=True)
+    ids: dict[str, str] = {}
+    text = _OUR_CALL_ID.sub(lambda found: ids.setdefault(found[0], f"call_{len(ids)}"), text)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+async def _finished(work: Awaitable[None]) -> None:
+    """Finish ``work`` even when this task is cancelled meanwhile: it was paid for."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.gather(task, return_exceptions=True)
+        raise
