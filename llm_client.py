@@ -26,7 +26,7 @@ from mcp_ghost.providers.client import ProviderClient
 from mcp_ghost.providers.exchange import with_all
 from mcp_ghost.providers.registry import get_provider, provider_at
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, is_transient
-from session.events import EventLogger, event_context, log_event
+from session.events import EventLogger, event_context, log_event, log_progress
 from session.tracing import observed, of_reply
 from shared_utils import EMBEDDED_BASE_URL, LoopThread, run_in_daemon_thread
 
@@ -377,7 +377,12 @@ def _embedded_transport(
     )
 
     path = Path(config.local_model_path) if config.local_model_path else None
-    return embedded_transport(path, threads=config.local_threads, on_notice=logger.info)
+    return embedded_transport(
+        path,
+        threads=config.local_threads,
+        on_notice=logger.info,
+        on_progress=partial(log_progress, logger),
+    )
 
 
 def _cacheable(message: Message) -> Message:

@@ -2,16 +2,20 @@
 
 import threading
 import time
-from concurrent.futures import Future
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from game_interface.errors import StoryDownloadError
 from mcp_ghost.files import write_whole
 
 if TYPE_CHECKING:
     import httpx
+
+OnProgress: TypeAlias = Callable[[str, float | None], None]
+"""(what is waited for, the share of it that is done); no share where nobody can know it"""
 
 ZORK1_URL = (
     "https://raw.githubusercontent.com/historicalsource/zork1/"
@@ -20,16 +24,28 @@ ZORK1_URL = (
 ZORK1_SHA256 = "37084966477dff679282de42974b2077156b1bd68fad92a65d4ea94d8eb64d79"
 DOWNLOAD_SECONDS = 5.0
 _MAX_BYTES = 1 << 20
+_GLANCE = 0.1
+"""Seconds after which it is told how much has come."""
+_OnShare: TypeAlias = Callable[[float | None], None]
 
 
 def download_story(
-    url: str, target: Path, *, expected_sha256: str, seconds: float = DOWNLOAD_SECONDS
+    url: str,
+    target: Path,
+    *,
+    expected_sha256: str,
+    seconds: float = DOWNLOAD_SECONDS,
+    on_progress: OnProgress = lambda _label, _share: None,
 ) -> None:
     """Download `url` to `target`, whole and verified, within `seconds` altogether.
 
     Raises: StoryDownloadError; `target` is then as it was before.
     """
-    data = _fetch_within(url, seconds)
+    label = f"Downloading {target.name}"
+    try:
+        data = _fetch_within(url, seconds, lambda share: on_progress(label, share))
+    finally:
+        on_progress(label, 1.0)
     digest = sha256(data).hexdigest()
     if digest != expected_sha256:
         raise StoryDownloadError(f"{url} is not the expected file (sha256 {digest[:12]}...)")
@@ -39,36 +55,49 @@ def download_story(
         raise StoryDownloadError(f"the story cannot be stored as {target}: {error}") from error
 
 
-def _fetch_within(url: str, seconds: float) -> bytes:
-    """Fetch in a thread: looking up a host name has no timeout of its own."""
+def _fetch_within(url: str, seconds: float, on_share: _OnShare) -> bytes:
+    """Fetch in a thread: looking up a host name has no timeout of its own.
+
+    What has come is told from here, so that nothing is told of what is waited for no longer.
+    """
     answer: Future[bytes] = Future()
+    shares: list[float | None] = [None]
     threading.Thread(
-        target=_fetch, args=(url, seconds, answer), name="story-download", daemon=True
+        target=_fetch,
+        args=(url, seconds, answer, shares.append),
+        name="story-download",
+        daemon=True,
     ).start()
-    try:
-        return answer.result(seconds)
-    except TimeoutError as error:
-        raise StoryDownloadError(f"{url} took longer than {seconds:g} seconds") from error
+    deadline = time.monotonic() + seconds
+    while not answer.done() and time.monotonic() < deadline:
+        on_share(shares[-1])
+        wait([answer], min(_GLANCE, max(deadline - time.monotonic(), 0)))
+    if not answer.done():
+        raise StoryDownloadError(f"{url} took longer than {seconds:g} seconds")
+    return answer.result()
 
 
-def _fetch(url: str, seconds: float, answer: "Future[bytes]") -> None:
+def _fetch(url: str, seconds: float, answer: "Future[bytes]", on_share: _OnShare) -> None:
     import httpx
 
     deadline = time.monotonic() + seconds
     try:
         with httpx.stream("GET", url, timeout=seconds, follow_redirects=True) as response:
             response.raise_for_status()
-            answer.set_result(_read(response, deadline))
+            answer.set_result(_read(response, deadline, on_share))
     except StoryDownloadError as error:
         answer.set_exception(error)
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         answer.set_exception(StoryDownloadError(f"{url} cannot be downloaded: {error}"))
 
 
-def _read(response: "httpx.Response", deadline: float) -> bytes:
+def _read(response: "httpx.Response", deadline: float, on_share: _OnShare) -> bytes:
     data = bytearray()
+    announced = response.headers.get("Content-Length", "")
     for chunk in response.iter_bytes():
         data += chunk
+        if announced.isdecimal() and int(announced):
+            on_share(min(response.num_bytes_downloaded / int(announced), 1.0))
         if len(data) > _MAX_BYTES:
             raise StoryDownloadError(f"{response.url} is too large to be the story")
         if time.monotonic() > deadline:

@@ -9,7 +9,7 @@ from typing import Protocol, Self
 from game_interface.child.messages import Moment, Opened, Opening
 from game_interface.child.process import TURN_TIMEOUT_SECONDS, EngineProcess
 from game_interface.command_guard import validate_command
-from game_interface.download import ZORK1_URL
+from game_interface.download import ZORK1_URL, OnProgress
 from game_interface.engines.engine import MAX_SEED, EngineChoice, EngineName
 from game_interface.errors import GameError, GameOverError
 from game_interface.machine.facts import Facts
@@ -150,6 +150,7 @@ def open_game(
     engine: EngineChoice = "auto",
     cache_dir: Path | None = None,
     on_notice: Callable[[str], None] | None = None,
+    on_progress: OnProgress = lambda _label, _share: None,
     fallback: bool = False,
     download_url: str = ZORK1_URL,
     turn_timeout_seconds: float = TURN_TIMEOUT_SECONDS,
@@ -157,9 +158,10 @@ def open_game(
     """Open a story: "zork1", "bundled" (or its name), or the path of a story file.
 
     Zork I is taken from the path in `ZORK1_STORY`, else from `cache_dir` (None: the user's), else
-    downloaded into it. With `fallback` the bundled story is played where that fails, and
-    `on_notice` gets one line that says so. With `seed` None one is drawn; `Game.seed` says which.
-    An engine that takes longer than `turn_timeout_seconds` over a command is stopped.
+    downloaded into it, of which `on_progress` is told. With `fallback` the bundled story is played
+    where that fails, and `on_notice` gets one line that says so. With `seed` None one is drawn;
+    `Game.seed` says which. An engine that takes longer than `turn_timeout_seconds` over a command
+    is stopped.
 
     Raises: StoryNotFoundError, StoryFormatError, StoryDownloadError, EngineUnavailableError,
         EngineError; ValueError for a seed outside 0..2147483647.
@@ -175,6 +177,7 @@ def open_game(
             download_url=download_url,
             fallback=fallback,
             on_notice=on_notice or (lambda _line: None),
+            on_progress=on_progress,
         )
         profile = found.profile if found.info.profiled else None
         opened = process.open(

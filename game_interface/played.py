@@ -95,6 +95,7 @@ def open_played(
     turn_timeout_seconds: float | None = None,
     fallback: bool = False,
     on_notice: Callable[[str], None] | None = None,
+    on_progress: Callable[[str, float | None], None] = lambda _label, _share: None,
 ) -> Played:
     """Open a story, or the Gymnasium environment `gym:ID`.
 
@@ -115,4 +116,5 @@ def open_played(
         turn_timeout_seconds=turn_timeout_seconds or TURN_TIMEOUT_SECONDS,
         fallback=fallback,
         on_notice=on_notice,
+        on_progress=on_progress,
     )

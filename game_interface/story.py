@@ -8,7 +8,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from game_interface.catalogue import MAX_STORY_BYTES, game_file, known_games, story_folders
-from game_interface.download import ZORK1_SHA256, download_story
+from game_interface.download import ZORK1_SHA256, OnProgress, download_story
 from game_interface.errors import StoryDownloadError, StoryFormatError, StoryNotFoundError
 from game_interface.machine.memory import StoryImage
 from game_interface.machine.profile import NO_PROFILE, STORIES, Profile, find_profile
@@ -69,6 +69,7 @@ def find_story(
     download_url: str,
     fallback: bool,
     on_notice: Notice,
+    on_progress: OnProgress = lambda _label, _share: None,
 ) -> Story:
     """The story of that name ("zork1", "bundled" and its own, a known game's) or path.
 
@@ -79,7 +80,8 @@ def find_story(
     if story != "zork1":
         return _known_or_given(story, cache_dir)
     try:
-        return load_story(_zork1_path(cache_dir, download_url, on_notice), name="zork1")
+        path = _zork1_path(cache_dir, download_url, on_notice, on_progress)
+        return load_story(path, name="zork1")
     except (StoryNotFoundError, StoryFormatError, StoryDownloadError):
         if not fallback:
             raise
@@ -142,7 +144,9 @@ def _bundled() -> Story:
     return load_story(STORIES / f"{BUNDLED_STORY}.z5", name=BUNDLED_STORY)
 
 
-def _zork1_path(cache_dir: Path | None, download_url: str, on_notice: Notice) -> Path:
+def _zork1_path(
+    cache_dir: Path | None, download_url: str, on_notice: Notice, on_progress: OnProgress
+) -> Path:
     given = os.environ.get(ZORK1_VARIABLE)
     if given:
         return _given_zork1(Path(given).expanduser())
@@ -152,7 +156,7 @@ def _zork1_path(cache_dir: Path | None, download_url: str, on_notice: Notice) ->
             return path
     target = folder / _ZORK1_FILE
     try:
-        download_story(download_url, target, expected_sha256=ZORK1_SHA256)
+        download_story(download_url, target, expected_sha256=ZORK1_SHA256, on_progress=on_progress)
     except StoryDownloadError as error:
         raise StoryDownloadError(
             f"{error}; put your own copy of Zork I (release 119 or 88) into {folder} "

@@ -22,6 +22,8 @@ STOP_SECONDS = 3.0
 ILLEGAL_INSTRUCTION = (-4, 132, 0xC000001D)  # SIGILL; the same behind a shell; on Windows
 
 Notice: TypeAlias = Callable[[str], None]
+OnProgress: TypeAlias = Callable[[str, float | None], None]
+"""(what is waited for, the share of it that is done); no share where nobody can know it"""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class LocalModel:
         start_seconds: float = START_SECONDS,
     ) -> None:
         self.on_notice: Notice = on_notice or logging.getLogger(__name__).info
+        self.on_progress: OnProgress = lambda _label, _share: None
         self.settings = settings or Settings()
         self._start_seconds = start_seconds
         self._starting = threading.Lock()
@@ -64,7 +67,14 @@ class LocalModel:
             child = self._child
             if child is None or child.ended(within=0):
                 child = self._start(restart=child is not None and child.port is not None)
-            return child.endpoint(self._start_seconds)
+            if child.port is not None:
+                return child.endpoint(self._start_seconds)
+            label = f"Loading {self.settings.title}"
+            self.on_progress(label, None)
+            try:
+                return child.endpoint(self._start_seconds)
+            finally:
+                self.on_progress(label, 1.0)
 
     def has_ended(self, *, within: float = 1.0) -> bool:
         """Whether the started model is gone, or goes within so many seconds."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from local_model.process import LocalModel, Notice
+from local_model.process import LocalModel, Notice, OnProgress
 from local_model.settings import Settings, find_model
 from local_model.shim import JSONObject, RequestError, plan_request, read_answer
 from shared_utils import EMBEDDED_BASE_URL, EMBEDDED_HOST
@@ -21,11 +21,12 @@ def embedded_transport(
     threads: int | None = None,
     context: int = 4096,
     on_notice: Notice | None = None,
+    on_progress: OnProgress | None = None,
 ) -> httpx.AsyncBaseTransport:
     """Return a transport for EMBEDDED_BASE_URL; the model starts with the first request.
 
     Transports with the same settings share one child process. `on_notice` hears in one line what
-    happens to it (the log otherwise).
+    happens to it (the log otherwise), and `on_progress` that it is being loaded.
 
     Raises:
         LocalModelError: a package or the model file is missing, or it is not a GGUF file.
@@ -36,6 +37,8 @@ def embedded_transport(
         model = _models.setdefault(settings, LocalModel(settings))
     if on_notice is not None:
         model.on_notice = on_notice
+    if on_progress is not None:
+        model.on_progress = on_progress
     return EmbeddedModelTransport(model)
 
 

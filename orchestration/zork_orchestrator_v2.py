@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from llm_client import LLMClient
@@ -21,7 +22,7 @@ from orchestration.turn import TurnPlayer, observation_of, return_to, snapshot_o
 from players.choice import player_without_mind
 from players.model import ModelPlayer
 from prompts import prompt_digests
-from session.events import event_context, log_event
+from session.events import event_context, log_event, log_progress
 from session.game_configuration import GameConfiguration
 from session.game_state import EndReason, FailedTurn, GameState, Observation, TurnRecord, shown
 from session.knowledge import Reflection
@@ -253,6 +254,7 @@ class ZorkOrchestratorV2:
             engine=saved.engine if saved else self.config.engine,
             fallback=saved is None and "story" not in self.config.model_fields_set,
             on_notice=self._notice,
+            on_progress=partial(log_progress, self.logger),
             turn_timeout_seconds=self.config.turn_timeout_seconds,
         )
         self._told_to_servers |= environment_of(self.config, self.folder, game.story)
@@ -265,11 +267,8 @@ class ZorkOrchestratorV2:
                 first = observation_of(game.facts())
                 state.begin(opening, first)
                 known = self._known_of(game)  # logged first, so that the log is whole
-                found = (f"{len(it)} {name}" for name, it in known.carried if name != "episodes")
-                message = (
-                    f"Known from {known.carried.episodes} earlier episodes: {', '.join(found)}"
-                )
-                write(self.logger, message, known)
+                headline = known.carried.headline or "Nothing is known from earlier episodes"
+                write(self.logger, headline, known)
                 self._boundary.begin(player, opening, first, known.carried)
                 self._log_start(game, player, first)
                 self._keeper.catch_up()

@@ -51,6 +51,15 @@ def log_line(logger: logging.Logger, level: int, message: str) -> None:
         logger.log(level, message, extra=dict(_context.get()))
 
 
+def log_progress(logger: logging.Logger, label: str, share: float | None = None) -> None:
+    """Tell whoever watches how far something has come; no log keeps it.
+
+    ``share`` is 1 at the end, and None where nobody can know it.
+    """
+    if logger.isEnabledFor(logging.DEBUG):
+        logger.debug(label, extra={"progress": (label, share)})
+
+
 class EventLogger(logging.LoggerAdapter[logging.Logger]):
     """``logger`` for those who know nothing of events: their records get the context, too."""
 

@@ -172,6 +172,13 @@ class CarriedOver(Value):
     passages: tuple[Passage, ...] = ()
     scores: tuple[Scored, ...] = ()
 
+    @property
+    def headline(self) -> str:
+        """How many of each kind, from how many episodes; empty where there is nothing."""
+        kinds = {"memory": self.memories, "claim": self.claims, "passage": self.passages}
+        found = ", ".join(counted(len(it), kind) for kind, it in kinds.items() if it)
+        return f"From {counted(self.episodes, 'earlier episode')}: {found}" if found else ""
+
 
 class Reflection(Value):
     """What one look back at the latest turns yielded, checked against them."""
@@ -202,7 +209,9 @@ class Reflection(Value):
     def headline(self) -> str:
         """What it looked back at, and with what outcome."""
         yielded = ", ".join(self.counts()) or self.failure or "nothing new"
-        return f"Looked back at turns {self.first_turn} to {self.last_turn}: {yielded}"
+        first, last = self.first_turn, self.last_turn
+        turns = f"turn {last}" if first == last else f"turns {first} to {last}"
+        return f"Looked back at {turns}: {yielded}"
 
     def counts(self) -> tuple[str, ...]:
         """How many of each kind, for example ``2 memories``."""

@@ -3,6 +3,7 @@
 import logging
 
 from mcp_ghost.cli.screen import Screen
+from session.events import event_fields
 from session.record.display import EpisodeDisplay
 from session.record.event_log import entry_of
 from session.record.schema import Entry, LoggedEvent
@@ -35,6 +36,10 @@ class TerminalView(logging.Handler):
         self._screen = screen
         self._so_far = so_far
         self._display = EpisodeDisplay(screen, so_far)
+        self._waited_for = ""
+        """What the latest event says."""
+        self._under_way: dict[str, float | None] = {}
+        """What takes long and is not over: its label, and how far it has come."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Draw the event; whatever happens here, the game goes on."""
@@ -42,7 +47,10 @@ class TerminalView(logging.Handler):
             return  # the thread of a request that was cut off may still complain
         try:
             entry = entry_of(record)
-            if entry is not None:
+            progress = event_fields(record).get("progress")
+            if isinstance(progress, tuple):
+                self._advance(*progress)
+            elif entry is not None:
                 self._show(entry)
             elif record.levelno >= logging.INFO:
                 self._display.notice({"message": record.getMessage()})
@@ -59,10 +67,27 @@ class TerminalView(logging.Handler):
     def _show(self, entry: Entry) -> None:
         self._so_far.take(entry)
         if not isinstance(entry.event, LoggedEvent):
+            self._waited_for = ""
             self._screen.idle()
         self._display.show(entry)
         if isinstance(entry.event, LoggedEvent) and entry.event.event_type in _WAITED_FOR:
             known = {"turn": "?", "action": "", **entry.event.fields}
-            waited_for = _WAITED_FOR[entry.event.event_type]
+            self._waited_for = _WAITED_FOR[entry.event.event_type].format(**known)
             self._thoughts.begin()
-            self._screen.busy(waited_for.format(**known), self._thoughts)
+            self._wait()
+
+    def _advance(self, label: str, share: float | None) -> None:
+        if share == 1:
+            self._under_way.pop(label, None)
+        else:
+            self._under_way[label] = share
+        self._wait()
+
+    def _wait(self) -> None:
+        """Show what is under way, the earliest first, and then what the game waits for."""
+        if self._under_way:
+            self._screen.progress(*next(iter(self._under_way.items())))
+        elif self._waited_for:
+            self._screen.busy(self._waited_for, self._thoughts)
+        else:
+            self._screen.idle()

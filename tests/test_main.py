@@ -168,7 +168,7 @@ def test_piped_output_shows_the_episode_in_plain_lines_without_a_key(
         "Turn 2 · ",
         "Let us see.",
         ">  look",
-        "turn limit reached",
+        "Turn limit reached",
         f"game_files/episodes/{folder.name}/episode.log",
         f"--resume {folder.name} ",
         "view    uv run python -m viewer --open\n",
@@ -259,7 +259,7 @@ def test_a_model_that_cannot_be_reached_ends_with_1_and_an_episode_to_resume(
         )
     assert played.returncode == 1
     assert len(re.findall(r"^Turn \d+ · ", played.stdout, re.MULTILINE)) == 1
-    assert "the model gave no usable answer" in played.stdout
+    assert "The model gave no usable answer" in played.stdout
     assert re.search(r"turns +0$", played.stdout, re.MULTILINE)
     assert re.search(r"failure +The model could not be asked: No server can be", played.stdout)
     assert "look" not in played.stdout

@@ -154,7 +154,7 @@ def test_another_player_is_chosen_by_a_flag_and_stays_with_its_episode(program: 
     assert (start_of(program)["player"], start_of(program)["model"]) == ("random", "")
     resumed = program.run("--resume", "latest", "--max-turns", "3")
     assert resumed.returncode == 0
-    assert "turn limit reached (3)" in resumed.stdout
+    assert "Turn limit reached (3)" in resumed.stdout
     wrong = program.run("--player", "dice")
     assert wrong.returncode == 2
     assert "player_name: must be 'model', 'chat', 'random'" in wrong.stderr

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,11 @@ from viewer.flags import PROGRAM, Flags, parse_flags
 
 if TYPE_CHECKING:
     from mcp_ghost.cli.interruption import Interruption
+    from mcp_ghost.cli.screen import Screen
     from viewer.library import Library
+
+_QUIET = 3.0
+"""Seconds of reading after which a line says so, where no bar can."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,7 +36,17 @@ def _errors() -> Errors:
 
 def _do(flags: Flags, interruption: Interruption) -> int:
     # Imported only now, so that --help and wrong flags do not wait for it.
-    library = _library(flags)
+    from mcp_ghost.cli.screen import standard_screen
+
+    screen = standard_screen(interruption.output_closed, sys.stderr)
+    library = _library(flags, _Reading(screen).advance)
+    try:
+        return _run(flags, library, interruption)
+    finally:
+        screen.idle()
+
+
+def _run(flags: Flags, library: Library, interruption: Interruption) -> int:
     match flags.command:
         case "export":
             _export(flags, library)
@@ -46,7 +61,29 @@ def _do(flags: Flags, interruption: Interruption) -> int:
     return DONE
 
 
-def _library(flags: Flags) -> Library:
+class _Reading:
+    """Says on standard error that logs are read: by a bar, or by a line if it takes long."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._since: float | None = None
+        self._was_said = False
+
+    def advance(self, label: str, share: float | None) -> None:
+        """Show how far the reading has come; 1 is its end."""
+        if share == 1:
+            self._since = None
+            self._screen.idle()
+        elif self._screen.is_live:
+            self._screen.progress(label, share)
+        elif self._since is None:
+            self._since = time.monotonic()
+        elif not self._was_said and time.monotonic() - self._since > _QUIET:
+            self._was_said = True
+            self._screen.text(f"{label} …")
+
+
+def _library(flags: Flags, on_progress: Callable[[str, float | None], None]) -> Library:
     from session.game_configuration import ConfigurationError, GameConfiguration
     from viewer.library import Library
 
@@ -55,7 +92,7 @@ def _library(flags: Flags) -> Library:
         workdir = Path(GameConfiguration.at_hand(flags.config).workdir)
     if flags.workdir is not None and not workdir.is_dir():
         raise ConfigurationError(f"There is no folder {workdir}: choose another with --workdir.")
-    return Library(workdir)
+    return Library(workdir, on_progress)
 
 
 def _serve(flags: Flags, library: Library) -> None:

@@ -5,12 +5,12 @@ import re
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from threading import Lock
 
 from mcp_ghost.results import JSONObject
-from mcp_ghost.text import did_you_mean
+from mcp_ghost.text import counted, did_you_mean
 from session.game_configuration import ConfigurationError
 from session.record.event_log import EVENTS_FILE
 from viewer.episode import Episode
@@ -31,8 +31,14 @@ _SEED = re.compile(r"seed-\d+")
 class Library:
     """Knows the episodes of a work folder, and remembers what it has read of them."""
 
-    def __init__(self, workdir: Path) -> None:
+    def __init__(
+        self,
+        workdir: Path,
+        on_progress: Callable[[str, float | None], None] = lambda _label, _share: None,
+    ) -> None:
+        """``on_progress`` is told of logs being read: (what is done, the share that is done)."""
         self.workdir = workdir
+        self._on_progress = on_progress
         self._episodes: dict[str, Episode] = {}
         self._summaries = Summaries(workdir)
         self._lock = Lock()
@@ -56,10 +62,13 @@ class Library:
         until = None if seconds is None else time.monotonic() + seconds
         waiting = [it for it in known if not self._is_known(it)]
         seen = set(known) - set(waiting)
+        label = f"Reading {counted(len(known), 'episode')}"
         for episode in sorted(waiting, key=_written, reverse=True):
+            self._on_progress(label, len(seen) / len(known))
             seen.add(episode)
             if _is_readable(episode) and until is not None and time.monotonic() >= until:
                 break
+        self._on_progress(label, 1.0)
         self._remember(known)
         begun = [(it.summary()["started"], it) for it in known if it in seen and it.began]
         begun.sort(key=lambda it: it[0], reverse=True)

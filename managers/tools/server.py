@@ -18,10 +18,11 @@ from mcp_ghost.errors import (
     MCPToolCallError,
 )
 from mcp_ghost.results import ToolCallResult
+from mcp_ghost.servers.installers import installer_of
 from mcp_ghost.servers.oauth.browser import on_terminal
 from mcp_ghost.servers.session import ServerSession
 from mcp_ghost.servers.tools import is_read_only, prefixed
-from session.events import current_turn, log_event
+from session.events import current_turn, log_event, log_progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -195,13 +196,23 @@ class GameServer:
     async def _connect(self) -> ServerSession:
         started = time.perf_counter()
         try:
-            session = await self._open()
+            session = await (self._first_opened() if self.tools is None else self._open())
         except MCPError as error:
             if self.tools is None:  # the first connection: the configuration must be wrong
                 raise
             session = await self._retry(error)
         self._take(session, started)
         return session
+
+    async def _first_opened(self) -> ServerSession:
+        """The one that a turn waits for; later ones open while the model thinks."""
+        installer = installer_of(self._server)
+        label = f"Starting MCP server '{self.name}'" + (f" by {installer}" if installer else "")
+        log_progress(self._logger, label)
+        try:
+            return await self._open()
+        finally:
+            log_progress(self._logger, label, 1.0)
 
     async def _retry(self, first: MCPError) -> ServerSession:
         self._warn(f"MCP session connect failed, retrying: {first}", "mcp_connect_retry", first)

@@ -25,7 +25,8 @@ class Parser(argparse.ArgumentParser):
         from mcp_ghost.text import did_you_mean  # which --help need not wait for
 
         words = message.partition(_UNKNOWN)[2].split()
-        wrong = next((word.partition("=")[0] for word in words if word.startswith("-")), "")
+        flags = (word.partition("=")[0] for word in words if word.startswith("-"))
+        wrong = next((flag for flag in flags if len(flag) > 2), "")  # one letter is like any other
         known = self.known_flags()
         if choice := _WRONG_CHOICE.search(message):
             wrong, known = choice[1], iter(re.findall(r"'([^']*)'", choice[2]))

@@ -8,14 +8,17 @@ from __future__ import annotations
 import io
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, TextIO
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console, ConsoleOptions
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.progress_bar import ProgressBar
 from rich.status import Status
+from rich.table import Table
 from rich.text import Text
 
 from mcp_ghost.text import duration, one_line, plain
@@ -25,6 +28,8 @@ _FULL_WIDTH = 100
 """Lines longer than this are hard to read, however wide the terminal is."""
 _LINES_OF_MORE = 5
 """Of what comes while something is waited for."""
+_BAR = 24
+"""Columns of a bar; on narrow terminals a quarter of the line."""
 _DASH, _GAP = "─", " · "
 
 
@@ -36,6 +41,9 @@ class Screen:
         self._console = console
         self._live = live
         self._status: Status | None = None
+        self._waiting: _Waiting | None = None
+        self._lock = threading.RLock()
+        """Of these two: what takes long is often done, and told of, by other threads."""
 
     @property
     def width(self) -> int | None:
@@ -101,20 +109,42 @@ class Screen:
 
         Below it is the end of what ``more`` says, which is asked for it again and again.
         """
-        if not self._live or self._console.quiet:
-            return
-        waiting = _Waiting(one_line(label, 60), more, (self.width or _FULL_WIDTH) - INDENT)
-        if self._status is None:
-            self._status = Status(waiting, console=self._console, spinner="dots")
-            self._status.start()
-        else:
-            self._status.update(waiting)
+        self._wait(_Waiting(label, more, width=self._room))
+
+    def progress(self, label: str, share: float | None = None) -> None:
+        """The same with a bar, of which ``share`` is filled; None where nobody can know it.
+
+        Where nothing moves, nothing is shown: whoever calls this says in a line what takes long.
+        """
+        with self._lock:
+            if self._waiting is not None and self._waiting.is_for(label):
+                self._waiting.advance(share)
+                return
+            waiting = _Waiting(label, width=self._room, has_bar=True)
+            waiting.advance(share)
+            self._wait(waiting)
 
     def idle(self) -> None:
         """Nothing is being waited for any longer."""
-        status, self._status = self._status, None
+        with self._lock:
+            status, self._status, self._waiting = self._status, None, None
         if status is not None:
             status.stop()
+
+    @property
+    def _room(self) -> int:
+        return (self.width or _FULL_WIDTH) - INDENT
+
+    def _wait(self, waiting: _Waiting) -> None:
+        with self._lock:
+            if not self._live or self._console.quiet:
+                return
+            self._waiting = waiting
+            if self._status is None:
+                self._status = Status(waiting, console=self._console, spinner="dots")
+                self._status.start()
+            else:
+                self._status.update(waiting)
 
     def abandon(self) -> None:
         """Write nothing more: the output is gone."""
@@ -135,19 +165,46 @@ class Screen:
 class _Waiting:
     """What is being waited for; rich asks for its text at every frame."""
 
-    def __init__(self, label: str, more: object, width: int) -> None:
-        self._label = label
+    def __init__(self, label: str, more: object = "", *, width: int, has_bar: bool = False) -> None:
+        self._label = one_line(label, 60)
         self._more = more
         self._width = width
+        self._bar = ProgressBar(1.0, width=min(_BAR, width // 4), pulse=True) if has_bar else None
         self._since = time.monotonic()
 
-    def __rich_console__(self, console: Console, _options: ConsoleOptions) -> Iterator[Text]:
+    def is_for(self, label: str) -> bool:
+        """Whether it is a bar with that label."""
+        return self._bar is not None and self._label == one_line(label, 60)
+
+    def advance(self, share: float | None) -> None:
+        """Fill the bar so far."""
+        if self._bar is not None:
+            self._bar.pulse = share is None
+            self._bar.update(share or 0.0)
+
+    def __rich_console__(
+        self, console: Console, _options: ConsoleOptions
+    ) -> Iterator[RenderableType]:
         waited = time.monotonic() - self._since
-        after = f" {duration(waited)}" if waited >= 1 else ""
-        yield Text(self._label + after, "dim", no_wrap=True, overflow="ellipsis")
+        after = duration(waited) if waited >= 1 else ""
+        if self._bar is None:
+            line = f"{self._label} {after}".rstrip()
+            yield Text(line, "dim", no_wrap=True, overflow="ellipsis")
+        else:
+            yield self._with_bar(self._bar, after)
         if text := " ".join(plain(self._more).split()):
             lines = Text(text, "dim italic").wrap(console, self._width)
             yield from lines[-_LINES_OF_MORE:]
+
+    def _with_bar(self, bar: ProgressBar, after: str) -> Table:
+        """The label, cut where it leaves no room; the bar; how far, or for how long already."""
+        tail = after if bar.pulse else f"{bar.percentage_completed or 0:.0f} %"
+        label = Text(self._label, "dim")
+        room = self._width - (bar.width or 0) - len(tail) - 2
+        label.truncate(max(room, 1), overflow="ellipsis")
+        row = Table.grid(padding=(0, 1))
+        row.add_row(label, bar, Text(tail, "dim"))
+        return row
 
 
 class _PipeAwareConsole(Console):

@@ -45,7 +45,7 @@ class RunView:
             case "run_start":
                 asked = " ".join(str(event[key]) for key in ("provider", "model") if event.get(key))
                 self._screen.heading("mcp_ghost", asked)
-                self._screen.busy("Servers are starting …")
+                self._screen.progress("Servers are starting")
             case "server_connected":
                 parts = [(one_line(event["server"], 60), "green"), ("connected", "")]
                 self._screen.parts(parts, mark="✓", style="green")

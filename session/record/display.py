@@ -137,12 +137,8 @@ class EpisodeDisplay:
         self._screen.parts([*_outcome(record), (_cost(record), "dim")])
 
     def _knowledge(self, known: KnowledgeLoaded) -> None:
-        carried = known.carried
-        kinds = {"memory": carried.memories, "claim": carried.claims, "passage": carried.passages}
-        found = [counted(len(things), kind) for kind, things in kinds.items() if things]
-        if found:
-            earlier = counted(carried.episodes, "earlier episode")
-            self._screen.text(f"From {earlier}: {', '.join(found)}.", "yellow", mark="·")
+        if headline := known.carried.headline:
+            self._screen.text(f"{headline}.", "yellow", mark="·")
 
     def _reflection(self, reflection: Reflection) -> None:
         learned = [f"{it.room.name}: {it.text}" for it in reflection.memories]

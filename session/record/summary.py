@@ -18,20 +18,17 @@ from shared_utils import EMBEDDED_BASE_URL
 
 LOG_FILE = "episode.log"
 
-_HEADINGS = {
+_HEADINGS = {  # whole in a terminal of 40 columns
     EndReason.VICTORY: ("The game is won", "bold green"),
     EndReason.FINAL_DEATH: ("The game is over", "bold red"),
     EndReason.GAME_OVER: ("The game is over", "bold"),
-    EndReason.STALLED: ("The episode ended: nothing new happened for a long time", "bold yellow"),
-    EndReason.MAX_TURNS: ("The episode ended: turn limit reached ({turns:,})", "bold"),
-    EndReason.LLM_UNAVAILABLE: ("The episode stopped: the model gave no usable answer", "bold red"),
-    EndReason.ENGINE_FAILED: ("The episode stopped: the game failed", "bold red"),
+    EndReason.STALLED: ("Nothing new happened for long", "bold yellow"),
+    EndReason.MAX_TURNS: ("Turn limit reached ({turns:,})", "bold"),
+    EndReason.LLM_UNAVAILABLE: ("The model gave no usable answer", "bold red"),
+    EndReason.ENGINE_FAILED: ("The game failed", "bold red"),
     EndReason.ABORTED: ("The episode was stopped", "bold yellow"),
-    EndReason.LEFT: ("The episode ended: the player has left", "bold"),
-    EndReason.BUDGET: (
-        "The episode ended: its budget is used up; raise it to continue",
-        "bold yellow",
-    ),
+    EndReason.LEFT: ("The player has left", "bold"),
+    EndReason.BUDGET: ("Budget used up: raise it to go on", "bold yellow"),
 }
 
 

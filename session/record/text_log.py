@@ -35,8 +35,9 @@ class EpisodeLog(logging.FileHandler):
         self._display = EpisodeDisplay(screen, self._so_far, whole=True)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Leave out the calls of models: readers of those want them whole, from the event log."""
-        return event_fields(record).get("event_type") != "model_call"
+        """Leave out progress, and the calls of models, which are whole in the event log."""
+        fields = event_fields(record)
+        return fields.get("event_type") != "model_call" and "progress" not in fields
 
     def format(self, record: logging.LogRecord) -> str:
         """The record for reading, without any key, and harmless to the terminal that shows it."""

@@ -98,6 +98,25 @@ def test_a_good_file_is_stored_and_nothing_beside_it(server: str, target: Path, 
     assert list(target.parent.iterdir()) == [target]
 
 
+def test_it_is_told_how_much_has_come_and_when_nothing_more_is_waited_for(
+    server: str, target: Path
+) -> None:
+    told: list[tuple[str, float | None]] = []
+    with pytest.raises(StoryDownloadError):
+        download_story(
+            f"{server}/slow",
+            target,
+            expected_sha256=DIGEST,
+            seconds=0.5,
+            on_progress=lambda label, share: told.append((label, share)),
+        )
+    shares = [share for _, share in told]
+    assert {label for label, _ in told} == {"Downloading story.z5"}
+    assert shares[0] is None
+    assert 0 < max(share for share in shares[1:-1] if share is not None) < 0.01
+    assert shares[-1] == 1
+
+
 @pytest.mark.parametrize(
     ("path", "reason"),
     [("/missing", "404"), ("/wrong", "not the expected file"), ("/cut", "cannot be downloaded")],

@@ -71,6 +71,15 @@ def test_a_killed_child_is_replaced_and_the_request_answered(
     assert "starting it again" in notices[-1]
 
 
+def test_it_is_told_that_the_model_is_being_loaded_and_when_it_is(model: LocalModel) -> None:
+    told: list[tuple[str, float | None]] = []
+    model.close()
+    model.on_progress = lambda label, share: told.append((label, share))
+    for _ in range(2):
+        model.endpoint()
+    assert told == [("Loading SmolLM2-135M-Instruct", None), ("Loading SmolLM2-135M-Instruct", 1)]
+
+
 @linux_only
 def test_a_child_killed_during_a_request_is_replaced_and_the_request_sent_again(
     client: httpx.Client, model: LocalModel

@@ -137,7 +137,11 @@ def test_tools_are_listed_in_openai_format_under_the_name_of_their_server(tmp_pa
     assert names == ["demo.noschema", "demo.badschema", "demo.emptyschema", "demo.echo"]
 
 
-def test_the_first_schemas_are_waited_for_and_later_ones_are_there_at_once(tmp_path: Path) -> None:
+def test_the_first_schemas_are_waited_for_and_later_ones_are_there_at_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Which is why the first start is shown to whoever watches, and the others are not."""
+    caplog.set_level(logging.DEBUG, LOGGER.name)
     manager = manager_for(tmp_path)
 
     async def beside_the_model() -> tuple[int, int]:
@@ -150,7 +154,12 @@ def test_the_first_schemas_are_waited_for_and_later_ones_are_there_at_once(tmp_p
         return len(schemas), known_at
 
     first, after_first = asyncio.run(beside_the_model())
+    told = [getattr(record, "progress", None) for record in caplog.records]
+    label = "Starting MCP server 'demo'"
+    assert [it for it in told if it] == [(label, None), (label, 1.0)]
+    caplog.clear()
     second, before_second = asyncio.run(beside_the_model())
+    assert not any(hasattr(record, "progress") for record in caplog.records)
     assert first == second > 10
     assert after_first == before_second == 1  # the second answer came before its server started
 

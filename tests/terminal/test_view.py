@@ -240,9 +240,9 @@ def test_the_summary_tells_everything_and_how_to_go_on(player: Player) -> None:
     player.start()
     player.turn(scored=5, after=_seen(4, score=15))
     player.end()
-    summary = " ".join(player.shown[player.shown.index("The episode ended") :].split())
+    summary = " ".join(player.shown[player.shown.index("Turn limit") :].split())
     for fact in (
-        "turn limit reached (12)",
+        "Turn limit reached (12)",
         "score 15 of 350",
         "turns 12",
         "rooms 2 seen",
@@ -260,10 +260,10 @@ def test_the_summary_tells_everything_and_how_to_go_on(player: Player) -> None:
 def test_every_way_to_end_has_its_words_and_only_a_finished_game_cannot_go_on(
     tmp_path: Path, reason: EndReason
 ) -> None:
-    player = Player(tmp_path, live=False)
+    player = Player(tmp_path, width=40)
     player.start()
     player.end(reason)
-    assert re.search(r"^The (game|episode) \w+", player.shown, re.MULTILINE)
+    assert re.search(r"^── [A-Z][^…]+ ─+$", player.shown.partition("cellar")[2], re.MULTILINE)
     assert ("--resume" in player.shown) == (not reason.is_final)
 
 

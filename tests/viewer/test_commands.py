@@ -17,6 +17,7 @@ from tests.support import PATIENCE, ROOT
 from tests.support.program import Program, heavy_imports, terminal, unread
 from tests.support.viewing import TURNS, append, log_of, recorded, served, write_log
 from tests.support.warm import VIEWER
+from tests.terminal.test_view import kept_by_terminal
 from viewer.web.site import page
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -94,12 +95,12 @@ def test_an_episode_is_printed_for_reading(viewer: Program) -> None:
         "Taken.",
         "Line 5 says so.",
         "Looked back at turns 1 to 8",
-        "turn limit reached",
+        "Turn limit reached",
         "score   5 of 100",
         "--resume played",
     ):
         assert text in shown
-    assert shown.count("The episode ended") == 1
+    assert shown.count("Turn limit reached") == 1
 
 
 def test_a_range_of_turns_is_printed_alone(viewer: Program) -> None:
@@ -130,6 +131,21 @@ def test_a_terminal_gets_colours_unless_plain_is_asked_for(viewer: Program) -> N
             assert process.stderr is not None
             process.stderr.close()
         assert ("\x1b[" in output) == coloured
+
+
+def test_a_terminal_shows_how_far_logs_are_read_and_what_is_piped_stays_clean(
+    viewer: Program,
+) -> None:
+    with terminal() as (device, read_all):
+        process = viewer.start("export", "site", stderr=device)
+        os.close(device)
+        shown = read_all()
+        output, _ = process.communicate(timeout=PATIENCE)
+    assert re.search("Reading 1 episode.*━.*0 %", shown)
+    assert kept_by_terminal(shown.replace("\r\n", "\n")).strip() == ""
+    assert output.startswith("1 episode in ")
+    assert "\x1b" not in output
+    assert "Reading" not in viewer.run("export", "site").stderr
 
 
 def test_a_closed_pipe_ends_it_without_a_word(viewer: Program) -> None:

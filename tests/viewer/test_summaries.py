@@ -149,8 +149,11 @@ def test_two_viewers_at_once_do_not_disturb_each_other(
 def test_rows_come_as_logs_are_read_the_newest_first(workdir: Path) -> None:
     for at, name in enumerate(NAMES):
         os.utime(workdir / "episodes" / name / EVENTS_FILE, ns=(at, at))
-    library = Library(workdir)
+    progress: list[tuple[str, float | None]] = []
+    library = Library(workdir, lambda label, share: progress.append((label, share)))
     told = [library.index(seconds=0) for _ in range(4)]
     assert [(len(it["episodes"]), it["unread"]) for it in told] == [(1, 2), (2, 1), (3, 0), (3, 0)]
     assert told[0]["episodes"][0]["id"] == NAMES[-1]
+    shares = [0, 1, 1 / 3, 1, 2 / 3, 1, 1]
+    assert progress == [("Reading 3 episodes", share) for share in shares]
     assert Library(workdir).index(seconds=0)["unread"] == 0

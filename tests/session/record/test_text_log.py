@@ -41,7 +41,7 @@ def test_the_log_tells_rooms_thoughts_tools_commands_answers_tokens_and_the_end(
         "\n   H. Thrupp, Weatherwright",
         " · $0.0004 · ",
         "\n\nTurn 2 · Landing Stage · 0/100\n",
-        "The episode ended: turn limit reached (2)",
+        "Turn limit reached (2)",
     ):
         assert words in text
     assert "Model asked" not in text, "calls of models are for the event log"
