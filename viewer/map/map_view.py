@@ -5,7 +5,7 @@ from mcp_ghost.results import JSONObject
 from session.game_state import Observation, TurnRecord
 from session.knowledge import CarriedOver
 from session.perception.directions import direction_of
-from viewer.map.sheets import sheets
+from viewer.map.sheets import Sheets
 
 _BLOCKED = "blocked"
 """The kind of an exit that is only there to say why it is none."""
@@ -20,6 +20,7 @@ class MapView:
         self.version = 0
         """Counts what may have changed the drawing."""
         self._map = WorldMap()
+        self._sheets = Sheets()
         self._moves: set[tuple[int | None, str, int | None]] = set()
         self._exits: dict[tuple[int, str], int] = {}
         """(room, direction) -> the turn after which the way was first seen, walked or not."""
@@ -108,5 +109,5 @@ class MapView:
                 "visited": room in turns,
                 **placed._asdict(),
             }
-            for room, placed in sheets(found, self._map.ways.all()).items()
+            for room, placed in self._sheets.draw(found, self._map.ways.all()).items()
         ]

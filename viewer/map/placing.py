@@ -10,14 +10,13 @@ from itertools import count
 from typing import TypeAlias
 
 from viewer.map.axis import Axis, Gap, Pull, Work
+from viewer.map.lines import between, crossings
 from viewer.map.links import Link, Spot
 
 _COMPASS, _NEAR, _CROSSING = 4, 1, 6
 """What it costs when a passage, or another way, is a step too long, and when lines cross."""
 ROUNDS = 12
 """Of putting apart what lies on something else."""
-_BESIDE = 0.45
-"""Of a column or row, that a line must keep from the middle of a room."""
 TRIALS = 40
 """Other sides that are tried at most for what was put apart."""
 WORK = 300_000
@@ -117,7 +116,7 @@ class _Placing:
             taken[spot] = room
         for link in self._links:
             if link.side and link not in self.wrong:
-                for spot in _between(spots[link.start], spots[link.end]):
+                for spot in between(spots[link.start], spots[link.end]):
                     if spot in taken:
                         yield link.start, taken[spot]
                         yield link.end, taken[spot]
@@ -164,22 +163,11 @@ class _Placing:
         pulls = sum(axis.cost(self._pulls(number)) for number, axis in enumerate(self._axes))
         spots = self._spots()
         lines = [(spots[link.start], spots[link.end]) for link in self._links]
-        crossings = sum(_cross(*one, *two) for i, one in enumerate(lines) for two in lines[:i])
-        return pulls + _CROSSING * crossings
+        return pulls + _CROSSING * crossings(lines)
 
 
 def _beyond(link: Link, side: int) -> Gap:
     return Gap(link.start, link.end, 1) if side > 0 else Gap(link.end, link.start, 1)
-
-
-def _between(start: Spot, end: Spot) -> Iterator[Spot]:
-    """The spots that the line between two others runs through."""
-    across, down = end[0] - start[0], end[1] - start[1]
-    steps = max(abs(across), abs(down))
-    for step in range(1, steps):
-        x, y = start[0] + across * step / steps, start[1] + down * step / steps
-        if max(abs(x - round(x)), abs(y - round(y))) < _BESIDE:
-            yield round(x), round(y)
 
 
 def _all_apart(spots: dict[int, Spot]) -> dict[int, Spot]:
@@ -203,14 +191,3 @@ def _free_near(spot: Spot, taken: set[Spot]) -> Spot:
                 if max(abs(across), abs(down)) == radius and free not in taken:
                     return free
     raise AssertionError  # a plane has no end
-
-
-def _cross(a: Spot, b: Spot, c: Spot, d: Spot) -> bool:
-    """Whether two lines cross elsewhere than at a common end."""
-    if a in (c, d) or b in (c, d):
-        return False
-    return _turn(a, b, c) * _turn(a, b, d) < 0 and _turn(c, d, a) * _turn(c, d, b) < 0
-
-
-def _turn(a: Spot, b: Spot, c: Spot) -> int:
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

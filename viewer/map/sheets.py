@@ -1,24 +1,14 @@
-"""The sheets of a map: one for each level, packed like the unconnected parts on each."""
+"""The sheets of a map: one for each level, with the unconnected parts on it."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from math import prod
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from managers.map.ways import Way
 from viewer.map.levels import levels
 from viewer.map.links import Link, Spot, links_of
+from viewer.map.packing import arranged
 from viewer.map.placing import place
-
-_SHAPE = 1.5
-"""Width to height that the whole is packed to, as it is drawn."""
-_COLUMN, _ROW = 148, 84
-"""Pixels of a column and a row."""
-_MARGIN = 1
-"""Free columns and rows between parts."""
-_BAND = 2
-"""Free columns and rows between sheets, where their titles stand."""
-_WIDTHS = 12
-"""Of a drawing, that are tried."""
+from viewer.map.steady import kept
 
 
 class Placed(NamedTuple):
@@ -29,66 +19,44 @@ class Placed(NamedTuple):
     level: int
 
 
-def sheets(rooms: Iterable[int], ways: Iterable[Way]) -> dict[int, Placed]:
-    """Room id -> its place, on sheets that lie apart; no two rooms share a spot.
+class Sheets:
+    """Draws a map that grows, again and again, and moves what was drawn as little as can be."""
 
-    What was found earlier decides where not all can be true, so give rooms in that order.
-    """
-    known = list(dict.fromkeys(rooms))
-    found = sorted(ways, key=lambda way: way.first_turn)
-    links = [link for link in links_of(found) if {link.start, link.end} <= set(known)]
-    level = levels(known, links)
-    flat = [
-        link
-        for link in links
-        if level[link.start] == level[link.end] and (link.sides or link.others)
-    ]
-    heights = sorted(set(level.values()), reverse=True)
-    on = {height: [room for room in known if level[room] == height] for height in heights}
-    drawn = [[_placed(part, flat) for part in _parts(on[it], flat)] for it in heights]
-    spots = _arranged(drawn)
-    return {room: Placed(*spots[room], level[room]) for room in known}
+    def __init__(self) -> None:
+        self._parts: list[dict[int, Spot]] = []
+        """As they were last drawn."""
 
+    def draw(self, rooms: Iterable[int], ways: Iterable[Way]) -> dict[int, Placed]:
+        """Room id -> its place, on sheets that lie apart; no two rooms share a spot.
 
-def _arranged(sheets: Sequence[Sequence[dict[int, Spot]]]) -> dict[int, Spot]:
-    """All that is on sheets, in the widths in which it can be drawn largest."""
-    best = _largest(_packings([_largest(_packings(parts, _MARGIN)) for parts in sheets], _BAND))
-    for width in _widths([part for parts in sheets for part in parts], _MARGIN):
-        narrowed = [
-            _packed(parts, max(width, _widest(parts) + _MARGIN), _MARGIN) for parts in sheets
+        What was found earlier decides where not all can be true, so give rooms in that order.
+        """
+        known = list(dict.fromkeys(rooms))
+        found = sorted(ways, key=lambda way: way.first_turn)
+        links = [link for link in links_of(found) if {link.start, link.end} <= set(known)]
+        level = levels(known, links)
+        flat = [
+            link
+            for link in links
+            if level[link.start] == level[link.end] and (link.sides or link.others)
         ]
-        best = _largest([best, *_packings(narrowed, _BAND)])
-    return best
+        heights = sorted(set(level.values()), reverse=True)
+        on = {height: [room for room in known if level[room] == height] for height in heights}
+        drawn = [[self._placed(part, flat) for part in _parts(on[it], flat)] for it in heights]
+        before = {room: spot for part in self._parts for room, spot in part.items()}
+        spots = arranged(drawn, before)
+        self._parts = [{room: spots[room] for room in part} for parts in drawn for part in parts]
+        return {room: Placed(*spots[room], level[room]) for room in known}
+
+    def _placed(self, part: Sequence[int], links: Iterable[Link]) -> dict[int, Spot]:
+        within = set(part)
+        inner = [it for it in links if {it.start, it.end} <= within]
+        return kept(place(part, inner), inner, self._parts)
 
 
-def _packings(parts: Sequence[dict[int, Spot]], margin: int) -> Iterator[dict[int, Spot]]:
-    return (_packed(parts, width, margin) for width in _widths(parts, margin))
-
-
-def _widths(parts: Sequence[dict[int, Spot]], margin: int) -> Iterable[int]:
-    """Widths of a drawing between that of its widest part and that of all in one row."""
-    least = _widest(parts) + margin
-    most = sum(_size(part)[0] + margin for part in parts)
-    return sorted({least + (most - least) * step**2 // _WIDTHS**2 for step in range(_WIDTHS + 1)})
-
-
-def _widest(parts: Iterable[dict[int, Spot]]) -> int:
-    return max((_size(part)[0] for part in parts), default=0)
-
-
-def _largest(drawings: Iterable[dict[int, Spot]]) -> dict[int, Spot]:
-    """The one that can be drawn largest on a ground of the wanted shape."""
-
-    def side(spots: dict[int, Spot]) -> float:
-        across, down = _size(spots)
-        return max(across * _COLUMN / _SHAPE, down * _ROW)
-
-    return min(drawings, key=side)
-
-
-def _placed(part: Sequence[int], links: Iterable[Link]) -> dict[int, Spot]:
-    within = set(part)
-    return _cornered(place(part, [it for it in links if {it.start, it.end} <= within]))
+def sheets(rooms: Iterable[int], ways: Iterable[Way]) -> dict[int, Placed]:
+    """A map that was never drawn before."""
+    return Sheets().draw(rooms, ways)
 
 
 def _parts(rooms: Sequence[int], links: Iterable[Link]) -> list[list[int]]:
@@ -102,27 +70,3 @@ def _parts(rooms: Sequence[int], links: Iterable[Link]) -> list[list[int]]:
     order = {room: number for number, room in enumerate(rooms)}
     once = {id(it): it for it in part.values()}
     return [sorted(it, key=lambda room: order[room]) for it in once.values()]
-
-
-def _packed(parts: Iterable[dict[int, Spot]], width: int, margin: int) -> dict[int, Spot]:
-    """The largest first, each part as far up as it fits below those before it."""
-    spots: dict[int, Spot] = {}
-    free = [0] * width
-    for part in sorted(parts, key=lambda part: -prod(_size(part))):
-        across, down = (side + margin for side in _size(part))
-        tops = [max(free[left : left + across]) for left in range(width - across + 1)]
-        top = min(tops)
-        left = tops.index(top)
-        free[left : left + across] = [top + down] * across
-        spots |= {room: (left + x, top + y) for room, (x, y) in part.items()}
-    return spots
-
-
-def _cornered(part: dict[int, Spot]) -> dict[int, Spot]:
-    west, north = (min(spot[axis] for spot in part.values()) for axis in (0, 1))
-    return {room: (x - west, y - north) for room, (x, y) in part.items()}
-
-
-def _size(part: dict[int, Spot]) -> Spot:
-    across, down = (max((spot[axis] for spot in part.values()), default=0) for axis in (0, 1))
-    return across + 1, down + 1

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from managers.map.ways import Way
@@ -16,9 +16,10 @@ from scripts.benchmarks.map_figures import figures
 from scripts.scripted_model import read_commands
 from session.game_state import TurnRecord
 from tests.support.games import ZORK1, needs_zork1, started
-from viewer.map.links import COMPASS
+from viewer.map.lines import flaws
+from viewer.map.links import COMPASS, links_of
 from viewer.map.map_view import MapView
-from viewer.map.sheets import Placed, sheets
+from viewer.map.sheets import Placed, Sheets, sheets
 
 BACK = {"north": "south", "south": "north", "east": "west", "west": "east"}
 DIRECTIONS = st.sampled_from([*COMPASS, "up", "down", "in", "out", "enter hut", "pray"])
@@ -40,6 +41,13 @@ def figures_of(placed: dict[int, Placed], ways: list[Way]) -> dict[str, float]:
         for end in it.destinations
     ]
     return figures({"rooms": rooms, "passages": passages})
+
+
+def flaws_of(placed: dict[int, Placed], ways: list[Way]) -> tuple[int, ...]:
+    spots = {room: (it.x, it.y) for room, it in placed.items()}
+    levels = {room: it.level for room, it in placed.items()}
+    links = [it for it in links_of(ways) if levels[it.start] == levels[it.end]]
+    return flaws(spots, [it for it in links if it.sides or it.others])
 
 
 @pytest.mark.parametrize("direction", COMPASS)
@@ -120,6 +128,55 @@ def test_every_room_has_a_spot_of_its_own_whatever_the_ways_say(
     placed = sheets(range(1, 26), [way(*link) for link in links])
     assert list(placed) == list(range(1, 26))
     assert len({(it.x, it.y) for it in placed.values()}) == 25
+
+
+def test_a_room_that_is_found_moves_no_other_if_there_is_place_for_it() -> None:
+    drawing = Sheets()
+    walk = [(1, "north", 2), (2, "east", 3), (3, "east", 4), (4, "south", 5), (5, "southwest", 6)]
+    walk += [(2, "west", 7), (7, "northwest", 8), (1, "southwest", 9), (9, "down", 10)]
+    before: dict[int, Placed] = {}
+    for number in range(1, len(walk) + 1):
+        drawn = drawing.draw(range(1, number + 2), [way(*it) for it in walk[:number]])
+        assert {room: drawn[room] for room in before} == before
+        before = drawn
+    assert len({(it.x, it.y) for it in before.values()}) == 10
+
+
+def test_a_room_without_a_place_has_the_others_make_way_and_stay_as_they_lie() -> None:
+    ways = [way(1, "north", 2), way(2, "east", 3), way(3, "south", 4), way(4, "south", 5)]
+    drawing = Sheets()
+    before = drawing.draw([1, 2, 3, 4, 5], ways)
+    drawn = drawing.draw([1, 2, 3, 4, 5, 6], [*ways, way(1, "east", 6)])
+    assert figures_of(drawn, [*ways, way(1, "east", 6)])["wrong directions"] == 0
+    moved = {
+        (it.x - before[room].x, it.y - before[room].y) for room, it in drawn.items() if room < 6
+    }
+    assert moved == {(0, 0), (1, 0)}
+
+
+def test_a_drawing_that_would_mislead_gives_way_to_a_new_one() -> None:
+    ways = [way(1, "north", 2), way(2, "north", 3), way(1, "east", 4), way(4, "north", 5)]
+    drawing = Sheets()
+    drawing.draw([1, 2, 3, 4, 5], ways)
+    ways += [way(3, "east", 5), way(5, "west", 3)]
+    drawn = drawing.draw([1, 2, 3, 4, 5], ways)
+    assert figures_of(drawn, ways)["wrong directions"] == 0
+    assert figures_of(drawn, ways)["askew"] == 0
+
+
+@settings(max_examples=25)
+@given(st.lists(LINKS, max_size=20))
+def test_a_map_that_grows_is_never_worse_than_one_drawn_anew(
+    links: list[tuple[int, str, int]],
+) -> None:
+    drawing = Sheets()
+    for number in range(0, len(links) + 1, 4):
+        ways = [way(*link) for link in links[:number]]
+        drawn = drawing.draw(range(1, 26), ways)
+        anew = sheets(range(1, 26), ways)
+        assert list(drawn) == list(anew)
+        assert len({(it.x, it.y) for it in drawn.values()}) == 25
+        assert flaws_of(drawn, ways) <= flaws_of(anew, ways)
 
 
 @needs_zork1

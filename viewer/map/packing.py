@@ -1,0 +1,167 @@
+"""Parts packed onto sheets, and the sheets into one drawing."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import TypeAlias
+
+from viewer.map.links import Spot
+
+_SHAPE = 1.5
+"""Width to height that the whole is packed to, as it is drawn."""
+_COLUMN, _ROW = 148, 84
+"""Pixels of a column and a row."""
+MARGIN = 1
+"""Free columns and rows between parts."""
+BAND = 2
+"""Free columns and rows between sheets, where their titles stand."""
+_WIDTHS = 12
+"""Of a drawing, that are tried."""
+_ASIDE = 1
+"""Columns and rows more than need be that a part is moved aside, so that it may stay next time."""
+_ROOMIER = 1.4
+"""Times the side of a new drawing that one may have that is kept."""
+
+Box: TypeAlias = tuple[int, int, int, int]
+"""First column, first row, last column, last row."""
+Sheet: TypeAlias = Sequence[dict[int, Spot]]
+"""Its parts."""
+
+
+def arranged(sheets: Sequence[Sheet], before: Mapping[int, Spot]) -> dict[int, Spot]:
+    """All that is on sheets, where it was ``before`` if that is not much larger than need be."""
+    best = _packed_best([[_cornered(part) for part in parts] for parts in sheets])
+    if not before:
+        return best
+    settled = _settled([_settled(parts, before, MARGIN) for parts in sheets], before, BAND)
+    return settled if _side(settled) <= _ROOMIER * _side(best) else aligned(best, before)
+
+
+def aligned(spots: dict[int, Spot], before: Mapping[int, Spot]) -> dict[int, Spot]:
+    """All that is drawn, moved as one such that as many rooms as can be lie where they did."""
+    moves = Counter(
+        (before[it][0] - x, before[it][1] - y) for it, (x, y) in spots.items() if it in before
+    )
+    return moved(spots, moves.most_common(1)[0][0]) if moves else spots
+
+
+def moved(spots: Mapping[int, Spot], by: Spot) -> dict[int, Spot]:
+    """All moved as one."""
+    return {room: (x + by[0], y + by[1]) for room, (x, y) in spots.items()}
+
+
+def _settled(
+    drawn: Iterable[dict[int, Spot]], before: Mapping[int, Spot], margin: int
+) -> dict[int, Spot]:
+    """Each where it is, or moved aside for larger ones, and what is new where it fits best."""
+    spots: dict[int, Spot] = {}
+    boxes: list[Box] = []
+    for it in sorted(drawn, key=lambda it: (before.keys().isdisjoint(it), -len(it))):
+        box, is_new = _box(it), before.keys().isdisjoint(it)
+        ways = list(_free(box, boxes, margin))
+        if is_new:
+            by = min(ways, key=lambda by: _side_of([*boxes, _at(box, by)]))
+        else:
+            by = min(ways, key=lambda by: abs(by[0]) + abs(by[1]))
+        boxes.append(_at(box, by))
+        spots |= moved(it, by)
+    return spots
+
+
+def _free(box: Box, others: Sequence[Box], margin: int) -> Iterator[Spot]:
+    """Moves after which a box keeps its distance from all others: none, and to beside them."""
+    across, down = {0}, {0}
+    beside = 1 + margin + _ASIDE
+    for west, north, east, south in others:
+        across |= {east + beside - box[0], west - beside - box[2], west - box[0]}
+        down |= {south + beside - box[1], north - beside - box[3], north - box[1]}
+    for by in product(sorted(across), sorted(down)):
+        if not any(_are_near(_at(box, by), other, margin) for other in others):
+            yield by
+
+
+def _packed_best(sheets: Sequence[Sheet]) -> dict[int, Spot]:
+    """In the widths in which it can be drawn largest."""
+    best = _largest(_packings([_largest(_packings(parts, MARGIN)) for parts in sheets], BAND))
+    for width in _widths([part for parts in sheets for part in parts], MARGIN):
+        narrowed = [_packed(parts, max(width, _widest(parts) + MARGIN), MARGIN) for parts in sheets]
+        best = _largest([best, *_packings(narrowed, BAND)])
+    return best
+
+
+def _packings(parts: Sequence[dict[int, Spot]], margin: int) -> Iterator[dict[int, Spot]]:
+    return (_packed(parts, width, margin) for width in _widths(parts, margin))
+
+
+def _widths(parts: Sequence[dict[int, Spot]], margin: int) -> Iterable[int]:
+    """Widths of a drawing between that of its widest part and that of all in one row."""
+    least = _widest(parts) + margin
+    most = sum(size_of(part)[0] + margin for part in parts)
+    return sorted({least + (most - least) * step**2 // _WIDTHS**2 for step in range(_WIDTHS + 1)})
+
+
+def _widest(parts: Iterable[dict[int, Spot]]) -> int:
+    return max((size_of(part)[0] for part in parts), default=0)
+
+
+def _largest(drawings: Iterable[dict[int, Spot]]) -> dict[int, Spot]:
+    """The one that can be drawn largest on a ground of the wanted shape."""
+    return min(drawings, key=_side)
+
+
+def _side(spots: dict[int, Spot]) -> float:
+    return _side_of([_box(spots)])
+
+
+def _side_of(boxes: Iterable[Box]) -> float:
+    """How large the ground below all of them is."""
+    every = list(boxes)
+    across = max(box[2] for box in every) - min(box[0] for box in every) + 1
+    down = max(box[3] for box in every) - min(box[1] for box in every) + 1
+    return max(across * _COLUMN / _SHAPE, down * _ROW)
+
+
+def _packed(parts: Iterable[dict[int, Spot]], width: int, margin: int) -> dict[int, Spot]:
+    """The largest first, each part as far up as it fits below those before it."""
+    spots: dict[int, Spot] = {}
+    free = [0] * width
+    for part in sorted(parts, key=lambda part: -prod(size_of(part))):
+        across, down = (side + margin for side in size_of(part))
+        tops = [max(free[left : left + across]) for left in range(width - across + 1)]
+        top = min(tops)
+        left = tops.index(top)
+        free[left : left + across] = [top + down] * across
+        spots |= {room: (left + x, top + y) for room, (x, y) in part.items()}
+    return spots
+
+
+def _cornered(part: dict[int, Spot]) -> dict[int, Spot]:
+    """With its first column and row at 0."""
+    west, north, _, _ = _box(part)
+    return {room: (x - west, y - north) for room, (x, y) in part.items()}
+
+
+def size_of(spots: dict[int, Spot]) -> Spot:
+    """Columns and rows."""
+    west, north, east, south = _box(spots)
+    return east - west + 1, south - north + 1
+
+
+def _box(spots: dict[int, Spot]) -> Box:
+    across, down = zip(*spots.values(), strict=True) if spots else ((0,), (0,))
+    return min(across), min(down), max(across), max(down)
+
+
+def _at(box: Box, by: Spot) -> Box:
+    return box[0] + by[0], box[1] + by[1], box[2] + by[0], box[3] + by[1]
+
+
+def _are_near(one: Box, other: Box, margin: int) -> bool:
+    """Whether less than ``margin`` is free between two."""
+    return (
+        one[0] <= other[2] + margin
+        and other[0] <= one[2] + margin
+        and one[1] <= other[3] + margin
+        and other[1] <= one[3] + margin
+    )
