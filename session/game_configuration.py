@@ -43,8 +43,7 @@ from session.endpoints import (
     spoken_here,
 )
 from session.levels import ObservationLevel
-from session.objectives import STALE_TURNS
-from session.playing import PlayingSettings
+from session.playing import MindSettings, PlayingSettings
 from shared_utils import EMBEDDED_BASE_URL, EMBEDDED_MODEL_NAME
 
 __all__ = ["ConfigurationError", "EngineChoice", "GameConfiguration", "RoleSettings"]
@@ -66,7 +65,7 @@ class _DotEnvFile(DotEnvSettingsSource):
         }
 
 
-class GameConfiguration(PlayingSettings, BaseSettings):
+class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     """Everything that can be set; keyword arguments win over all other sources."""
 
     model_config = SettingsConfigDict(
@@ -79,27 +78,34 @@ class GameConfiguration(PlayingSettings, BaseSettings):
     )
 
     agent_model: str = "auto"
-    """Model of the agent; ``auto`` takes one that suits the endpoint."""
+    """Model that plays; ``auto`` picks one that suits the endpoint."""
     agent_base_url: str | None = None
-    """Endpoint for the agent only."""
+    """Endpoint for the agent alone."""
     agent_temperature: NonNegativeFloat | None = 0.6
+    """Sampling temperature."""
     agent_top_p: NonNegativeFloat | None = 0.95
+    """Nucleus sampling."""
     agent_top_k: PositiveInt | None = None
+    """Sample from this many of the likeliest tokens."""
     agent_min_p: NonNegativeFloat | None = None
+    """Sample from tokens at least this likely, relative to the likeliest."""
     agent_max_tokens: PositiveInt | None = 2000
-    """At most this many tokens in one reply."""
+    """Most tokens in a reply; a reply that is cut off is requested again, once, with four times as
+    many."""
     agent_thinking_tokens: NonNegativeInt = 8000
-    """Further tokens for thinking, where ``reasoning_effort`` asks for it."""
+    """Tokens for thinking on top of ``max_tokens``, once ``reasoning_effort`` is set."""
     agent_seed: int | None = None
+    """Seed of the model's sampling, for endpoints that take one."""
     agent_reasoning_effort: Effort | None = None
+    """How hard the model thinks, translated for each provider."""
     agent_extra_body: dict[str, Any] | None = None
-    """Further fields of each request, as the provider spells them."""
+    """Extra fields for each request, such as ``{ service_tier = "flex" }``."""
 
     provider: ProviderChoice = "auto"
-    """Wire format of endpoints that are nobody's own, and whose key chooses; ``auto``: OpenAI's,
-    and the first key at hand."""
+    """Whose key is used, and which format your own endpoint speaks; ``auto``: the first key found,
+    and OpenAI's format."""
     client_base_url: str | None = None
-    """Any endpoint; unset: by the key at hand, else the embedded model."""
+    """Any endpoint; unset: the provider whose key is found, or else the embedded model."""
     client_api_key: str | None = Field(default=None, repr=False)
     """Key for the endpoint; never from pyproject.toml."""
     openrouter_api_key: str | None = Field(
@@ -112,94 +118,68 @@ class GameConfiguration(PlayingSettings, BaseSettings):
     google_api_key: str | None = Field(default=None, repr=False, validation_alias="GOOGLE_API_KEY")
     gemini_api_key: str | None = Field(default=None, repr=False, validation_alias="GEMINI_API_KEY")
     client_timeout_seconds: PositiveFloat = 120.0
-    """Seconds that one request may take."""
+    """Time limit for one request."""
 
     retry_max_attempts: PositiveInt = 5
-    """At most this many requests for one answer."""
+    """Most requests for one reply; 429, 5xx, timeouts, lost connections and empty replies are
+    retried."""
     retry_initial_delay: NonNegativeFloat = 1.0
+    """Seconds before the first retry; the delay then doubles."""
     retry_max_delay: NonNegativeFloat = 60.0
+    """Longest delay in seconds, also when the server asks for more with ``Retry-After``."""
     breaker_failure_threshold: PositiveInt = 5
-    """Failed calls in a row after which the endpoint is left alone for a while."""
+    """Failed calls in a row after which the endpoint gets a rest."""
     breaker_recovery_seconds: NonNegativeFloat = 60.0
+    """How long that rest lasts."""
 
     local_model_path: str | None = None
-    """A GGUF file to play with instead of the bundled model."""
+    """A GGUF file to use instead of the bundled model."""
     local_threads: PositiveInt | None = None
-    """Threads of the embedded model; unset: one for each core."""
+    """Threads of the embedded model; unset: one per core."""
 
     story: str = "zork1"
-    """``zork1``, ``bundled``, a known game, the path of a story file or ``gym:ID``."""
+    """``zork1``, ``bundled``, a known game, the path of a story file, or ``gym:ID``."""
     seed: int | None = Field(default=None, ge=0, le=2**31 - 1)
-    """Seed of the game's dice; unset: drawn at random and written to the log."""
+    """Seed of the game's dice; unset: drawn at random and logged."""
     engine: EngineChoice = "auto"
-    """Interpreter; ``auto`` takes jericho where it is installed and knows the story."""
+    """Interpreter; ``auto`` uses jericho if it is installed and knows the story."""
     turn_timeout_seconds: PositiveFloat = 30
-    """Seconds that the game may take over a command; then its engine is stopped."""
+    """How long the game may take over a command before its engine is stopped."""
     workdir: str = "game_files"
-    """Folder for logs, below the working directory unless absolute."""
+    """Folder for logs, relative to the working directory unless absolute."""
 
     max_turns_per_episode: PositiveInt = 500
+    """Turns after which an episode ends."""
     max_turns_stuck: PositiveInt = 100
     """Turns without anything new after which an episode ends as stalled."""
     max_failed_turns: PositiveInt = 3
-    """Turns in a row without an answer from the model after which an episode stops."""
+    """Tries in a row without a usable answer after which an episode stops."""
     max_cost_per_episode: PositiveFloat | None = None
-    """US dollars, as far as the provider reports them."""
+    """Budget in US dollars, as the provider reports cost; raise it to resume an episode that has
+    used it up."""
     max_tokens_per_episode: PositiveInt | None = None
+    """Budget in tokens."""
     turn_delay_seconds: NonNegativeFloat = 0.0
+    """Pause between turns."""
     evaluation_group: str | None = None
-    """What the episode belongs to, for whoever sums up episodes."""
+    """The group to which the episode belongs in summaries."""
 
     observation_level: ObservationLevel = ObservationLevel.FACTS
-    """What the player is told: ``text``, ``status``, ``facts`` or ``facts+exits``."""
+    """[What the player is told](player.md#what-the-player-is-told)."""
     observation_prior_knowledge: Literal["allowed", "discouraged"] = "allowed"
     """Whether the model may use what it knows of the game from elsewhere."""
     context_token_budget: PositiveInt = 4000
-    """Tokens of what each prompt tells anew, after its head and the turns so far, roughly."""
+    """Approximate tokens for what changes from prompt to prompt."""
     context_history_tokens: PositiveInt = 24_000
-    """Tokens of turns told word for word, roughly; older ones are summed up. For ``full``."""
+    """Approximate tokens of turns quoted verbatim in the ``full`` prompt; older ones are
+    summarised."""
     context_profile: Literal["auto", "full", "compact"] = "auto"
-    """Prompt for large or very small models; ``auto``: compact for the embedded one."""
+    """[Prompt](player.md) for large or tiny models; ``auto``: ``compact`` for the embedded one."""
 
-    without: tuple[str, ...] = ()
-    """Parts of the mind to leave out, by name; the same as ``enabled`` off in their sections."""
-    map_enabled: bool = True
-    """Tell the model what it found out about passages and rooms."""
-    map_rooms_shown: PositiveInt = 12
-    """Rooms around the current one that the model is told about."""
-    memories_enabled: bool = True
-    """Keep memories at rooms and tell those that matter here."""
-    memories_token_budget: PositiveInt = 500
-    """Tokens of memories in a prompt, roughly."""
-    memories_max_distance: NonNegativeInt = 2
-    """Steps from the current room within which memories are shown."""
-    objectives_enabled: bool = True
-    """Keep what the model wants to achieve."""
-    objectives_stale_turns: PositiveInt = STALE_TURNS
-    """Turns without progress after which an objective is given up."""
-    objectives_shown: PositiveInt = 8
-    """Objectives that the model is shown."""
-    knowledge_enabled: bool = True
-    """Keep claims about how the game's world works."""
-    knowledge_token_budget: PositiveInt = 800
-    """Tokens of claims in a prompt, roughly."""
-    ledger_enabled: bool = True
-    """Tell what scored in earlier episodes."""
-    condition_enabled: bool = True
-    """Tell what the game last told of attacks, wounds, light and load, and what is gone."""
-    storage_enabled: bool = True
-    """Hand on to later episodes what was learned."""
-    storage_carry_over: bool = True
-    """Begin with what earlier episodes of the same story learned."""
-    storage_database_url: str | None = Field(default=None, repr=False)
-    """SQLAlchemy URL; unset: ``knowledge.db`` in ``workdir``."""
-    reflection_enabled: bool = True
-    """Look back every few turns; without it only what code can see is learned."""
-    reflection_interval_turns: PositiveInt = 8
-    """At least this many turns between two reflections."""
     reflection_model: str = "auto"
-    """``auto``: as the agent."""
+    """Model that reflects; ``auto``: the agent's."""
     reflection_base_url: str | None = None
+    """Endpoint for reflection alone."""
     reflection_temperature: NonNegativeFloat | None = 0.3
     reflection_top_p: NonNegativeFloat | None = 0.95
     reflection_top_k: PositiveInt | None = None
@@ -209,17 +189,10 @@ class GameConfiguration(PlayingSettings, BaseSettings):
     reflection_seed: int | None = None
     reflection_reasoning_effort: Effort | None = None
     reflection_extra_body: dict[str, Any] | None = None
-    action_check_enabled: bool = True
-    """Check commands against the game's facts before they are given."""
-    action_check_mode: Literal["refuse", "advise"] = "refuse"
-    """``refuse``: the model is asked again; ``advise``: it is only told."""
-    action_check_max_refusals: PositiveInt = 2
-    """At most this many proposals are refused in one turn; then ``look`` is played."""
-    critic_enabled: bool = False
-    """Let a model judge commands too: one more call a turn."""
     critic_model: str = "auto"
-    """``auto``: as the agent."""
+    """Model that judges commands; ``auto``: the agent's."""
     critic_base_url: str | None = None
+    """Endpoint for the critic alone."""
     critic_temperature: NonNegativeFloat | None = 0.1
     critic_top_p: NonNegativeFloat | None = None
     critic_top_k: PositiveInt | None = None
@@ -231,27 +204,35 @@ class GameConfiguration(PlayingSettings, BaseSettings):
     critic_extra_body: dict[str, Any] | None = None
 
     mcp_enabled: bool = False
+    """Offer tools to the agent."""
     mcp_config_file: str = "mcp_config.json"
-    """The servers, in the format that MCP clients share; in the working directory, or beside the
-    file of these settings."""
+    """The servers, in the format that MCP clients share; looked up in the working directory, then
+    next to the settings file."""
     mcp_servers: tuple[str, ...] = ()
-    """Those to use, by name; unset: the first that is not disabled."""
+    """Which of them to use, by name, such as ``["a", "b"]``; unset: the first that is not
+    disabled."""
     mcp_session: Literal["turn", "episode"] = "turn"
-    """How long a session lasts: ``episode`` for servers that remember."""
+    """``episode``: one session for the whole episode, for servers that keep state."""
     mcp_max_tool_iterations: PositiveInt = 20
+    """Rounds of tool calls per turn before a final answer is required."""
     mcp_tool_call_timeout_seconds: PositiveFloat = 30
+    """Time limit for one call."""
     mcp_server_startup_timeout_seconds: PositiveFloat = 10
+    """Time limit for one start."""
     mcp_max_result_tokens_per_turn: PositiveInt | None = 10_000
-    """Tokens, as estimated, that tools may add to one turn; longer results are cut, visibly."""
+    """Estimated tokens that tool results may add to a turn; longer results are cut, and the model
+    is told."""
     mcp_max_parallel_calls: PositiveInt = 8
-    """Calls of one reply that run side by side, of tools that say that they only read."""
+    """Calls from one reply that may run in parallel, if their tools are marked read-only; all
+    other calls run one after the other."""
     mcp_images: Literal["auto", "never"] = "auto"
-    """``auto``: a model that takes images sees those that tools return; ``never``: it reads of
-    them."""
+    """``auto``: the model sees images that tools return (PNG, JPEG, WebP) unless it refuses them;
+    ``never``: it is only told about them."""
     mcp_server_install_timeout_seconds: PositiveFloat = 120
-    """For the first start by npx, uvx and their like, which may download the server."""
+    """Time limit for a server's first start by ``npx``, ``uvx``, ``pipx``, ``docker`` or similar,
+    which may download it."""
     mcp_force_tool_support: bool = False
-    """Offer tools to models that are known not to take them."""
+    """Offer tools even to models known not to support them."""
 
     _read_from: Path | None = PrivateAttr(default=None)
 

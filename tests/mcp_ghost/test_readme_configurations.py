@@ -1,4 +1,4 @@
-"""Every configuration of servers that a README shows comes up whole in a fresh process."""
+"""Every configuration of servers that a page shows comes up whole in a fresh process."""
 
 from __future__ import annotations
 
@@ -20,20 +20,25 @@ pytestmark = pytest.mark.mcp
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ("mcp_config.json", "movie_generator/mcp.jsonc")
-READMES = ("README.md", "mcp_ghost/README.md", "movie_generator/README.md")
+STARTED_ELSEWHERE = {"docs/doors.md"}
+"""Pages whose own test starts what they show."""
+PAGES = [
+    *("README.md", "mcp_ghost/README.md", "movie_generator/README.md"),
+    *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
+]
 
 
 def shown() -> list[tuple[str, str]]:
-    """The JSON of the READMEs, and of the files that they point to."""
+    """The JSON of the pages, and of the files that they point to."""
     found = [(name, (ROOT / name).read_text()) for name in SHIPPED]
-    for name in READMES:
+    for name in PAGES:
         blocks = re.findall(r"```jsonc?\n(.*?)```", (ROOT / name).read_text(), re.DOTALL)
         found += [(name, block) for block in blocks if "mcpServers" in block]
-    return found
+    return [each for each in found if each[0] not in STARTED_ELSEWHERE]
 
 
 def stand_ins(folder: Path) -> Path:
-    """A folder with programs of the READMEs' names, each a local server."""
+    """A folder with programs of the names in them, each a local server."""
     folder.mkdir()
     for name in ("npx", "uvx"):
         (folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{FAULTY}" ok\n')

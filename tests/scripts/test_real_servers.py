@@ -103,9 +103,10 @@ def test_the_files_of_other_programs_have_real_servers_in_them(
         assert servers["remote"].resolved(variables).url == "http://127.0.0.1:9/mcp"
 
 
-def test_the_readmes_name_only_servers_that_are_toured(tmp_path: Path) -> None:
+def test_the_documentation_names_only_servers_that_are_toured(tmp_path: Path) -> None:
     recipe = re.compile(r'"(?:npx|uvx)",\s*"args": \[(?:"-y", )?"([^"]+)"')
-    texts = [(ROOT / name / "README.md").read_text(encoding="utf-8") for name in ("", "mcp_ghost")]
+    pages = (ROOT / "docs" / "mcp.md", ROOT / "mcp_ghost" / "README.md")
+    texts = [page.read_text(encoding="utf-8") for page in pages]
     named = {package for text in texts for package in recipe.findall(text)}
     toured = {server.package for server in over_stdio(Place(tmp_path, ""))}
     assert len(named) > 2

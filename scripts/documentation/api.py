@@ -1,6 +1,6 @@
 """Writes ``docs/api.md``: what other programs may import from ``mcp_ghost``, by its docstrings.
 
-uv run python scripts/api_reference.py
+uv run python scripts/documentation/api.py
 """
 
 import importlib
@@ -9,12 +9,12 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs" / "api.md"
+PAGE = Path(__file__).parents[2] / "docs" / "api.md"
 MODULES = ("mcp_ghost", "mcp_ghost.golden", "mcp_ghost.pytest_plugin", "mcp_ghost.testing")
 _HEAD = """\
 # The API of mcp_ghost
 
-Made from the docstrings by `scripts/api_reference.py`. [The README](../mcp_ghost/README.md)
+Made from the docstrings by `scripts/documentation/api.py`. [The README](../mcp_ghost/README.md)
 explains each option, with examples.
 """
 

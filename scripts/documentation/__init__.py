@@ -1,0 +1,1 @@
+"""What writes the documentation, and what makes a site of it."""
