@@ -15,9 +15,9 @@ if sys.version_info < (3, 11):  # noqa: UP036
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mcp_ghost.cli.program import DONE, FAILED, Errors, program
+from mcp_ghost.cli.program import DONE, FAILED, INTERRUPTED, Errors, program
 from orchestration.parts import PARTS
 from terminal.flags import Flags, parse_flags
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mcp_ghost.cli.screen import Screen
     from session.game_configuration import GameConfiguration
     from session.record.summary import StorySoFar
+    from viewer.web.cockpit import Cockpit
 
 _SMALL_MODEL = (
     "No API key found: the small model on this machine plays, and not well. For a large one, set "
@@ -64,31 +65,52 @@ def _play(flags: Flags, interruption: Interruption) -> int:
     if config.uses_embedded_model and not config.local_model_path:
         screen.text(_SMALL_MODEL, "yellow", mark="·")
     played: list[StorySoFar] = []
-    try:
-        with _page(flags, config, screen):
-            return _play_episodes(episode, flags, config, screen, played)
-    finally:
-        if len(played) > 1:
-            show_total(screen, played)
+    with _page(flags, config, screen) as cockpit:
+        try:
+            code = _play_episodes(episode, flags, config, screen, played, cockpit)
+        finally:
+            if len(played) > 1:
+                show_total(screen, played)
+        if cockpit:
+            _stay(cockpit, screen, interruption)
+        return code
 
 
 @contextmanager
-def _page(flags: Flags, config: GameConfiguration, screen: Screen) -> Iterator[None]:
-    """With ``--watch``, the viewer's page beside the game."""
+def _page(flags: Flags, config: GameConfiguration, screen: Screen) -> Iterator[Cockpit | None]:
+    """With ``--watch``, the viewer's page beside the game, and what it may do to that."""
     if flags.watch is None:
-        yield
+        yield None
         return
+    from viewer.web.cockpit import Cockpit
     from viewer.web.watch import watching
+
+    cockpit = Cockpit(config.secrets)
 
     def notice(text: str) -> None:
         screen.text(text, "yellow", mark="!")
 
     with watching(
-        config.workdir, flags.watch or None, flags.open, episode="latest", notice=notice
+        config.workdir,
+        flags.watch or None,
+        flags.open,
+        episode="latest",
+        cockpit=cockpit,
+        notice=notice,
     ) as address:
         if address:
             screen.text(f"Watch at {address}", "yellow", mark="·")
-        yield
+        yield cockpit if address else None
+
+
+def _stay(cockpit: Cockpit, screen: Screen, interruption: Interruption) -> None:
+    """Leave the page up once everything is played; Ctrl-C then is the way to close it."""
+    screen.text("The page stays up until Ctrl-C.", "yellow", mark="·")
+    try:
+        cockpit.stay()
+    except KeyboardInterrupt:
+        if interruption.exit_code != INTERRUPTED:
+            raise
 
 
 def _configuration(flags: Flags) -> tuple[GameConfiguration, str | None]:
@@ -146,6 +168,7 @@ def _play_episodes(
     config: GameConfiguration,
     screen: Screen,
     played: list[StorySoFar],
+    cockpit: Cockpit | None,
 ) -> int:
     """Play as many as were asked for, or as can be hoped for; returns the exit code."""
     from mcp_ghost.errors import MCPServerStartupError
@@ -156,7 +179,7 @@ def _play_episodes(
     wanted = itertools.count() if flags.continuous else range(flags.episodes or 1)
     for number in wanted:
         try:
-            reason = _play_episode(episode, flags, config, screen, played)
+            reason = _play_episode(episode, flags, config, screen, played, cockpit)
         except MCPServerStartupError as error:
             if isinstance(wanted, range) and number == wanted[-1]:
                 raise
@@ -188,19 +211,26 @@ def _play_episode(
     config: GameConfiguration,
     screen: Screen,
     played: list[StorySoFar],
+    cockpit: Cockpit | None,
 ) -> str | None:
     """Play one episode, add it to ``played``, and return why it ended."""
     from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+    from session.playing import ASKING
     from session.record.summary import StorySoFar
     from terminal.thoughts import Thoughts
     from terminal.view import TerminalView
 
     thoughts = Thoughts(config.secrets)
-    on_delta = thoughts.take if screen.is_live else None
+    watcher: dict[str, Any] = {"before_turn": cockpit.before_turn} if cockpit else {}
+    if screen.is_live or cockpit:
+        watcher["on_delta"] = thoughts.take
     is_old = episode is not None
-    with ZorkOrchestratorV2(episode, config, resume=is_old, on_delta=on_delta) as orchestrator:
+    with ZorkOrchestratorV2(episode, config, resume=is_old, **watcher) as orchestrator:
         folder = orchestrator.folder
         so_far = StorySoFar(folder, flags.to_resume(folder.name))
+        if cockpit:
+            hears = orchestrator.config.player_name in ASKING
+            cockpit.begin(folder, thoughts, to_resume=so_far.to_resume, hears=hears)
         view = TerminalView(screen, so_far, thoughts)
         orchestrator.logger.addHandler(view)
         try:

@@ -18,7 +18,7 @@ from session.playing import GUEST
 if TYPE_CHECKING:
     from game_interface import Played
     from session.game_configuration import GameConfiguration
-    from session.knowledge import Reflection
+    from session.record.schema import Step
 
 _CLOSING_SECONDS = 2.0
 """For a command that is being played when the game is closed."""
@@ -172,7 +172,7 @@ class HostedGame(ZorkOrchestratorV2):
     def _choose_player(self, game: Played) -> GuestPlayer:
         return self._guest
 
-    def _take_in(self, step: TurnRecord | FailedTurn | Reflection) -> None:
+    def _take_in(self, step: Step) -> None:
         super()._take_in(step)
         self._failed = step if isinstance(step, FailedTurn) else None
 

@@ -20,6 +20,7 @@ _REMINDER = (
     "plan."
 )
 """The answers above show only what is told there."""
+_FROM_WATCHER = 'A line from the person watching, who is not part of the game: "{}"'
 _LEAST_CHARACTERS = 100
 """Of a section's last line, which may exceed the budget rather than be cut to nothing."""
 
@@ -87,7 +88,7 @@ class ContextManager:
             title = f"Your plan, made in turn {state.plan_turn}"
             sections.append(Section(title, (without_headings(state.plan),), importance=8))
         fitting = fit(sections, self._config.context_token_budget)
-        return "\n\n".join([*(section.text() for section in fitting), _REMINDER])
+        return "\n\n".join([*(section.text() for section in fitting), *hints_of(state), _REMINDER])
 
     def situation(self, state: GameState) -> str:
         """The facts of this moment, as far as they are told."""
@@ -130,6 +131,7 @@ class ContextManager:
             *(line for manager in self._managers for line in manager.compact_lines(state)),
             *self._compact_facts(seen),
             f'{last}The game says: "{answer}"',
+            *hints_of(state),
         ]
         return "\n".join([*lines, f"You can try: {choice}."] if choice else lines)
 
@@ -145,6 +147,11 @@ class ContextManager:
             told.append(f"Exits: {exits or 'unknown'}.")
         yield " ".join(told)
         yield f"You carry: {_carried(seen)}."
+
+
+def hints_of(state: GameState) -> Iterable[str]:
+    """What the person watching says, as a player reads it: at the prompt's end, never cut."""
+    return (_FROM_WATCHER.format(text) for text in state.hints)
 
 
 def fit(sections: list[Section], token_budget: int) -> list[Section]:

@@ -9,6 +9,7 @@ from game_interface import Exit, Thing
 from session.game_state import (
     ExitSeen,
     GameState,
+    Hint,
     Observation,
     TurnRecord,
     thing_holder,
@@ -47,8 +48,11 @@ class Boundary:
         if player:
             player.begin(opening, told)
 
-    def take_in(self, step: TurnRecord | Reflection) -> None:
-        """Tell of a finished turn, or of what looking back yielded."""
+    def take_in(self, step: TurnRecord | Reflection | Hint) -> None:
+        """Tell of a finished turn, of what looking back yielded, or what a watcher says."""
+        if isinstance(step, Hint):
+            self.state.hear(step)
+            return
         if not isinstance(step, TurnRecord):
             self._mind.take_in(step)
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -16,11 +16,10 @@ from mcp_ghost.providers.common import LLMRequest
 from mcp_ghost.results import ToolCallResult
 from players.guest import GuestPlayer
 from session.events import current_turn
-from session.game_state import FailedTurn, TurnRecord
-from session.knowledge import Reflection
+from session.game_state import FailedTurn, Hint, TurnRecord
 from session.record.model_calls import fields_of_request
 from session.record.request_deltas import request_text
-from session.record.schema import EpisodeEnd, EpisodeResumed, EpisodeStart, ModelCall
+from session.record.schema import EpisodeEnd, EpisodeResumed, EpisodeStart, ModelCall, Step
 
 if TYPE_CHECKING:
     from game_interface import Facts
@@ -53,7 +52,7 @@ class Recording:
 
     begin: EpisodeStart | EpisodeResumed
     calls: deque[ModelCall] = field(default_factory=deque)
-    steps: deque[TurnRecord | FailedTurn | Reflection] = field(default_factory=deque)
+    steps: deque[Step] = field(default_factory=deque)
     end: EpisodeEnd | None = None
     """None where the program was killed."""
 
@@ -73,6 +72,11 @@ class Recording:
         if asked != wanted:
             raise DivergenceError(f"the request to the {call.role} {difference(wanted, asked)}")
         return call
+
+    def hints(self, *_: object) -> Iterator[str]:
+        """What the person watching said before the next step."""
+        while self.steps and isinstance(self.steps[0], Hint):
+            yield cast("Hint", self.steps.popleft()).text
 
     def upcoming(self) -> Mapping[str, Any]:
         """The agent's next request."""

@@ -27,7 +27,7 @@ from orchestration.recorded import (
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 from prompts import prompt_digests
 from session.game_configuration import ConfigurationError, GameConfiguration
-from session.game_state import FailedTurn, TurnRecord
+from session.game_state import FailedTurn, Hint, TurnRecord
 from session.knowledge import Edits, Reflection
 from session.playing import GUEST
 from session.record.event_log import EVENTS_FILE, entry_of, read
@@ -69,7 +69,7 @@ def replay(folder: Path) -> Replayed:
         raise ConfigurationError(f"There is no episode in {folder}.")
     known, runs = _runs(folder)
     start = runs[0].begin if runs else None
-    whole = [run for run in runs if run.calls or not run.steps]
+    whole = [run for run in runs if run.calls or all(isinstance(it, Hint) for it in run.steps)]
     if not isinstance(start, EpisodeStart) or (len(whole) < len(runs) and start.asks_a_model):
         raise ConfigurationError(
             f"{folder.name} cannot be replayed: its log does not hold the requests to models. "
@@ -101,6 +101,8 @@ def _runs(folder: Path) -> tuple[KnowledgeLoaded, list[Recording]]:
             calls.clear()  # those of a turn that a crash cut off
         elif isinstance(event, ModelCall):
             calls.append(event)
+        elif runs and isinstance(event, Hint):
+            runs[-1].steps.append(event)
         elif runs and isinstance(event, TurnRecord | FailedTurn | Reflection):
             runs[-1].calls.extend(calls)
             runs[-1].steps.append(event)
@@ -169,7 +171,8 @@ class _Replay(ZorkOrchestratorV2):
         known: KnowledgeLoaded,
     ) -> None:
         self._run, self._began, self._known = run, start, known
-        super().__init__(name, config, resume=isinstance(run.begin, EpisodeResumed))
+        resumed = isinstance(run.begin, EpisodeResumed)
+        super().__init__(name, config, resume=resumed, before_turn=run.hints)
 
     def _wire(self) -> None:
         self.uid = self._began.uid

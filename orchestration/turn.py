@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -18,9 +19,11 @@ from session.game_state import (
     Place,
     RefusedCommand,
     TurnRecord,
+    shown,
     thing_text,
 )
 from session.playing import PlayingSettings
+from session.record.schema import write
 
 if TYPE_CHECKING:
     from game_interface import Facts, Played, Thing
@@ -159,6 +162,15 @@ class TurnPlayer:
             seconds=_since(started),
             snapshot=snapshot_of(self.game),
         )
+
+
+def log_turn(logger: logging.Logger, step: TurnRecord | FailedTurn) -> None:
+    """Write what became of a turn."""
+    if isinstance(step, FailedTurn):
+        write(logger, f"Not played: {step.failure}", step, logging.WARNING)
+        return
+    after, answer = step.after, one_line(step.response, 80)
+    write(logger, f"{after.room_name}, score {shown(after.score)}: {answer}", step)
 
 
 def observation_of(facts: Facts) -> Observation:

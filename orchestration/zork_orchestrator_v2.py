@@ -4,34 +4,48 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from llm_client import LLMClient
 from managers.context_manager import ContextManager
-from mcp_ghost.errors import MCPError
-from mcp_ghost.text import address, one_line
+from mcp_ghost.text import address
 from orchestration.boundary import Boundary
 from orchestration.endings import TO_LOOK_BACK_AT, Endings
 from orchestration.knowledge_sync import KnowledgeSync
 from orchestration.mind import Mind
 from orchestration.parts import of_the_player
-from orchestration.tool_environment import environment_of, take_back_notes
-from orchestration.turn import TurnPlayer, observation_of, return_to, snapshot_of
+from orchestration.tool_environment import environment_of, new_mcp_manager, take_back_notes
+from orchestration.turn import TurnPlayer, log_turn, observation_of, return_to, snapshot_of
 from players.choice import player_without_mind
 from players.model import ModelPlayer
 from prompts import prompt_digests
 from session.events import event_context, log_event, log_progress
 from session.game_configuration import GameConfiguration
-from session.game_state import EndReason, FailedTurn, GameState, Observation, TurnRecord, shown
+from session.game_state import (
+    EndReason,
+    FailedTurn,
+    GameState,
+    Hint,
+    Observation,
+    TurnRecord,
+    shown,
+)
 from session.knowledge import Reflection
 from session.levels import ObservationLevel
 from session.playing import TOLD
 from session.record.folder import episode_folder, open_logs
 from session.record.model_calls import logs_calls
 from session.record.resume import SavedEpisode
-from session.record.schema import EpisodeEnd, EpisodeResumed, EpisodeStart, KnowledgeLoaded, write
+from session.record.schema import (
+    EpisodeEnd,
+    EpisodeResumed,
+    EpisodeStart,
+    KnowledgeLoaded,
+    Step,
+    write,
+)
 from session.tracing import Tracing
 from session.uids import new_uid
 from session.version import code_digest, version
@@ -43,6 +57,7 @@ if TYPE_CHECKING:
     from mcp_ghost.providers.streaming.events import OnDelta
     from players.player import Player
 
+BeforeTurn: TypeAlias = Callable[[int, logging.Logger], Iterable[str]]
 _ALL_THERE_IS = ObservationLevel.FACTS
 """For players that are programs: a level limits what a model, or a guest, is told."""
 
@@ -61,6 +76,7 @@ class ZorkOrchestratorV2:
         resume: bool = False,
         handlers: Iterable[logging.Handler] = (),
         on_delta: OnDelta | None = None,
+        before_turn: BeforeTurn = lambda *_: (),
     ) -> None:
         """Wire the parts; the game and the model start with the first turn.
 
@@ -71,12 +87,14 @@ class ZorkOrchestratorV2:
             resume: Continue the episode of that name.
             handlers: Receive the episode's log records in addition to its files.
             on_delta: Told what the player's model says and thinks, while it comes.
+            before_turn: May take its time, and gives what the player is told by who watches.
 
         Raises:
             ConfigurationError: The configuration or the episode's name cannot be used.
             MCPError: MCP is enabled and its configuration cannot be used.
         """
         self._on_delta = on_delta
+        self._before_turn = before_turn
         self.config = config or GameConfiguration.at_hand()
         if max_turns_per_episode is not None:
             changes = {"max_turns_per_episode": max_turns_per_episode}
@@ -165,10 +183,11 @@ class ZorkOrchestratorV2:
         if state.game_over:  # resumed where its limits allow no more
             return False
         turn = state.turn_count + 1
+        self._listen(turn)
         with event_context(episode_id=state.episode_id, turn=turn), self.tracing.turn(turn) as span:
             log_event(self.logger, logging.DEBUG, "Turn begins", "turn_start")
             step = turns.play(state)
-            self._log_turn(step)  # first of all: a turn that cannot be recorded was not played
+            log_turn(self.logger, step)  # first: a turn that cannot be recorded was not played
             self._take_in(step)
             if isinstance(step, FailedTurn):
                 span.update(level="ERROR", status_message=step.failure)
@@ -182,6 +201,14 @@ class ZorkOrchestratorV2:
                 state.end_reason = self._endings.after(step)
                 self._look_back(ending=state.end_reason in TO_LOOK_BACK_AT)
         return state.end_reason is None
+
+    def _listen(self, turn: int) -> None:
+        """Let the person watching hold the game, and keep what they say before anybody hears it."""
+        with event_context(episode_id=self.game_state.episode_id, turn=turn):
+            for text in self._before_turn(turn, self.logger):
+                hint = Hint(turn=turn, text=text)
+                write(self.logger, f"Hint: {text}", hint)
+                self._take_in(hint)
 
     def _look_back(self, *, ending: bool) -> None:
         """Reflect when it is due; it reaches the log before anybody learns it."""
@@ -224,24 +251,7 @@ class ZorkOrchestratorV2:
     def _create_mcp_manager(self) -> MCPManager | None:
         if not self.config.mcp_enabled:
             return None
-        from managers.mcp_manager import MCPManager
-
-        try:
-            manager = MCPManager(
-                config=self.config,
-                logger=self.logger,
-                langfuse_client=self.tracing.client,
-                environment=self._told_to_servers,
-            )
-        except Exception as error:  # whatever stops it is the MCP error that callers expect
-            problem = f"Failed to initialize MCP Manager: {error}"
-            log_event(self.logger, logging.ERROR, problem, "mcp_init_error", error=str(error))
-            if isinstance(error, MCPError):
-                raise
-            raise MCPError(f"MCP initialization failed: {error}") from error
-        done, name = "MCP Manager initialized", ", ".join(manager.server_names)
-        log_event(self.logger, logging.INFO, done, "mcp_manager_init", server=name)
-        return manager
+        return new_mcp_manager(self.config, self.logger, self.tracing.client, self._told_to_servers)
 
     def _start(self) -> TurnPlayer:
         """Begin the game, or return it to where the episode stopped."""
@@ -318,13 +328,6 @@ class ZorkOrchestratorV2:
             start,
         )
 
-    def _log_turn(self, step: TurnRecord | FailedTurn) -> None:
-        if isinstance(step, FailedTurn):
-            write(self.logger, f"Not played: {step.failure}", step, logging.WARNING)
-            return
-        after, answer = step.after, one_line(step.response, 80)
-        write(self.logger, f"{after.room_name}, score {shown(after.score)}: {answer}", step)
-
     def _resume(self, saved: SavedEpisode, game: Played, player: Player) -> None:
         """Replay the records into what is known, and restore the engine."""
         state = self.game_state
@@ -359,7 +362,7 @@ class ZorkOrchestratorV2:
         # The look back that a crash cut off comes before the next turn, as it would have.
         self._look_back(ending=state.end_reason in TO_LOOK_BACK_AT)
 
-    def _take_in(self, step: TurnRecord | FailedTurn | Reflection) -> None:
+    def _take_in(self, step: Step) -> None:
         """Tell everyone who learns, in the order of the log."""
         if isinstance(step, FailedTurn):
             self.game_state.fail(step)
@@ -367,7 +370,7 @@ class ZorkOrchestratorV2:
         self._boundary.take_in(step)
         if isinstance(step, Reflection):
             self.game_state.spend(step.usage)
-        else:
+        elif isinstance(step, TurnRecord):
             self.game_state.apply(step)
 
     def _end(self, reason: EndReason) -> None:

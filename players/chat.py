@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from game_interface.command_guard import validate_command
 from game_interface.errors import InvalidCommandError
+from managers.context_manager import hints_of
 from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.messages import Message, Usage
 from prompts import load_prompt
@@ -48,7 +49,7 @@ class ChatPlayer:
         """The model's answer, as it is."""
         try:
             reply = self._client.chat_completions_create(
-                model=self.model, messages=self._messages(), name=_ROLE, **self._sampling
+                model=self.model, messages=self._messages(state), name=_ROLE, **self._sampling
             )
         except LLMError as error:
             return Decision(
@@ -65,9 +66,11 @@ class ChatPlayer:
         except InvalidCommandError as error:
             return Decision(said, "", proposed=said, failure=f"{error}.", usage=usage)
 
-    def _messages(self) -> list[Message]:
+    def _messages(self, state: GameState) -> list[Message]:
         most = 2 * (self._turns_shown or len(self._said)) + 1
-        latest = self._said[-most:]
+        *earlier, last = self._said[-most:]
+        told = "\n\n".join([last["content"], *hints_of(state)])
+        latest: list[Message] = [*earlier, {**last, "content": told}]
         if len(latest) < len(self._said):
             latest = [
                 {"role": "user", "content": f"{_LEFT_OUT}\n\n{latest[0]['content']}"},

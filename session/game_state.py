@@ -257,6 +257,14 @@ class FailedTurn(Value):
     """Wall time of the attempt."""
 
 
+class Hint(Value):
+    """A line from the person watching, which the player is told in one turn."""
+
+    turn: int = Field(ge=1)
+    """The turn to come when it was given."""
+    text: str
+
+
 def added(total: int | None, one: int | None) -> int | None:
     """The sum; None where a part of it is not known."""
     return None if total is None or one is None else total + one
@@ -289,6 +297,8 @@ class GameState:
         """Failed attempts in a row, so far, at the coming turn."""
         self.turns_without_news = 0
         self.usage = Usage()
+        self.hints: tuple[str, ...] = ()
+        """What the person watching says about the coming turn."""
         self.end_reason: EndReason | None = None
         self._best_score = 0
         self._situations: set[tuple[object, ...]] = set()
@@ -328,9 +338,14 @@ class GameState:
         """Add what the model's replies used."""
         self.usage += usage
 
+    def hear(self, hint: Hint) -> None:
+        """Add what the person watching says."""
+        self.hints = (*self.hints, hint.text)
+
     def apply(self, record: TurnRecord) -> None:
         """Add a finished turn."""
         self.turn_count = record.turn
+        self.hints = ()
         self.last_action = record.command
         self.last_response = record.response
         self.history.append(record)

@@ -54,7 +54,7 @@ _MIND = """\
 --without PART      play without one part of the player's mind; may be repeated: {parts}
 """
 _PAGE = """\
---watch PORT        show the episode live on a page served by this machine, and open it
+--watch PORT        show the episode live on a page, where it can be paused, and open that
 --no-open           with --watch: do not open a browser
 """
 _OTHERS = """\

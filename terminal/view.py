@@ -21,6 +21,7 @@ _WAITED_FOR = {
     "mcp_tool_timeout": _THINKS,
     "llm_retry": "Waiting before the model is asked again …",
     "agent_action": "> {action}",
+    "game_paused": "Paused before turn {turn} …",
 }
 """What an event says is waited for next."""
 

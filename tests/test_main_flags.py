@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,7 +67,9 @@ def test_what_it_says_to_go_on_with_leaves_out_the_same(
     assert "--without map" in program.play(model, "--without", "map").stdout
 
 
-def test_a_watched_game_is_served_while_it_is_played_and_no_longer(program: Program) -> None:
+def test_a_watched_game_is_served_while_it_is_played_and_then_until_ctrl_c(
+    program: Program,
+) -> None:
     asked, go_on = threading.Event(), threading.Event()
 
     def reply(request: ModelRequest) -> Reply:
@@ -87,7 +90,12 @@ def test_a_watched_game_is_served_while_it_is_played_and_no_longer(program: Prog
             assert shown["summary"]["turns"] == 1
             assert "ZorkGPT" in httpx.get(found[1]).text
             go_on.set()
-            assert process.wait(PATIENCE) == 0
+            while "stays up until Ctrl-C" not in process.stdout.readline():
+                pass
+            shown = httpx.get(f"{found[1]}data/latest/episode.json").json()
+            assert shown["summary"]["end_reason"] == "max_turns"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(PATIENCE) == 0, "everything that was asked for was played"
             with pytest.raises(httpx.ConnectError):
                 httpx.get(found[1])
         finally:

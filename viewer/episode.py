@@ -8,9 +8,11 @@ from mcp_ghost.results import JSONObject
 from session.game_state import TurnRecord
 from session.record.event_log import EVENTS_FILE
 from session.record.index import Line, LogIndex, LogReplacedError, Span, is_being_written
+from session.record.next_steps import next_steps
 from session.record.schema import LoggedEvent
 from viewer.episode_view import EpisodeView
 from viewer.model_calls import ModelCalls
+from viewer.present import Present
 from viewer.summaries import Remembered
 from viewer.turns import TURNS_PER_CHUNK, turn_json
 
@@ -34,6 +36,8 @@ class Episode:
         self._view = EpisodeView()
         self._spans: dict[int, Span] = {}
         self._calls = ModelCalls()
+        self.present = Present()
+        """What it is doing."""
 
     def has_news(self) -> bool:
         """Whether `refresh` would find anything; False while the log cannot be seen."""
@@ -63,6 +67,7 @@ class Episode:
                 self._view.take_damage(line.number)
                 continue
             self._view.take(line.entry)
+            self.present.take(line.entry)
             match line.entry.event:
                 case TurnRecord(turn=turn):
                     self._spans[turn] = line.span
@@ -145,6 +150,11 @@ class Episode:
         summary = self.summary()
         with self._lock:
             return {"summary": summary, **self._view.json()}
+
+    def next_steps(self, to_resume: str = "") -> list[JSONObject]:
+        """What can be done once it has ended, of those who have this machine's files."""
+        with self._lock:
+            return [it._asdict() for it in next_steps(self._view, self.folder, to_resume)]
 
     def json(self) -> JSONObject:
         """Everything but the turns."""

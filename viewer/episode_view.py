@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from mcp_ghost.results import JSONObject
 from mcp_ghost.text import one_line
-from session.game_state import FailedTurn, TurnRecord
+from session.game_state import FailedTurn, Hint, TurnRecord
 from session.knowledge import Reflection
 from session.playing import TOLD
 from session.record.fold import EpisodeFold
@@ -19,7 +19,7 @@ _MARK_CHARACTERS = 200
 _STOPS = ("score", "death", "refusal", "failure", "tool")
 """What readers jump to."""
 _OF_START = ("uid", "story", "title", "model", "seed", "engine", "trunk", "forked_at")
-_OF_FOLD = ("started", "turns", "score", "max_score", "end_reason", "deaths", "tool_calls")
+_OF_FOLD = ("started", "turns", "score", "max_score", "end_reason", "deaths", "tool_calls", "hints")
 """What a row of the index says, as it is."""
 
 
@@ -36,6 +36,7 @@ class EpisodeView(EpisodeFold):
         self._stops: dict[str, list[int]] = {kind: [] for kind in _STOPS}
         """Turns, by what happened in them."""
         self._items: set[str] = set()
+        self._hints: list[JSONObject] = []
 
     def take(self, entry: Entry) -> None:
         """Add what one line says."""
@@ -56,6 +57,8 @@ class EpisodeView(EpisodeFold):
             text = f"Turn {event.turn} was not played: {event.failure}"
             self._mark(self.turns, "failure", text)
             self._stops["failure"].append(self.turns)
+        elif isinstance(event, Hint):
+            self._hints.append(event.model_dump(mode="json"))
         self.version += not isinstance(event, TurnRecord)
 
     def take_damage(self, line: int) -> None:
@@ -81,6 +84,8 @@ class EpisodeView(EpisodeFold):
         return {
             "parts_off": self._parts_off(),
             "told": self.start.level if self.start and self.start.player in TOLD else None,
+            "max_turns": self._max_turns(),
+            "hints": self._hints,
             "scores": self._score_line(),
             "marks": self._marks,
             "stops": self._stops,
@@ -157,6 +162,10 @@ class EpisodeView(EpisodeFold):
 
     def _known_scores(self) -> Iterator[tuple[int, int]]:
         return ((turn, score) for turn, score in self.scores if score is not None)
+
+    def _max_turns(self) -> int | None:
+        begun = self.resumed or self.start
+        return begun.max_turns if begun else None
 
     def _parts_off(self) -> list[str]:
         return list(self.start.parts_off) if self.start else []

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 DONE = 0
 FAILED = 1
 WRONG_USE = 2
+INTERRUPTED = 130
+"""By Ctrl-C."""
 
 
 class Errors(NamedTuple):

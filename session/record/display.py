@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from mcp_ghost.cli.screen import Screen
 from mcp_ghost.text import counted, dollars, duration, one_line, tokens
-from session.game_state import FailedTurn, TurnRecord
+from session.game_state import FailedTurn, Hint, TurnRecord
 from session.knowledge import Reflection
 from session.record.schema import (
     Entry,
@@ -46,7 +46,7 @@ class EpisodeDisplay:
         self._failed_after: float | None = None
         """Milliseconds of a call whose error is still to come."""
         self._draw: dict[str, Callable[[Fields], None]] = {
-            "notice": self.notice,
+            **dict.fromkeys(["notice", "game_paused", "game_continues"], self.notice),
             "turn_start": self._turn_start,
             "mcp_tool_call": self._tool_call,
             "mcp_tool_result": self._tool_result,
@@ -77,6 +77,9 @@ class EpisodeDisplay:
                 self._screen.text(_cost(failed), "dim")
             case Reflection() as reflection:
                 self._reflection(reflection)
+            case Hint() as hint:
+                said = f"Hint for turn {hint.turn}, by the person watching: {hint.text}"
+                self._screen.text(one_line(said), "bold magenta", mark="?")
             case EpisodeEnd():
                 show_summary(self._screen, self._so_far)
             case LoggedEvent(event_type, fields) if event_type in self._draw:

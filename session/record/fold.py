@@ -1,7 +1,7 @@
 """What the events of an episode add up to: for resuming, storing, showing and comparing it."""
 
 from mcp_ghost.messages import Usage
-from session.game_state import EndReason, FailedTurn, Observation, TurnRecord, added, shown
+from session.game_state import EndReason, FailedTurn, Hint, Observation, TurnRecord, added, shown
 from session.knowledge import Edits, Reflection
 from session.record.schema import (
     Entry,
@@ -46,6 +46,8 @@ class EpisodeFold:
         self.last_failure = ""
         """Why the model, or the game, gave no usable answer when it last did not."""
         self.reflections: list[Reflection] = []
+        self.hints = 0
+        """Lines from the person watching: with any, no figure here is the player's alone."""
         self.end: EpisodeEnd | None = None
         """How it ended; None while it goes on."""
         self.gave_up: set[int] = set()
@@ -91,6 +93,8 @@ class EpisodeFold:
                 self.reflections.append(reflection)
                 self.usage += reflection.usage
                 self.reflection_seconds += reflection.seconds
+            case Hint():
+                self.hints += 1
             case EpisodeResumed() as resumed:
                 self.resumed, self.end = resumed, None
             case EpisodeEnd() as end:

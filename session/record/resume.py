@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from session.game_configuration import ConfigurationError, EngineChoice
-from session.game_state import FailedTurn, TurnRecord
-from session.knowledge import Reflection
+from session.game_state import TurnRecord
 from session.record.event_log import EVENTS_FILE, EpisodeDamagedError, damaged, read
 from session.record.fold import EpisodeFold
-from session.record.schema import EpisodeStart, Event
+from session.record.schema import EpisodeStart, Event, Step
 
 
 class SavedEpisode:
@@ -86,10 +85,10 @@ class SavedEpisode:
         except ValueError as error:
             raise self.damaged_snapshot("its snapshot is not base64") from error
 
-    def steps(self) -> Iterator[TurnRecord | FailedTurn | Reflection]:
-        """The finished turns, those that failed, and the reflections, in order."""
+    def steps(self) -> Iterator[Step]:
+        """The finished turns, those that failed, the reflections and the hints, in order."""
         for entry in read(self.folder):
-            if isinstance(entry.event, TurnRecord | FailedTurn | Reflection):
+            if isinstance(entry.event, Step):
                 yield entry.event
 
 

@@ -12,7 +12,7 @@ from mcp_ghost.messages import LLMResponse, Usage
 from mcp_ghost.providers.exchange import FailedTry
 from mcp_ghost.results import jsonable
 from session.events import log_event
-from session.game_state import EndReason, FailedTurn, Observation, TurnRecord, Value
+from session.game_state import EndReason, FailedTurn, Hint, Observation, TurnRecord, Value
 from session.knowledge import CarriedOver, Edits, Reflection
 from session.levels import ObservationLevel
 from session.playing import ASKING, PlayerName
@@ -160,10 +160,13 @@ Event: TypeAlias = (
     | TurnRecord
     | FailedTurn
     | Reflection
+    | Hint
     | EpisodeResumed
     | EpisodeEnd
     | LoggedEvent
 )
+Step: TypeAlias = TurnRecord | FailedTurn | Reflection | Hint
+"""What an episode is played again from."""
 _KINDS: Mapping[str, type[BaseModel]] = {
     "episode_start": EpisodeStart,
     "knowledge_loaded": KnowledgeLoaded,
@@ -171,6 +174,7 @@ _KINDS: Mapping[str, type[BaseModel]] = {
     "turn": TurnRecord,
     "turn_failed": FailedTurn,
     "reflection": Reflection,
+    "hint": Hint,
     "episode_resumed": EpisodeResumed,
     "episode_end": EpisodeEnd,
 }
@@ -236,6 +240,6 @@ def write(
 ) -> None:
     """Log a typed event; the log's own context adds episode and turn."""
     short = isinstance(event, ModelCall)
-    whole = isinstance(event, TurnRecord | FailedTurn | Reflection)
+    whole = isinstance(event, TurnRecord | FailedTurn | Reflection | Hint)
     fields = event.model_dump(mode="json", exclude_unset=not whole, exclude_defaults=short)
     log_event(logger, level, message, _TYPES[type(event)], **fields)

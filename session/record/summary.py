@@ -1,6 +1,5 @@
 """The first and the last block of an episode, and the sum of several."""
 
-import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,11 +8,11 @@ from statistics import mean
 from mcp_ghost.cli.screen import Screen
 from mcp_ghost.messages import Usage
 from mcp_ghost.text import address, counted, dollars, duration, tokens
-from session.game_configuration import GameConfiguration
 from session.game_state import UNKNOWN, EndReason, shown
 from session.record.event_log import read
 from session.record.fold import EpisodeFold
-from session.record.schema import Entry, EpisodeEnd, EpisodeResumed
+from session.record.next_steps import to_go_on, to_view
+from session.record.schema import Entry, EpisodeResumed
 from shared_utils import EMBEDDED_BASE_URL
 
 LOG_FILE = "episode.log"
@@ -98,6 +97,7 @@ def show_summary(screen: Screen, so_far: StorySoFar) -> None:
             ("rooms", f"{len(so_far.rooms)} seen" if so_far.rooms else UNKNOWN),
             ("deaths", shown(end.deaths)),
             ("tools", counted(end.tool_calls, "call")),
+            ("hints", _hinted(so_far.hints)),
             ("model", _took(end.usage)),
             ("time", duration(so_far.seconds)),
             (
@@ -107,8 +107,8 @@ def show_summary(screen: Screen, so_far: StorySoFar) -> None:
         ],
         to_copy=[
             ("log", str(so_far.folder / LOG_FILE)),
-            ("view", _to_view(so_far.folder)),
-            ("resume", "" if end.reason.is_final else _to_resume(so_far, end)),
+            ("view", to_view(so_far.folder)),
+            ("resume", to_go_on(so_far, so_far.to_resume)),
         ],
     )
 
@@ -123,10 +123,21 @@ def show_total(screen: Screen, episodes: Sequence[StorySoFar]) -> None:
         f"{counted(sum(end.turns for end in ends), 'turn')}, "
         f"{counted(sum(end.tool_calls for end in ends), 'tool call')}, "
         f"{_took(sum((end.usage for end in ends), Usage()))}, "
-        f"{duration(sum(episode.seconds for episode in episodes))}",
+        f"{duration(sum(episode.seconds for episode in episodes))}"
+        f"{_hinted_of(episodes)}",
         "bold",
         mark="Σ",
     )
+
+
+def _hinted(hints: int) -> str:
+    """What to say beside the figures of an episode in which the player was helped."""
+    return f"{counted(hints, 'line')} from the person watching: not an unaided score" * bool(hints)
+
+
+def _hinted_of(episodes: Sequence[StorySoFar]) -> str:
+    hinted = sum(bool(episode.hints) for episode in episodes)
+    return f"; {hinted} with hints from the person watching, so not unaided" * bool(hinted)
 
 
 def _took(usage: Usage) -> str:
@@ -136,15 +147,3 @@ def _took(usage: Usage) -> str:
     if usage.cost:
         took.append(dollars(usage.cost))
     return ", ".join(took)
-
-
-def _to_view(folder: Path) -> str:
-    workdir = str(folder.parent.parent)
-    usual = GameConfiguration.model_fields["workdir"].default
-    elsewhere = [] if workdir == usual else ["--workdir", workdir]
-    return shlex.join(["uv", "run", "python", "-m", "viewer", "--open", *elsewhere])
-
-
-def _to_resume(so_far: StorySoFar, end: EpisodeEnd) -> str:
-    further = f" --max-turns {2 * end.turns}" if end.reason is EndReason.MAX_TURNS else ""
-    return so_far.to_resume + further if so_far.to_resume else ""

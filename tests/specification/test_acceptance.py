@@ -22,6 +22,7 @@ from prompts import load_prompt
 from scripts.scripted_model import ScriptedModel
 from session.game_configuration import GameConfiguration
 from session.game_state import FailedTurn, GameState, TurnRecord
+from session.knowledge import Reflection
 from session.record.event_log import EVENTS_FILE
 from session.record.resume import SavedEpisode
 from storage.commands import Commands
@@ -112,7 +113,7 @@ def folded(folder: Path) -> tuple[GameState, tuple[str, str]]:
         boundary.take_in(step)
         if isinstance(step, TurnRecord):
             state.apply(step)
-        else:
+        elif isinstance(step, Reflection):
             state.spend(step.usage)
     client.close()
     return state, told_next(config, boundary.state, mind)

@@ -18,9 +18,12 @@ from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 from scripts.scripted_model import ScriptedModel
 from session.game_configuration import GameConfiguration
+from session.playing import ASKING
 from session.record.event_log import EVENTS_FILE
+from terminal.thoughts import Thoughts
 from tests.support import PATIENCE
 from tests.support.games import BUNDLED_COMMANDS
+from viewer.web.cockpit import Cockpit
 from viewer.web.watch import watching
 
 Event: TypeAlias = dict[str, Any]
@@ -63,6 +66,8 @@ class Player:
 def play(workdir: Path, turns: int, episode: str = "played", **settings: Any) -> Path:  # noqa: ANN401  of any field
     """The folder of an episode that was played with the real engine."""
     gate = settings.pop("gate", lambda: None)
+    cockpit: Cockpit | None = settings.pop("cockpit", None)
+    told = Thoughts()
     resume = (workdir / "episodes" / episode).exists()
     with ModelServer(Player(gate)) as model:
         values: dict[str, Any] = {
@@ -75,7 +80,13 @@ def play(workdir: Path, turns: int, episode: str = "played", **settings: Any) ->
             "max_turns_per_episode": turns,
         }
         config = GameConfiguration(**{**values, **settings})
-        with ZorkOrchestratorV2(episode, config, resume=resume) as orchestrator:
+        watcher: dict[str, Any] = {}
+        if cockpit:
+            watcher = {"before_turn": cockpit.before_turn, "on_delta": told.take}
+        with ZorkOrchestratorV2(episode, config, resume=resume, **watcher) as orchestrator:
+            if cockpit:
+                hears = orchestrator.config.player_name in ASKING
+                cockpit.begin(orchestrator.folder, told, hears=hears)
             orchestrator.play_episode()
             return orchestrator.folder
 
@@ -118,6 +129,8 @@ def playing(workdir: Path, turns: int, **settings: Any) -> Iterator[Gate]:  # no
         yield gate
     finally:
         gate.open(10 * turns)
+        if cockpit := settings.get("cockpit"):
+            cockpit.press("resume")
         thread.join(PATIENCE)
         assert not thread.is_alive()
 

@@ -9,8 +9,10 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 
+from mcp_ghost.results import JSONObject
 from viewer.episode import Episode
 from viewer.turns import TURNS_PER_CHUNK, encoded
+from viewer.web.cockpit import Cockpit
 
 _LOOK_SECONDS = 0.05
 _LOOKS_PER_CHECK = 20
@@ -18,6 +20,8 @@ _LOOKS_PER_CHECK = 20
 _EPISODE_SECONDS = 1.0
 """Between two ``episode`` events at least."""
 _HEARTBEAT_SECONDS = 10.0
+_THOUGHT_SECONDS = 0.25
+"""Between two looks at what the model thinks."""
 
 
 class LogWatcher:
@@ -86,9 +90,18 @@ class LogWatchers:
 class Stream:
     """What one client is told, as server-sent events."""
 
-    def __init__(self, episode: Episode, log_watchers: LogWatchers, after: int | None) -> None:
+    def __init__(
+        self,
+        episode: Episode,
+        log_watchers: LogWatchers,
+        after: int | None,
+        cockpit: Cockpit | None = None,
+    ) -> None:
         """``after`` is the last turn that the client has; None for the present one."""
         self._episode = episode
+        self._cockpit = cockpit
+        self._doing: dict[str, object] = {}
+        """What the client was told that the episode is doing."""
         self._watchers = log_watchers
         self._turn = episode.turn_count if after is None else after
         self._generation = episode.generation
@@ -100,6 +113,7 @@ class Stream:
     async def events(self) -> AsyncGenerator[bytes, None]:
         """The events, until the client or the server goes."""
         yield b"retry: 1000\n\n"
+        sent = time.monotonic()
         with self._watchers.watch(self._episode) as watcher:
             while True:
                 news, closing = watcher.news, self._watchers.closing
@@ -108,10 +122,13 @@ class Stream:
                         await asyncio.to_thread(self._episode.refresh)
                 async for event in self._new_events(watcher):
                     yield event
+                    sent = time.monotonic()
                 if closing:
                     return
-                if not await _woken(news, self._patience(watcher)):
+                await _woken(news, self._patience(watcher))
+                if time.monotonic() - sent >= _HEARTBEAT_SECONDS:
                     yield b": still here\n\n"
+                    sent = time.monotonic()
 
     async def _new_events(self, watcher: LogWatcher) -> AsyncIterator[bytes]:
         episode = self._episode
@@ -127,9 +144,34 @@ class Stream:
         if self._is_due(watcher) or (ends and self._state(watcher) != self._told):
             self._told, self._told_at = self._state(watcher), time.monotonic()
             yield _event("episode", await asyncio.to_thread(episode.changing_json), self._turn)
+        if (now := self._present()) is not None:
+            yield _event("now", now, self._turn)
         if ends:
             yield _event("end", {"reason": episode.end_reason}, self._turn)
         self._ended = episode.end_reason is not None
+
+    def _present(self) -> JSONObject | None:
+        """What the episode is doing, if that is news."""
+        if self._episode.end_reason is not None:
+            return None
+        now = {**self._episode.present.json(), **self._controls()}
+        lasting = {name: it for name, it in now.items() if name != "seconds"}
+        lasting["since"] = self._episode.present.version
+        idle = not (now["doing"] or self._is_controlled or self._doing)
+        if idle or lasting == self._doing:
+            return None
+        self._doing = lasting
+        return now
+
+    def _controls(self) -> JSONObject:
+        if self._cockpit is None or not self._is_controlled:
+            return {}
+        return self._cockpit.json()
+
+    @property
+    def _is_controlled(self) -> bool:
+        cockpit, episode = self._cockpit, self._episode
+        return cockpit is not None and not episode.end_reason and cockpit.controls(episode.folder)
 
     def _state(self, watcher: LogWatcher) -> tuple[int, ...]:
         return *self._episode.news, watcher.running
@@ -140,14 +182,14 @@ class Stream:
 
     def _patience(self, watcher: LogWatcher) -> float:
         """Seconds to wait for news."""
+        if self._is_controlled:
+            return _THOUGHT_SECONDS
         return _EPISODE_SECONDS if self._state(watcher) != self._told else _HEARTBEAT_SECONDS
 
 
-async def _woken(news: asyncio.Event, seconds: float) -> bool:
+async def _woken(news: asyncio.Event, seconds: float) -> None:
     with suppress(TimeoutError):
         await asyncio.wait_for(news.wait(), seconds)
-        return True
-    return False
 
 
 def _event(name: str, value: object, turn: int) -> bytes:

@@ -1,4 +1,4 @@
-"""The viewer's web server: reads event logs, answers on loopback, changes no episode."""
+"""The viewer's web server: reads event logs, answers on loopback, and writes nothing."""
 
 import hashlib
 import ipaddress
@@ -22,6 +22,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from viewer.episode import Episode
 from viewer.library import Library
+from viewer.turns import encoded
+from viewer.web import control
+from viewer.web.cockpit import Cockpit
 from viewer.web.live import LogWatchers, Stream
 from viewer.web.site import STATIC, episode_data, index_data, page
 
@@ -50,11 +53,15 @@ mimetypes.add_type("font/woff2", ".woff2")
 
 
 class Guard:
-    """Allows only reading, and only under a host name of ours (against DNS rebinding)."""
+    """Allows only reading, and only under a host name of ours (against DNS rebinding).
 
-    def __init__(self, app: ASGIApp, host: str) -> None:
+    The buttons of a game that is played here are pressed at an address of their own.
+    """
+
+    def __init__(self, app: ASGIApp, host: str, *, has_buttons: bool) -> None:
         self._app = app
         self._host = host
+        self._has_buttons = has_buttons
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request, or have it answered; either way with our headers."""
@@ -74,10 +81,14 @@ class Guard:
             return PlainTextResponse("Only HTTP is spoken here.", 400)
         if not is_own_name(Headers(scope=scope).get("host", ""), self._host):
             return PlainTextResponse("This host name is not served here.", 403)
-        if scope["method"] not in _READING:
+        if scope["method"] not in _READING and not self._is_button(scope):
             allowed = {"allow": ", ".join(_READING)}
             return PlainTextResponse("This server is read-only.", 405, allowed)
         return None
+
+    def _is_button(self, scope: Scope) -> bool:
+        pressed = scope["method"] == control.METHOD and control.is_control(scope["path"])
+        return self._has_buttons and pressed
 
 
 def is_own_name(host_header: str, bound_to: str) -> bool:
@@ -96,8 +107,11 @@ def is_own_name(host_header: str, bound_to: str) -> bool:
 class Viewer:
     """The web application for one work folder."""
 
-    def __init__(self, library: Library, host: str = "127.0.0.1") -> None:
+    def __init__(
+        self, library: Library, host: str = "127.0.0.1", cockpit: Cockpit | None = None
+    ) -> None:
         self.library = library
+        self.cockpit = cockpit
         self.log_watchers = LogWatchers()
         self._mark = secrets.token_hex(4)
         """Part of every ETag: another version of the program may answer otherwise."""
@@ -106,10 +120,13 @@ class Viewer:
             Route("/index.html", self._page),
             Route("/data/episodes.json", self._index),
             Route("/data/{episode}/stream", self._stream),
+            Route("/data/{episode}/next.json", self._next),
+            *([Route(control.PATH, self._control, methods=[control.METHOD])] if cockpit else []),
             Route("/data/{episode}/{path:path}", self._data),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
-        self.app: ASGIApp = Guard(Starlette(routes=routes), host)
+        has_buttons = cockpit is not None
+        self.app: ASGIApp = Guard(Starlette(routes=routes), host, has_buttons=has_buttons)
 
     def _page(self, _request: Request) -> Response:
         return Response(page("live"), media_type="text/html")
@@ -127,11 +144,24 @@ class Viewer:
             request, tag, lambda: episode_data(episode, request.path_params["path"])
         )
 
+    def _next(self, request: Request) -> Response:
+        """What can be done with an episode that has ended, by those at this machine."""
+        episode = self._episode(request)
+        to_resume = self.cockpit.to_resume(episode.folder) if self.cockpit else ""
+        return Response(encoded(episode.next_steps(to_resume)), media_type="application/json")
+
+    async def _control(self, request: Request) -> Response:
+        if self.cockpit is None:
+            raise HTTPException(404)
+        episode = await run_in_threadpool(self._episode, request)
+        return await control.answer(request, self.cockpit, episode)
+
     async def _stream(self, request: Request) -> Response:
         episode = await run_in_threadpool(self._episode, request)
         if request.method == "HEAD":
             return Response(media_type="text/event-stream")
-        return _EventStream(Stream(episode, self.log_watchers, _after(request)))
+        stream = Stream(episode, self.log_watchers, _after(request), self.cockpit)
+        return _EventStream(stream)
 
     def _episode(self, request: Request) -> Episode:
         episode = self.library.get(request.path_params["episode"])

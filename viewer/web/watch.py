@@ -1,4 +1,4 @@
-"""The page beside a game: served from a thread of the game's process, and gone with the episode.
+"""The page beside a game: served from a thread of the game's process, and gone with it.
 
 Whatever goes wrong here is a notice. The game never waits for it.
 """
@@ -18,6 +18,7 @@ from viewer.web.serving import address_of, listening, open_page
 if TYPE_CHECKING:
     import socket
 
+    from viewer.web.cockpit import Cockpit
     from viewer.web.server import Server
 
 _HOST = "127.0.0.1"
@@ -31,6 +32,7 @@ def watching(
     open_browser: bool = True,
     *,
     episode: str = "",
+    cockpit: Cockpit | None = None,
     notice: Callable[[str], None] = lambda _: None,
 ) -> Iterator[str]:
     """Serve the episodes of ``workdir`` meanwhile; yields the address, empty where there is none.
@@ -40,16 +42,20 @@ def watching(
         port: Where to serve; None for the first free port from the usual one on.
         open_browser: Open the page, where there is a screen.
         episode: The episode to show first.
+        cockpit: What the page at that address may do to the game; it only watches without.
         notice: Told what went wrong, from any thread.
     """
     try:
         listener = listening(_HOST, port, "give --watch another port, or none at all")
     except ConfigurationError as error:
         notice(f"The page cannot be watched: {error}")
+        if cockpit:
+            cockpit.is_gone()
         yield ""
         return
-    address = address_of(listener, _HOST) + (f"#/{episode}" if episode else "")
-    thread = _ServerThread(Path(workdir), listener, notice)
+    token = f"?token={cockpit.token}" if cockpit else ""  # after the #: no server is told
+    address = address_of(listener, _HOST) + (f"#/{episode}{token}" if episode or token else "")
+    thread = _ServerThread(Path(workdir), listener, cockpit, notice)
     thread.start()
     try:
         if open_browser and not open_page(address):
@@ -61,11 +67,16 @@ def watching(
 
 class _ServerThread(threading.Thread):
     def __init__(
-        self, workdir: Path, listener: socket.socket, notice: Callable[[str], None]
+        self,
+        workdir: Path,
+        listener: socket.socket,
+        cockpit: Cockpit | None,
+        notice: Callable[[str], None],
     ) -> None:
         super().__init__(name="viewer", daemon=True)
         self._workdir = workdir
         self._listener = listener
+        self._cockpit = cockpit
         self._notice = notice
         self._server: Server | None = None
         self._ending = False
@@ -78,11 +89,14 @@ class _ServerThread(threading.Thread):
             from viewer.web.server import Server, Viewer
 
             with self._listener:
-                self._server = Server(Viewer(Library(self._workdir)))
+                self._server = Server(Viewer(Library(self._workdir), cockpit=self._cockpit))
                 if not self._ending:
                     asyncio.run(self._server.serve([self._listener]))
         except Exception as error:  # noqa: BLE001  the edge of a thread; the game goes on
             self._notice(f"The page is no longer served: {type(error).__name__}: {error}")
+        finally:
+            if self._cockpit:
+                self._cockpit.is_gone()
 
     def end(self) -> None:
         """Stop serving, without waiting long for open connections."""

@@ -1,0 +1,209 @@
+"""What whoever started a game may do to it, and what stays of that in every figure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from managers.context_manager import hints_of
+from orchestration.replay import replay
+from session.game_state import GameState, Hint
+from session.record.event_log import read
+from session.record.schema import ModelCall
+from session.record.summary import LOG_FILE
+from tests.support.viewing import KEY, Told, append, log_of, play, playing, recorded, streamed
+from viewer.web.cockpit import MOST_HINT_CHARACTERS, MOST_HINTS_WAITING, Cockpit
+from viewer.web.control import MOST_PRESSED_BYTES
+from viewer.web.watch import watching
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CONTROL = "data/played/control"
+HINT = "The dry bed needs water."
+
+
+@pytest.fixture
+def cockpit() -> Cockpit:
+    return Cockpit([KEY])
+
+
+@pytest.fixture
+def client(tmp_path: Path, cockpit: Cockpit) -> Iterator[httpx.Client]:
+    with (
+        watching(tmp_path, open_browser=False, cockpit=cockpit) as address,
+        httpx.Client(base_url=address.partition("#")[0], timeout=30, trust_env=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def press(client: httpx.Client, cockpit: Cockpit) -> Callable[..., httpx.Response]:
+    def pressed(
+        act: str, text: str = "", token: str = cockpit.token, **headers: str
+    ) -> httpx.Response:
+        headers["authorization"] = f"Bearer {token}"
+        return client.post(CONTROL, json={"act": act, "text": text}, headers=headers)
+
+    return pressed
+
+
+def doing(told: Told, what: str) -> dict[str, Any]:
+    """What the page is told once the game is doing that."""
+    while True:
+        _, now = told.until("now")
+        if now["doing"] == what:
+            return dict(now)
+
+
+def played_turns(folder: Path) -> list[int]:
+    return [event["turn"] for event in log_of(folder) if event["event_type"] == "turn"]
+
+
+def with_log(client: httpx.Client) -> None:
+    """Wait until the episode has begun."""
+    while client.get("data/played/episode.json").status_code == 404:
+        pass
+
+
+def test_a_step_plays_exactly_one_turn_and_a_pause_holds(
+    tmp_path: Path, client: httpx.Client, cockpit: Cockpit, press: Callable[..., httpx.Response]
+) -> None:
+    folder = tmp_path / "episodes" / "played"
+    with playing(tmp_path, 5, cockpit=cockpit, reflection_enabled=False) as gate:
+        with_log(client)
+        with streamed(client) as told:
+            assert doing(told, "thinking")["turn"] == 1
+            assert press("pause").status_code == 204
+            gate.open(5)  # the model would answer at once, but for the turn in flight nobody asks
+            assert doing(told, "paused")["turn"] == 2
+            assert played_turns(folder) == [1]
+            press("step")
+            now = doing(told, "paused")
+            assert (now["turn"], now["held"]) == (3, True)
+            assert played_turns(folder) == [1, 2]
+            press("resume")
+            assert told.until("end")[1] == {"reason": "max_turns"}
+    assert played_turns(folder) == [1, 2, 3, 4, 5]
+
+
+def test_a_hint_reaches_the_model_once_and_marks_the_episode(
+    tmp_path: Path, client: httpx.Client, cockpit: Cockpit, press: Callable[..., httpx.Response]
+) -> None:
+    folder = tmp_path / "episodes" / "played"
+    said = f"{HINT}\nUse {KEY}."
+    with playing(tmp_path, 3, cockpit=cockpit, reflection_enabled=False) as gate:
+        with_log(client)
+        with streamed(client) as told:
+            doing(told, "thinking")
+            press("pause")
+            gate.open(3)
+            doing(told, "paused")
+            assert press("hint", said).status_code == 204
+            press("resume")
+            told.until("end")
+    (hint,) = (event for event in log_of(folder) if event["event_type"] == "hint")
+    assert (hint["turn"], hint["text"]) == (2, f"{HINT} Use ***.")
+    calls = [it.event for it in read(folder) if isinstance(it.event, ModelCall)]
+    asked = [[str(it["content"]) for it in call.request["messages"]] for call in calls]
+    (told_so,) = hints_of(heard(hint["text"]))
+    assert [sum(told_so in text for text in texts) for texts in asked] == [0, 1, 0]
+    assert asked[1][-1].endswith(f"{told_so}\n\n{asked[0][-1].rpartition(chr(10) * 2)[2]}")
+    assert len({texts[0] for texts in asked}) == 1, "the prompt's head stays as it is"
+    assert asked[2][: len(asked[1]) - 1] == asked[1][:-1]
+    assert KEY not in json.dumps(log_of(folder))
+    text = (folder / LOG_FILE).read_text()
+    assert f"Hint for turn 2, by the person watching: {HINT} Use ***." in text
+    assert "1 line from the person watching: not an unaided score" in text
+    shown = client.get("data/played/episode.json").json()
+    assert (shown["summary"]["hints"], shown["hints"]) == (1, [{"turn": 2, "text": hint["text"]}])
+    assert client.get("data/episodes.json").json()["episodes"][0]["hints"] == 1
+    assert (replay(folder).turns, replay(folder).calls) == (3, 3)
+
+
+def heard(text: str) -> GameState:
+    state = GameState("played")
+    state.hear(Hint(turn=2, text=text))
+    return state
+
+
+def test_a_hint_that_was_recorded_is_told_when_the_episode_goes_on(tmp_path: Path) -> None:
+    folder = play(tmp_path, 2, reflection_enabled=False)
+    hint = {"event_type": "hint", "turn": 3, "text": HINT}
+    append(folder, json.dumps(hint).encode() + b"\n")
+    play(tmp_path, 4, reflection_enabled=False)
+    calls = [it.event for it in read(folder) if isinstance(it.event, ModelCall)]
+    assert [HINT in str(call.request["messages"]) for call in calls] == [False, False, True, False]
+    assert replay(folder).turns == 4
+
+
+def test_who_did_not_start_the_game_may_only_watch(
+    tmp_path: Path, client: httpx.Client, cockpit: Cockpit, press: Callable[..., httpx.Response]
+) -> None:
+    own = str(client.base_url).rstrip("/")
+    with playing(tmp_path, 2, cockpit=cockpit, reflection_enabled=False):
+        with_log(client)
+        assert press("check").status_code == 204
+        assert press("check", origin=own).status_code == 204
+        assert client.post(CONTROL, json={"act": "pause"}).status_code == 403
+        for token in ("x", cockpit.token[:-1], f"{cockpit.token}x", "caf%C3%A9"):
+            assert press("pause", token=token).status_code == 403
+        for headers in ({"origin": "http://elsewhere.example"}, {"sec-fetch-site": "cross-site"}):
+            assert press("pause", **headers).status_code == 403
+        assert press("pause", host="elsewhere.example").status_code == 403
+        assert client.get(CONTROL).status_code == 404
+        others = ("PUT", CONTROL), ("OPTIONS", CONTROL), ("POST", "data/episodes.json")
+        assert {client.request(*it).status_code for it in others} == {405}
+        with streamed(client) as told:
+            assert doing(told, "thinking")["held"] is False, "nothing of that was obeyed"
+
+
+def test_what_no_button_sends_is_refused_with_the_reason(
+    tmp_path: Path, client: httpx.Client, cockpit: Cockpit, press: Callable[..., httpx.Response]
+) -> None:
+    recorded(tmp_path, "other")
+    headers = {"authorization": f"Bearer {cockpit.token}"}
+    with playing(tmp_path, 2, cockpit=cockpit, reflection_enabled=False):
+        with_log(client)
+        for body in (b"", b"[]", b"{", b"[" * 3000, b'"' + b"x" * MOST_PRESSED_BYTES + b'"'):
+            assert client.post(CONTROL, content=body, headers=headers).status_code == 400
+        assert press("leave").text == "There is no such button."
+        assert press("hint", " \n\x1b[2J ").text == "The hint is empty."
+        assert "at most 300" in press("hint", "x" * (MOST_HINT_CHARACTERS + 1)).text
+        assert {press("hint", "x").status_code for _ in range(MOST_HINTS_WAITING)} == {204}
+        assert press("hint", "x").status_code == 422
+        other = client.post("data/other/control", json={"act": "pause"}, headers=headers)
+        assert (other.status_code, other.text) == (409, "This game is not being played here.")
+    assert press("pause").status_code == 409, "it has ended"
+
+
+def test_a_player_that_asks_no_model_takes_no_hint(
+    tmp_path: Path, client: httpx.Client, cockpit: Cockpit, press: Callable[..., httpx.Response]
+) -> None:
+    cockpit.begin(tmp_path / "episodes" / "played", hears=False)
+    recorded(tmp_path)
+    log = tmp_path / "episodes" / "played" / "events.jsonl"
+    lines = [line for line in log.read_bytes().splitlines(True) if b'"episode_end"' not in line]
+    log.write_bytes(b"".join(lines))
+    assert press("hint", HINT).text == "This player reads nothing but the game."
+    assert press("pause").status_code == 204
+
+
+def test_a_chat_player_is_told_too(
+    tmp_path: Path, client: httpx.Client, cockpit: Cockpit, press: Callable[..., httpx.Response]
+) -> None:
+    with playing(tmp_path, 2, cockpit=cockpit, player_name="chat") as gate:
+        with_log(client)
+        press("hint", HINT)
+        gate.open(2)
+    folder = tmp_path / "episodes" / "played"
+    calls = [it.event for it in read(folder) if isinstance(it.event, ModelCall)]
+    asked = [call.request["messages"] for call in calls]
+    assert [HINT in str(it) for it in asked] == [False, True]
+    assert HINT in asked[1][-1]["content"]
+    assert replay(folder).turns == 2

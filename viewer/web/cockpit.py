@@ -1,0 +1,160 @@
+"""What whoever started a game may do to it from the page: hold it, play one turn, say a line.
+
+The thread of the game asks before each turn; the thread of the server does what is pressed.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from mcp_ghost.redact import Redactor
+from mcp_ghost.results import JSONObject
+from mcp_ghost.text import harmless
+from session.events import log_event
+
+MOST_HINT_CHARACTERS = 300
+MOST_HINTS_WAITING = 5
+THOUGHT_CHARACTERS = 4000
+"""Of the end of a thought, which is all that a page is sent."""
+
+
+class RefusedError(Exception):
+    """Raised when what is pressed cannot be done; the message says why."""
+
+
+class Cockpit:
+    """The controls of the game that is being played, and the token that they need."""
+
+    def __init__(self, known_secrets: Iterable[str] = ()) -> None:
+        """``known_secrets`` reach neither the player nor the log."""
+        self.token = secrets.token_urlsafe(24)
+        self._redactor = Redactor(known_secrets)
+        self._changed = threading.Condition()
+        self._folder: Path | None = None
+        self._thoughts: object = ""
+        self._to_resume = ""
+        self._hears = False
+        self._until: int | None = None
+        """The last turn to be played before a pause; None for all of them."""
+        self._begun = 0
+        """The latest turn that was begun."""
+        self._said: deque[str] = deque()
+        self._is_served = True
+
+    def begin(
+        self, folder: Path, thoughts: object = "", *, to_resume: str = "", hears: bool = True
+    ) -> None:
+        """Control the episode in ``folder`` from now on; a pause goes on in it.
+
+        Args:
+            folder: Where its log is.
+            thoughts: As text, what the model thinks at that moment.
+            to_resume: The command that continues the episode.
+            hears: Whether its player reads what it is told.
+        """
+        with self._changed:
+            self._folder = folder.resolve()
+            self._thoughts, self._to_resume, self._hears = thoughts, to_resume, hears
+            self._until = None if self._until is None else 0
+            self._begun = 0
+            self._said.clear()
+
+    def before_turn(self, turn: int, logger: logging.Logger) -> Iterator[str]:
+        """Wait while the game is paused; yields what the player is to be told, as it is said."""
+        is_told = False
+        with self._changed:
+            self._begun = turn - 1
+        while True:
+            with self._changed:
+                while is_told and self._is_held(turn) and not self._said:
+                    self._changed.wait()
+                said = self._said.popleft() if self._said else None
+                held = self._is_held(turn)
+                if said is None and not held:
+                    self._begun = turn
+            if said is not None:
+                yield said
+            elif not held:
+                return
+            else:
+                message = f"Paused before turn {turn}: go on from the page, or stop with Ctrl-C"
+                log_event(logger, logging.INFO, message, "game_paused")
+                is_told = True
+
+    def _is_held(self, turn: int) -> bool:
+        return self._until is not None and turn > self._until
+
+    def opens_to(self, token: str) -> bool:
+        """Whether ``token`` is the one; how long that takes says nothing of it."""
+        return secrets.compare_digest(token.encode(), self.token.encode())
+
+    def controls(self, folder: Path) -> bool:
+        """Whether the episode in ``folder`` is the one that is controlled."""
+        return self._folder is not None and folder.resolve() == self._folder
+
+    def to_resume(self, folder: Path) -> str:
+        """The command that continues the episode, if it is the one that is controlled."""
+        return self._to_resume if self.controls(folder) else ""
+
+    def press(self, act: str, text: object = "") -> None:
+        """Do what a button says: ``pause``, ``step``, ``resume``, ``hint`` or nothing (``check``).
+
+        Raises:
+            RefusedError: That cannot be done.
+        """
+        with self._changed:
+            match act:
+                case "check":
+                    pass
+                case "pause":
+                    self._until = self._begun
+                case "step":
+                    self._until = self._begun + 1
+                case "resume":
+                    self._until = None
+                case "hint":
+                    self._said.append(self._heard(text))
+                case _:
+                    raise RefusedError("There is no such button.")
+            self._changed.notify_all()
+
+    def _heard(self, text: object) -> str:
+        line = " ".join(self._redactor(harmless(text)).split())
+        if not self._hears:
+            raise RefusedError("This player reads nothing but the game.")
+        if not line:
+            raise RefusedError("The hint is empty.")
+        if len(line) > MOST_HINT_CHARACTERS:
+            raise RefusedError(f"A hint has at most {MOST_HINT_CHARACTERS} characters.")
+        if len(self._said) >= MOST_HINTS_WAITING:
+            raise RefusedError("Enough hints are waiting: the player is told before its next turn.")
+        return line
+
+    def json(self) -> JSONObject:
+        """What the page shows of it."""
+        with self._changed:
+            pausing = self._until is not None and self._until <= self._begun
+            stepping = self._until is not None and not pausing
+            return {
+                "controlled": True,
+                "held": pausing or stepping,
+                "hears": self._hears,
+                "waiting": len(self._said),
+                "thought": str(self._thoughts)[-THOUGHT_CHARACTERS:],
+            }
+
+    def stay(self) -> None:
+        """Wait as long as the page is served."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_served)
+
+    def is_gone(self) -> None:
+        """Say that the page is not served, or no longer."""
+        with self._changed:
+            self._is_served = False
+            self._changed.notify_all()
