@@ -10,7 +10,9 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -50,14 +52,28 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """What is imported here stays: to look through it again and again for garbage takes a fifth."""
     gc.disable()
     try:
+        _compile_a_share(session.config)
         yield
     finally:
         gc.freeze()
         gc.enable()
+
+
+def _compile_a_share(config: pytest.Config) -> None:
+    """Workers that all began with the first file would each compile every file of a new clone."""
+    worker = getattr(config, "workerinput", None)
+    if worker is None or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    number, count = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+    for path in sorted(Path(__file__).parent.rglob("test_*.py"))[number::count]:
+        module = ".".join(path.relative_to(config.rootpath).with_suffix("").parts)
+        # Whatever is wrong with a file is told when its tests are collected.
+        with suppress(Exception, pytest.skip.Exception):
+            import_module(module)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
