@@ -19,7 +19,6 @@ from scripts.scripted_model import ScriptedModel, action_reply
 from tests.support import FOREVER, ROOT
 from tests.support.episodes import read_events
 from tests.support.program import MARK, Program
-from tests.support.warm import VIEWER
 
 KEY = "sk-made-up-key-of-nobody"
 COMMANDS = ["north", "north", "examine me"]
@@ -67,7 +66,6 @@ class Evaluation:
         if sources != ROOT:
             self.program.env["PYTHONPATH"] = str(sources)
             self._cold = _nothing  # but in an interpreter that has imported nothing yet
-        self.program.warm = VIEWER  # which has what draws the scores
         self.program.env["ZORKGPT_CLIENT_API_KEY"] = KEY
         self.out = folder / "out"
         self._always = ["--story", "bundled", "--base-url", base_url, "--model", "scripted"]

@@ -96,7 +96,7 @@ def run(script: str, folder: Path, **variables: str) -> Run:
         env={**kept, "PYTHONPATH": str(ROOT), **variables},
         cwd=folder,
         # Who is to show that nothing is imported begins with nothing.
-        warm=() if script == _UNTRACED else warm.TRACED,
+        warm=() if script == _UNTRACED else warm.GAME,
     )
     assert process.returncode == 0, process.stderr
     said = [json.loads(line) for line in process.stdout.splitlines()]

@@ -17,8 +17,6 @@ from typing import Any
 from tests.support import PATIENCE, ROOT
 
 POSSIBLE = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
-GHOST = ("mcp_ghost.ghost", "mcp_ghost.cli.program", "mcp_ghost.golden", "mcp", "httpcore")
-"""What a run of the engine needs."""
 GAME = (
     "main",
     "orchestration.zork_orchestrator_v2",
@@ -27,6 +25,7 @@ GAME = (
     "httpcore",
     "fernz",
     "game_interface.game",
+    "langfuse",
     "storage.store",
     "storage.commands",
     "rich.status",
@@ -35,20 +34,27 @@ GAME = (
     "scripts.evaluation.plan",
     "mcp_ghost.ghost",
     "mcp_ghost.cli.program",
+    "viewer.drawing",
     "viewer.library",
     "viewer.web.server",
 )
 """What an episode needs, and what looks at it."""
-VIEWER = (*GAME, "viewer.drawing")
-"""The same with pictures."""
-TRACED = (*GAME, "langfuse")
-"""The same with traces."""
+GHOST = (
+    "mcp_ghost.ghost",
+    "mcp_ghost.cli.program",
+    "mcp_ghost.golden",
+    "mcp",
+    "httpcore",
+    "movie_generator.cli.commands",
+    "movie_generator.generate",
+    "psycopg",
+    "pytest",
+)
+"""What a run of the engine needs, a user's test of one, a video script and the queue."""
 SERVER = ("mcp.server", "uvicorn", "uvicorn.protocols.http.auto", "uvicorn.lifespan.on")
 """What a tool server of the SDK needs."""
 ENGINE = ("game_interface.child.play", "game_interface.engines.fernz_engine")
 """What a game in a process of its own needs."""
-MOVIE = ("movie_generator.cli.commands", "movie_generator.generate", "mcp", "httpcore", "psycopg")
-"""What a video script, and the queue, need."""
 
 
 class WarmPopen(subprocess.Popen[str]):

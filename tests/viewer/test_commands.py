@@ -16,7 +16,6 @@ import pytest
 from tests.support import PATIENCE, ROOT
 from tests.support.program import Program, heavy_imports, terminal, unread
 from tests.support.viewing import TURNS, append, log_of, recorded, served, write_log
-from tests.support.warm import VIEWER
 from tests.terminal.test_view import kept_by_terminal
 from viewer.web.site import page
 
@@ -29,7 +28,6 @@ def viewer(tmp_path: Path) -> Program:
     """The viewer in a folder whose work folder holds one episode."""
     recorded(tmp_path / "game_files")
     program = Program(tmp_path, "-m", "viewer")
-    program.warm = VIEWER
     program.env["PYTHONPATH"] = str(ROOT)
     return program
 

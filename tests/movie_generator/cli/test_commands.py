@@ -21,7 +21,7 @@ from movie_generator.queue.jobs import Claim, JobQueue, JobStateError
 from tests.support import PATIENCE, ROOT
 from tests.support.processes.movie_worker import script
 from tests.support.program import killed_at_last, unread
-from tests.support.warm import MOVIE, WarmPopen
+from tests.support.warm import GHOST, WarmPopen
 
 PAGE = "http://8.8.8.8/page"
 NOWHERE = "http://127.0.0.1:9/page"
@@ -43,7 +43,7 @@ def started(flags: Sequence[str], values: Mapping[str, str], output: int) -> sub
         env=environment(**values),
         stdout=output,
         stderr=subprocess.PIPE,
-        warm=MOVIE,
+        warm=GHOST,
     )
 
 

@@ -168,7 +168,7 @@ def test_a_url_is_queued_worked_on_and_its_script_saved_from_the_command_line(
     def run(*flags: str) -> str:
         command = [sys.executable, "-m", "movie_generator", *flags]
         env = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = warm.run(command, env=env, warm=warm.MOVIE)
+        done = warm.run(command, env=env, warm=warm.GHOST)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
