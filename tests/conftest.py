@@ -18,6 +18,8 @@ from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 # How long an example takes says more about the machine than about us.
 settings.register_profile("any machine", deadline=None)
@@ -31,6 +33,7 @@ STARTED = re.compile(
 )
 """What a test of one unit has nothing to do with: processes, servers, whole episodes."""
 NAMES = frozenset({"CONFIG_PATH", "MCP_CONFIG_PATH"})
+PAGES = "tests/viewer/web/"
 BY_HAND = ("network", "soak")
 """What runs only when it is asked for."""
 
@@ -49,6 +52,19 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("unit" if config.getoption("--unit") else "any machine")
     # What a shell starts in the background ignores Ctrl-C, and so would the programs of the tests.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """A browser takes seconds to start: the pages' tests share one worker, and with it theirs."""
+    return PagesTogether(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+class PagesTogether(LoadFileScheduling):  # type: ignore[misc]  # xdist is untyped
+    """Hands out files, but all that look at pages as one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return PAGES if nodeid.startswith(PAGES) else super()._split_scope(nodeid)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -108,7 +108,7 @@ def test_on_windows_the_plug_in_leaves_all_tests_alone_that_do_not_use_it(tmp_pa
     assert POSIX_ONLY in done.stdout.splitlines()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_the_wheel_installs_into_an_empty_environment_and_the_example_runs_there(
     tmp_path: Path,

@@ -68,7 +68,7 @@ def test_each_variant_plays_without_its_part(evaluation: Evaluation) -> None:
     assert "tools were on offer" in evaluation.results["statement"]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_what_was_played_stays_when_the_matrix_grows_and_nothing_else_may_change(
     evaluation: Evaluation,
 ) -> None:
@@ -160,7 +160,7 @@ def test_an_interruption_ends_all_episodes_and_says_how_to_go_on(
 
 
 @linux_only
-@pytest.mark.slow
+@pytest.mark.soak
 def test_an_episode_that_is_killed_spoils_no_other(evaluation: Evaluation, model: Model) -> None:
     model.wait_from(2)
     process = evaluation.start("--seeds", "1,2", "--jobs", "1")

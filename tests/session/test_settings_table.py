@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import pytest
 
@@ -92,6 +93,7 @@ SHOWN_BY = {
 }
 
 
+@cache
 def sources() -> dict[str, str]:
     """Test -> the text of its file and of those below tests/ that the file imports."""
     texts = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import pytest
 
@@ -26,6 +27,7 @@ FILES_OF_THE_SPECIFICATION = (
 )
 
 
+@cache
 def rows(heading: str) -> dict[str, list[str]]:
     """What each row of the table below ``heading`` is about -> its tests."""
     text = (TESTS / "README.md").read_text(encoding="utf-8")
@@ -35,6 +37,7 @@ def rows(heading: str) -> dict[str, list[str]]:
     return {number: re.findall(r"`(\w+)`", tests) for number, tests in found}
 
 
+@cache
 def existing_tests() -> set[str]:
     sources = [path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py")]
     return {
