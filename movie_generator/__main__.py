@@ -43,7 +43,7 @@ def _run(flags: Flags, interruption: Interruption) -> int:
 
             make_script(flags, interruption.output_closed)
         case "enqueue":
-            commands.enqueue(flags.urls)
+            commands.enqueue(flags.urls, again=flags.again)
         case "worker":
             # Without --drain it can only end by being stopped.
             with nullcontext() if flags.drain else suppress(KeyboardInterrupt):
@@ -52,8 +52,13 @@ def _run(flags: Flags, interruption: Interruption) -> int:
                     concurrency=flags.concurrency,
                     job_timeout=flags.job_timeout,
                 )
+        case "jobs" if flags.watch:
+            with suppress(KeyboardInterrupt):
+                commands.watch_jobs(flags.status)
         case "jobs":
             commands.list_jobs(as_json=flags.json, status=flags.status)
+        case "prune":
+            commands.prune(flags.days)
         case "cancel":
             commands.cancel(flags.ids)
         case "retry":

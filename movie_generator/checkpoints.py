@@ -72,6 +72,12 @@ class Checkpoints:
         self._kept: dict[str, str] | None = None
         self._room = MOST_CHARACTERS
         self._made: Counter[str] = Counter()
+        self._lost: Exception | None = None
+
+    @property
+    def are_kept(self) -> bool:
+        """Whether anybody can go on from them."""
+        return self._store is not None
 
     async def step(self, kind: str, subject: JSON, make: Callable[[], Awaitable[JSON]]) -> JSON:
         """What ``make`` gives, or gave when this step was first made.
@@ -81,6 +87,8 @@ class Checkpoints:
         """
         if self._store is None:
             return await make()
+        if self._lost is not None:  # to go on would be in vain, and might be paid for
+            raise self._lost
         if self._kept is None:
             self._kept = await self._store.load()
             self._room -= sum(map(len, self._kept.values()))
@@ -116,7 +124,11 @@ class Checkpoints:
     async def _save(self, store: Store, kept: dict[str, str], key: str, value: JSON) -> None:
         content = json.dumps(self.redactor.each(value))
         if len(content) <= min(MOST_STEP_CHARACTERS, self._room):
-            await store.save(key, content)
+            try:
+                await store.save(key, content)
+            except Exception as error:
+                self._lost = error
+                raise
             self._room -= len(content)
         kept[key] = content
 

@@ -8,6 +8,8 @@ from typing import Self
 
 from movie_generator.errors import SettingsError
 
+MAX_ATTEMPTS = 5
+"""At one job."""
 _SHORTEST_LEASE = 1.0
 _TRUE = frozenset({"1", "true", "yes", "on"})
 
@@ -20,6 +22,10 @@ class Environment:
     """MOVIE_DATABASE_URL"""
     job_lease: float
     """MOVIE_JOB_LEASE, seconds"""
+    max_attempts: int
+    """MOVIE_MAX_ATTEMPTS"""
+    keep_days: float | None
+    """MOVIE_KEEP_DAYS"""
     allow_private_urls: bool
     """MOVIE_ALLOW_PRIVATE_URLS"""
     allowed_hosts: tuple[str, ...]
@@ -40,7 +46,9 @@ class Environment:
         given = {name: text.strip() for name, text in values.items() if text.strip()}
         return cls(
             database_url=given.get("MOVIE_DATABASE_URL", "sqlite:///movie_jobs.db"),
-            job_lease=_seconds("MOVIE_JOB_LEASE", given.get("MOVIE_JOB_LEASE", "60")),
+            job_lease=_number(given, "MOVIE_JOB_LEASE", "seconds", _SHORTEST_LEASE) or 60.0,
+            max_attempts=_attempts(given.get("MOVIE_MAX_ATTEMPTS", str(MAX_ATTEMPTS))),
+            keep_days=_number(given, "MOVIE_KEEP_DAYS", "days", 0),
             allow_private_urls=given.get("MOVIE_ALLOW_PRIVATE_URLS", "").lower() in _TRUE,
             allowed_hosts=tuple(given.get("MOVIE_ALLOWED_HOSTS", "").replace(",", " ").split()),
             config_path=given.get("CONFIG_PATH"),
@@ -48,13 +56,21 @@ class Environment:
         )
 
 
-def _seconds(name: str, text: str) -> float:
+def _number(given: Mapping[str, str], name: str, unit: str, least: float) -> float | None:
+    """What a variable says, if it is set."""
+    if name not in given:
+        return None
+    text = given[name]
     try:
-        seconds = float(text)
+        number = float(text)
     except ValueError:
-        seconds = math.nan
-    if not _SHORTEST_LEASE <= seconds < math.inf:
-        raise SettingsError(
-            f"{name} is {text!r}; give a number of seconds, at least {_SHORTEST_LEASE:g}."
-        )
-    return seconds
+        number = math.nan
+    if not least <= number < math.inf:
+        raise SettingsError(f"{name} is {text!r}; give a number of {unit}, at least {least:g}.")
+    return number
+
+
+def _attempts(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise SettingsError(f"MOVIE_MAX_ATTEMPTS is {text!r}; give a whole number from 1.")
+    return int(text)

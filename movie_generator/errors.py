@@ -6,15 +6,32 @@ MovieGeneratorError
 │   └── IterationLimitError because it may not ask the model again (a RuntimeError too)
 ├── PageError               the page cannot be read, or holds nothing
 ├── ScriptError             the model wrote no usable script
+├── JobTimeoutError         a job took longer than it may (in queue/failures.py; a TimeoutError too)
 ├── UrlRefusedError         a URL leads where it must not (in urls.py; a ValueError too)
 │   └── UrlUnresolvedError  because its host cannot be resolved
-├── JobStateError           a job cannot change in that way (in jobs.py; a ValueError too)
-└── JobDatabaseError        the queue cannot be used (in database.py; a RuntimeError too)
+├── JobStateError           a job cannot change in that way (in queue/job.py; a ValueError too)
+└── JobDatabaseError        the queue cannot be used (in queue/database.py; a RuntimeError too)
 """
+
+import re
+
+_PASSING_STATUSES = frozenset({408, 425, 429})
+_PASSING_WORDS = re.compile(
+    r"\b(?:status|code|http(?:/\d(?:\.\d)?)?|error)\b\W{0,8}(?:code\W{0,3})?(?:408|425|429|5\d\d)\b"
+    r"|\btim(?:ed|e)[ -]?out\b|\bdid not answer within\b|\btoo many requests\b|\brate[ -]limit"
+    r"|\b(?:service|temporarily) unavailable\b|\bbad gateway\b|\bconnection (?:reset|refused)\b",
+    re.IGNORECASE,
+)
+"""How tools tell of what passes: they have words, and no status."""
 
 
 class MovieGeneratorError(Exception):
     """Base of everything below."""
+
+    passes = False
+    """Whether the same may well succeed later."""
+    retry_after: float | None = None
+    """Seconds before which a server wants not to be asked again."""
 
 
 class SettingsError(MovieGeneratorError, ValueError):
@@ -35,3 +52,13 @@ class PageError(MovieGeneratorError):
 
 class ScriptError(MovieGeneratorError):
     """Raised when the model wrote no usable script, not even when told what was wrong."""
+
+
+def is_passing(status: int) -> bool:
+    """Whether a server that answers so may well do better later."""
+    return status in _PASSING_STATUSES or status >= 500
+
+
+def sounds_passing(reason: str) -> bool:
+    """Whether what a tool says of its failure lets hope that it works later."""
+    return _PASSING_WORDS.search(reason) is not None

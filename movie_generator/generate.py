@@ -17,7 +17,8 @@ from movie_generator.agent import AgentLoop
 from movie_generator.checkpoints import Checkpoints, Store
 from movie_generator.client import MCPClient
 from movie_generator.environment import Environment
-from movie_generator.llm import model_client
+from movie_generator.errors import AgentError, PageError
+from movie_generator.llm import BriefRetries, model_client
 from movie_generator.models import VideoScript
 from movie_generator.pages.fetch import fetch_page
 from movie_generator.pages.page import Page
@@ -168,6 +169,8 @@ def _model(
         base_url,
         timeout=config.limits.model_timeout,
         transport=checkpoints.transport(),
+        # Where the steps are kept, the work can wait until later.
+        retry=BriefRetries(max_attempts=2, max_delay=2.0) if checkpoints.are_kept else None,
     )
 
 
@@ -175,13 +178,14 @@ async def _page(
     url: str, read: Callable[[], Awaitable[Page]], config: AppConfig, checkpoints: Checkpoints
 ) -> Page:
     """The page as the writer sees it; ``read`` once, however often the work is taken up."""
+    limit = config.limits.page_characters
 
     async def step() -> JSON:
         page = await read()
-        plain: JSON = _PAGES.dump_python(page.cut(config.limits.page_characters), mode="json")
+        plain: JSON = _PAGES.dump_python(page.cut(limit), mode="json")
         return plain
 
-    return _PAGES.validate_python(await checkpoints.step("page", url, step))
+    return _PAGES.validate_python(await checkpoints.step("page", [url, limit], step))
 
 
 def _servers(servers: str | Path | Mapping[str, Any], config: AppConfig) -> MCPClient:
@@ -223,8 +227,11 @@ async def _read_by_agent(
             observer=_Steps(progress, limits.iterations),
             checkpoints=checkpoints,
         )
-        answer = await agent.run(prompts.reading_task(url))
-        return await assemble(url, tools, answer, limits.page_characters)
+        try:
+            answer = await agent.run(prompts.reading_task(url))
+            return await assemble(url, tools, answer, limits.page_characters)
+        except (AgentError, PageError) as error:
+            raise tools.explained(error) from error
 
 
 async def _written(

@@ -1,14 +1,16 @@
 """The model: where it is asked, and with whose key; OpenRouter by default."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.providers.anthropic import Anthropic
 from mcp_ghost.providers.client import ProviderClient, base_url_of, setting
 from mcp_ghost.providers.common import Provider
 from mcp_ghost.providers.gemini import Gemini
 from mcp_ghost.providers.openai import OpenAI, OpenRouter
 from mcp_ghost.providers.registry import provider_at
-from mcp_ghost.providers.transport import Endpoint
+from mcp_ghost.providers.transport import Endpoint, RetryPolicy
 from movie_generator.errors import SettingsError
 
 _IN_ORDER: tuple[Provider, ...] = (OpenRouter(), OpenAI(), Anthropic(), Gemini())
@@ -17,6 +19,16 @@ _NO_KEY = (
     "No API key: set OPENROUTER_API_KEY (or OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY) "
     "in the environment or in .env."
 )
+
+
+class BriefRetries(RetryPolicy):
+    """Leaves every wait that is longer than this policy's to whoever can wait."""
+
+    def delay(self, failures: Sequence[LLMError]) -> float | None:
+        """Seconds until the next try; None also where the server wants a longer pause."""
+        latest = failures[-1]
+        asked = latest.retry_after if isinstance(latest, LLMStatusError) else None
+        return None if (asked or 0.0) > self.max_delay else super().delay(failures)
 
 
 def model_client(

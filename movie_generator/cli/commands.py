@@ -1,42 +1,47 @@
 """What the command line does with the queue: add, work, list, cancel, retry, show."""
 
 import asyncio
-import json
 import logging
 import sys
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from mcp_ghost.text import duration, harmless, one_line
+from mcp_ghost.text import counted, harmless
+from movie_generator.cli.listing import as_json_text, print_table, watch
 from movie_generator.environment import Environment
-from movie_generator.queue.jobs import Job, JobQueue, JobStateError, Status
-
-_NO_LIMIT = 10_000
-_STYLES = {
-    Status.PENDING: "",
-    Status.PROCESSING: "cyan",
-    Status.COMPLETED: "green",
-    Status.FAILED: "red",
-    Status.CANCELLED: "dim",
-}
+from movie_generator.errors import SettingsError
+from movie_generator.queue.job import Job, JobStateError, Status
+from movie_generator.queue.jobs import JobQueue
 
 
 def the_queue() -> closing[JobQueue]:
     """The queue that the environment names."""
     environment = Environment.read()
-    return closing(JobQueue(environment.database_url, lease=environment.job_lease))
+    return closing(
+        JobQueue(
+            environment.database_url,
+            lease=environment.job_lease,
+            max_attempts=environment.max_attempts,
+        )
+    )
 
 
-def enqueue(urls: list[str]) -> None:
-    """Add a job for each of ``urls`` and print the ids, one a line; all of them or none."""
+def enqueue(urls: list[str], *, again: bool = False) -> None:
+    """Print the id of the job of each of ``urls``, one a line; those that have none get one."""
     asyncio.run(_check_all(urls, Environment.read()))
     with the_queue() as queue:
-        for job_id in queue.enqueue(urls):
+        for job_id, is_new in queue.add(urls, again=again):
             print(job_id)
+            if not is_new:
+                _tell_known(queue.job(job_id))
+
+
+def _tell_known(job: Job) -> None:
+    """Say that a URL has a job already, and what can be done about it."""
+    ended = job.status in (Status.FAILED, Status.CANCELLED)
+    way = f"retry {job.id} does it again" if ended else "--again makes a new one"
+    print(f"job {job.id} has this URL already, and is {job.status}; {way}", file=sys.stderr)
 
 
 async def _check_all(urls: Iterable[str], environment: Environment) -> None:
@@ -61,7 +66,11 @@ def work(*, drain: bool, concurrency: int, job_timeout: float) -> None:
     logging.getLogger("movie_generator").setLevel(logging.INFO)
     with the_queue() as queue:
         worker = Worker(
-            queue, generate_as_configured, concurrency=concurrency, job_timeout=job_timeout
+            queue,
+            generate_as_configured,
+            concurrency=concurrency,
+            job_timeout=job_timeout,
+            keep_days=Environment.read().keep_days,
         )
         asyncio.run(worker.run(drain=drain))
 
@@ -71,9 +80,16 @@ def list_jobs(*, as_json: bool, status: str | None) -> None:
     with the_queue() as queue:
         jobs = queue.jobs(Status(status) if status else None)
     if as_json:
-        print(json.dumps([_wire(job) for job in jobs], indent=2, default=datetime.isoformat))
+        print(as_json_text(jobs))
     else:
-        _print_table(jobs, f"There are no {status + ' ' if status else ''}jobs.")
+        print_table(jobs, f"There are no {status + ' ' if status else ''}jobs.")
+
+
+def watch_jobs(status: str | None) -> None:
+    """Show the jobs as they go on, until all are finished."""
+    chosen = Status(status) if status else None
+    with the_queue() as queue:
+        watch(lambda: queue.jobs(chosen), lambda: not queue.outlook().unfinished)
 
 
 def cancel(ids: Iterable[int]) -> None:
@@ -92,6 +108,19 @@ def retry(ids: Iterable[int]) -> None:
             print(f"job {job_id} pending")
 
 
+def prune(days: int | None) -> None:
+    """Delete the jobs that were finished so many days ago.
+
+    Raises:
+        SettingsError: Nobody says how many.
+    """
+    kept = Environment.read().keep_days if days is None else days
+    if kept is None:
+        raise SettingsError("Say how old the jobs must be: --days N, or set MOVIE_KEEP_DAYS.")
+    with the_queue() as queue:
+        print(f"{counted(queue.prune(kept), 'job')} deleted")
+
+
 def show_result(job_id: int, output: str | None) -> None:
     """Print the script of a job, or save it in the file ``output``."""
     from movie_generator.models import VideoScript
@@ -106,36 +135,3 @@ def show_result(job_id: int, output: str | None) -> None:
         script.save(Path(output))
     else:
         print(harmless(script.to_yaml()), end="")
-
-
-def _wire(job: Job) -> dict[str, Any]:
-    """A job as JSON: ids are text, times ISO 8601 in UTC, the result an object."""
-    result = json.loads(job.result) if job.result else None
-    return asdict(job) | {"id": str(job.id), "result": result}
-
-
-def _print_table(jobs: list[Job], otherwise: str) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("id", "status", "done", "url", "what", box=None, header_style="bold")
-    for job in jobs:
-        state = Text(job.status, _STYLES[job.status])
-        cells = (f"{job.progress:.0%}", one_line(job.url), one_line(_news(job)))
-        table.add_row(str(job.id), state, *(Text(cell) for cell in cells))
-    # A reader at the other end of a pipe wants whole lines.
-    width = None if sys.stdout.isatty() else _NO_LIMIT
-    console = Console(highlight=False, width=width)
-    with console.capture() as shown:  # of a closed pipe rich would make an exit code of its own
-        console.print(table if jobs else otherwise)
-    print(shown.get(), end="")
-
-
-def _news(job: Job) -> str:
-    """The most interesting thing about a job."""
-    if job.status is Status.COMPLETED and job.started_at and job.finished_at:
-        return f"in {duration((job.finished_at - job.started_at).total_seconds())}"
-    if job.status is Status.PENDING:
-        return f"for {duration((datetime.now(UTC) - job.created_at).total_seconds())}"
-    return job.error_message or job.progress_message or ""

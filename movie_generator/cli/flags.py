@@ -20,6 +20,8 @@ environment (also read from .env):
   MCP_CONFIG_PATH       MCP servers (JSON or JSONC); pages are then read by an agent
   MOVIE_DATABASE_URL    the queue: sqlite:///movie_jobs.db, or postgresql://user:password@host/name
   MOVIE_JOB_LEASE       seconds after which a silent worker loses its job (60)
+  MOVIE_MAX_ATTEMPTS    attempts at a job whose failures may pass (5)
+  MOVIE_KEEP_DAYS       days for which workers keep finished jobs (default: for ever)
   MOVIE_ALLOW_PRIVATE_URLS=1   lets URLs lead to this machine and into private networks
   MOVIE_ALLOWED_HOSTS   only these may be read: example.com, *.example.org
 
@@ -45,8 +47,16 @@ _WORKER = """\
 _OUTPUT = """\
 -o --output FILE       save it as YAML, or as JSON if FILE ends in .json (default: print YAML)
 """
+_JOBS = """\
+--json   print everything, results included, as JSON
+--watch  show them as they go on, until all are finished
+"""
+_PRUNE = """\
+--days N  finished at least so many days ago (default: MOVIE_KEEP_DAYS)
+"""
 _STATES = ("pending", "processing", "completed", "failed", "cancelled")
 _job_id = whole_number(1, 2**31 - 1)
+_days = whole_number(0, 100_000)
 
 
 class Flags(argparse.Namespace):
@@ -54,12 +64,15 @@ class Flags(argparse.Namespace):
 
     command: str
     urls: list[str]
+    again: bool
     ids: list[int]
+    days: int | None
     id: int
     drain: bool
     concurrency: int
     job_timeout: float
     json: bool
+    watch: bool
     status: str | None
     output: str | None
     url: str
@@ -88,10 +101,13 @@ def _add_script(commands: Commands) -> None:
 def _add_queue(commands: Commands) -> None:
     enqueue = _command(commands, "enqueue", "add jobs to the queue and print their ids")
     enqueue.add_argument("urls", nargs="+", metavar="URL")
+    add_flags(enqueue, "--again  make a new job also for a URL that has one")
     cancel = _command(commands, "cancel", "stop jobs that are not finished")
     cancel.add_argument("ids", nargs="+", type=_job_id, metavar="ID")
     retry = _command(commands, "retry", "put failed or cancelled jobs back on the queue")
     retry.add_argument("ids", nargs="+", type=_job_id, metavar="ID")
+    prune = _command(commands, "prune", "delete jobs that were finished some time ago")
+    add_flags(prune, _PRUNE, days={"type": _days})
 
 
 def _add_worker(commands: Commands) -> None:
@@ -106,7 +122,8 @@ def _add_worker(commands: Commands) -> None:
 
 def _add_jobs(commands: Commands) -> None:
     jobs = _command(commands, "jobs", "list the jobs")
-    add_flags(jobs, "--json  print everything, results included, as JSON")
+    shown = jobs.add_mutually_exclusive_group()
+    add_flags(shown, _JOBS)
     jobs.add_argument("--status", choices=_STATES, help="only jobs in this state")
     result = _command(commands, "result", "show or save the script of a completed job")
     result.add_argument("id", type=_job_id, metavar="ID")

@@ -6,8 +6,9 @@ from dataclasses import replace
 import httpx
 from anyio.to_thread import run_sync
 
+from mcp_ghost.providers.transport import retry_after
 from mcp_ghost.text import address, one_line
-from movie_generator.errors import PageError
+from movie_generator.errors import PageError, is_passing
 from movie_generator.pages.page import Page, heading, page_from_html, tidy
 from movie_generator.pages.urls import PUBLIC, GuardedTransport, UrlPolicy
 from movie_generator.settings import Limits
@@ -46,9 +47,10 @@ async def fetch_page(url: str, limits: Limits, policy: UrlPolicy = PUBLIC) -> Pa
             page = await run_sync(_page, response, body, abandon_on_cancel=True)
     except (TimeoutError, httpx.TimeoutException) as error:
         seconds = f"{limits.page_timeout:g} s"
-        raise PageError(f"{address(url)} was not read within {seconds}.") from error
+        raise _passing(PageError(f"{address(url)} was not read within {seconds}.")) from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise PageError(f"{address(url)} cannot be read: {one_line(error)}") from error
+        failed = PageError(f"{address(url)} cannot be read: {one_line(error)}")
+        raise _passing(failed) if _may_pass(error) else failed from error
     if not page.text:
         raise PageError(
             f"{address(url)} holds no text. A page that needs JavaScript can be read by an agent "
@@ -59,12 +61,27 @@ async def fetch_page(url: str, limits: Limits, policy: UrlPolicy = PUBLIC) -> Pa
     return replace(page, notes=(f"Only its first {limits.page_bytes:,} bytes were read.",))
 
 
+def _passing(error: PageError) -> PageError:
+    error.passes = True
+    return error
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether the network failed, and not the page or its certificate."""
+    return isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError) and (
+        "CERTIFICATE" not in str(error)
+    )
+
+
 def _check(response: httpx.Response) -> None:
     if response.is_error:
-        raise PageError(
+        error = PageError(
             f"{address(str(response.url))} answered {response.status_code} "
             f"{one_line(response.reason_phrase)}."
         )
+        error.passes = is_passing(response.status_code)
+        error.retry_after = retry_after(response.headers)
+        raise error
     kind = _kind(response)
     if kind not in (*_HTML, *_TEXT):
         raise PageError(f"{address(str(response.url))} is {one_line(kind)}, not a web page.")

@@ -15,7 +15,7 @@ from mcp_ghost.errors import MCPError, MCPToolCallError
 from mcp_ghost.results import ToolCallResult, format_tool_response
 from mcp_ghost.text import address, one_line
 from movie_generator.checkpoints import Tools
-from movie_generator.errors import PageError
+from movie_generator.errors import AgentError, PageError, sounds_passing
 from movie_generator.pages.page import (
     Page,
     heading,
@@ -105,6 +105,7 @@ class RecordingTools:
     policy: UrlPolicy
     told: Callable[[str], None]
     readings: list[Reading] = field(default_factory=list)
+    _reasons: dict[str, str] = field(default_factory=dict)
 
     @property
     def available_tools(self) -> list[dict[str, Any]]:
@@ -128,8 +129,26 @@ class RecordingTools:
         for url in _urls(arguments):
             await self._check(url)
         self.told(f"{name} {one_line(json.dumps(arguments, ensure_ascii=False), 160)}")
-        result = await self.client.call_tool(name, arguments, self.timeout)
-        return result if result.is_error else Reading(name, arguments, result.content)
+        try:
+            result = await self.client.call_tool(name, arguments, self.timeout)
+        except TimeoutError:
+            self._reasons[name] = f"it timed out after {self.timeout:g} s"
+            raise
+        except MCPError as error:
+            self._reasons[name] = str(error)
+            raise
+        if result.is_error:
+            self._reasons[name] = str(result.error_message)
+            return result
+        return Reading(name, arguments, result.content)
+
+    def explained(self, error: AgentError | PageError) -> AgentError | PageError:
+        """``error`` with the reasons of the tools that failed."""
+        reasons = [f"{name}: {one_line(said, 300)}" for name, said in self._reasons.items()]
+        told = f" Tools that failed: {'; '.join(reasons)}" if reasons else ""
+        explained = type(error)(f"{error}{told}")
+        explained.passes = any(map(sounds_passing, self._reasons.values()))
+        return explained
 
     def takes(self, name: str, argument: str) -> bool:
         """Whether the tool ``name`` has an argument of that name."""

@@ -1,95 +1,37 @@
 """The database of jobs: SQLite in a file, or PostgreSQL for workers on several machines.
 
-Everything that differs between the two is here: how to connect, whose clock counts, and how the
-table is created when several processes start at once.
+Everything that differs between the two is here: how to connect, whose clock counts, how news
+spreads, and how the tables are made when several processes start at once.
 """
 
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import Any
 
-from sqlalchemy import (
-    CheckConstraint,
-    Column,
-    Connection,
-    DateTime,
-    Dialect,
-    Engine,
-    Float,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    TypeDecorator,
-    create_engine,
-    event,
-    func,
-    make_url,
-    select,
-)
+from sqlalchemy import Connection, Engine, create_engine, event, func, make_url, select
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_fixed
 
 from mcp_ghost.redact import redact
 from movie_generator.errors import MovieGeneratorError
+from movie_generator.queue.schema import NewerSchemaError, bring_up_to_date
 
 _WAIT_FOR_LOCK = 30.0
 _CONNECT_SECONDS = 10
-_CREATION_LOCK = 0x6D6F7669  # any number that means this table to all of its users
+_LOCK = 0x6D6F7669  # any number that means these tables to all of their users
+CHANNEL = "movie_jobs"
+"""Where PostgreSQL tells of changes."""
 
 
 class JobDatabaseError(MovieGeneratorError, RuntimeError):
     """Raised when the database cannot be reached or used."""
 
 
-class UtcTime(TypeDecorator[datetime]):
-    """Instants in UTC, also where the database knows no time zones."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Store in UTC: SQLite compares the text."""
-        return value.astimezone(UTC) if value else None
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Read with the time zone that SQLite drops."""
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-JOBS = Table(
-    "movie_jobs",
-    MetaData(),
-    Column("id", Integer, primary_key=True),
-    Column("url", Text, nullable=False),
-    Column("status", String(10), nullable=False),
-    Column("progress", Float, nullable=False, default=0.0),
-    Column("progress_message", Text),
-    Column("error_message", Text),
-    Column("result", Text),
-    Column("result_format", String(40)),
-    Column("attempts", Integer, nullable=False, default=0),
-    Column("worker", String(120)),
-    Column("claim", String(32)),
-    Column("lease_until", UtcTime),
-    Column("created_at", UtcTime, nullable=False),
-    Column("started_at", UtcTime),
-    Column("finished_at", UtcTime),
-    CheckConstraint("status IN ('pending', 'processing', 'completed', 'failed', 'cancelled')"),
-    CheckConstraint("progress BETWEEN 0 AND 1"),
-    Index("movie_jobs_status_id", "status", "id"),
-    sqlite_autoincrement=True,  # ids are never used again
-)
-
-
 class JobDatabase:
-    """Short transactions on the table of jobs, which is created where it is missing."""
+    """Short transactions on the tables, which are made or changed where they are not of today."""
 
     def __init__(self, url: str) -> None:
         """Connect to ``url``.
@@ -98,7 +40,9 @@ class JobDatabase:
             JobDatabaseError: It is not an SQLite or PostgreSQL URL, or leads to no database.
         """
         self._engine, self._name = _connect(url)
-        self._create_table()
+        self.tells = self._engine.dialect.name == "postgresql"
+        """Whether other processes can hear of changes."""
+        self._prepare()
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -120,15 +64,35 @@ class JobDatabase:
         clock: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
         return clock.astimezone(UTC)
 
+    def alone(self, connection: Connection) -> None:
+        """Let no other transaction that asks for the same run before this one ends."""
+        if self.tells:  # on SQLite, none does
+            connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+
+    def tell(self, connection: Connection) -> None:
+        """Let those who listen know of this transaction's changes once it is committed."""
+        if self.tells:
+            connection.execute(select(func.pg_notify(CHANNEL, "")))
+
+    def connection_arguments(self) -> dict[str, Any]:
+        """What psycopg connects with, for those who listen."""
+        _, arguments = self._engine.dialect.create_connect_args(self._engine.url)
+        return dict(arguments)
+
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
 
-    def _create_table(self) -> None:
-        with self.transaction() as connection:
-            if connection.dialect.name == "postgresql":
-                connection.execute(select(func.pg_advisory_xact_lock(_CREATION_LOCK)))
-            JOBS.metadata.create_all(connection)
+    def _prepare(self) -> None:
+        try:
+            with self.transaction() as connection:
+                self.alone(connection)
+                bring_up_to_date(connection)
+        except NewerSchemaError as error:
+            raise JobDatabaseError(
+                f"The job database {self._name} was made by a later version of movie_generator. "
+                "Use that version, or another database (MOVIE_DATABASE_URL)."
+            ) from error
 
 
 def _connect(address: str) -> tuple[Engine, str]:

@@ -6,6 +6,7 @@
        │              v   │ └── lease over ──> claimed again
        ├── retry ── cancelled <── cancel
        ├── retry ── failed
+       ├── put off (the attempt failed; another one may do better later)
        └── give back (the worker was asked to stop)
 
 A claim is a lease with a token of its own. A worker that lost its lease finds that its token is no
@@ -15,37 +16,41 @@ longer the job's: whatever it writes then changes nothing.
 import os
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from mcp_ghost.redact import redact, secrets_in
 from mcp_ghost.text import one_line, plain
-from movie_generator.errors import MovieGeneratorError
-from movie_generator.queue.database import JOBS, JobDatabase
+from movie_generator.environment import MAX_ATTEMPTS
+from movie_generator.queue.database import JobDatabase
+from movie_generator.queue.job import (
+    FINISHED,
+    UNFINISHED,
+    Claim,
+    Job,
+    JobStateError,
+    Outlook,
+    Status,
+)
+from movie_generator.queue.tables import JOBS, STEPS, url_key
 
-MAX_ATTEMPTS = 3
 RESULT_FORMAT = "VideoScript/1"
 """What a result is: the JSON of a ``VideoScript``, and the version of its shape."""
 _LONGEST_ERROR = 2000
 _LONGEST_MESSAGE = 200
 _LONGEST_NAME = 120
-
-
-class Status(StrEnum):
-    """The state of a job."""
-
-    PENDING = "pending"
-    PROCESSING = "processing"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-_UNFINISHED = (Status.PENDING, Status.PROCESSING)
 _NOBODYS: dict[str, None] = {"worker": None, "claim": None, "lease_until": None}
 _FRESH: dict[str, Any] = {
     **_NOBODYS,
@@ -53,79 +58,64 @@ _FRESH: dict[str, Any] = {
     "progress": 0.0,
     "progress_message": None,
     "error_message": None,
+    "next_attempt_at": None,
     "started_at": None,
     "finished_at": None,
 }
 
 
-class JobStateError(MovieGeneratorError, ValueError):
-    """Raised when a job does not exist, or its state does not allow what is asked."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """One URL on its way to a script, as it was when it was read; times are in UTC."""
-
-    id: int
-    url: str
-    status: Status
-    progress: float
-    """From 0 to 1."""
-    progress_message: str | None
-    error_message: str | None
-    result: str | None
-    result_format: str | None
-    attempts: int
-    worker: str | None
-    lease_until: datetime | None
-    created_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
-
-
-@dataclass(frozen=True)
-class Claim:
-    """The right to work on a job until the lease is over or the job is somebody else's."""
-
-    job: Job
-    token: str
-
-
 class JobQueue:
     """The jobs in one database; any number of processes may use it at once."""
 
-    def __init__(self, url: str, *, lease: float = 60.0) -> None:
+    def __init__(self, url: str, *, lease: float = 60.0, max_attempts: int = MAX_ATTEMPTS) -> None:
         """Open the queue; a claim holds for ``lease`` seconds after its last sign of life.
+
+        A job whose ``max_attempts``-th attempt fails, or loses its worker, has failed.
 
         Raises:
             JobDatabaseError: The database cannot be used. So does every method.
         """
         self.lease = lease
-        self._database = JobDatabase(url)
+        self.max_attempts = max_attempts
+        self.database = JobDatabase(url)
 
     def close(self) -> None:
         """Close all connections."""
-        self._database.close()
+        self.database.close()
 
-    def enqueue(self, urls: Iterable[str]) -> list[int]:
-        """Add a job for each of ``urls``, all or none; their ids."""
-        with self._database.transaction() as connection:
-            now = self._database.now(connection)
-            one = insert(JOBS).returning(JOBS.c.id)
-            return [
-                connection.execute(
-                    one.values(url=url, status=Status.PENDING, created_at=now)
-                ).scalar_one()
-                for url in urls
-            ]
+    # --- for people
+
+    def enqueue(self, urls: Iterable[str], *, again: bool = False) -> list[int]:
+        """Add a job for each of ``urls`` that has none yet, all or none; the ids of their jobs.
+
+        With ``again``, each of ``urls`` gets a new job.
+        """
+        return [job_id for job_id, _ in self.add(urls, again=again)]
+
+    def add(self, urls: Iterable[str], *, again: bool = False) -> list[tuple[int, bool]]:
+        """The same, and whether each of the jobs is new."""
+        with self.database.transaction() as connection:
+            self.database.alone(connection)  # or two processes could add the same URL
+            now = self.database.now(connection)
+            jobs = []
+            for url in urls:
+                key = url_key(url)
+                known = None if again else _known(connection, key)
+                if known is None:
+                    values = {"url": url, "url_key": key, "created_at": now}
+                    added = insert(JOBS).values(status=Status.PENDING, **values)
+                    new: int = connection.execute(added.returning(JOBS.c.id)).scalar_one()
+                jobs.append((new, True) if known is None else (known, False))
+            self.database.tell(connection)
+            return jobs
 
     def jobs(self, status: Status | None = None) -> list[Job]:
         """All jobs, or those in one state, the oldest first."""
         chosen = select(JOBS).order_by(JOBS.c.id)
         if status:
             chosen = chosen.where(JOBS.c.status == status)
-        with self._database.transaction() as connection:
-            return [_job(row) for row in connection.execute(chosen)]
+        with self.database.transaction() as connection:
+            return [Job.of(row) for row in connection.execute(chosen)]
 
     def job(self, job_id: int) -> Job:
         """One job.
@@ -133,14 +123,8 @@ class JobQueue:
         Raises:
             JobStateError: There is none with this id.
         """
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             return _existing(connection, job_id)
-
-    def unfinished(self) -> int:
-        """How many jobs are waiting or being worked on."""
-        counted = select(func.count()).where(JOBS.c.status.in_(_UNFINISHED))
-        with self._database.transaction() as connection:
-            return connection.execute(counted).scalar_one()
 
     def cancel(self, job_id: int) -> None:
         """Take a job off the queue; the worker that has it stops at its next sign of life.
@@ -148,30 +132,54 @@ class JobQueue:
         Raises:
             JobStateError: It is finished already.
         """
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             values = {
                 **_NOBODYS,
                 "status": Status.CANCELLED,
-                "finished_at": self._database.now(connection),
+                "next_attempt_at": None,
+                "finished_at": self.database.now(connection),
             }
-            self._move(connection, job_id, _UNFINISHED, values, "cancelled")
+            self._move(connection, job_id, UNFINISHED, values, "cancelled")
+            _forget(connection, STEPS.c.job_id == job_id)
 
     def retry(self, job_id: int) -> None:
-        """Put a failed or cancelled job back on the queue, as if it had never been tried.
+        """Put a failed or cancelled job back on the queue, with all its attempts.
 
         Raises:
             JobStateError: It is in another state.
         """
         ended = (Status.FAILED, Status.CANCELLED)
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             self._move(connection, job_id, ended, {**_FRESH, "attempts": 0}, "retried")
+
+    def prune(self, days: float) -> int:
+        """Delete the jobs that were finished more than ``days`` ago; how many they were."""
+        with self.database.transaction() as connection:
+            limit = self.database.now(connection) - timedelta(days=days)
+            old = and_(JOBS.c.status.in_(FINISHED), JOBS.c.finished_at < limit)
+            _forget(connection, STEPS.c.job_id.in_(select(JOBS.c.id).where(old)))
+            return connection.execute(delete(JOBS).where(old)).rowcount
+
+    # --- for workers
+
+    def outlook(self) -> Outlook:
+        """How many jobs are unfinished, and when one of them can be claimed."""
+        starts = func.coalesce(JOBS.c.lease_until, JOBS.c.next_attempt_at, JOBS.c.created_at)
+        asked = select(func.count(), func.min(starts, type_=JOBS.c.created_at.type))
+        with self.database.transaction() as connection:
+            row = connection.execute(asked.where(JOBS.c.status.in_(UNFINISHED))).one()
+            if row[1] is None:
+                return Outlook(0, None)
+            seconds = (row[1] - self.database.now(connection)).total_seconds()
+            return Outlook(row[0], max(0.0, seconds))
 
     def claim(self, worker: str) -> Claim | None:
         """Take the oldest job that waits or whose worker is gone; None when there is none."""
-        with self._database.transaction() as connection:
-            now = self._database.now(connection)
+        with self.database.transaction() as connection:
+            now = self.database.now(connection)
             self._give_up(connection, now)
-            free = or_(JOBS.c.status == Status.PENDING, _lapsed(now))
+            due = or_(JOBS.c.next_attempt_at.is_(None), JOBS.c.next_attempt_at <= now)
+            free = or_(and_(JOBS.c.status == Status.PENDING, due), _lapsed(now))
             # One statement: SQLite has one writer, PostgreSQL passes over what others lock.
             oldest = select(JOBS.c.id).where(free).order_by(JOBS.c.id).limit(1)
             chosen = oldest.with_for_update(skip_locked=True).scalar_subquery()
@@ -186,53 +194,88 @@ class JobQueue:
             }
             claimed = update(JOBS).where(JOBS.c.id == chosen).values(values).returning(JOBS)
             row = connection.execute(claimed).one_or_none()
-            return Claim(_job(row), token) if row else None
+            return Claim(Job.of(row), token) if row else None
 
     def keep(self, claim: Claim, progress: float, message: str | None) -> bool:
         """Give a sign of life and report progress; False when the job was lost."""
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             values = {
                 "progress": progress,
                 "progress_message": message and one_line(message, _LONGEST_MESSAGE),
-                "lease_until": self._lease_from(self._database.now(connection)),
+                "lease_until": self._lease_from(self.database.now(connection)),
             }
             return self._write(connection, claim, values)
 
+    def steps(self, claim: Claim) -> dict[str, str]:
+        """What is finished of the job, by key."""
+        kept = select(STEPS.c.key, STEPS.c.content).where(STEPS.c.job_id == claim.job.id)
+        with self.database.transaction() as connection:
+            return {row.key: row.content for row in connection.execute(kept)}
+
+    def keep_step(self, claim: Claim, key: str, content: str) -> bool:
+        """Store a finished step; False when the job was lost."""
+        with self.database.transaction() as connection:
+            ours = select(JOBS.c.id).where(_is_of(claim)).with_for_update()
+            if connection.execute(ours).one_or_none() is None:
+                return False
+            # It may be there: a commit may succeed although its answer is lost.
+            step = and_(STEPS.c.job_id == claim.job.id, STEPS.c.key == key)
+            connection.execute(delete(STEPS).where(step))
+            values = {"job_id": claim.job.id, "key": key, "content": content}
+            connection.execute(insert(STEPS).values(values))
+            return True
+
     def complete(self, claim: Claim, result: str) -> bool:
         """Store the result, the JSON of a ``VideoScript``; False when the job was lost."""
-        with self._database.transaction() as connection:
-            values = {"progress": 1.0, "result": result, "result_format": RESULT_FORMAT}
-            return self._finish(connection, claim, Status.COMPLETED, values)
+        values = {"progress": 1.0, "result": result, "result_format": RESULT_FORMAT}
+        return self._finish(claim, Status.COMPLETED, values, forget=True)
 
-    def fail(self, claim: Claim, message: str) -> bool:
-        """Store why there is no result; False when the job was lost."""
-        with self._database.transaction() as connection:
-            values = {"error_message": _bounded(message)}
-            return self._finish(connection, claim, Status.FAILED, values)
+    def fail(self, claim: Claim, message: str, *, forget: bool = True) -> bool:
+        """Store why there is no result; False when the job was lost.
+
+        ``forget`` its finished steps, or a retried job goes on from them.
+        """
+        values = {"error_message": _bounded(message)}
+        return self._finish(claim, Status.FAILED, values, forget=forget)
+
+    def put_off(self, claim: Claim, message: str, pause: float, *, forget: bool = True) -> bool:
+        """Let the job wait for its next attempt; False when it was lost."""
+        with self.database.transaction() as connection:
+            until = self.database.now(connection) + timedelta(seconds=pause)
+            waiting = {"next_attempt_at": until, "error_message": _bounded(message)}
+            return self._release(connection, claim, _FRESH | waiting, forget=forget)
 
     def give_back(self, claim: Claim) -> bool:
         """Let another worker do the job; this was not an attempt. False when the job was lost."""
-        with self._database.transaction() as connection:
-            return self._write(connection, claim, _FRESH | {"attempts": JOBS.c.attempts - 1})
+        with self.database.transaction() as connection:
+            untried = {"attempts": JOBS.c.attempts - 1}
+            return self._release(connection, claim, _FRESH | untried, forget=False)
 
     def _lease_from(self, now: datetime) -> datetime:
         return now + timedelta(seconds=self.lease)
 
     def _finish(
-        self, connection: Connection, claim: Claim, status: Status, values: dict[str, Any]
+        self, claim: Claim, status: Status, values: dict[str, Any], *, forget: bool
     ) -> bool:
-        ended = {"status": status, "finished_at": self._database.now(connection)}
-        nobodys = {"claim": None, "lease_until": None}  # who did it is still of interest
-        return self._write(connection, claim, values | ended | nobodys)
+        with self.database.transaction() as connection:
+            ended = {"status": status, "finished_at": self.database.now(connection)}
+            nobodys = {"claim": None, "lease_until": None}  # who did it is still of interest
+            return self._release(connection, claim, values | ended | nobodys, forget=forget)
+
+    def _release(
+        self, connection: Connection, claim: Claim, values: dict[str, Any], *, forget: bool
+    ) -> bool:
+        """End a claim that is still one."""
+        released = self._write(connection, claim, values)
+        if released and forget:
+            _forget(connection, STEPS.c.job_id == claim.job.id)
+        self.database.tell(connection)
+        return released
 
     def _write(self, connection: Connection, claim: Claim, values: dict[str, Any]) -> bool:
         """Change the job if it is still this claim's."""
-        ours = and_(
-            JOBS.c.id == claim.job.id,
-            JOBS.c.claim == claim.token,
-            JOBS.c.status == Status.PROCESSING,
-        )
-        return connection.execute(update(JOBS).where(ours).values(values)).rowcount == 1
+        written = update(JOBS).where(_is_of(claim)).values(values)
+        return connection.execute(written).rowcount == 1
 
     def _move(
         self,
@@ -248,33 +291,48 @@ class JobQueue:
             raise JobStateError(
                 f"Job {job_id} is {job.status}; only {' and '.join(sources)} jobs can be {done}."
             )
+        self.database.tell(connection)
 
     def _give_up(self, connection: Connection, now: datetime) -> None:
-        """End the jobs that took every worker down with them."""
-        hopeless = and_(_lapsed(now), JOBS.c.attempts >= MAX_ATTEMPTS)
+        """End the jobs whose worker died in their last attempt."""
+        hopeless = and_(_lapsed(now), JOBS.c.attempts >= self.max_attempts)
         message = (
-            f"{MAX_ATTEMPTS} workers died while working on this job, so it "
-            "is not tried again. See their logs (was there enough memory?), then retry the job."
+            f"The worker died while working on this job, in the last of {self.max_attempts} "
+            "attempts. See the workers' logs (was there enough memory?), then retry the job."
         )
         ended = {**_NOBODYS, "status": Status.FAILED, "error_message": message, "finished_at": now}
-        connection.execute(update(JOBS).where(hopeless).values(ended))
+        if connection.execute(update(JOBS).where(hopeless).values(ended)).rowcount:
+            self.database.tell(connection)
+
+
+def _is_of(claim: Claim) -> ColumnElement[bool]:
+    return and_(
+        JOBS.c.id == claim.job.id,
+        JOBS.c.claim == claim.token,
+        JOBS.c.status == Status.PROCESSING,
+    )
 
 
 def _lapsed(now: datetime) -> ColumnElement[bool]:
     return and_(JOBS.c.status == Status.PROCESSING, JOBS.c.lease_until < now)
 
 
+def _forget(connection: Connection, steps: ColumnElement[bool]) -> None:
+    connection.execute(delete(STEPS).where(steps))
+
+
+def _known(connection: Connection, key: str) -> int | None:
+    """The latest job for a URL."""
+    latest = select(func.max(JOBS.c.id)).where(JOBS.c.url_key == key)
+    job_id: int | None = connection.execute(latest).scalar_one()
+    return job_id
+
+
 def _existing(connection: Connection, job_id: int) -> Job:
     row = connection.execute(select(JOBS).where(JOBS.c.id == job_id)).one_or_none()
     if row is None:
         raise JobStateError(f"There is no job {job_id}. List them: movie-generator jobs")
-    return _job(row)
-
-
-def _job(row: Row[Any]) -> Job:
-    values = row._asdict()
-    values["status"] = Status(values["status"])
-    return Job(**{field.name: values[field.name] for field in fields(Job)})
+    return Job.of(row)
 
 
 def _bounded(message: str) -> str:

@@ -15,7 +15,8 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from movie_generator.queue.jobs import MAX_ATTEMPTS, Status
+from movie_generator.environment import MAX_ATTEMPTS
+from movie_generator.queue.job import Status
 from tests.movie_generator.queue.test_worker_process import Crew, pages, until
 from tests.support import FOREVER, postgres
 
@@ -86,7 +87,7 @@ def assert_done_once(crew: Crew, kills: int) -> None:
     ended = crew.ended()
     for job in crew.queue.jobs():
         if job.attempts == MAX_ATTEMPTS and job.status == Status.FAILED:
-            assert "workers died" in str(job.error_message)
+            assert "died while working" in str(job.error_message)
             continue
         assert job.status == Status.COMPLETED, job
         assert 1 <= ended[job.url] <= begun[job.url] <= job.attempts, job

@@ -17,7 +17,8 @@ from movie_generator.cli import commands
 from movie_generator.environment import Environment
 from movie_generator.errors import SettingsError
 from movie_generator.models import VideoScript
-from movie_generator.queue.jobs import Claim, JobQueue, JobStateError
+from movie_generator.queue.job import Claim, JobStateError
+from movie_generator.queue.jobs import JobQueue
 from tests.support import PATIENCE, ROOT
 from tests.support.processes.movie_worker import script
 from tests.support.program import killed_at_last, unread
@@ -64,7 +65,7 @@ def queue() -> Iterator[JobQueue]:
 
 
 def claimed(queue: JobQueue, url: str = PAGE) -> Claim:
-    queue.enqueue([url])
+    queue.enqueue([url], again=True)
     claim = queue.claim("worker")
     assert claim
     return claim
@@ -73,7 +74,7 @@ def claimed(queue: JobQueue, url: str = PAGE) -> Claim:
 def test_help_names_every_command_and_loads_no_database() -> None:
     code, output, _ = run("--help")
     assert code == 0
-    for command in ("enqueue", "worker", "jobs", "cancel", "retry", "result"):
+    for command in ("enqueue", "worker", "jobs", "cancel", "retry", "prune", "result"):
         assert f"    {command} " in output
     loaded = "import sys, movie_generator.cli.flags; print('sqlalchemy' in sys.modules)"
     printed = subprocess.check_output([sys.executable, "-c", loaded], env=environment(), text=True)
@@ -97,6 +98,7 @@ def test_urls_are_queued_and_listed_as_json() -> None:
         "result": None,
         "result_format": None,
         "attempts": 0,
+        "next_attempt_at": None,
         "worker": None,
         "lease_until": None,
         "created_at": first["created_at"],
@@ -176,7 +178,7 @@ def test_a_reader_that_stops_reading_ends_the_list_in_silence(
 def test_jobs_are_cancelled_and_retried(
     queue: JobQueue, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    queue.enqueue([PAGE, PAGE])
+    queue.enqueue([PAGE, PAGE], again=True)
     commands.cancel([1, 2])
     assert capsys.readouterr().out == "job 1 cancelled\njob 2 cancelled\n"
     commands.retry([2])
@@ -225,12 +227,21 @@ def test_wrong_use_ends_with_2_and_says_what_is_wrong(
 
 
 def test_empty_variables_count_as_not_set() -> None:
-    names = ("DATABASE_URL", "JOB_LEASE", "ALLOW_PRIVATE_URLS", "ALLOWED_HOSTS")
+    names = (
+        "DATABASE_URL",
+        "JOB_LEASE",
+        "MAX_ATTEMPTS",
+        "KEEP_DAYS",
+        "ALLOW_PRIVATE_URLS",
+        "ALLOWED_HOSTS",
+    )
     empty = dict.fromkeys((f"MOVIE_{name}" for name in names), "") | {"MCP_CONFIG_PATH": " "}
     assert Environment.read(empty) == Environment.read({})
     assert Environment.read({}) == Environment(
         database_url="sqlite:///movie_jobs.db",
         job_lease=60,
+        max_attempts=5,
+        keep_days=None,
         allow_private_urls=False,
         allowed_hosts=(),
         config_path=None,

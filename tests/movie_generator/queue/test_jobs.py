@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from movie_generator.environment import MAX_ATTEMPTS
 from movie_generator.queue import database
 from movie_generator.queue.database import JobDatabaseError
-from movie_generator.queue.jobs import MAX_ATTEMPTS, Claim, Job, JobQueue, JobStateError, Status
+from movie_generator.queue.job import Claim, Job, JobStateError, Status
+from movie_generator.queue.jobs import JobQueue
 from tests.support import PATIENCE
 from tests.support.postgres import new_database
 
@@ -58,7 +60,7 @@ def only(queue: JobQueue) -> Job:
 
 def brought_to(queue: JobQueue, status: Status) -> int:
     """A new job in this state."""
-    (job_id,) = queue.enqueue([URL])
+    (job_id,) = queue.enqueue([URL], again=True)
     if status is Status.CANCELLED:
         queue.cancel(job_id)
     elif status is not Status.PENDING:
@@ -107,7 +109,7 @@ def test_a_completed_job_keeps_its_result_and_its_times(queue: JobQueue) -> None
 def test_no_job_is_claimed_twice_by_workers_that_claim_at_once(database_url: str) -> None:
     workers, jobs = 8, 64
     opened = JobQueue(database_url)
-    opened.enqueue([URL] * jobs)
+    opened.enqueue([URL] * jobs, again=True)
     start = threading.Barrier(workers)
 
     def claim_all(number: int) -> list[int]:
@@ -130,7 +132,7 @@ def test_workers_that_start_at_once_create_the_table_once(database_url: str) -> 
     def open_queue(_: int) -> int:
         start.wait(PATIENCE)
         queue = JobQueue(database_url)
-        (job_id,) = queue.enqueue([URL])
+        (job_id,) = queue.enqueue([URL], again=True)
         queue.close()
         return job_id
 
@@ -165,7 +167,7 @@ def test_people_move_jobs_in_legal_ways_only(queue: JobQueue, action: str, statu
 def test_finished_jobs_are_not_claimed(queue: JobQueue, status: Status) -> None:
     brought_to(queue, status)
     assert queue.claim("worker") is None
-    assert queue.unfinished() == 0
+    assert queue.outlook().unfinished == 0
 
 
 def test_a_job_that_is_not_there_is_named(queue: JobQueue) -> None:
@@ -230,16 +232,16 @@ def test_a_sign_of_life_prolongs_the_lease(queue: JobQueue) -> None:
 
 def test_a_job_that_takes_its_workers_down_fails_after_some_attempts(hasty: JobQueue) -> None:
     hasty.enqueue([URL])
-    assert [claim(hasty).job.attempts for _ in range(MAX_ATTEMPTS)] == [1, 2, 3]
+    assert [claim(hasty).job.attempts for _ in range(MAX_ATTEMPTS)] == [1, 2, 3, 4, 5]
     end = time.monotonic() + PATIENCE
     while only(hasty).status is Status.PROCESSING and time.monotonic() < end:
         assert hasty.claim("worker") is None
     assert only(hasty).status is Status.FAILED
-    assert "3 workers died while working" in str(only(hasty).error_message)
+    assert "died while working on this job, in the last of 5" in str(only(hasty).error_message)
 
 
 def test_a_job_that_is_given_back_was_not_tried_and_comes_first(queue: JobQueue) -> None:
-    first, _ = queue.enqueue([URL, URL])
+    first, _ = queue.enqueue([URL, URL], again=True)
     claimed = claim(queue)
     queue.keep(claimed, 0.5, "reading")
     assert queue.give_back(claimed)
@@ -261,8 +263,12 @@ def test_error_messages_are_bounded_and_hold_no_secrets(
 
 
 def test_urls_are_added_all_or_none(queue: JobQueue) -> None:
-    with pytest.raises(JobDatabaseError):
-        queue.enqueue([URL, None])  # type: ignore[list-item]  # which the database refuses
+    def urls() -> Iterator[str]:
+        yield URL
+        raise ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"):
+        queue.enqueue(urls())
     assert queue.jobs() == []
 
 
@@ -270,7 +276,7 @@ def test_jobs_of_one_state_are_listed(queue: JobQueue) -> None:
     for status in reversed(Status):
         brought_to(queue, status)
     assert [job.status for job in queue.jobs(Status.FAILED)] == ["failed"]
-    assert queue.unfinished() == 2
+    assert queue.outlook().unfinished == 2
 
 
 def test_leases_on_postgresql_are_measured_by_its_own_clock(

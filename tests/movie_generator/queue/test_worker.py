@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, text
 
+from movie_generator.checkpoints import Store
 from movie_generator.models import VideoScript
-from movie_generator.queue import worker as worker_module
-from movie_generator.queue.jobs import Job, JobQueue, Status
-from movie_generator.queue.worker import Progress, Worker
+from movie_generator.queue import work as work_module
+from movie_generator.queue.job import Job, Status
+from movie_generator.queue.jobs import JobQueue
+from movie_generator.queue.work import Generate, Progress
+from movie_generator.queue.worker import Worker
 from tests.support import PATIENCE
 from tests.support.processes.movie_worker import script
 
@@ -31,7 +34,7 @@ def queue(tmp_path: Path) -> Iterator[JobQueue]:
 
 def drain(
     queue: JobQueue,
-    generate: Callable[[str, Progress], Awaitable[VideoScript]],
+    generate: Generate,
     *,
     concurrency: int = 1,
     job_timeout: float = 30,
@@ -53,7 +56,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def test_a_job_that_fails_says_why_and_the_next_one_is_done(queue: JobQueue) -> None:
-    async def generate(url: str, on_progress: Progress) -> VideoScript:
+    async def generate(url: str, on_progress: Progress, store: Store) -> VideoScript:
         on_progress(0.25, "reading")
         if url.endswith("bad"):
             raise ValueError("The page has no text.")
@@ -80,7 +83,7 @@ def test_a_job_that_fails_says_why_and_the_next_one_is_done(queue: JobQueue) -> 
 def test_whatever_is_raised_becomes_the_error_message(
     queue: JobQueue, error: BaseException, message: str
 ) -> None:
-    async def generate(url: str, on_progress: Progress) -> VideoScript:
+    async def generate(url: str, on_progress: Progress, store: Store) -> VideoScript:
         raise error
 
     queue.enqueue([URL])
@@ -93,7 +96,7 @@ def test_secrets_reach_the_log_as_little_as_the_database(
 ) -> None:
     monkeypatch.setenv("PAGE_TOKEN", "correct horse battery")
 
-    async def generate(url: str, on_progress: Progress) -> VideoScript:
+    async def generate(url: str, on_progress: Progress, store: Store) -> VideoScript:
         raise ValueError("correct horse battery is not a valid token")
 
     queue.enqueue([URL])
@@ -105,7 +108,7 @@ def test_secrets_reach_the_log_as_little_as_the_database(
 
 
 def test_a_job_that_lasts_too_long_fails(queue: JobQueue) -> None:
-    async def generate(url: str, on_progress: Progress) -> VideoScript:
+    async def generate(url: str, on_progress: Progress, store: Store) -> VideoScript:
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -117,7 +120,7 @@ def test_a_job_that_lasts_too_long_fails(queue: JobQueue) -> None:
 def test_progress_is_stored_while_the_job_goes_on_and_never_goes_back(queue: JobQueue) -> None:
     seen: list[tuple[float, str | None]] = []
 
-    async def generate(url: str, on_progress: Progress) -> VideoScript:
+    async def generate(url: str, on_progress: Progress, store: Store) -> VideoScript:
         for fraction, message in ((0.5, "half"), (0.2, "behind"), (7.0, "too much")):
             on_progress(fraction, message)
             await until(lambda message=message: queue.job(1).progress_message == message)  # type: ignore[misc]  # mypy cannot infer a lambda with a default
@@ -133,7 +136,7 @@ def test_progress_is_stored_while_the_job_goes_on_and_never_goes_back(queue: Job
 def test_progress_that_comes_late_and_from_a_thread_changes_nothing(queue: JobQueue) -> None:
     tell: list[Progress] = []
 
-    async def generate(url: str, on_progress: Progress) -> VideoScript:
+    async def generate(url: str, on_progress: Progress, store: Store) -> VideoScript:
         tell.append(on_progress)
         if len(tell) == 2:  # the first job is over
             done = queue.job(1)
@@ -144,14 +147,14 @@ def test_progress_that_comes_late_and_from_a_thread_changes_nothing(queue: JobQu
             assert queue.job(1) == done
         return script(url)
 
-    queue.enqueue([URL, URL])
+    queue.enqueue([URL, URL], again=True)
     assert [job.status for job in drain(queue, generate)] == ["completed"] * 2
 
 
 def test_as_many_jobs_as_allowed_are_done_at_a_time(queue: JobQueue) -> None:
     now, most = 0, 0
 
-    async def generate(url: str, on_progress: Progress) -> VideoScript:
+    async def generate(url: str, on_progress: Progress, store: Store) -> VideoScript:
         nonlocal now, most
         now += 1
         most = max(most, now)
@@ -159,7 +162,7 @@ def test_as_many_jobs_as_allowed_are_done_at_a_time(queue: JobQueue) -> None:
         now -= 1
         return script(url)
 
-    queue.enqueue([URL] * 9)
+    queue.enqueue([URL] * 9, again=True)
     assert {job.status for job in drain(queue, generate, concurrency=3)} == {"completed"}
     assert most == 3
 
@@ -167,10 +170,10 @@ def test_as_many_jobs_as_allowed_are_done_at_a_time(queue: JobQueue) -> None:
 def test_a_cancelled_job_whose_generation_does_not_hear_is_left_all_the_same(
     queue: JobQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "_STOP_SECONDS", 0.1)
+    monkeypatch.setattr(work_module, "_STOP_SECONDS", 0.1)
     left = asyncio.Event()
 
-    async def generate(url: str, on_progress: Progress) -> VideoScript:
+    async def generate(url: str, on_progress: Progress, store: Store) -> VideoScript:
         queue.cancel(1)
         while not left.is_set():
             with suppress(asyncio.CancelledError):
@@ -198,7 +201,7 @@ def test_a_result_survives_a_database_that_fails_for_a_while(
         with admin.begin() as connection:
             connection.execute(text(f"ALTER TABLE {old} RENAME TO {new}"))
 
-    async def generate(url: str, on_progress: Progress) -> VideoScript:
+    async def generate(url: str, on_progress: Progress, store: Store) -> VideoScript:
         await asyncio.to_thread(rename, "movie_jobs", "away")
         asyncio.get_running_loop().call_later(0.3, rename, "away", "movie_jobs")
         return script(url)
@@ -207,7 +210,7 @@ def test_a_result_survives_a_database_that_fails_for_a_while(
     (job,) = drain(queue, generate)
     admin.dispose()
     assert job.status is Status.COMPLETED
-    assert "cannot store its end" in caplog.text
+    assert "waits for the database" in caplog.text
 
 
 def test_a_worker_that_is_stopped_while_it_claims_gives_the_job_back(
@@ -221,7 +224,7 @@ def test_a_worker_that_is_stopped_while_it_claims_gives_the_job_back(
         go_on.wait(PATIENCE)
         return claim(name)
 
-    async def generate(url: str, on_progress: Progress) -> VideoScript:
+    async def generate(url: str, on_progress: Progress, store: Store) -> VideoScript:
         raise AssertionError("nothing is to be generated any more")
 
     async def run() -> None:
@@ -249,7 +252,7 @@ def test_a_result_that_is_there_when_the_worker_is_stopped_is_stored(
         go_on.wait(PATIENCE)
         return complete(*arguments)  # type: ignore[arg-type]  # handed on as they came
 
-    async def generate(url: str, on_progress: Progress) -> VideoScript:
+    async def generate(url: str, on_progress: Progress, store: Store) -> VideoScript:
         return script(url)
 
     async def run() -> None:

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from movie_generator.environment import MAX_ATTEMPTS
 from movie_generator.models import VideoScript
-from movie_generator.queue.jobs import MAX_ATTEMPTS, Job, JobQueue, Status
+from movie_generator.queue.job import Job, Status
+from movie_generator.queue.jobs import JobQueue
 from tests.support import PATIENCE
 from tests.support.postgres import new_database
 from tests.support.processes.movie_worker import work
@@ -176,11 +178,11 @@ def test_a_worker_that_is_asked_to_stop_gives_its_jobs_back_at_once(crew: Crew) 
 
 def test_a_job_that_kills_its_workers_ends_as_failed(crew: Crew) -> None:
     crew.queue.enqueue([f"{SITE}/deadly", f"{SITE}/quick"])
-    codes = exit_codes(*(crew.start(lease=0.3) for _ in range(4)))
-    assert Counter(codes) == {-signal.SIGKILL: 3, 0: 1}
+    codes = exit_codes(*(crew.start(lease=0.3) for _ in range(MAX_ATTEMPTS + 1)))
+    assert Counter(codes) == {-signal.SIGKILL: MAX_ATTEMPTS, 0: 1}
     deadly, quick = crew.queue.jobs()
-    assert (deadly.status, deadly.attempts, quick.status) == ("failed", 3, "completed")
-    assert "workers died while working" in str(deadly.error_message)
+    assert (deadly.status, deadly.attempts, quick.status) == ("failed", MAX_ATTEMPTS, "completed")
+    assert "died while working on this job" in str(deadly.error_message)
 
 
 def test_a_cancelled_job_is_left_by_its_worker(crew: Crew) -> None:

@@ -16,9 +16,11 @@ import time
 from pathlib import Path
 
 from mcp_ghost.cli.interruption import Interruption
+from movie_generator.checkpoints import Store
 from movie_generator.models import Narration, ScriptSection, VideoScript
 from movie_generator.queue.jobs import JobQueue
-from movie_generator.queue.worker import Progress, Worker
+from movie_generator.queue.work import Progress
+from movie_generator.queue.worker import Worker
 
 
 class Generator:
@@ -28,7 +30,7 @@ class Generator:
         self._doings = doings
         self._lease = lease
 
-    async def __call__(self, url: str, on_progress: Progress) -> VideoScript:
+    async def __call__(self, url: str, on_progress: Progress, store: Store) -> VideoScript:
         first = not self._doings.exists() or f" {url}\n" not in self._doings.read_text()
         self._note("begin", url)
         on_progress(0.5, "half of it")

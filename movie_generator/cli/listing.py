@@ -1,0 +1,133 @@
+"""Jobs as JSON, as a table, and as a table that follows what happens."""
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from mcp_ghost.text import duration, one_line
+from movie_generator.queue.job import UNFINISHED, Job, Status
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+_NO_LIMIT = 10_000
+_REFRESH_SECONDS = 1.0
+_STYLES = {
+    Status.PENDING: "",
+    Status.PROCESSING: "cyan",
+    Status.COMPLETED: "green",
+    Status.FAILED: "red",
+    Status.CANCELLED: "dim",
+}
+
+
+def as_json_text(jobs: list[Job]) -> str:
+    """Everything: ids are text, times ISO 8601 in UTC, results objects."""
+    return json.dumps([_wire(job) for job in jobs], indent=2, default=datetime.isoformat)
+
+
+def print_table(jobs: list[Job], otherwise: str) -> None:
+    """Print a line for each of ``jobs``; ``otherwise`` where there are none."""
+    from rich.console import Console
+
+    # A reader at the other end of a pipe wants whole lines.
+    width = None if sys.stdout.isatty() else _NO_LIMIT
+    console = Console(highlight=False, width=width)
+    with console.capture() as shown:  # of a closed pipe rich would make an exit code of its own
+        console.print(_table(jobs) if jobs else otherwise)
+    print(shown.get(), end="")
+
+
+def watch(look: Callable[[], list[Job]], is_over: Callable[[], bool]) -> None:
+    """Show what ``look`` finds as it changes, until ``is_over``.
+
+    On a terminal that is one table; elsewhere, a line for each change of a job.
+    """
+    if not sys.stdout.isatty():
+        _print_changes(look, is_over)
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(highlight=False)
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            over = is_over()  # before the look, which then shows the end
+            live.update(_overview(look(), console.height - 4), refresh=True)
+            if over:
+                return
+            time.sleep(_REFRESH_SECONDS)
+
+
+def _print_changes(look: Callable[[], list[Job]], is_over: Callable[[], bool]) -> None:
+    known: dict[int, str] = {}
+    while True:
+        over = is_over()
+        for job in look():
+            shown = (job.status, one_line(job.url), one_line(_news(job, brief=True)))
+            line = f"job {job.id} " + " ".join(filter(None, shown))
+            if known.get(job.id) != line:
+                known[job.id] = line
+                print(line, flush=True)
+        if over:
+            return
+        time.sleep(_REFRESH_SECONDS)
+
+
+def _overview(jobs: list[Job], lines: int) -> "Group":
+    """How many jobs there are in each state, and those of most interest that fit."""
+    from rich.console import Group
+    from rich.text import Text
+
+    counts = Counter(job.status for job in jobs)
+    head = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status])
+    of_interest = sorted(jobs, key=_interest)[: max(1, lines)]
+    return Group(Text(head or "no jobs"), _table(sorted(of_interest, key=lambda job: job.id)))
+
+
+def _interest(job: Job) -> tuple[bool, float]:
+    """What is worked on comes first, then what ended last."""
+    latest = job.finished_at or job.started_at or job.created_at
+    return job.status not in UNFINISHED or job.started_at is None, -latest.timestamp()
+
+
+def _wire(job: Job) -> dict[str, Any]:
+    result = json.loads(job.result) if job.result else None
+    return asdict(job) | {"id": str(job.id), "result": result}
+
+
+def _table(jobs: list[Job]) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("id", "status", "done", "url", "what", box=None, header_style="bold")
+    for job in jobs:
+        state = Text(job.status, _STYLES[job.status])
+        cells = (f"{job.progress:.0%}", one_line(job.url), one_line(_news(job)))
+        table.add_row(str(job.id), state, *(Text(cell) for cell in cells))
+    return table
+
+
+def _news(job: Job, *, brief: bool = False) -> str:
+    """The most interesting thing about a job; when ``brief``, without what time alone changes."""
+    if job.status is Status.COMPLETED and job.started_at and job.finished_at:
+        return f"in {duration((job.finished_at - job.started_at).total_seconds())}"
+    if job.status is Status.PENDING and job.next_attempt_at:
+        return f"{_until_next(job, brief=brief)}: {job.error_message}"
+    if job.status is Status.PENDING:
+        waited = (datetime.now(UTC) - job.created_at).total_seconds()
+        return "" if brief else f"for {duration(max(0.0, waited))}"
+    return job.error_message or job.progress_message or ""
+
+
+def _until_next(job: Job, *, brief: bool) -> str:
+    attempt = f"attempt {job.attempts + 1}"
+    left = (job.next_attempt_at or datetime.now(UTC)) - datetime.now(UTC)
+    seconds = left.total_seconds()
+    return attempt if brief or seconds <= 0 else f"{attempt} in {duration(seconds)}"

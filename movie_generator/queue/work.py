@@ -1,0 +1,215 @@
+"""The work on one job: its lease is kept, its steps, its progress and its end are stored.
+
+Lease and progress are written by one task, in order and never after the end.
+"""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
+
+from mcp_ghost.redact import redact, secrets_in
+from mcp_ghost.text import address, one_line
+from movie_generator.checkpoints import Store
+from movie_generator.models import VideoScript
+from movie_generator.queue.database import JobDatabaseError
+from movie_generator.queue.failures import Failure, JobTimeoutError
+from movie_generator.queue.job import Claim
+from movie_generator.queue.jobs import JobQueue
+
+T = TypeVar("T")
+Progress: TypeAlias = Callable[[float, str], None]
+"""Called with how much is done, from 0 to 1, and what is being done; from any thread."""
+Generate: TypeAlias = Callable[[str, Progress, Store], Awaitable[VideoScript]]
+"""Makes the script of a page from what the store holds; an exception ends the attempt."""
+
+_LONGEST_BEAT = 3.0
+"""A cancelled job is abandoned after this time at the latest."""
+_SHORTEST_BEAT = 0.2
+"""Progress that comes faster than this is not worth writing each time."""
+_STOP_SECONDS = 5.0
+_DATABASE_PAUSE = 0.5
+"""Seconds after which a database that failed is asked again."""
+_logger = logging.getLogger("movie_generator")
+
+
+class LeaseLostError(Exception):
+    """Raised when a job is no longer ours: cancelled, or given to another worker."""
+
+
+class Work:
+    """One claimed job, from its start to its end."""
+
+    def __init__(
+        self, claim: Claim, queue: JobQueue, generate: Generate, job_timeout: float
+    ) -> None:
+        self._claim = claim
+        self._queue = queue
+        self._generate = generate
+        self._job_timeout = job_timeout
+        self._loop = asyncio.get_running_loop()
+        self._news = asyncio.Event()
+        self._fraction = 0.0
+        self._message: str | None = None
+        self._renewed = time.monotonic()
+
+    async def do(self) -> None:
+        """Work on the job until it is done, put off, failed, lost or given back."""
+        self._log(logging.INFO, "started: %s", address(self._claim.job.url))
+        try:
+            outcome = await self._generated()
+            await _finished(self._end(outcome))  # a finished result is not thrown away
+        except LeaseLostError:
+            self._log(logging.WARNING, "was cancelled or taken by another worker; left it")
+        except asyncio.CancelledError:
+            await _finished(self._give_back())
+            raise
+
+    async def _generated(self) -> VideoScript | Exception:
+        """The script, or why there is none.
+
+        Raises:
+            LeaseLostError: The job is no longer ours.
+        """
+        generation = asyncio.create_task(self._script())
+        keeping = asyncio.create_task(self._keep())
+        both = {generation, keeping}
+        try:
+            done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            generation.cancel()
+            keeping.cancel()
+            # Bounded: a generator that does not stop loses its job all the same.
+            await _finished(asyncio.wait(both, timeout=_STOP_SECONDS))
+        if generation not in done:
+            raise LeaseLostError
+        if generation.cancelled():
+            return RuntimeError("The generation ended without a result.")
+        return generation.result()
+
+    async def _script(self) -> VideoScript | Exception:
+        try:
+            async with asyncio.timeout(self._job_timeout) as limit:
+                return await self._generate(self._claim.job.url, self._tell, self)
+        except TimeoutError as error:
+            if limit.expired():
+                return JobTimeoutError(f"Not done after {self._job_timeout:g} s; given up.")
+            return error
+        except Exception as error:  # noqa: BLE001 - whatever a job raises is that job's end only
+            return error
+
+    async def load(self) -> dict[str, str]:
+        """The steps that are finished, whoever made them."""
+        return await self._insist(lambda: self._queue.steps(self._claim))
+
+    async def save(self, key: str, content: str) -> None:
+        """Keep a step; nothing goes on before it is stored.
+
+        Raises:
+            LeaseLostError: The job is no longer ours.
+        """
+        await self._store(lambda: self._queue.keep_step(self._claim, key, content))
+
+    async def _end(self, outcome: VideoScript | Exception) -> None:
+        if isinstance(outcome, LeaseLostError):
+            raise outcome
+        if isinstance(outcome, Exception):
+            _logger.debug("job %s", self._claim.job.id, exc_info=outcome)
+            await self._fail(Failure.of(outcome))
+            return
+        result = outcome.model_dump_json()
+        await self._store(lambda: self._queue.complete(self._claim, result))
+        self._log(logging.INFO, "completed: %s", one_line(outcome.title))
+
+    async def _fail(self, failure: Failure) -> None:
+        """End the attempt, and the job with it unless another one may do better."""
+        job, forget = self._claim.job, failure.starts_over
+        reason = redact(failure.reason, secrets_in(os.environ))
+        if failure.passes and job.attempts < self._queue.max_attempts:
+            pause = failure.pause(job.attempts)
+            put_off = partial(self._queue.put_off, self._claim, reason, pause, forget=forget)
+            await self._store(put_off)
+            attempt = f"attempt {job.attempts} of {self._queue.max_attempts} failed"
+            self._log(logging.WARNING, "%s, next in %.1f s: %s", attempt, pause, reason)
+            return
+        if failure.passes:
+            reason = f"{reason} Given up after {job.attempts} attempts."
+        await self._store(partial(self._queue.fail, self._claim, reason, forget=forget))
+        self._log(logging.WARNING, "failed: %s", reason)
+
+    def _tell(self, fraction: float, message: str) -> None:
+        self._fraction = min(1.0, max(self._fraction, fraction))
+        self._message = message
+        self._loop.call_soon_threadsafe(self._news.set)
+
+    async def _keep(self) -> None:
+        """Renew the lease and store the progress, until the job is lost."""
+        beat = min(self._queue.lease / 3, _LONGEST_BEAT)
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(beat):
+                    await self._news.wait()
+            self._news.clear()
+            if not await self._renew():
+                return
+            await asyncio.sleep(min(_SHORTEST_BEAT, beat))
+
+    async def _renew(self) -> bool:
+        began = time.monotonic()
+        try:
+            ours = await asyncio.to_thread(
+                self._queue.keep, self._claim, self._fraction, self._message
+            )
+        except JobDatabaseError as error:
+            self._log(logging.WARNING, "cannot tell that it goes on: %s", one_line(error))
+            return self._holds()
+        self._renewed = began
+        return ours
+
+    def _holds(self) -> bool:
+        """Whether the lease still holds as far as this process can know."""
+        return time.monotonic() < self._renewed + self._queue.lease
+
+    async def _store(self, write: Callable[[], bool]) -> None:
+        """Write something of the job.
+
+        Raises:
+            LeaseLostError: The job is no longer ours.
+        """
+        if not await self._insist(write):
+            raise LeaseLostError
+
+    async def _insist(self, act: Callable[[], T]) -> T:
+        """Do it, again while the database fails and the lease holds."""
+        while True:
+            try:
+                return await asyncio.to_thread(act)
+            except JobDatabaseError as error:
+                if not self._holds():
+                    raise
+                self._log(logging.WARNING, "waits for the database: %s", one_line(error))
+                await asyncio.sleep(_DATABASE_PAUSE)
+
+    async def _give_back(self) -> None:
+        try:
+            if await asyncio.to_thread(self._queue.give_back, self._claim):
+                self._log(logging.INFO, "given back")
+        except JobDatabaseError as error:
+            self._log(logging.WARNING, "could not be given back: %s", one_line(error))
+
+    def _log(self, level: int, text: str, *values: object) -> None:
+        _logger.log(level, "job %s " + text, self._claim.job.id, *values)
+
+
+async def _finished(work: Coroutine[Any, Any, object]) -> None:
+    """Finish ``work`` even when this task is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.gather(task, return_exceptions=True)
+        raise
