@@ -231,7 +231,8 @@ def test_faults_9_and_10_dithering_repeats_its_worlds_and_ends_as_stalled(tmp_pa
 
 def test_fault_11_every_event_that_is_read_is_written(tmp_path: Path) -> None:
     script = ScriptedModel(BUNDLED_COMMANDS)
-    first = played(tmp_path, script, max_turns_per_episode=5, reflection_enabled=True)
+    hints = {2: "Mind the cliff."}
+    first = played(tmp_path, script, hints=hints, max_turns_per_episode=5, reflection_enabled=True)
     rambling = [content_reply("Hm."), answer("wait")]
     played(tmp_path, rambling, max_turns_per_episode=6, resume=True)
     written = {str(event["event_type"]) for event in read_events(first.folder)}

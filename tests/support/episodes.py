@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.testing import ModelServer, Reply, content_reply
@@ -16,7 +17,7 @@ from session.knowledge import Reflection
 from session.record.event_log import EVENTS_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from mcp_ghost.testing import ModelRequest, Script
 
@@ -85,12 +86,19 @@ def played(
     *,
     episode: str = "played",
     resume: bool = False,
+    hints: Mapping[int, str] = MappingProxyType({}),
     **settings: Any,  # noqa: ANN401  fields of the configuration
 ) -> Played:
-    """An episode played to its end; ``settings`` are those of the configuration."""
+    """An episode played to its end; ``settings`` are those of the configuration.
+
+    ``hints`` are given before the turns whose numbers they have.
+    """
+    told = {number: [hint] for number, hint in hints.items()}
     with ModelServer(script) as model:
         config = configured(folder, model.base_url, **settings)
-        with ZorkOrchestratorV2(episode, config, resume=resume) as orchestrator:
+        with ZorkOrchestratorV2(
+            episode, config, resume=resume, before_turn=lambda turn, _: told.get(turn, [])
+        ) as orchestrator:
             given = watched(orchestrator)
             orchestrator.play_episode()
         assert model.refusals == []
