@@ -36,6 +36,11 @@ class EndReason(StrEnum):
         """Whether the game itself is over, so that there is nothing to resume."""
         return self in {EndReason.VICTORY, EndReason.FINAL_DEATH, EndReason.GAME_OVER}
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether it was played to its end; else it can go on, and has to before it counts."""
+        return self not in {EndReason.ABORTED, EndReason.LLM_UNAVAILABLE, EndReason.ENGINE_FAILED}
+
 
 class Value(BaseModel):
     """What never changes once it is made."""

@@ -10,7 +10,7 @@ from session.record.event_log import EVENTS_FILE
 from session.record.index import Line, LogIndex, LogReplacedError, Span, is_being_written
 from session.record.next_steps import next_steps
 from session.record.schema import LoggedEvent
-from viewer.episode_view import EpisodeView
+from viewer.episode_view import EpisodeView, Spent
 from viewer.model_calls import ModelCalls
 from viewer.present import Present
 from viewer.summaries import Remembered
@@ -137,13 +137,25 @@ class Episode:
         """A row of the index."""
         running = self.is_running()
         with self._lock:
-            summary = self._recalled.summary if self._recalled else self._own_summary()
+            summary = dict(self._recalled.summary if self._recalled else self._own_summary())
+        del summary["spent"]
         group = summary["group"] or self.group
         return {**summary, "id": self.id, "group": group, "running": running}
 
     def _own_summary(self) -> JSONObject:
         """What the log alone says."""
-        return {"group": self._view.start and self._view.start.group, **self._view.summary()}
+        group = self._view.start and self._view.start.group
+        return {"group": group, **self._view.summary(), "spent": self._view.spent_line()}
+
+    def spent(self) -> list[Spent]:
+        """What was used until after some of the turns."""
+        with self._lock:
+            return self._recalled.summary["spent"] if self._recalled else self._view.spent_line()
+
+    def spent_by_turn(self) -> list[Spent]:
+        """The same after every turn, of an episode that was read."""
+        with self._lock:
+            return list(self._view.spent)
 
     def changing_json(self) -> JSONObject:
         """What changes while it is played, but for the turns."""

@@ -1,8 +1,10 @@
 """What the page needs to know about an episode as a whole: a fold of its events."""
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import asdict
+from typing import TypeAlias
 
 from mcp_ghost.results import JSONObject
 from mcp_ghost.text import one_line
@@ -16,11 +18,14 @@ from viewer.map.map_view import MapView
 from viewer.turns import observation_json
 
 _MARK_CHARACTERS = 200
+_SPENT_POINTS = 60
 _STOPS = ("score", "death", "refusal", "failure", "tool")
 """What readers jump to."""
 _OF_START = ("uid", "story", "title", "model", "seed", "engine", "trunk", "forked_at")
 _OF_FOLD = ("started", "turns", "score", "max_score", "end_reason", "deaths", "tool_calls", "hints")
 """What a row of the index says, as it is."""
+Spent: TypeAlias = tuple[int, int, float, float]
+"""(turn, tokens, dollars, seconds)."""
 
 
 class EpisodeView(EpisodeFold):
@@ -37,6 +42,8 @@ class EpisodeView(EpisodeFold):
         """Turns, by what happened in them."""
         self._items: set[str] = set()
         self._hints: list[JSONObject] = []
+        self.spent: list[Spent] = []
+        """What was used until after each turn, what came between turns included."""
 
     def take(self, entry: Entry) -> None:
         """Add what one line says."""
@@ -49,6 +56,10 @@ class EpisodeView(EpisodeFold):
             if "objectives" not in self._parts_off():
                 self._learned.apply(event)
         super().take(entry)
+        if isinstance(event, TurnRecord):
+            tokens = self.usage.prompt_tokens + self.usage.completion_tokens
+            seconds = round(self.turn_seconds + self.reflection_seconds, 3)
+            self.spent.append((event.turn, tokens, round(self.usage.cost, 6), seconds))
         if isinstance(event, EpisodeStart | KnowledgeLoaded):
             self._begin()
         elif isinstance(event, Reflection):
@@ -78,6 +89,11 @@ class EpisodeView(EpisodeFold):
             "parts_off": self._parts_off(),
             "scores": self._score_line(),
         }
+
+    def spent_line(self) -> list[Spent]:
+        """A part of `spent`, spread evenly, the last turn included."""
+        every = math.ceil(len(self.spent) / _SPENT_POINTS) or 1
+        return list(dict.fromkeys([*self.spent[every - 1 :: every], *self.spent[-1:]]))
 
     def json(self) -> JSONObject:
         """Everything but the summary, the opening and the turns."""

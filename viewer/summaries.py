@@ -6,12 +6,11 @@ written is as good as none.
 
 import hashlib
 import json
-import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from mcp_ghost.files import write_whole
 from mcp_ghost.results import JSONObject
 from session.version import code_digest
 from viewer.turns import encoded
@@ -67,14 +66,7 @@ def _read(file: Path) -> dict[str, Remembered]:
 def _write(file: Path, known: dict[str, Remembered]) -> None:
     """All or nothing; of two viewers that write at once, the last one stays."""
     body = encoded(known)
-    number, unfinished = tempfile.mkstemp(dir=file.parent, prefix=SUMMARIES_FILE)
-    try:
-        with os.fdopen(number, "wb") as writing:
-            writing.write(_head(body) + b"\n" + body)
-        Path(unfinished).replace(file)
-    except OSError:
-        Path(unfinished).unlink(missing_ok=True)
-        raise
+    write_whole(file, _head(body) + b"\n" + body)
 
 
 def _head(body: bytes) -> bytes:

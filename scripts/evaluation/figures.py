@@ -14,15 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias
 
 from scripts.evaluation.provenance import Provenance
-from session.game_state import EndReason, TurnRecord
+from session.game_state import TurnRecord
 from session.record.event_log import EpisodeDamagedError, read
 from session.record.fold import EpisodeFold
 from session.record.index import LogIndex
 from session.record.schema import Entry
 
 CHECKPOINTS = (50, 100, 200)
-UNFINISHED = frozenset({EndReason.ABORTED, EndReason.LLM_UNAVAILABLE, EndReason.ENGINE_FAILED})
-"""Ends after which an episode can go on, and has to before it counts."""
 PER_TURN = ("model_calls", "requests", "prompt_tokens", "completion_tokens", "cost", "seconds")
 _COUNTED = [
     "turns",
@@ -86,7 +84,7 @@ class EpisodeFigures(EpisodeFold):
     @property
     def finished(self) -> bool:
         """Whether it was played to its end."""
-        return self.end is not None and self.end.reason not in UNFINISHED
+        return self.end is not None and self.end.reason.is_finished
 
     @property
     def curve(self) -> list[int | None]:

@@ -8,11 +8,11 @@ from mcp_ghost.text import counted
 from scripts.evaluation.agreement import short
 from scripts.evaluation.figures import EpisodeFigures, Figures, variant_figures
 from scripts.evaluation.outcome import inference, shown
-from scripts.evaluation.outcome.bootstrap import CONFIDENCE, METHOD
 from scripts.evaluation.outcome.played import Played
 from scripts.evaluation.outcome.tables import NONE, Table
 from scripts.evaluation.plan import TOOLS
 from scripts.evaluation.provenance import provenance_of, said_of
+from viewer.experiments.bootstrap import CONFIDENCE, METHOD
 
 QUARTILES = "statistics.quantiles(n=4, method='inclusive') of Python's standard library"
 

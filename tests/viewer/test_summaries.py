@@ -124,6 +124,15 @@ def test_summaries_that_are_damaged_or_of_other_code_are_ignored_and_replaced(
     assert sorted(it.name for it in workdir.iterdir()) == sorted([SUMMARIES_FILE, "episodes"])
 
 
+def test_what_a_killed_viewer_left_unfinished_is_removed(
+    workdir: Path, started: Callable[[], set[str]]
+) -> None:
+    abandoned = workdir / f".{SUMMARIES_FILE}.abandoned.tmp"
+    abandoned.write_bytes(b"half")
+    assert started() == set(NAMES)
+    assert sorted(it.name for it in workdir.iterdir()) == sorted([SUMMARIES_FILE, "episodes"])
+
+
 def test_two_viewers_at_once_do_not_disturb_each_other(
     workdir: Path, started: Callable[[], set[str]]
 ) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 from scripts.evaluation.agreement import flat, short
 from scripts.evaluation.figures import Figures, variant_figures
 from scripts.evaluation.outcome import inference, shown
-from scripts.evaluation.outcome.bootstrap import METHOD
 from scripts.evaluation.outcome.played import Played
 from scripts.evaluation.outcome.tables import NONE, Table
 from scripts.evaluation.provenance import SERVED, provenance_of
 from session.configuration_file import ConfigurationError
+from viewer.experiments.bootstrap import METHOD
 
 _OF_THE_MATRIX = {"name", "variants", "seeds", "episodes"}
 """What the tables show anyway."""

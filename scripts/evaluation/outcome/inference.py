@@ -6,10 +6,10 @@ from typing import NamedTuple
 from mcp_ghost.text import counted
 from scripts.evaluation.figures import Figures, checkpoints
 from scripts.evaluation.outcome import samples
-from scripts.evaluation.outcome.bootstrap import CONFIDENCE, LEAST_SEEDS, Estimate
 from scripts.evaluation.outcome.played import Played
 from scripts.evaluation.outcome.samples import Sample
 from scripts.evaluation.outcome.tables import HIGHER, LOWER, TOO_FEW, estimated, told
+from viewer.experiments.bootstrap import CONFIDENCE, LEAST_SEEDS, Estimate
 
 _LEVEL = f"{CONFIDENCE:.0%} interval"
 

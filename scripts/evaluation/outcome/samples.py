@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from scripts.evaluation.figures import EpisodeFigures
-from scripts.evaluation.outcome.bootstrap import Estimate
 from scripts.evaluation.outcome.played import Key
+from viewer.experiments.bootstrap import Estimate
 
 Figure: TypeAlias = Callable[[EpisodeFigures], float | None]
 """Reads one figure of an episode; None where it is not known."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from scripts.evaluation.figures import Figures, checkpoints
-from scripts.evaluation.outcome.bootstrap import CONFIDENCE
 from scripts.evaluation.outcome.tables import (
     Table,
     dollars_of,
@@ -14,6 +13,7 @@ from scripts.evaluation.outcome.tables import (
     share_of,
     told,
 )
+from viewer.experiments.bootstrap import CONFIDENCE
 
 
 def scores(variants: Sequence[Figures], turns: int) -> Table:

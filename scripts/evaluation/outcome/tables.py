@@ -8,7 +8,7 @@ from rich.text import Text
 
 from mcp_ghost.text import dollars
 from scripts.evaluation.figures import Figures
-from scripts.evaluation.outcome.bootstrap import LEAST_SEEDS
+from viewer.experiments.bootstrap import LEAST_SEEDS
 
 NONE = "-"
 HIGHER, LOWER, TOO_FEW = "higher", "lower", "too few seeds"

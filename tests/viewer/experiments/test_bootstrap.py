@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from scripts.evaluation.outcome import bootstrap
-from scripts.evaluation.outcome.bootstrap import LEAST_SEEDS, Estimate, interval_of
+from viewer.experiments import bootstrap
+from viewer.experiments.bootstrap import LEAST_SEEDS, Estimate, interval_of
 
 SCORES = (0, 0, 0, 5, 5, 5, 10, 10, 15, 25)
 """A skewed game."""

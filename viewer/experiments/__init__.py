@@ -1,0 +1,1 @@
+"""Many episodes looked at together."""

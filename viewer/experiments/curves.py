@@ -1,0 +1,120 @@
+"""Figures over the turns of several episodes: their mean over seeds, and how sure it is.
+
+As in evaluations, only episodes that were played to their end count, one that ended before a turn
+counts there with what it ended with, and episodes of one seed are one observation, their mean.
+Scores of different stories are never averaged.
+"""
+
+import bisect
+import itertools
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TypeAlias
+
+from mcp_ghost.results import JSONObject
+from session.game_state import EndReason
+from viewer.episode import Episode
+from viewer.experiments.bootstrap import CONFIDENCE, LEAST_SEEDS, Estimate
+
+GROUPINGS = ("model", "variant", "seed")
+FIGURES = ("score", "best_score", "tokens", "cost", "seconds")
+POINTS = 60
+"""Turns of a curve at most for which a mean is taken."""
+_SPENT = {"tokens": 1, "cost": 2, "seconds": 3}
+"""Where what was used stands in a point of `Episode.spent`."""
+Line: TypeAlias = Sequence[tuple[int, float]]
+"""(turn, value), where each value holds until the next."""
+_Group: TypeAlias = dict[object, list[tuple[JSONObject, Mapping[str, Line]]]]
+"""Seed -> its episodes, each with its lines."""
+
+
+def curves(episodes: Iterable[Episode], by: str, figure: str) -> JSONObject:
+    """One figure over turns for each group of episodes, and how their last values are spread."""
+    groups: dict[tuple[str, str], _Group] = defaultdict(lambda: defaultdict(list))
+    left_out = 0
+    for episode in episodes:
+        row = episode.summary()
+        if not row["end_reason"] or not EndReason(row["end_reason"]).is_finished:
+            left_out += 1
+            continue
+        seed = row["id"] if row["seed"] is None else row["seed"]
+        name = (str(row["title"] or row["story"]), _name(row, by))
+        groups[name][seed].append((row, lines_of(row, episode.spent())))
+    return {
+        "by": by,
+        "figure": figure,
+        "confidence": CONFIDENCE,
+        "least_seeds": LEAST_SEEDS,
+        "left_out": left_out,
+        "groups": [
+            {"story": story, "name": name, **_group_json(group, figure)}
+            for (story, name), group in sorted(groups.items())
+        ],
+    }
+
+
+def lines_of(row: JSONObject, spent: Sequence[Sequence[float]]) -> dict[str, Line]:
+    """Every figure of an episode over its turns, from its row of the index and what it used."""
+    best = itertools.accumulate(row["scores"], lambda one, other: (other[0], max(one[1], other[1])))
+    used = {
+        name: [(0, 0.0), *((int(it[0]), it[at]) for it in spent)] for name, at in _SPENT.items()
+    }
+    return {"score": row["scores"], "best_score": list(best), **used}
+
+
+def _name(row: JSONObject, by: str) -> str:
+    if by == "variant":
+        off = ", ".join(row["parts_off"])
+        return row["group"] or (f"without {off}" if off else "all parts")
+    return f"seed {row['seed']}" if by == "seed" else str(row["model"])
+
+
+def _group_json(group: _Group, figure: str) -> JSONObject:
+    several = [each for one_seed in group.values() for each in one_seed]
+    last = max(row["turns"] for row, _ in several)
+    turns = range(0, last + 1, max(1, math.ceil(last / POINTS)))
+    points = ((turn, _estimate(group, figure, turn)) for turn in dict.fromkeys([*turns, last]))
+    return {
+        "episodes": len(several),
+        "seeds": len(group),
+        "turns": last,
+        "curve": [[turn, *_shown(it)] for turn, it in points if it],
+        "figures": {name: _last(group, name, last) for name in FIGURES},
+    }
+
+
+def _last(group: _Group, figure: str, last: int) -> list[float | None] | None:
+    """The estimate at the end; of what is used, for each turn played."""
+    estimate = _estimate(group, figure, last, per_turn=figure in _SPENT)
+    return _shown(estimate) if estimate else None
+
+
+def _estimate(group: _Group, figure: str, turn: int, *, per_turn: bool = False) -> Estimate | None:
+    by_seed = (
+        [
+            value / (row["turns"] or 1 if per_turn else 1)
+            for row, lines in one_seed
+            if (value := _at(lines[figure], turn)) is not None
+        ]
+        for one_seed in group.values()
+    )
+    return _estimated(tuple(sorted(statistics.fmean(it) for it in by_seed if it)))
+
+
+@lru_cache(maxsize=4096)
+def _estimated(values: tuple[float, ...]) -> Estimate | None:
+    """Kept, for scores hold for many turns."""
+    return Estimate.of(values)
+
+
+def _at(line: Line, turn: int) -> float | None:
+    before = bisect.bisect_right(line, turn, key=lambda point: point[0])
+    return line[before - 1][1] if before else None
+
+
+def _shown(estimate: Estimate) -> list[float | None]:
+    low, high = estimate.interval or (None, None)
+    return [None if it is None else round(it, 6) for it in (estimate.mean, low, high)]
