@@ -1,13 +1,15 @@
 """A static site of episodes: the page and the same data, as files for any web host."""
 
+import itertools
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from session.game_configuration import ConfigurationError
 from viewer.episode import Episode
+from viewer.experiments.curves import FIGURES, GROUPINGS
 from viewer.library import Library
-from viewer.web.site import STATIC, episode_data, episode_paths, index_data, page
+from viewer.web.site import STATIC, curves_data, episode_data, episode_paths, index_data, page
 
 _OURS = b'name="zorkgpt-mode"'
 """What tells our page from others."""
@@ -48,7 +50,11 @@ def _make_room(folder: Path, *, force: bool) -> None:
         raise ConfigurationError(f"{folder} is not a folder.")
     index = folder / "index.html"
     if index.is_file() and _OURS in index.read_bytes():  # an earlier export
-        for name in ("data", "static"):  # episodes that are left out now must not stay there
+        for name in (
+            "data",
+            "static",
+            "curves",
+        ):  # episodes that are left out now must not stay there
             if (folder / name).is_dir():
                 shutil.rmtree(folder / name)
     elif any(folder.iterdir()) and not force:
@@ -72,4 +78,6 @@ def _files(
             data = episode_data(episode, path)
             if data is not None:
                 yield f"data/{episode.id}/{path}", data
+    for by, figure in itertools.product(GROUPINGS, FIGURES):
+        yield f"curves/{by}/{figure}.json", curves_data(episodes, by, figure)
     yield "data/episodes.json", index_data(library, episodes)

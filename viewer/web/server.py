@@ -21,12 +21,13 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from viewer.episode import Episode
+from viewer.experiments.curves import FIGURES, GROUPINGS
 from viewer.library import Library
 from viewer.turns import encoded
 from viewer.web import control
 from viewer.web.cockpit import Cockpit
 from viewer.web.live import LogWatchers, Stream
-from viewer.web.site import STATIC, episode_data, index_data, page
+from viewer.web.site import STATIC, curves_data, episode_data, index_data, page
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -119,6 +120,7 @@ class Viewer:
             Route("/", self._page),
             Route("/index.html", self._page),
             Route("/data/episodes.json", self._index),
+            Route("/curves/{by}/{figure}.json", self._curves),
             Route("/data/{episode}/stream", self._stream),
             Route("/data/{episode}/next.json", self._next),
             *([Route(control.PATH, self._control, methods=[control.METHOD])] if cockpit else []),
@@ -134,6 +136,17 @@ class Viewer:
     def _index(self, request: Request) -> Response:
         seconds = _PARTIAL_SECONDS if "partial" in request.query_params else None
         data = index_data(self.library, seconds=seconds)
+        tag = hashlib.blake2b(data, digest_size=8).hexdigest()
+        return _unless_known(request, tag, lambda: data)
+
+    def _curves(self, request: Request) -> Response:
+        by, figure = request.path_params["by"], request.path_params["figure"]
+        if by not in GROUPINGS or figure not in FIGURES:
+            raise HTTPException(404, "There is no such curve.")
+        wanted = request.query_params.get("episodes")
+        ids = None if wanted is None else set(wanted.split(","))
+        chosen = [it for it in self.library.episodes() if ids is None or it.id in ids]
+        data = curves_data(chosen, by, figure)
         tag = hashlib.blake2b(data, digest_size=8).hexdigest()
         return _unless_known(request, tag, lambda: data)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from viewer.episode import Episode
+from viewer.experiments.curves import curves
 from viewer.library import Library
 from viewer.turns import SHOWN_CHARACTERS, encoded
 
@@ -36,10 +37,17 @@ def index_data(
     return encoded(library.index(episodes, seconds))
 
 
+def curves_data(episodes: Iterable[Episode], by: str, figure: str) -> bytes:
+    """``curves/<by>/<figure>.json``, of the given episodes."""
+    return encoded(curves(episodes, by, figure))
+
+
 def episode_data(episode: Episode, path: str) -> bytes | None:
     """What stands at ``path`` below ``data/<id>/``; None where there is nothing."""
     if path == "episode.json":
         return encoded(episode.json())
+    if path == "spent.json":
+        return encoded(episode.spent_by_turn())
     if found := _CHUNK.fullmatch(path):
         turns = episode.chunk(int(found[1]))
         return encoded(turns) if turns else None
@@ -53,7 +61,7 @@ def episode_data(episode: Episode, path: str) -> bytes | None:
 
 def episode_paths(episode: Episode, *, prompts: bool) -> Iterator[str]:
     """Every path below ``data/<id>/`` that the page may ask for, those of prompts if wanted."""
-    yield "episode.json"
+    yield from ("episode.json", "spent.json")
     for number in episode.chunks():
         yield f"turns/{number}.json"
         for turn in episode.chunk(number):
