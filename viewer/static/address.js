@@ -1,13 +1,16 @@
-// Addresses: "#/" all episodes, "#/?filter=score>10", "#/ID", "#/ID/turn/47", "#/ID/turn/47?find=lamp", "#/compare/A/B".
+// Addresses: "#/" all episodes, "#/?filter=score>10", "#/all/experiments?by=model", "#/all/search?find=lamp",
+// "#/ID", "#/ID/turn/47", "#/ID/turn/47?find=lamp", "#/compare/A/B/C", "#/compare/A/B?turn=12".
 
 /** What an address asks for. */
 export function parse(hash) {
   const [path, query = ""] = hash.split(/\?(.*)/s);
   const asked = new URLSearchParams(query);
-  const find = asked.get("find") ?? "";
+  const said = (name) => asked.get(name) ?? "";
+  const find = said("find");
   const parts = path.replace(/^#?\/?/, "").split("/").filter(Boolean).map(decoded);
-  if (!parts.length) return { page: "index", filter: asked.get("filter") ?? "", find };
-  if (parts[0] === "compare" && parts.length === 3) return { page: "compare", ids: parts.slice(1) };
+  if (!parts.length) return { page: "index", filter: said("filter") };
+  if (parts[0] === "all" && parts.length === 2) return { page: parts[1], filter: said("filter"), by: said("by"), show: said("show"), find };
+  if (parts[0] === "compare" && parts.length >= 3) return { page: "compare", ids: parts.slice(1), turn: Math.trunc(Number(said("turn"))) || 0 };
   if (parts.length === 1) return { page: "episode", id: parts[0], turn: null, find };
   const turn = Number(parts[2]);
   if (parts.length === 3 && parts[1] === "turn" && Number.isInteger(turn) && turn >= 0)
@@ -23,7 +26,9 @@ function decoded(part) {
   }
 }
 
-export const ofIndex = ({ filter, find }) => `#/${query({ filter, find })}`;
+export const ofIndex = ({ filter }) => `#/${query({ filter })}`;
+export const ofExperiments = (asked) => `#/all/experiments${query(asked)}`;
+export const ofSearch = (asked) => `#/all/search${query(asked)}`;
 
 export function ofEpisode(id, turn = null, find = "") {
   const base = `#/${encodeURIComponent(id)}`;
@@ -35,6 +40,6 @@ function query(asked) {
   return said.length ? `?${said.map(([name, text]) => `${name}=${encodeURIComponent(text)}`).join("&")}` : "";
 }
 
-export function ofComparison(ids) {
-  return `#/compare/${ids.map(encodeURIComponent).join("/")}`;
+export function ofComparison(ids, turn = null) {
+  return `#/compare/${ids.map(encodeURIComponent).join("/")}${query({ turn })}`;
 }

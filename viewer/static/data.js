@@ -23,6 +23,11 @@ async function readWhenBegun(path, tries = MODE === "live" ? 5 : 1) {
 
 export const readIndex = () => read("data/episodes.json");
 
+/** A figure's mean over turns, of all episodes or of those, which an exported page cannot choose. */
+export function readCurves(by, figure, ids) {
+  return read(`curves/${by}/${figure}.json${ids && MODE === "live" ? `?episodes=${ids.map(encodeURIComponent).join(",")}` : ""}`);
+}
+
 /** The episodes whose logs were read so far, where there is a server that still reads. */
 export const readPartOfIndex = () => (MODE === "live" ? read("data/episodes.json?partial") : readIndex());
 
@@ -150,6 +155,11 @@ export class Episode {
   /** The whole text of a tool's result that was cut. */
   async toolResult(turn, number) {
     return (await read(`${place(this.id)}/tools/${turn}-${number}.json`)).result;
+  }
+
+  /** [turn, tokens, dollars, seconds] of all that was used until after each turn. */
+  spent() {
+    return read(`${place(this.id)}/spent.json`);
   }
 
   /** What models were sent in a turn, and what came back. */

@@ -4,13 +4,14 @@ import { parse } from "./address.js";
 import { ComparePage } from "./pages/compare_page.js";
 import { fill, h } from "./dom.js";
 import { EpisodePage } from "./pages/episode_page.js";
+import { ExperimentsPage } from "./pages/experiments_page.js";
 import { IndexPage } from "./pages/index_page.js";
 
 const main = document.getElementById("main");
 const heading = document.getElementById("heading");
 const state = document.getElementById("state");
 const keys = document.getElementById("keys");
-const pages = { index: IndexPage, episode: EpisodePage, compare: ComparePage };
+const pages = { index: IndexPage, episode: EpisodePage, compare: ComparePage, experiments: ExperimentsPage };
 let view = null;
 
 /** Show what the address asks for, in the present view where it can. */

@@ -1,9 +1,9 @@
 // All episodes: a table to sort, filter and compare, and a sum for each evaluation.
 
-import { ofComparison, ofEpisode, ofIndex } from "../address.js";
+import { ofComparison, ofEpisode, ofExperiments, ofIndex } from "../address.js";
 import { MODE, readPartOfIndex } from "../data.js";
 import { bdi, fill, h, keepingFocus } from "../dom.js";
-import { FIELDS, filter } from "../filter.js";
+import { FilterField } from "../filter_field.js";
 import * as format from "../format.js";
 import { sparkline } from "../drawing/sparkline.js";
 
@@ -22,8 +22,6 @@ const COLUMNS = [
   { name: "Tokens", key: format.tokens, cell: (it) => format.short(format.tokens(it)), number: true },
   { name: "Cost", key: (it) => it.cost, cell: (it) => format.money(it.cost), number: true },
 ];
-
-const HINT = `Words, or comparisons such as score>10, model:deepseek, -end:stalled. Fields: ${FIELDS.join(", ")}`;
 
 function episodeCell(it) {
   return [h("a", { href: ofEpisode(it.id), class: "episode-link", "data-focus": `open ${it.id}` }, bdi(it.id)),
@@ -104,15 +102,17 @@ export class IndexPage {
   }
 
   #build() {
-    this.filter = h("input", { type: "search", id: "filter", "data-first": true, autocomplete: "off", spellcheck: "false", placeholder: "score>10 model:deepseek", "aria-describedby": "count", title: HINT, oninput: () => this.#ask(this.filter.value) });
+    this.field = new FilterField((text) => this.#ask(text));
+    this.filter = this.field.input;
     this.filter.value = this.asked;
     this.compare = h("button", { type: "button", disabled: true, onclick: () => (location.hash = ofComparison([...this.#chosen])) }, "Compare two");
+    this.experiments = h("a", { href: ofExperiments({}) }, "Experiments");
     this.count = h("p", { class: "fine count", id: "count", role: "status" });
     this.body = h("tbody", { role: "rowgroup" });
     this.groups = h("section", { class: "groups", "aria-labelledby": "groups-title" });
     fill(this.main, h("div", { class: "index" },
       h("div", { class: "index-head" }, h("h1", {}, "Episodes"),
-        h("div", { class: "tools" }, h("label", { for: "filter" }, "Filter"), this.filter, this.compare)),
+        h("div", { class: "tools" }, this.field.nodes, this.compare, this.experiments)),
       this.count,
       h("table", { class: "episodes", role: "table", "aria-label": "Episodes" },
         h("thead", { role: "rowgroup" }, this.#header()), this.body),
@@ -148,20 +148,9 @@ export class IndexPage {
     this.#fillTable();
   }
 
-  /** Whether the filter can be read; where not, what it showed before stays, and the reason is told. */
-  #readFilter() {
-    this.wrong = "";
-    try {
-      this.fits = filter(this.asked);
-    } catch (error) {
-      this.wrong = error.message;
-      this.fits ??= () => true;
-    }
-    this.filter.setAttribute("aria-invalid", String(Boolean(this.wrong)));
-  }
-
   #fillTable() {
-    this.#readFilter();
+    Object.assign(this, this.field.read(this.asked));
+    this.experiments.href = ofExperiments({ filter: this.asked.trim() });
     const shown = this.#shown();
     this.heads.forEach((head, i) => {
       const sorted = COLUMNS[i] === this.#sort.column;
