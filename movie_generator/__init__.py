@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from movie_generator.models import Narration as Narration
     from movie_generator.models import RoleAssignment as RoleAssignment
     from movie_generator.models import ScriptSection as ScriptSection
+    from movie_generator.models import SourcePage as SourcePage
     from movie_generator.models import VideoScript as VideoScript
     from movie_generator.tools import convert_mcp_tools_to_openai as convert_mcp_tools_to_openai
 
@@ -24,6 +25,7 @@ _MODULES = {
     "Narration": "models",
     "RoleAssignment": "models",
     "ScriptSection": "models",
+    "SourcePage": "models",
     "VideoScript": "models",
     "convert_mcp_tools_to_openai": "tools",
     "generate_script_from_url": "generate",

@@ -5,6 +5,8 @@ MovieGeneratorError
 ├── AgentError              the agent did not finish
 │   └── IterationLimitError because it may not ask the model again (a RuntimeError too)
 ├── PageError               the page cannot be read, or holds nothing
+│   └── RobotsRefusedError  because its site asks programs not to (in robots.py)
+│       └── RobotsUnknownError  or does not say just now
 ├── ScriptError             the model wrote no usable script
 ├── JobTimeoutError         a job took longer than it may (in queue/failures.py; a TimeoutError too)
 ├── UrlRefusedError         a URL leads where it must not (in urls.py; a ValueError too)

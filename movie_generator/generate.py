@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,10 +20,11 @@ from movie_generator.client import MCPClient
 from movie_generator.environment import Environment
 from movie_generator.errors import AgentError, PageError
 from movie_generator.llm import BriefRetries, model_client
-from movie_generator.models import VideoScript
+from movie_generator.models import SourcePage, VideoScript
 from movie_generator.pages.fetch import fetch_page
 from movie_generator.pages.page import Page
 from movie_generator.pages.reading import RecordingTools, assemble
+from movie_generator.pages.robots import Robots
 from movie_generator.pages.urls import UrlPolicy, UrlUnresolvedError, check_url
 from movie_generator.settings import AppConfig
 from movie_generator.writer import write_script
@@ -78,7 +80,7 @@ async def generate_script_from_url(
 
     async def read() -> Page:
         progress.tell(0.05, "Reading the page")
-        return await fetch_page(url, config.limits, policy)
+        return await fetch_page(url, config.limits, _robots(config, policy), policy)
 
     page = await _page(url, read, config, checkpoints)
     return await _written(page, config, client, progress)
@@ -207,6 +209,9 @@ async def _read_by_agent(
 ) -> Page:
     """The page; the servers end before the script is written."""
     limits = config.limits
+    robots = _robots(config, policy)
+    with suppress(UrlUnresolvedError):  # the tools may know better
+        await robots.check(url)
     for warning in servers.warnings:
         progress.tell(0.01, warning)
     progress.tell(0.02, "Starting the MCP servers")
@@ -215,6 +220,7 @@ async def _read_by_agent(
             checkpoints.tools(servers),
             timeout=limits.page_timeout,
             policy=policy,
+            robots=robots,
             told=progress.repeat,
         )
         agent = AgentLoop(
@@ -245,6 +251,7 @@ async def _written(
     progress.tell(0.55, f"{client.model} is writing the script")
     async with client:
         script = await write_script(client, page, config, lambda text: progress.tell(0.8, text))
+    script = script.model_copy(update={"page": _source(page)})
     progress.tell(_WRITTEN, f"{len(script.sections)} sections written")
     progress.tell(1.0, "Done")
     return script
@@ -256,6 +263,21 @@ def _policy(allow_private: bool | None, hosts: Iterable[str] | None) -> UrlPolic
     return UrlPolicy.of(
         environment.allowed_hosts if hosts is None else hosts,
         allow_private=environment.allow_private_urls if allow_private is None else allow_private,
+    )
+
+
+def _robots(config: AppConfig, policy: UrlPolicy) -> Robots:
+    return Robots(policy, timeout=config.limits.page_timeout, obey=config.obey_robots)
+
+
+def _source(page: Page) -> SourcePage:
+    """What the page says about itself; the model is not asked."""
+    return SourcePage(
+        url=page.url,
+        title=page.title or None,
+        language=page.language or None,
+        author=page.author or None,
+        date=page.date or None,
     )
 
 

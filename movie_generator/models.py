@@ -59,6 +59,19 @@ class RoleAssignment(_Part):
     description: str
 
 
+class SourcePage(_Part):
+    """The page that a script was written from; nothing where it does not say."""
+
+    url: str
+    """Its own address, without what led to it."""
+    title: str | None = None
+    language: str | None = None
+    """As "en" or "pt-BR"."""
+    author: str | None = None
+    date: str | None = None
+    """When it was published, as YYYY-MM-DD."""
+
+
 class VideoScript(_Part):
     """A whole video."""
 
@@ -66,6 +79,8 @@ class VideoScript(_Part):
     description: str
     sections: list[ScriptSection]
     role_assignments: list[RoleAssignment] | None = None
+    page: SourcePage | None = None
+    """Of the program, not of the model."""
 
     def to_json(self) -> str:
         """The script as JSON, indented."""

@@ -58,6 +58,8 @@ class AppConfig(_Settings):
         ]
     )
     """The speakers of a dialogue."""
+    obey_robots: bool = True
+    """Whether a page is left alone when its site's robots.txt says so."""
     limits: Limits = Limits()
 
     @model_validator(mode="after")

@@ -9,42 +9,52 @@ from anyio.to_thread import run_sync
 from mcp_ghost.providers.transport import retry_after
 from mcp_ghost.text import address, one_line
 from movie_generator.errors import PageError, is_passing
-from movie_generator.pages.page import Page, heading, page_from_html, tidy
+from movie_generator.pages.markup import page_from_html
+from movie_generator.pages.page import Page, heading, tidy
+from movie_generator.pages.pdf import page_from_pdf
+from movie_generator.pages.robots import USER_AGENT, Robots
 from movie_generator.pages.urls import PUBLIC, GuardedTransport, UrlPolicy
 from movie_generator.settings import Limits
 
 _HEADERS = {
-    "User-Agent": "Mozilla/5.0 (compatible; movie_generator)",
-    "Accept": "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9",
+    "User-Agent": USER_AGENT,
+    "Accept": "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, "
+    "application/pdf;q=0.5",
 }
 _HTML = ("text/html", "application/xhtml+xml", "")
 _TEXT = ("text/plain", "text/markdown", "text/x-markdown")
+_PDF = "application/pdf"
 MAX_REDIRECTS = 10
 
 
-async def fetch_page(url: str, limits: Limits, policy: UrlPolicy = PUBLIC) -> Page:
-    """Read the page at ``url``, redirects included.
+async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy = PUBLIC) -> Page:
+    """Read the page at ``url``, redirects included, those that it holds itself, too.
 
     Raises:
-        PageError: It cannot be read, or holds no text.
-        UrlRefusedError: It leads into a private network.
+        PageError: It cannot be read, holds no text, or its site wishes no program to read it.
+        UrlRefusedError: It leads where nothing may be fetched.
     """
-    transport = GuardedTransport(policy)
+
+    async def ask_first(request: httpx.Request) -> None:
+        await robots.check(str(request.url))
+
     try:
         async with (
             asyncio.timeout(limits.page_timeout),
             httpx.AsyncClient(
-                transport=transport,
+                transport=GuardedTransport(policy),
                 headers=_HEADERS,
                 follow_redirects=True,
                 max_redirects=MAX_REDIRECTS,
                 timeout=limits.page_timeout,
+                event_hooks={"request": [ask_first]},  # of redirects, too
             ) as client,
-            client.stream("GET", url) as response,
         ):
-            _check(response)
-            body, whole = await _body(response, limits.page_bytes)
-            page = await run_sync(_page, response, body, abandon_on_cancel=True)
+            page = await _read(client, url, limits)
+            seen = {url}
+            while page.moved_to and page.moved_to not in seen and len(seen) <= MAX_REDIRECTS:
+                seen.add(page.moved_to)
+                page = await _read(client, page.moved_to, limits)
     except (TimeoutError, httpx.TimeoutException) as error:
         seconds = f"{limits.page_timeout:g} s"
         raise _passing(PageError(f"{address(url)} was not read within {seconds}.")) from error
@@ -56,6 +66,20 @@ async def fetch_page(url: str, limits: Limits, policy: UrlPolicy = PUBLIC) -> Pa
             f"{address(url)} holds no text. A page that needs JavaScript can be read by an agent "
             "with a browser's MCP server (MCP_CONFIG_PATH)."
         )
+    return page
+
+
+async def _read(client: httpx.AsyncClient, url: str, limits: Limits) -> Page:
+    """What is at ``url`` now."""
+    async with client.stream("GET", url) as response:
+        _check(response)
+        body, whole = await _body(response, limits.page_bytes)
+        if _kind(response) == _PDF and not whole:
+            raise PageError(
+                f"{address(url)} is a PDF of more than {limits.page_bytes:,} bytes. To read it, "
+                "raise page_bytes under limits in config.yaml."
+            )
+        page = await run_sync(_page, response, body, limits, abandon_on_cancel=True)
     if whole:
         return page
     return replace(page, notes=(f"Only its first {limits.page_bytes:,} bytes were read.",))
@@ -83,7 +107,7 @@ def _check(response: httpx.Response) -> None:
         error.retry_after = retry_after(response.headers)
         raise error
     kind = _kind(response)
-    if kind not in (*_HTML, *_TEXT):
+    if kind not in (*_HTML, *_TEXT, _PDF):
         raise PageError(f"{address(str(response.url))} is {one_line(kind)}, not a web page.")
 
 
@@ -102,8 +126,10 @@ async def _body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
     return bytes(body), True
 
 
-def _page(response: httpx.Response, body: bytes) -> Page:
+def _page(response: httpx.Response, body: bytes, limits: Limits) -> Page:
     url, encoding = str(response.url), response.charset_encoding
+    if _kind(response) == _PDF:
+        return page_from_pdf(body, url, limits.page_characters)
     if _kind(response) in _HTML:
         return page_from_html(body, url, encoding)
     try:

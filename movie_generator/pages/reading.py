@@ -16,15 +16,16 @@ from mcp_ghost.results import ToolCallResult, format_tool_response
 from mcp_ghost.text import address, one_line
 from movie_generator.checkpoints import Tools
 from movie_generator.errors import AgentError, PageError, sounds_passing
+from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import (
     Page,
     heading,
     line,
     markdown_images,
-    page_from_html,
     tidy,
     usable_images,
 )
+from movie_generator.pages.robots import Robots, RobotsRefusedError
 from movie_generator.pages.urls import UrlPolicy, UrlUnresolvedError, check_url
 
 _START = "start_index"
@@ -103,6 +104,7 @@ class RecordingTools:
     _: KW_ONLY
     timeout: float
     policy: UrlPolicy
+    robots: Robots
     told: Callable[[str], None]
     readings: list[Reading] = field(default_factory=list)
     _reasons: dict[str, str] = field(default_factory=dict)
@@ -124,7 +126,7 @@ class RecordingTools:
         """What a tool gives, or the error that it reports.
 
         Raises:
-            MCPToolCallError: The call cannot be made, or leads into a private network.
+            MCPToolCallError: The call cannot be made, or leads where nothing may be read.
         """
         for url in _urls(arguments):
             await self._check(url)
@@ -159,9 +161,10 @@ class RecordingTools:
         """A page may try to lead the agent to addresses that only this machine can reach."""
         try:
             await check_url(url, self.policy)
+            await self.robots.check(url)
         except UrlUnresolvedError:
             pass  # nothing private; the tool may have other means
-        except ValueError as error:
+        except (ValueError, RobotsRefusedError) as error:
             raise MCPToolCallError(str(error)) from error
 
 
@@ -218,20 +221,30 @@ async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> 
     found = [(leading, title), *markdown_images(text)]
     found += [(image.url, image.alt) for image in source.images]
     images = usable_images(found, chosen[0].source or url)
-    return Page(url, title, description, text, images, tuple(notes))
+    return Page(
+        source.url or url,
+        title,
+        description,
+        text,
+        images,
+        tuple(notes),
+        language=source.language or _fact(facts, "language"),
+        author=source.author or _fact(facts, "author"),
+        date=source.date,
+    )
 
 
 async def _source(reading: Reading, tools: RecordingTools) -> Page:
     """The page's head and images, from a tool that gives text without them but has the HTML."""
     url = reading.source or ""
     if reading.metadata or not url or not tools.takes(reading.tool, "raw"):
-        return Page(url, "", "", "")
+        return Page("", "", "", "")
     arguments = {"url": url, "raw": True}
     if tools.takes(reading.tool, _LENGTH):
         arguments[_LENGTH] = _SOURCE_CHARACTERS
     html = await _attempt(tools, reading.tool, arguments)
     if isinstance(html, str):
-        return Page(url, "", "", "")
+        return Page("", "", "", "")
     return await asyncio.to_thread(page_from_html, html.text, url)
 
 

@@ -17,7 +17,7 @@ from typing import Self
 
 import httpx
 
-from mcp_ghost.network import Address, is_private_use, is_public
+from mcp_ghost.network import Address, is_private_use, is_public, tls_context
 from mcp_ghost.text import address as without_secrets
 from mcp_ghost.text import one_line
 from movie_generator.errors import MovieGeneratorError, SettingsError
@@ -195,7 +195,10 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
         """What is fetched keeps to ``policy``; ``verify`` as in httpx."""
         # Connections are kept by address here: one that was opened for another name on the same
         # machine would show the wrong certificate.
-        super().__init__(verify=verify, limits=httpx.Limits(max_keepalive_connections=0))
+        super().__init__(
+            verify=tls_context() if verify is True else verify,
+            limits=httpx.Limits(max_keepalive_connections=0),
+        )
         self._policy = policy
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:

@@ -53,6 +53,22 @@ def test_a_page_becomes_a_script_without_any_agent() -> None:
     assert request.tool_names == []
 
 
+def test_the_script_names_the_page_it_was_written_from_as_the_page_itself_does() -> None:
+    html = """<html lang="en-GB"><title>Bridges</title><link rel="canonical" href="/the-bridges">
+        <meta name="author" content="Ida Marlow"><meta name="date" content="2024-03-08">
+        <p>A bridge crosses a river.</p>"""
+    told = script_reply(page={"url": "https://made.up/", "author": "Nobody"})
+    result, _ = standard([told], {"/bridges": ("text/html", html.encode())})
+    assert result.page is not None
+    assert result.page.url.endswith("/the-bridges")
+    assert result.page.url.startswith("http://127.0.0.1:")
+    facts = (result.page.title, result.page.language, result.page.author, result.page.date)
+    assert facts == ("Bridges", "en-GB", "Ida Marlow", "2024-03-08")
+    plain, _ = standard([script_reply()])
+    assert plain.page is not None
+    assert (plain.page.language, plain.page.author, plain.page.date) == (None, None, None)
+
+
 def test_a_strict_schema_is_asked_for_that_allows_only_the_images_of_the_page() -> None:
     _, model = standard([script_reply()])
     wanted = model.requests[0].body["response_format"]["json_schema"]

@@ -70,7 +70,7 @@ def test_with_mcp_servers_an_agent_reads_the_page() -> None:
         "colour": "red",
     }
     Path("mcp.json").write_text("// servers\n" + json.dumps({"mcpServers": {"pages": server}}))
-    Path("config.yaml").write_text("language: ja\n")
+    Path("config.yaml").write_text("language: ja\nobey_robots: false\n")
     with ModelServer(script) as model:
         code, _, shown = run(
             "http://127.0.0.1:1/bridges",

@@ -11,12 +11,15 @@ import pytest
 from movie_generator.errors import PageError
 from movie_generator.pages import fetch
 from movie_generator.pages.fetch import fetch_page
-from movie_generator.pages.page import Image, Page, heading, markdown_images, page_from_html
-from movie_generator.pages.urls import UrlPolicy, UrlRefusedError
+from movie_generator.pages.markup import page_from_html
+from movie_generator.pages.page import Image, Page, heading, markdown_images
+from movie_generator.pages.robots import Robots
+from movie_generator.pages.urls import PUBLIC, UrlPolicy, UrlRefusedError
 from movie_generator.settings import Limits
 from tests.support.movie import site
 from tests.support.work import growth
 
+PRIVATE = UrlPolicy(allow_private=True)
 ARTICLE = """<!doctype html><html><head><meta charset="utf-8">
 <title>Bridges &amp; rivers | Example</title>
 <meta property="og:title" content="Bridges and rivers">
@@ -33,10 +36,13 @@ ARTICLE = """<!doctype html><html><head><meta charset="utf-8">
 <footer>Imprint</footer></body></html>"""
 
 
+async def read(url: str, policy: UrlPolicy = PRIVATE, **limits: Any) -> Page:  # noqa: ANN401
+    return await fetch_page(url, Limits(**limits), Robots(policy, timeout=30), policy)
+
+
 def fetched(pages: dict[str, Any], path: str = "/", **limits: Any) -> Page:  # noqa: ANN401
     with site(pages) as served:
-        work = fetch_page(served.url + path, Limits(**limits), UrlPolicy(allow_private=True))
-        return asyncio.run(work)
+        return asyncio.run(read(served.url + path, **limits))
 
 
 def test_title_description_and_images_are_kept_and_absolute() -> None:
@@ -84,7 +90,7 @@ def test_hostile_html_is_read_in_linear_time(hostile: str) -> None:
     def read(size: int) -> Page:
         return page_from_html(hostile * (size // len(hostile)), "https://example.com/")
 
-    assert growth(read, 4_000) < 9
+    assert growth(read, 2_000) < 9
 
 
 def test_reading_ends_with_the_pages_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,10 +105,10 @@ def test_reading_ends_with_the_pages_time(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("html", "text"),
     [
-        ("\ud800<p>half a character", "?\n\nhalf a character"),
+        ("\ud800<p>half a character", "half a character"),
         (b"<!doctype html><body><p>one</body></html><p>behind", "one\n\nbehind"),
         (b"<p>&hellip;&#8364;&bogus; &amp;lt;", "\u2026\u20ac&bogus; &lt;"),
-        (b'<!DOCTYPE html [<!ENTITY x SYSTEM "/etc/hostname">]><p>&x;', "]>\n\n&x;"),
+        (b'<!DOCTYPE html [<!ENTITY x SYSTEM "/etc/hostname">]><p>&x;', "&x;"),
     ],
 )
 def test_what_no_page_should_hold_is_read_as_far_as_it_goes(html: str | bytes, text: str) -> None:
@@ -166,7 +172,7 @@ def test_redirects_are_followed_and_the_last_address_counts() -> None:
     ("pages", "message"),
     [
         ({}, "answered 404"),
-        ({"/": ("application/pdf", b"%PDF-1.7")}, "is application/pdf, not a web page"),
+        ({"/": ("application/zip", b"PK")}, "is application/zip, not a web page"),
         ({"/": ("text/html", b"<script>app()</script>")}, "holds no text.*JavaScript"),
         ({"/": "/"}, "cannot be read"),
     ],
@@ -189,10 +195,10 @@ def test_a_page_that_is_too_long_is_cut_and_that_is_said() -> None:
 def test_private_addresses_are_refused_unless_allowed() -> None:
     with site({"/": ("text/html", b"<p>secret")}) as served:
         with pytest.raises(UrlRefusedError, match="MOVIE_ALLOW_PRIVATE_URLS"):
-            asyncio.run(fetch_page(served.url, Limits()))
+            asyncio.run(read(served.url, PUBLIC))
         assert served.asked == []
 
 
 async def test_a_server_that_is_not_there_is_a_clear_error() -> None:
     with pytest.raises(PageError, match="cannot be read"):
-        await fetch_page("http://127.0.0.1:9/", Limits(), UrlPolicy(allow_private=True))
+        await read("http://127.0.0.1:9/")

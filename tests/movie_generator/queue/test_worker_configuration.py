@@ -113,7 +113,7 @@ def test_without_servers_configured_the_page_is_read_the_standard_way(
             monkeypatch.setenv(name, value)
     job = worked_on(f"{bridges.url}/bridges")
     assert (job.status, job.error_message) == ("completed", None)
-    assert bridges.asked == ["/bridges"]
+    assert bridges.asked == ["/robots.txt", "/bridges"]
     assert asked_with_tools(model) == [False]
 
 

@@ -1,0 +1,150 @@
+"""An HTML page: its head, and the text that readers come for, as Markdown.
+
+Which part that is, readability finds by where the sentences are. That part is taken whole, because
+readability itself would leave out short lists and tables. Where it finds but few of the sentences,
+as on pages of many small texts, all is taken that the page does not mark as something else.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from movie_generator.pages.head import attribute, head_of
+from movie_generator.pages.page import Page, tidy, usable_images
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup, Tag
+
+_NO_TEXT = [
+    "script",
+    "style",
+    "noscript",
+    "template",
+    "iframe",
+    "svg",
+    "canvas",
+    "object",
+    "nav",
+    "aside",
+    "footer",
+    "form",
+    "button",
+    "dialog",
+    "title",  # not the whole head: without a <body>, lxml puts <main> into it
+]
+_NO_TEXT_ROLES = ["complementary", "contentinfo", "dialog", "navigation", "search"]
+_SMALLEST_SHARE = 0.5
+"""Of the sentences outside of links. Of saved articles, readability finds three quarters or more;
+of a forum's posts, a third."""
+_MARK = "mark-of-our-own-"
+_MARKED = re.compile(rf"{_MARK}\d+$")
+
+
+def page_from_html(html: bytes | str, url: str, encoding: str | None = None) -> Page:
+    """Read a page; ``encoding`` is what the server said, and may be wrong or missing."""
+    from bs4 import BeautifulSoup
+
+    if isinstance(html, str):  # of a tool, with half a character perhaps
+        html, encoding = html.encode("utf-8", "replace"), "utf-8"
+    # Of the parsers lxml's is linear: a few hundred "<!--" hold no other page up.
+    soup = BeautifulSoup(html, "lxml", from_encoding=encoding)
+    head = head_of(soup, url)
+    for tag in [*soup(_NO_TEXT), *soup.find_all(role=_NO_TEXT_ROLES), *soup.find_all(hidden=True)]:
+        tag.decompose()
+    whole = _marked(soup)
+    part = _readable(whole)
+    content = part if _said(part) >= _SMALLEST_SHARE * _said(whole) else whole
+    found = [*_images(content)] or _images(whole)
+    images = usable_images([(head.image, head.title), *found], head.base)
+    return Page(
+        head.canonical or url,
+        head.title,
+        head.description,
+        _markdown(content),
+        images,
+        language=head.language,
+        author=head.author,
+        date=head.date,
+        moved_to=head.moved_to,
+    )
+
+
+def _marked(soup: BeautifulSoup) -> Tag:
+    """What the page itself marks as its content."""
+    for name in ("main", "article"):
+        found = soup.find_all(name)
+        if len(found) == 1 and found[0].get_text(strip=True):
+            return found[0]
+    return soup  # with what stands behind </body>, which browsers show too
+
+
+def _readable(whole: Tag) -> Tag:
+    """The smallest part that holds all that readability takes for the text."""
+    from bs4 import BeautifulSoup
+    from readability import Document
+    from readability.readability import Unparseable
+
+    tags = whole.find_all(True)
+    for number, tag in enumerate(tags):  # to find again what readability keeps
+        tag["id"] = f"{tag.get('id', '')} {_MARK}{number}"
+    logging.getLogger("readability.readability").setLevel(logging.CRITICAL)
+    try:
+        summary = Document(str(whole)).summary(html_partial=True)
+    except (Unparseable, ValueError, RecursionError):
+        return whole
+    kept = [
+        int(str(tag["id"]).rpartition(_MARK)[2])
+        for tag in BeautifulSoup(summary, "lxml").find_all(id=_MARKED)
+        if tag.get_text(strip=True)
+    ]
+    return _around(tags[min(kept)], tags[max(kept)]) if kept else whole
+
+
+def _around(first: Tag, last: Tag) -> Tag:
+    """The smallest part that holds both; in a page's order, all between them is in it, too."""
+    above = {id(tag) for tag in (first, *first.parents)}
+    return next(tag for tag in (last, *last.parents) if id(tag) in above)
+
+
+def _said(content: Tag) -> int:
+    """The characters of a text that are in no link and no comment of a reader."""
+    from bs4 import Tag
+    from bs4.element import NavigableString
+
+    said = 0
+    waiting = [content]
+    while waiting:  # no recursion: a page may be nested as deeply as it likes
+        for child in waiting.pop().children:
+            if type(child) is NavigableString:
+                said += len(child.strip())
+            elif isinstance(child, Tag) and not _is_aside(child):
+                waiting.append(child)
+    return said
+
+
+def _is_aside(tag: Tag) -> bool:
+    if tag.name == "a":
+        return True
+    names = f"{tag.get('id', '')} {tag.get('class', '')}"
+    return tag.name in ("div", "section", "ol", "ul") and "comment" in names.lower()
+
+
+def _markdown(content: Tag) -> str:
+    from markdownify import MarkdownConverter
+
+    try:
+        converter = MarkdownConverter(heading_style="ATX")
+        return tidy(converter.convert_soup(content))
+    except RecursionError:  # nested more deeply than any page meant to be read
+        return tidy("\n".join(content.stripped_strings))
+
+
+def _images(content: Tag) -> Iterator[tuple[str, str]]:
+    for image in content.find_all("img"):
+        lazy = attribute(image, "data-src") or attribute(image, "data-original")
+        first_of_set = attribute(image, "srcset").split(",")[0].split()
+        source = lazy or attribute(image, "src") or (first_of_set[0] if first_of_set else "")
+        yield source, attribute(image, "alt")

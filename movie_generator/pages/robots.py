@@ -1,0 +1,117 @@
+"""What sites ask of programs in their robots.txt (RFC 9309), asked for once in a run.
+
+A site that has none, or refuses to show it, allows everything; one that fails to answer allows
+nothing until it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import httpx
+
+from mcp_ghost.text import address, one_line
+from movie_generator.errors import PageError
+from movie_generator.pages.urls import GuardedTransport, UrlPolicy, parse_url
+
+if TYPE_CHECKING:
+    from protego import Protego
+
+PRODUCT = "movie-generator"
+"""The name by which a robots.txt may speak to us."""
+USER_AGENT = f"Mozilla/5.0 (compatible; {PRODUCT})"
+MOST_REDIRECTS = 5
+MOST_BYTES = 512_000
+"""What RFC 9309 asks for at least; rules behind it are not read."""
+_HOW_TO_READ = "'obey_robots: false' in config.yaml reads it all the same."
+
+
+class RobotsRefusedError(PageError):
+    """Raised when a page is not read because of its site's robots.txt."""
+
+
+class RobotsUnknownError(RobotsRefusedError):
+    """Raised when it cannot be had just now."""
+
+    passes = True
+
+
+class Robots:
+    """Keeps programs from pages as their sites wish; the answers are kept."""
+
+    def __init__(self, policy: UrlPolicy, *, timeout: float, obey: bool = True) -> None:
+        """``policy`` holds for the files themselves; nothing is asked if not to ``obey``."""
+        self._policy = policy
+        self._timeout = timeout
+        self._obey = obey
+        self._sites: dict[str, Protego | str | None] = {}
+
+    async def check(self, url: str) -> None:
+        """Let a URL pass if its site lets programs read it.
+
+        Raises:
+            RobotsRefusedError: It does not.
+            RobotsUnknownError: It does not say just now.
+            UrlRefusedError: The site is one from which nothing may be fetched.
+        """
+        if not self._obey:
+            return
+        parts = urlsplit(str(parse_url(url)))
+        if parts.path == "/robots.txt":
+            return
+        site = f"{parts.scheme}://{parts.netloc}"
+        if site not in self._sites:
+            self._sites[site] = await self._rules(f"{site}/robots.txt")
+        rules = self._sites[site]
+        if isinstance(rules, str):
+            raise RobotsUnknownError(
+                f"{address(url)} cannot be read: {address(site)}/robots.txt, which would say "
+                f"whether programs may, {rules}. Try again later; {_HOW_TO_READ}"
+            )
+        if rules is not None and not rules.can_fetch(url, PRODUCT):
+            raise RobotsRefusedError(
+                f"{address(url)} is not read: the site's robots.txt asks programs not to. "
+                f"{_HOW_TO_READ}"
+            )
+
+    async def _rules(self, url: str) -> Protego | str | None:
+        """What the file says; None allows everything, a text says why there is no answer."""
+        try:
+            async with (
+                asyncio.timeout(self._timeout),
+                httpx.AsyncClient(
+                    transport=GuardedTransport(self._policy),
+                    headers={"User-Agent": USER_AGENT, "Accept": "text/plain"},
+                    follow_redirects=True,
+                    max_redirects=MOST_REDIRECTS,
+                    timeout=self._timeout,
+                ) as client,
+                client.stream("GET", url) as response,
+            ):
+                if response.is_server_error:
+                    return f"answered {response.status_code}"
+                return _parsed(await _start(response)) if response.is_success else None
+        except httpx.TooManyRedirects:
+            return None
+        except (TimeoutError, httpx.TimeoutException):
+            return f"did not come within {self._timeout:g} s"
+        except httpx.HTTPError as error:
+            return f"cannot be had ({one_line(error)})"
+
+
+async def _start(response: httpx.Response) -> bytes:
+    """As much of the file as is read: whole lines."""
+    body = bytearray()
+    async for chunk in response.aiter_bytes(65536):
+        body += chunk
+        if len(body) > MOST_BYTES:
+            return bytes(body[: body.rfind(b"\n", 0, MOST_BYTES) + 1])
+    return bytes(body)
+
+
+def _parsed(body: bytes) -> Protego:
+    from protego import Protego
+
+    return Protego.parse(body.decode("utf-8-sig", "replace"))

@@ -1,0 +1,86 @@
+"""What is read of saved pages of many shapes: their texts, and what they say about themselves."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from movie_generator.pages.markup import page_from_html
+from movie_generator.pages.page import Page
+from scripts.benchmarks.page_texts import URL, html, is_in, score, truth
+
+TRUTH = truth()
+
+
+@cache
+def read(name: str) -> Page:
+    return page_from_html(html(name), URL)
+
+
+@pytest.mark.parametrize("name", TRUTH)
+def test_nothing_is_lost_that_a_reader_came_for(name: str) -> None:
+    text = read(name).text
+    assert [it for it in TRUTH[name]["wanted"] if not is_in(text, it)] == []
+
+
+def test_most_of_what_surrounds_the_text_is_left_out() -> None:
+    scores = [score(read(name).text, page) for name, page in TRUTH.items()]
+    assert sum(scores[1:], scores[0]).precision > 0.85
+
+
+@pytest.mark.parametrize("name", TRUTH)
+def test_the_head_says_what_the_page_says_and_no_more(name: str) -> None:
+    page = read(name)
+    head = {
+        "title": page.title,
+        "url": "" if page.url == URL else page.url,
+        "language": page.language,
+        "author": page.author,
+        "date": page.date,
+    }
+    assert head == {key: str(value) for key, value in TRUTH[name]["head"].items()}
+
+
+@pytest.mark.parametrize(
+    ("head", "author", "date"),
+    [
+        ('<meta name="author" content="https://example.com/ida">', "", ""),
+        ('<meta property="article:published_time" content="last week">', "", ""),
+        ('<meta itemprop="datePublished" content="2024-02-29T23:59:59Z">', "", "2024-02-29"),
+        (
+            '<script type="application/ld+json">{"author": ["A", {"name": "B"}]}</script>',
+            "A, B",
+            "",
+        ),
+        ('<script type="application/ld+json">{not json</script>', "", ""),
+        ('<script type="application/ld+json">' + "[" * 5000 + "</script>", "", ""),
+        ('<script type="application/ld+json">{"author": 7, "datePublished": {}}</script>', "", ""),
+    ],
+)
+def test_what_a_head_says_in_other_ways(head: str, author: str, date: str) -> None:
+    page = page_from_html(f"<html><head>{head}</head><body><p>Words.", URL)
+    assert (page.author, page.date) == (author, date)
+
+
+@pytest.mark.parametrize(
+    ("content", "moved_to"),
+    [
+        ("0; url=/new", "https://pages.example/new"),
+        ("3;URL='https://other.example/'", "https://other.example/"),
+        ("0", ""),
+        ("300; url=/new", ""),
+        ("0; url=javascript:alert(1)", ""),
+    ],
+)
+def test_a_page_that_sends_its_readers_on_says_where(content: str, moved_to: str) -> None:
+    html = f'<meta http-equiv="Refresh" content="{content}"><p>Moved.'
+    assert page_from_html(html, URL).moved_to == moved_to
+
+
+def test_an_image_beside_the_text_is_taken_only_if_there_is_none_in_it() -> None:
+    words = "<p>" + "Many words of an article, with commas, and more of them. " * 5 + "</p>"
+    beside = '<div><img src="/beside.png"></div>'
+    inside = f'<div><div>{words}<img src="/inside.png">{words}</div></div>'
+    assert [it.url[-10:] for it in page_from_html(beside + inside, URL).images] == ["inside.png"]
+    assert page_from_html(f"{beside}<div>{words}</div>", URL).images[0].url.endswith("beside.png")
