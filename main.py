@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.cli.program import DONE, FAILED, INTERRUPTED, Errors, program
 from orchestration.parts import PARTS
+from players import PLAYERS
 from terminal.flags import Flags, parse_flags
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         wanted = games.parser().parse_args(words[1:])
         return program("main.py games", lambda _: games.show(wanted), _errors)
-    flags = parse_flags(words, PARTS)
+    flags = parse_flags(words, PARTS, PLAYERS)
     if flags.version:
         from session.version import version
 

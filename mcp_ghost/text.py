@@ -53,6 +53,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun[:-1]}ies" if ends_in_y else f"{number:,} {noun}s"
 
 
+def gained(points: int) -> str:
+    """For example ``+5 points`` or ``-1 point``."""
+    return f"{'+' if points > 0 else '-'}{counted(abs(points), 'point')}"
+
+
 def duration(seconds: float) -> str:
     """For example ``4 ms``, ``1.2 s``, ``3 min 5 s`` or ``2 h 4 min``."""
     if seconds < 0.1:
@@ -82,5 +87,5 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
 
     names = sorted({*known} - {wrong, ""})
     longer = [name for name in names if wrong and name.lower().startswith(wrong.lower())]
-    nearest = longer or get_close_matches(wrong, names, n=1, cutoff=0.5)
+    nearest = longer or get_close_matches(wrong, names, n=1)
     return f"did you mean {' or '.join(map(repr, nearest[:3]))}?" if nearest else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 
 from llm_client import LLMClient
 from managers.context_manager import ContextManager
-from mcp_ghost.text import address
+from mcp_ghost.text import address, counted
 from orchestration.boundary import Boundary
 from orchestration.endings import TO_LOOK_BACK_AT, Endings
 from orchestration.knowledge_sync import KnowledgeSync
@@ -385,7 +385,8 @@ class ZorkOrchestratorV2:
                 tool_calls=state.tool_calls,
                 usage=state.usage,
             )
-            message = f"Episode ends: {reason}, score {shown(end.score)} after {end.turns} turns"
+            turns = counted(end.turns, "turn")
+            message = f"Episode ends: {reason}, score {shown(end.score)} after {turns}"
             write(self.logger, message, end)
             if self.game is not None:
                 self._keeper.finish(self.game.story)

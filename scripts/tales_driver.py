@@ -11,7 +11,7 @@ import json
 import logging
 import sys
 import tempfile
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -20,12 +20,18 @@ from unittest.mock import MagicMock
 
 NOT_NEEDED = ("wandb", "llm", "tiktoken", "transformers", "tenacity", "tales.token")
 
+_AGENTS = {"random": "RandomAgent", "walkthrough": "WalkthroughAgent"}
 _TOKENS = ("nb_tokens", "nb_tokens_prompt", "nb_tokens_response")
 
 
 def main() -> None:
     """Play, and print a list of ``[command, score]`` as JSON."""
-    folder, environment, steps, player, seed = sys.argv[1:]
+    parser = ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    for name in ("folder", "environment", "steps"):
+        parser.add_argument(name)
+    parser.add_argument("player", choices=_AGENTS)
+    parser.add_argument("seed")
+    folder, environment, steps, player, seed = vars(parser.parse_args()).values()
     for name in NOT_NEEDED:
         sys.modules[name] = MagicMock()
     run = sys.modules["wandb"].init.return_value
@@ -34,8 +40,7 @@ def main() -> None:
     _only_jericho(folder, environment)
     benchmark: Any = importlib.import_module("benchmark")
     module: Any = importlib.import_module(f"agents.{player}")
-    agent = {"random": "RandomAgent", "walkthrough": "WalkthroughAgent"}[player]
-    make = partial(_counting(getattr(module, agent)), seed=int(seed))
+    make = partial(_counting(getattr(module, _AGENTS[player])), seed=int(seed))
     one = make()
     one.new = make
     with tempfile.TemporaryDirectory() as logs:

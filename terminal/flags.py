@@ -138,12 +138,14 @@ def episode_at_turn(text: str) -> tuple[str, int]:
     return episode, int(turn)
 
 
-def parse_flags(arguments: Sequence[str] | None, parts: Iterable[str]) -> Flags:
+def parse_flags(
+    arguments: Sequence[str] | None, parts: Iterable[str], players: Iterable[str]
+) -> Flags:
     """Read the command line; a wrong one ends the program with code 2 and a line that says why.
 
-    ``parts`` are those of the mind, which can be left out.
+    ``parts`` are those of the mind, which can be left out; ``players``, who can play.
     """
-    parser = _parser((*parts, _STORAGE))
+    parser = _parser((*parts, _STORAGE), tuple(players))
     flags = parser.parse_args(arguments, Flags())
     if flags.resume is not None or flags.fork is not None:
         given = "--fork" if flags.resume is None else "--resume"
@@ -157,8 +159,9 @@ def parse_flags(arguments: Sequence[str] | None, parts: Iterable[str]) -> Flags:
     return flags
 
 
-def _parser(parts: Sequence[str]) -> Parser:
+def _parser(parts: Sequence[str], players: Sequence[str]) -> Parser:
     parser = Parser(prog="main.py", description=_DESCRIPTION, epilog=_EPILOG)
+    parser.commands = ("games",)
     episodes = parser.add_argument_group("episodes")
     add_flags(episodes, _LENGTH, max_turns={"type": whole_number()})
     which = episodes.add_mutually_exclusive_group()
@@ -167,6 +170,7 @@ def _parser(parts: Sequence[str]) -> Parser:
     add_flags(
         parser.add_argument_group("model, tools and mind"),
         _MIND.format(parts=", ".join(parts)),
+        player={"choices": players},
         base_url={"type": http_url},
         mcp={"action": argparse.BooleanOptionalAction, "default": None},
         without={"action": "append", "choices": parts, "default": []},

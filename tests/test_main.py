@@ -92,7 +92,9 @@ def test_version_names_program_and_version(program: Program) -> None:
     ("flags", "hint"),
     [
         (["--turns", "3"], "--turns"),
-        (["--max-turns", "0"], "whole number of at least 1"),
+        (["--max-turns", "0"], "must be 1 or more, not '0'"),
+        (["game"], "unrecognized arguments: game (did you mean 'games'?)"),
+        (["--story", "nosuch"], "there is no story file at nosuch"),
         (["--seed", "-1"], "from 0 to 2147483647"),
         (["--base-url", "localhost:11434"], "http://"),
         (["--episodes", "2", "--continuous"], "not allowed with"),

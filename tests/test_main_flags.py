@@ -163,9 +163,10 @@ def test_another_player_is_chosen_by_a_flag_and_stays_with_its_episode(program: 
     resumed = program.run("--resume", "latest", "--max-turns", "3")
     assert resumed.returncode == 0
     assert "Turn limit reached (3)" in resumed.stdout
-    wrong = program.run("--player", "dice")
+    wrong = program.run("--player", "chatt")
     assert wrong.returncode == 2
-    assert "player_name: must be 'model', 'chat', 'random'" in wrong.stderr
+    assert "--player: invalid choice: 'chatt'" in wrong.stderr
+    assert "did you mean 'chat'?" in wrong.stderr
     both = program.run("--resume", "latest", "--player", "chat")
     assert both.returncode == 2
     assert "--player" in both.stderr

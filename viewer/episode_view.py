@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TypeAlias
 
 from mcp_ghost.results import JSONObject
-from mcp_ghost.text import one_line
+from mcp_ghost.text import gained, one_line
 from session.game_state import FailedTurn, Hint, TurnRecord
 from session.knowledge import Reflection
 from session.playing import TOLD
@@ -145,7 +145,7 @@ class EpisodeView(EpisodeFold):
                 self._mark(turn, "item", item)
         self._items.update(after.inventory or ())
         if record.scored:
-            self._mark(turn, "score", f"{record.scored:+} points, now {after.score}")
+            self._mark(turn, "score", f"{gained(record.scored)}, now {after.score}")
         if record.died:
             self._mark(turn, "death", "The player died")
         if record.won:

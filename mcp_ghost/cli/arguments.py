@@ -11,6 +11,8 @@ from typing import Any, NoReturn, TypeAlias
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001
 _UNKNOWN = "unrecognized arguments: "
 _WRONG_CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)\Z", re.DOTALL)
+_WHOLE = re.compile(r"-?\d{1,4000}")
+"""Of a length that Python reads."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -20,6 +22,9 @@ class Parser(argparse.ArgumentParser):
         raw = argparse.RawDescriptionHelpFormatter
         super().__init__(**{"formatter_class": raw, "allow_abbrev": False, **options})
 
+    commands: tuple[str, ...] = ()
+    """Those that it does not parse itself."""
+
     def error(self, message: str) -> NoReturn:
         """End the program with code 2, naming the flag that a misspelt one resembles."""
         from mcp_ghost.text import did_you_mean  # which --help need not wait for
@@ -28,6 +33,8 @@ class Parser(argparse.ArgumentParser):
         flags = (word.partition("=")[0] for word in words if word.startswith("-"))
         wrong = next((flag for flag in flags if len(flag) > 2), "")  # one letter is like any other
         known = self.known_flags()
+        if words and not any(word.startswith("-") for word in words):
+            wrong, known = words[0], iter(self.commands)
         if choice := _WRONG_CHOICE.search(message):
             wrong, known = choice[1], iter(re.findall(r"'([^']*)'", choice[2]))
         hint = did_you_mean(wrong, known)
@@ -60,10 +67,12 @@ def whole_number(least: int = 1, most: int | None = None) -> Callable[[str], int
     """A type of flag: a whole number within bounds."""
 
     def read(text: str) -> int:
-        if text.isdecimal() and least <= int(text) <= (int(text) if most is None else most):
+        if not _WHOLE.fullmatch(text):
+            raise argparse.ArgumentTypeError(f"'{text}' is not a whole number")
+        if least <= int(text) <= (int(text) if most is None else most):
             return int(text)
-        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number {bounds}")
+        bounds = f"{least} or more" if most is None else f"from {least} to {most}"
+        raise argparse.ArgumentTypeError(f"must be {bounds}, not '{text}'")
 
     return read
 

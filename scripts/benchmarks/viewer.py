@@ -25,6 +25,7 @@ import httpx
 from rich.console import Console
 from rich.table import Table
 
+from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.testing import ModelServer
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 from scripts.scripted_model import ScriptedModel
@@ -327,4 +328,5 @@ def _line(event: dict[str, object]) -> str:
 
 
 if __name__ == "__main__":
+    Parser(prog="python -m scripts.benchmarks.viewer", description=__doc__).parse_args()
     viewer(Console())

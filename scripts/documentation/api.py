@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from mcp_ghost.cli.arguments import Parser
+
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
 MODULES = ("mcp_ghost", "mcp_ghost.golden", "mcp_ghost.pytest_plugin", "mcp_ghost.testing")
 _HEAD = """\
@@ -79,4 +81,5 @@ def _text(value: object) -> str:
 
 
 if __name__ == "__main__":
+    Parser(prog="scripts/documentation/api.py", description=__doc__).parse_args()
     PAGE.write_text(page(), encoding="utf-8")

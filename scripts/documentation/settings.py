@@ -14,6 +14,7 @@ from enum import EnumType
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
+from mcp_ghost.cli.arguments import Parser
 from session.configuration_file import sections
 from session.endpoints import ROLE_KEYS
 from session.game_configuration import GameConfiguration
@@ -101,4 +102,5 @@ def _one_of(values: Iterable[object]) -> str:
 
 
 if __name__ == "__main__":
+    Parser(prog="scripts/documentation/settings.py", description=__doc__).parse_args()
     PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

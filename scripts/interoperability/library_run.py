@@ -1,7 +1,4 @@
-"""One run of ``mcp_ghost()`` in a process of its own; prints which revision each server speaks.
-
-Usage: library_run.py CONFIG BASE_URL
-"""
+"""One run of ``mcp_ghost()`` in a process of its own; prints which revision each server speaks."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ import sys
 from collections.abc import Mapping
 
 from mcp_ghost import mcp_ghost
+from mcp_ghost.cli.arguments import Parser
 
 
 async def main(config: str, base_url: str) -> int:
@@ -30,4 +28,7 @@ async def main(config: str, base_url: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main(*sys.argv[1:])))
+    parser = Parser(description=(__doc__ or "").partition("\n")[0])
+    for name in ("config", "base_url"):
+        parser.add_argument(name)
+    sys.exit(asyncio.run(main(**vars(parser.parse_args()))))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from mcp_ghost.cli.screen import Screen
-from mcp_ghost.text import counted, dollars, duration, one_line, tokens
+from mcp_ghost.text import dollars, duration, gained, one_line, tokens
 from session.game_state import FailedTurn, Hint, TurnRecord
 from session.knowledge import Reflection
 from session.record.schema import (
@@ -165,9 +165,7 @@ def _outcome(record: TurnRecord) -> list[tuple[str, str]]:
     outcome = []
     if scored:
         style = "bold green" if scored > 0 else "bold red"
-        outcome.append(
-            (f"{'+' if scored > 0 else '-'}{counted(abs(scored), 'point')}, now {after}", style)
-        )
+        outcome.append((f"{gained(scored)}, now {after}", style))
     if record.died:
         outcome.append(("died", "bold red"))
     if record.won:

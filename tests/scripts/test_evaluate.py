@@ -219,7 +219,7 @@ def test_a_folder_that_cannot_be_made_is_said_in_a_line(evaluation: Evaluation) 
         (["--without", "wings"], "choose from"),
         (["--seeds", "1,-1"], "from 0 to 2147483647"),
         (["--seeds", "one"], "such as 1,2,3"),
-        (["--episodes", "0"], "whole number of at least 1"),
+        (["--episodes", "0"], "must be 1 or more"),
         (["--base-url", "localhost:1"], "http://"),
         (["--name", "a/b"], "also a folder's"),
     ],

@@ -135,7 +135,7 @@ export class Episode {
     this.summary.score = turn.after.score;
     this.summary.cost += turn.usage.cost;
     if (turn.after.score !== null && scores.at(-1)?.[1] !== turn.after.score) scores.push([turn.turn, turn.after.score]);
-    if (turn.scored) marks.push({ turn: turn.turn, kind: "score", text: `${turn.scored} points` });
+    if (turn.scored) marks.push({ turn: turn.turn, kind: "score", text: `${turn.scored} ${Math.abs(turn.scored) === 1 ? "point" : "points"}` });
     if (turn.died) marks.push({ turn: turn.turn, kind: "death", text: "Death" });
     const room = turn.after.room?.id ?? null;
     if (path.at(-1)?.[1] !== room) path.push([turn.turn, room]);

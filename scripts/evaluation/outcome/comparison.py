@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mcp_ghost.text import counted
 from scripts.evaluation.agreement import flat, short
 from scripts.evaluation.figures import Figures, variant_figures
 from scripts.evaluation.outcome import inference, shown
@@ -113,7 +114,7 @@ def markdown_of(comparison: dict[str, Any]) -> str:
     names = comparison["evaluations"]
     head = (
         f"{story['title']} (SHA-256 {story['sha256'][:12]}): {', '.join(names[1:])} beside "
-        f"{names[0]}, after up to {comparison['turn']} turns."
+        f"{names[0]}, after up to {counted(comparison['turn'], 'turn')}."
     )
     found = "\n".join(f"- {sentence}" for sentence in comparison["findings"])
     tables = "\n".join(table.markdown() for table in tables_of(comparison))

@@ -96,9 +96,9 @@ class Protocol(BaseModel):
         try:
             data = path.read_bytes()
         except OSError as error:
-            hint = did_you_mean(name, SHIPPED) or f"choose from {', '.join(SHIPPED)}"
+            hint = did_you_mean(name, SHIPPED) or f"choose from {', '.join(SHIPPED)}."
             raise ConfigurationError(
-                f"There is no protocol '{name}' ({error.strerror}): {hint}, or give a file's path."
+                f"There is no protocol '{name}' ({error.strerror}): {hint} Or give a file's path."
             ) from error
         settings = read_sections(path, GameConfiguration.model_fields)
         _refuse_wrong(path, settings)

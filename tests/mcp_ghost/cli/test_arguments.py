@@ -34,7 +34,8 @@ def parser() -> Parser:
         (["--xyz"], "unrecognized arguments: --xyz\n"),
         (["shwo"], " (did you mean 'show'?)"),
         (["show", "more"], "unrecognized arguments: more\n"),
-        (["--max-turns", "0"], "'0' is not a whole number of at least 1"),
+        (["--max-turns", "0"], "must be 1 or more, not '0'"),
+        (["show", "-o"], "unrecognized arguments: -o\n"),
         (["--max=5"], "--max=5 (did you mean '--max-turns'?)"),
     ],
 )
@@ -55,8 +56,8 @@ def test_types_of_flags_take_what_they_name() -> None:
 @pytest.mark.parametrize(
     ("read", "text", "why"),
     [
-        (whole_number(), "-1", "whole number of at least 1"),
-        (whole_number(), "1.5", "whole number of at least 1"),
+        (whole_number(), "-1", "must be 1 or more, not '-1'"),
+        (whole_number(), "1.5", "not a whole number"),
         (port_number, "65536", "from 1 to 65535"),
         (seconds, "inf", "seconds above 0"),
         (seconds, "soon", "seconds above 0"),

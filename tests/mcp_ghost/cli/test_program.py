@@ -164,7 +164,7 @@ WITHOUT_MODEL = ["--config", "servers.json", "--provider", "openai", "--prompt",
         (["run", *WITHOUT_MODEL, "--timeout", "0"], "'0' is not a number of seconds above 0"),
         (
             ["run", *WITHOUT_MODEL, "--max-iterations", "x"],
-            "'x' is not a whole number of at least 1",
+            "'x' is not a whole number",
         ),
         (["run", *WITHOUT_MODEL, "--base-url", "ftp://x"], "not a usable base URL"),
         (["inspect", "no.json"], "No golden at no.json"),

@@ -2,6 +2,7 @@
 
 import { ofEpisode } from "../address.js";
 import { announce, bdi, clamp, colour, fill, h, icon, keepingFocus } from "../dom.js";
+import { plural } from "../format.js";
 import { LINE, mapElements, signed, waysToOtherLevels } from "./map_elements.js";
 import { KEYS_OF_SIDES, neighbour } from "./map_neighbour.js";
 import { RoomSearch } from "./map_search.js";
@@ -144,7 +145,7 @@ export class MapView {
     const passages = map.passages.filter((it) => it.first_turn <= this.#turn);
     const name = harmless(this.episode.rooms.get(here)?.name ?? this.episode.observation(this.#turn)?.room?.name ?? "unknown");
     Object.assign(this.canvas.dataset, { room: here, rooms: rooms.length, passages: passages.length });
-    this.canvas.setAttribute("aria-label", `Map of ${rooms.length} rooms and ${passages.length} passages; current room: ${name}`);
+    this.canvas.setAttribute("aria-label", `Map of ${plural(rooms.length, "room")} and ${plural(passages.length, "passage")}; current room: ${name}`);
     if (this.listed === `${rooms.length} ${here}`) return;
     this.listed = `${rooms.length} ${here}`;
     fill(this.list, rooms.map((it) => h("li", {}, h("button", { type: "button", class: "more", "aria-current": it.id === here && "true", onclick: () => this.#describe(it.id) }, bdi(it.name)))));

@@ -1,0 +1,32 @@
+"""Every script says what it is for, and does nothing else when it is asked."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+
+import pytest
+
+from tests.support import ROOT
+
+WORKER = "scripts.evaluation.episode"
+"""It takes no flags, and is told on standard input what to play."""
+SCRIPTS = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for path in sorted((ROOT / "scripts").rglob("*.py"))
+    if '__name__ == "__main__"' in path.read_text(encoding="utf-8")
+]
+
+
+@pytest.mark.parametrize("module", sorted({*SCRIPTS} - {WORKER}))
+def test_help_says_what_a_script_is_for(
+    module: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [module, "--help"])
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(module, run_name="__main__")
+    assert not ended.value.code
+    said = capsys.readouterr().out
+    assert said.startswith("usage: ")
+    assert len(said.partition("\n\n")[2].split()) > 5
