@@ -17,6 +17,7 @@ from bs4 import BeautifulSoup
 from markdownify import markdownify
 from readability import Document
 
+from mcp_ghost.cli.arguments import Parser
 from movie_generator.pages.markup import page_from_html
 
 PAGES = Path(__file__).parents[2] / "tests/data/pages"
@@ -167,4 +168,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    Parser(prog="python -m scripts.benchmarks.page_texts", description=__doc__).parse_args()
     main()
