@@ -98,13 +98,15 @@ def _library(flags: Flags, on_progress: Callable[[str, float | None], None]) -> 
 def _serve(flags: Flags, library: Library) -> None:
     from viewer.web.server import Server, Viewer
     from viewer.web.serving import address_of, listening, open_page
+    from viewer.web.token import new_token
 
     with listening(flags.host, flags.port) as listener:
-        address = address_of(listener, flags.host)
+        token = new_token()
+        address = f"{address_of(listener, flags.host)}#/?token={token}"  # no server is told it
         print(f"Episodes of {library.workdir} at {address} (end with Ctrl-C)", flush=True)
         if flags.open and not open_page(address):
             print("There is no display to open a browser on.", flush=True)
-        Server(Viewer(library, flags.host)).run([listener])
+        Server(Viewer(library, flags.host, token=token)).run([listener])
 
 
 def _export(flags: Flags, library: Library) -> None:

@@ -11,6 +11,7 @@ from session.record.index import Line, LogIndex, LogReplacedError, Span, is_bein
 from session.record.next_steps import next_steps
 from session.record.schema import LoggedEvent
 from viewer.episode_view import EpisodeView, Spent
+from viewer.experiments.notes import Notes
 from viewer.model_calls import ModelCalls
 from viewer.present import Present
 from viewer.summaries import Remembered
@@ -26,6 +27,7 @@ class Episode:
         self.group = group
         self.generation = 0
         """Counts how often the log was replaced by another one."""
+        self.notes = Notes(folder)
         self._lock = RLock()
         self._recalled: Remembered | None = None
         """Stands for the log until it is read."""
@@ -124,7 +126,7 @@ class Episode:
 
     def state(self) -> tuple[int, ...]:
         """Changes whenever anything said about the episode may have changed."""
-        return *self._log.state, self.is_running()
+        return *self._log.state, self.is_running(), *self.notes.state()
 
     def is_running(self) -> bool:
         """Whether a process is playing it."""
@@ -140,7 +142,8 @@ class Episode:
             summary = dict(self._recalled.summary if self._recalled else self._own_summary())
         del summary["spent"]
         group = summary["group"] or self.group
-        return {**summary, "id": self.id, "group": group, "running": running}
+        named = {"id": self.id, "group": group, "running": running}
+        return {**summary, **named, **self.notes.row()}
 
     def _own_summary(self) -> JSONObject:
         """What the log alone says."""

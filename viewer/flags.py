@@ -11,8 +11,9 @@ PROGRAM = "python -m viewer"
 DEFAULT_PORT = 8723
 _DESCRIPTION = """\
 Show episodes. Without a command, serve a page with all those of a work folder, live ones included.
-Only event logs are read. Nothing is written but the files that you ask a command for, and a hidden
-file in the work folder, .summaries.json, which makes the next start quick and may be deleted.
+Only event logs are read. Nothing is written but the files that you ask a command for, the notes
+that you write on the page (notes.json beside a log), and a hidden file in the work folder,
+.summaries.json, which makes the next start quick and may be deleted.
 """
 _EPILOG = """\
 EPISODE is an episode's name, its folder, or 'latest'.

@@ -1,5 +1,7 @@
 // What is known of episodes: read from the server or from exported files, chunk by chunk.
 
+import { send } from "./token.js";
+
 export const MODE = document.querySelector('meta[name="zorkgpt-mode"]').content;
 
 /** Read one JSON document; the error says what was asked for and what came. */
@@ -155,6 +157,16 @@ export class Episode {
   /** The whole text of a tool's result that was cut. */
   async toolResult(turn, number) {
     return (await read(`${place(this.id)}/tools/${turn}-${number}.json`)).result;
+  }
+
+  /** What was written about the episode and its turns. */
+  notes() {
+    return read(`${place(this.id)}/notes.json`);
+  }
+
+  /** Write a note; all of them come back. */
+  async write(note) {
+    return (await send(`${place(this.id)}/notes`, note)).json();
   }
 
   /** [turn, tokens, dollars, seconds] of all that was used until after each turn. */

@@ -9,6 +9,7 @@ const NUMBERS = {
 const TEXTS = {
   episode: (it) => it.id, story: (it) => `${it.title ?? ""} ${it.story ?? ""}`, model: (it) => it.model, engine: (it) => it.engine,
   group: (it) => it.group, end: (it) => `${ending(it)} ${it.end_reason ?? ""}`, without: (it) => (it.parts_off ?? []).join(" "), started: (it) => it.started,
+  tag: (it) => [...(it.tags ?? []), ...(it.turn_tags ?? [])].join(", "), note: (it) => it.note,
 };
 export const FIELDS = [...Object.keys(NUMBERS), ...Object.keys(TEXTS)];
 // A sign, a field with a comparison, and a text, which may stand in quotation marks.
@@ -77,4 +78,4 @@ function distance(a, b) {
 }
 
 const described = (it) =>
-  [it.id, it.story, it.title, it.model, it.engine, it.group, ending(it), `seed ${it.seed}`, ...(it.parts_off ?? []).map((part) => `without ${part}`)].join(" ").toLowerCase();
+  [it.id, it.story, it.title, it.model, it.engine, it.group, ending(it), `seed ${it.seed}`, ...(it.tags ?? []), ...(it.parts_off ?? []).map((part) => `without ${part}`)].join(" ").toLowerCase();

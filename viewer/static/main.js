@@ -6,6 +6,7 @@ import { fill, h } from "./dom.js";
 import { EpisodePage } from "./pages/episode_page.js";
 import { ExperimentsPage } from "./pages/experiments_page.js";
 import { IndexPage } from "./pages/index_page.js";
+import { keepToken } from "./token.js";
 
 const main = document.getElementById("main");
 const heading = document.getElementById("heading");
@@ -16,6 +17,7 @@ let view = null;
 
 /** Show what the address asks for, in the present view where it can. */
 async function route() {
+  keepToken();
   const address = parse(location.hash);
   if (view?.accept?.(address)) return;
   view?.close();

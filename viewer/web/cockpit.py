@@ -6,7 +6,6 @@ The thread of the game asks before each turn; the thread of the server does what
 from __future__ import annotations
 
 import logging
-import secrets
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -16,6 +15,7 @@ from mcp_ghost.redact import Redactor
 from mcp_ghost.results import JSONObject
 from mcp_ghost.text import harmless
 from session.events import log_event
+from viewer.web.token import new_token
 
 MOST_HINT_CHARACTERS = 300
 MOST_HINTS_WAITING = 5
@@ -32,7 +32,7 @@ class Cockpit:
 
     def __init__(self, known_secrets: Iterable[str] = ()) -> None:
         """``known_secrets`` reach neither the player nor the log."""
-        self.token = secrets.token_urlsafe(24)
+        self.token = new_token()
         self._redactor = Redactor(known_secrets)
         self._changed = threading.Condition()
         self._folder: Path | None = None
@@ -88,10 +88,6 @@ class Cockpit:
 
     def _is_held(self, turn: int) -> bool:
         return self._until is not None and turn > self._until
-
-    def opens_to(self, token: str) -> bool:
-        """Whether ``token`` is the one; how long that takes says nothing of it."""
-        return secrets.compare_digest(token.encode(), self.token.encode())
 
     def controls(self, folder: Path) -> bool:
         """Whether the episode in ``folder`` is the one that is controlled."""

@@ -24,10 +24,11 @@ from viewer.episode import Episode
 from viewer.experiments.curves import FIGURES, GROUPINGS
 from viewer.library import Library
 from viewer.turns import encoded
-from viewer.web import control
+from viewer.web import control, notes
 from viewer.web.cockpit import Cockpit
 from viewer.web.live import LogWatchers, Stream
 from viewer.web.site import STATIC, curves_data, episode_data, index_data, page
+from viewer.web.token import METHOD
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -56,13 +57,14 @@ mimetypes.add_type("font/woff2", ".woff2")
 class Guard:
     """Allows only reading, and only under a host name of ours (against DNS rebinding).
 
-    The buttons of a game that is played here are pressed at an address of their own.
+    Notes are written, and the buttons of a game pressed, at addresses of their own.
     """
 
-    def __init__(self, app: ASGIApp, host: str, *, has_buttons: bool) -> None:
+    def __init__(self, app: ASGIApp, host: str, *, has_buttons: bool, has_notes: bool) -> None:
         self._app = app
         self._host = host
         self._has_buttons = has_buttons
+        self._has_notes = has_notes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request, or have it answered; either way with our headers."""
@@ -82,14 +84,15 @@ class Guard:
             return PlainTextResponse("Only HTTP is spoken here.", 400)
         if not is_own_name(Headers(scope=scope).get("host", ""), self._host):
             return PlainTextResponse("This host name is not served here.", 403)
-        if scope["method"] not in _READING and not self._is_button(scope):
+        if scope["method"] not in _READING and not self._may_change(scope):
             allowed = {"allow": ", ".join(_READING)}
             return PlainTextResponse("This server is read-only.", 405, allowed)
         return None
 
-    def _is_button(self, scope: Scope) -> bool:
-        pressed = scope["method"] == control.METHOD and control.is_control(scope["path"])
-        return self._has_buttons and pressed
+    def _may_change(self, scope: Scope) -> bool:
+        button = self._has_buttons and control.is_control(scope["path"])
+        note = self._has_notes and notes.is_notes(scope["path"])
+        return scope["method"] == METHOD and (button or note)
 
 
 def is_own_name(host_header: str, bound_to: str) -> bool:
@@ -109,10 +112,16 @@ class Viewer:
     """The web application for one work folder."""
 
     def __init__(
-        self, library: Library, host: str = "127.0.0.1", cockpit: Cockpit | None = None
+        self,
+        library: Library,
+        host: str = "127.0.0.1",
+        cockpit: Cockpit | None = None,
+        token: str | None = None,
     ) -> None:
+        """Nothing can be changed without a ``token``, or the one of the ``cockpit``."""
         self.library = library
         self.cockpit = cockpit
+        self.token = cockpit.token if cockpit else token
         self.log_watchers = LogWatchers()
         self._mark = secrets.token_hex(4)
         """Part of every ETag: another version of the program may answer otherwise."""
@@ -123,12 +132,17 @@ class Viewer:
             Route("/curves/{by}/{figure}.json", self._curves),
             Route("/data/{episode}/stream", self._stream),
             Route("/data/{episode}/next.json", self._next),
-            *([Route(control.PATH, self._control, methods=[control.METHOD])] if cockpit else []),
+            *([Route(control.PATH, self._control, methods=[METHOD])] if cockpit else []),
+            *([Route(notes.PATH, self._notes, methods=[METHOD])] if self.token else []),
             Route("/data/{episode}/{path:path}", self._data),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
-        has_buttons = cockpit is not None
-        self.app: ASGIApp = Guard(Starlette(routes=routes), host, has_buttons=has_buttons)
+        self.app: ASGIApp = Guard(
+            Starlette(routes=routes),
+            host,
+            has_buttons=cockpit is not None,
+            has_notes=self.token is not None,
+        )
 
     def _page(self, _request: Request) -> Response:
         return Response(page("live"), media_type="text/html")
@@ -168,6 +182,10 @@ class Viewer:
             raise HTTPException(404)
         episode = await run_in_threadpool(self._episode, request)
         return await control.answer(request, self.cockpit, episode)
+
+    async def _notes(self, request: Request) -> Response:
+        episode = await run_in_threadpool(self._episode, request)
+        return await notes.answer(request, self.token or "", episode)
 
     async def _stream(self, request: Request) -> Response:
         episode = await run_in_threadpool(self._episode, request)

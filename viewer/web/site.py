@@ -46,6 +46,8 @@ def episode_data(episode: Episode, path: str) -> bytes | None:
     """What stands at ``path`` below ``data/<id>/``; None where there is nothing."""
     if path == "episode.json":
         return encoded(episode.json())
+    if path == "notes.json":
+        return encoded(episode.notes.json())
     if path == "spent.json":
         return encoded(episode.spent_by_turn())
     if found := _CHUNK.fullmatch(path):
@@ -61,7 +63,7 @@ def episode_data(episode: Episode, path: str) -> bytes | None:
 
 def episode_paths(episode: Episode, *, prompts: bool) -> Iterator[str]:
     """Every path below ``data/<id>/`` that the page may ask for, those of prompts if wanted."""
-    yield from ("episode.json", "spent.json")
+    yield from ("episode.json", "notes.json", "spent.json")
     for number in episode.chunks():
         yield f"turns/{number}.json"
         for turn in episode.chunk(number):

@@ -18,7 +18,7 @@ from session.record.schema import ModelCall
 from session.record.summary import LOG_FILE
 from tests.support.viewing import KEY, Told, append, log_of, play, playing, recorded, streamed
 from viewer.web.cockpit import MOST_HINT_CHARACTERS, MOST_HINTS_WAITING, Cockpit
-from viewer.web.control import MOST_PRESSED_BYTES
+from viewer.web.token import MOST_SENT_BYTES
 from viewer.web.watch import watching
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def test_what_no_button_sends_is_refused_with_the_reason(
     headers = {"authorization": f"Bearer {cockpit.token}"}
     with playing(tmp_path, 2, cockpit=cockpit, reflection_enabled=False):
         with_log(client)
-        for body in (b"", b"[]", b"{", b"[" * 3000, b'"' + b"x" * MOST_PRESSED_BYTES + b'"'):
+        for body in (b"", b"[]", b"{", b"[" * 3000, b'"' + b"x" * MOST_SENT_BYTES + b'"'):
             assert client.post(CONTROL, content=body, headers=headers).status_code == 400
         assert press("leave").text == "There is no such button."
         assert press("hint", " \n\x1b[2J ").text == "The hint is empty."

@@ -11,6 +11,8 @@ from playwright.sync_api import expect
 
 from tests.support.browser import PATIENCE, beside, needs_chromium, opened, started_browser
 from tests.support.viewing import log_of, recorded, write_log
+from viewer.experiments.notes import Notes
+from viewer.web.cockpit import Cockpit
 from viewer.web.watch import watching
 
 if TYPE_CHECKING:
@@ -87,3 +89,43 @@ def test_curves_have_bands_and_their_groups_and_episodes_can_be_chosen(window: P
     page.get_by_label("Filter").fill("nothing like this")
     expect(page.locator(".count")).to_have_text("No match among 10 episodes")
     expect(plot).to_have_attribute("data-lines", "0")
+
+
+def test_notes_and_tags_are_written_by_who_has_the_token_and_found_by_the_filter(
+    browser: Browser, workdir: Path
+) -> None:
+    cockpit = Cockpit()
+    with (
+        watching(workdir, open_browser=False, cockpit=cockpit, episode="birch-5") as address,
+        opened(browser, address) as page,
+    ):
+        assert cockpit.token in address
+        expect(page.get_by_label("Note on the episode")).to_be_visible()
+        assert cockpit.token not in page.url
+        page.locator(".story").click()
+        page.keyboard.press("Home")
+        page.keyboard.press("ArrowRight")
+        note = page.get_by_label("Note on turn 1")
+        note.fill("Here it begins")
+        page.get_by_label("Tags on turn 1").fill("opening, odd")
+        page.locator(".notes").get_by_role("button", name="Save").first.click()
+        expect(page.locator(".notes").get_by_text("Saved")).to_be_visible()
+        page.reload()
+        page.get_by_label("Tags on the episode").fill("best")
+        page.locator(".notes").get_by_role("button", name="Save").last.click()
+        expect(page.locator(".notes").get_by_text("Saved")).to_be_visible()
+        page.evaluate("location.hash = '#/?filter=tag:odd'")
+        rows = page.locator("table.episodes tbody tr")
+        expect(rows).to_have_count(1)
+        expect(rows.locator(".tag")).to_have_text("best")
+
+
+def test_who_has_no_token_reads_notes_and_is_told_how_to_write_them(
+    window: Page, workdir: Path
+) -> None:
+    Notes(workdir / "episodes" / "cedar-5").write(2, "Look here", ["odd"])
+    page = at(window, "#/cedar-5/turn/2")
+    expect(page.locator(".notes")).to_contain_text("Look here")
+    expect(page.locator(".notes textarea")).to_have_count(0)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".notes")).to_contain_text("open the address that the viewer printed")

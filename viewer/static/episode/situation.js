@@ -3,6 +3,7 @@
 import { ofEpisode } from "../address.js";
 import { heldAt } from "../data.js";
 import { bdi, fill, h, keepingFocus } from "../dom.js";
+import { Notes } from "./notes.js";
 import { known, placeName, score } from "../format.js";
 
 export class Situation {
@@ -10,19 +11,22 @@ export class Situation {
 
   constructor(episode) {
     this.episode = episode;
-    this.node = h("section", { class: "situation", "aria-label": "Situation", tabindex: "0" });
+    this.facts = h("div", {});
+    this.notes = new Notes(episode);
+    this.node = h("section", { class: "situation", "aria-label": "Situation", tabindex: "0" }, this.facts, this.notes.node);
   }
 
   /** Show what was true after `turn`. */
   show(turn) {
+    this.notes.show(turn);
     const seen = this.episode.observation(turn);
-    if (!seen) return fill(this.node, h("p", { class: "fine" }, `What was true after turn ${turn} is not known.`));
+    if (!seen) return fill(this.facts, h("p", { class: "fine" }, `What was true after turn ${turn} is not known.`));
     const { info } = this.episode;
     const [open, achieved, left] = objectivesAt(info.objectives, turn);
     const memories = info.memories.filter((it) => it.room.id === seen.room?.id && heldAt(it, turn));
     const claims = info.claims.filter((it) => heldAt(it, turn));
     const scrolled = this.node.scrollTop;
-    keepingFocus(this.node, () => fill(this.node,
+    keepingFocus(this.facts, () => fill(this.facts,
       h("h2", { class: "room", "data-room": seen.room?.id }, bdi(placeName(seen.room)), seen.dark && h("span", { class: "tag" }, "dark")),
       h("p", { class: "fine", "data-truth": "" }, truth(info.told)),
       facts(seen, this.episode.summary.deaths === null ? null : deathsUntil(info.marks, turn)),

@@ -4,6 +4,7 @@ import { ofComparison, ofEpisode, ofExperiments, ofIndex } from "../address.js";
 import { MODE, readPartOfIndex } from "../data.js";
 import { bdi, fill, h, keepingFocus } from "../dom.js";
 import { FilterField } from "../filter_field.js";
+import { tagList } from "../episode/notes.js";
 import * as format from "../format.js";
 import { sparkline } from "../drawing/sparkline.js";
 
@@ -26,6 +27,7 @@ const COLUMNS = [
 function episodeCell(it) {
   return [h("a", { href: ofEpisode(it.id), class: "episode-link", "data-focus": `open ${it.id}` }, bdi(it.id)),
     h("span", { class: "fine" }, format.moment(it.started), it.group && [" · ", bdi(it.group)]),
+    tagList(it.tags), it.note && h("span", { class: "fine note", title: it.note }, bdi(it.note)),
     it.parts_off?.length > 0 && h("span", { class: "fine" }, `without ${it.parts_off.join(", ")}`)];
 }
 
