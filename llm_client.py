@@ -343,8 +343,8 @@ async def completed(client: LLMClient, **arguments: Any) -> LLMResponse:  # noqa
 
 def _unavailable(where: str, failures: int, seconds: float) -> LLMUnavailableError:
     return LLMUnavailableError(
-        f"{where} failed {failures} times in a row; it is asked again in {seconds:.0f} s. "
-        "The errors before this one say why."
+        f"{where} failed {failures} times in a row; it will be asked again in {seconds:.0f} s. "
+        "The earlier errors say why."
     )
 
 

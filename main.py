@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from viewer.web.cockpit import Cockpit
 
 _SMALL_MODEL = (
-    "No API key found: the small model on this machine plays, and not well. For a large one, set "
-    "OPENROUTER_API_KEY, or the key of OpenAI, Anthropic or Gemini, or give --base-url."
+    "No API key found: the small model on this machine plays, and it plays badly. For a large "
+    "one, set OPENROUTER_API_KEY, or the key of OpenAI, Anthropic or Gemini, or give --base-url."
 )
 
 
@@ -185,9 +185,9 @@ def _play_episodes(
             if isinstance(wanted, range) and number == wanted[-1]:
                 raise
             if why := _is_hopeless(error, failed):
-                error.add_note(f"No further episode is played: {why}.")
+                error.add_note(f"No more episodes will be played: {why}.")
                 raise
-            screen.text(f"{error}\nThe next episode tries again.", "red", mark="!")
+            screen.text(f"{error}\nThe next episode will try again.", "red", mark="!")
             failed, code = error, FAILED
             continue
         if reason in (EndReason.LLM_UNAVAILABLE, EndReason.ENGINE_FAILED):

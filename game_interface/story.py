@@ -18,8 +18,8 @@ BUNDLED_STORY = "weatherworks"
 ZORK1_VARIABLE = "ZORK1_STORY"
 _WHAT_TO_GIVE = "give a path, 'zork1', 'bundled', or the name of a game that `main.py games` lists"
 _FALLBACK = (
-    "Zork I is not available, so the bundled story is played. "
-    f"To play Zork I, go online once, or name your copy in {ZORK1_VARIABLE}."
+    "Zork I is not available, so the bundled story is played instead. "
+    f"To play Zork I, connect to the internet once, or set {ZORK1_VARIABLE} to your copy."
 )
 _ZORK1_FILE = "zork1-r119.z3"
 _ZORK1_HASHES = (

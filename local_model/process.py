@@ -175,7 +175,7 @@ class _Child:
         code = self._process.returncode if self._process else None
         if code in ILLEGAL_INSTRUCTION:
             return (
-                "The embedded model needs a processor with AVX2, and this one has none. "
+                "The embedded model needs a processor with AVX2, which this one does not have. "
                 f"Instead: {INSTEAD}."
             )
         stderr.seek(0)

@@ -99,7 +99,7 @@ class MCPConfig(BaseModel):
                 raise MCPConfigError(f"There is no MCP server '{name}': {hint}")
             if self.mcpServers[name].disabled:
                 raise MCPConfigError(
-                    f"MCP server '{name}' is to be used, but disabled in its file."
+                    f"MCP server '{name}' is named for use, but disabled in its file."
                 )
         return {name: self.mcpServers[name].checked() for name in names}
 

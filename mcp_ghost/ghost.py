@@ -288,7 +288,7 @@ class Ghost:
         if not self._is_entered:
             raise RuntimeError("Run requests inside 'async with Ghost(...) as ghost:'.")
         if self._is_busy:
-            raise RuntimeError("This Ghost runs a request already; await it first.")
+            raise RuntimeError("This Ghost is already running a request; await it first.")
         if state is not None:
             self._conversation.replace(state.messages)
         self._is_busy = True
@@ -375,4 +375,4 @@ def mcp_ghost_sync(*args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(mcp_ghost(*args, **kwargs))
-    raise RuntimeError("This thread runs an event loop already: use 'await mcp_ghost(...)'.")
+    raise RuntimeError("This thread is already running an event loop: use 'await mcp_ghost(...)'.")

@@ -65,7 +65,7 @@ class Recording:
         """
         if not self.calls:
             if self.steps:
-                raise DivergenceError("a model is asked more often than was recorded")
+                raise DivergenceError("a model was asked more often than recorded")
             raise RecordEndsError
         call = self.calls.popleft()
         asked, wanted = request_text(fields_of_request(request)), request_text(call.request)

@@ -130,7 +130,7 @@ def _play_turns(orchestrator: ZorkOrchestratorV2, recording: Recording) -> None:
             orchestrator.game_state.end_reason = None  # the record says how far it goes
             orchestrator._process_turn()  # noqa: SLF001  a run may end anywhere
             if len(recording.steps) == left:
-                raise DivergenceError("nothing is played where a turn was recorded")
+                raise DivergenceError("no turn was played where one was recorded")
     if recording.steps or recording.calls:
         raise DivergenceError("the record has one more request to a model")
 

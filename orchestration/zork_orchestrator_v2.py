@@ -355,8 +355,8 @@ class ZorkOrchestratorV2:
         write(self.logger, f"Episode continues after turn {state.turn_count}", resumed)
         if self._wanted_level is not self.config.observation_level:
             self._notice(
-                f"The episode goes on at the level {self.config.observation_level}, with which it "
-                f"began, and not at {self._wanted_level}."
+                f"The episode continues at level {self.config.observation_level}, where it "
+                f"began, not at {self._wanted_level}."
             )
         self._keeper.catch_up()
         # The look back that a crash cut off comes before the next turn, as it would have.

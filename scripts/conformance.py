@@ -166,7 +166,7 @@ def _cell(outcome: Outcome | None) -> str:
 
 def main() -> int:
     """Play what the flags ask for; 0 if everything passed."""
-    parser = Parser(prog="conformance.py", description="Runs the conformance suite of MCP.")
+    parser = Parser(prog="conformance.py", description="Run MCP's conformance suite.")
     parser.add_argument(
         "--only", metavar="TEXT", default="", help="scenarios with TEXT in the name"
     )

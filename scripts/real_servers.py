@@ -86,7 +86,7 @@ def table(outcomes: dict[Case, Outcome]) -> Table:
 
 def main() -> int:
     """Play what the flags ask for; 0 if everything that could be tried passed."""
-    parser = Parser(prog="real_servers.py", description="Plays other people's MCP servers.")
+    parser = Parser(prog="real_servers.py", description="Play with other people's MCP servers.")
     parser.add_argument("--only", metavar="TEXT", default="", help="rows that begin with TEXT")
     parser.add_argument("--details", action="store_true", help="what was wrong with failing rows")
     flags = parser.parse_args()
@@ -135,7 +135,7 @@ def _report(outcomes: dict[Case, Outcome], *, details: bool) -> int:
     passed = sum(outcome.passed for outcome in outcomes.values())
     missing = sum(bool(outcome.missing) for outcome in outcomes.values())
     failed = len(outcomes) - passed - missing
-    console.print(f"{passed} passed, {failed} failed, {missing} not to be had on this machine")
+    console.print(f"{passed} passed, {failed} failed, {missing} not available on this machine")
     return DONE if passed and not failed else FAILED
 
 

@@ -42,7 +42,7 @@ class PlayingSettings(BaseModel):
         if self.rules_several_commands == "refuse" and self.rules_unusable_answer == "retry":
             raise ValueError(
                 "rules: several_commands = 'refuse' needs unusable_answer = 'turn': a model that "
-                "is told nothing of the refusal would answer the same again"
+                "is not told of the refusal would give the same answer again"
             )
         return self
 

@@ -88,7 +88,7 @@ class Commands:
         print(f"Read {counted(taken_in, 'episode')} from {self._workdir / 'episodes'}.")
         others = sum(len(known.episodes) for known in self._known(None)) - taken_in
         if others > 0:
-            print(f"{counted(others, 'episode')} whose logs are not there were left as they are.")
+            print(f"{counted(others, 'episode')} without logs here were left as they are.")
         return self._write_all() and not left_out
 
     def show(self, story: str | None, *, as_json: bool) -> bool:
@@ -135,7 +135,7 @@ class Commands:
         }
         if story is not None and not wanted:
             names = ", ".join(sorted(set(stories.values()))) or "none"
-            raise WrongUseError(f"Nothing is known of {story}. Known stories: {names}.")
+            raise WrongUseError(f"Nothing is known about {story}. Known stories: {names}.")
         for sha256, name in wanted.items():
             own = (it for it in episodes if it.story_sha256 == sha256)
             yield Known(name, sha256, tuple(it for it in own if it.model != EDITOR))
@@ -153,9 +153,14 @@ class Commands:
         if written and path.exists():
             print(f"Wrote {path}")
         elif written:
-            print(f"Nothing was learned of {known.story} yet: there is nothing to write.")
+            print(
+                f"Nothing has been learned about {known.story} yet, so there is nothing to write."
+            )
         else:
-            _warn(f"{path} holds edits: left as it is. Read them: uv run python -m storage import")
+            _warn(
+                f"{path} contains edits and was left as it is. To read them: "
+                "uv run python -m storage import"
+            )
         return written
 
     def _read_back(self, known: Known) -> bool:

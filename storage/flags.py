@@ -11,8 +11,8 @@ _DESCRIPTION = """\
 Show what the player learned from episode to episode, write it for people to edit, read it back.
 """
 _EPILOG = """\
-The event logs in the work folder are the truth; the database follows them, and `rebuild`
-recreates it from them. Settings are those of main.py: storage_database_url names a database
+The event logs in the work folder are the source of truth; `rebuild` recreates the database from
+them. Settings are those of main.py: storage_database_url names a database
 other than knowledge.db in the work folder.
 
 exit code: 0 done; 1 failed, or a log was left out; 2 wrong usage or configuration

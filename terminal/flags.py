@@ -40,7 +40,7 @@ _WHICH = """\
 --continuous        play episodes until Ctrl-C
 --resume EPISODE    continue an episode: its name, its folder, or 'latest'
 --replay EPISODE    play an episode again with its recorded replies, offline, and compare each turn
---fork NAME@N       go on from turn N of an episode in one of its own; the other one stays as it is
+--fork NAME@N       continue from turn N of an episode as a new one; the old one stays as it is
 """
 _GAME = """\
 --story NAME|PATH   zork1 (default; downloaded once), bundled, a known game, a story file, or gym:ID

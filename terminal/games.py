@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from game_interface.catalogue import KnownGame
 
 _EPILOG = """\
-The files are no part of the program: --json tells the SHA-256 of each, and where it can be had.
+The files are not part of the program: --json gives each file's SHA-256 and where to get it.
 `main.py --story NAME` plays a game whose file is in the folder that STORIES_DIR names, or in the
 cache folder.
 """
@@ -27,7 +27,7 @@ def parser() -> Parser:
     """The command line of ``games``."""
     it = Parser(
         prog="main.py games",
-        description="Lists the games that are known by name, and whose files are at hand.",
+        description="List the games known by name, and which of their files you have.",
         epilog=_EPILOG,
     )
     it.add_argument("--stories", metavar="DIR", type=Path, help="look in this folder, too")
@@ -53,7 +53,7 @@ def show(flags: argparse.Namespace) -> int:
         where = path or f"not at hand ({game.file})"
         print(plain(f"{game.name:<14} {game.title} ({points}): {where}"))
     print(f"{len(files)} of {counted(len(games), 'game')} at hand.", end=" ")
-    print(f"The files can be had from {_sources()}.")
+    print(f"You can get the files from {_sources()}.")
     return DONE
 
 

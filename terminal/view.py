@@ -19,7 +19,7 @@ _WAITED_FOR = {
     "mcp_tool_result": _THINKS,
     "mcp_tool_error": _THINKS,
     "mcp_tool_timeout": _THINKS,
-    "llm_retry": "Waiting before the model is asked again …",
+    "llm_retry": "Waiting before asking the model again …",
     "agent_action": "> {action}",
     "game_paused": "Paused before turn {turn} …",
 }

@@ -111,7 +111,7 @@ def test_a_port_that_is_taken_costs_a_notice_and_not_the_game(
     port = model.base_url.rsplit(":", 1)[1].split("/")[0]
     played = program.play(model, "--watch", port, "--no-open")
     assert played.returncode == 0
-    assert "The page cannot be watched" in played.stdout
+    assert "The page cannot be served" in played.stdout
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_port_that_is_taken_costs_a_notice_and_not_the_game(
     [
         ("1", 3, ""),
         ("1,3", 3, "start 3 fails as told"),
-        ("1,2,3", 2, "No further episode is played: two in a row failed like this."),
+        ("1,2,3", 2, "No more episodes will be played: two in a row failed like this."),
     ],
 )
 def test_the_next_episode_is_played_when_it_can_hope_for_its_tool_server(
@@ -131,7 +131,7 @@ def test_the_next_episode_is_played_when_it_can_hope_for_its_tool_server(
     assert played.returncode == 1
     assert len(program.episodes()) == begun
     assert "start 1 fails as told" in played.stdout
-    assert "The next episode tries again." in played.stdout
+    assert "The next episode will try again." in played.stdout
     assert said in played.stderr
     assert bool(said) == bool(played.stderr)
 
@@ -144,7 +144,7 @@ def test_no_further_episode_is_played_where_there_is_no_such_command(
     assert played.returncode == 1
     assert len(program.episodes()) == 1
     assert "command not found: no-such-command" in played.stderr
-    assert "No further episode is played: there is nothing that it could start." in played.stderr
+    assert "No more episodes will be played: there is nothing that it could start." in played.stderr
 
 
 def test_a_story_that_does_not_exist_leaves_nothing_behind(program: Program) -> None:

@@ -20,7 +20,7 @@ try:
     from matplotlib.text import Text
 except ModuleNotFoundError as error:
     raise ConfigurationError(
-        "Drawing needs matplotlib, which is not installed. Get it with: uv sync --extra plot"
+        "Drawing needs matplotlib, which is not installed. Install it with: uv sync --extra plot"
     ) from error
 
 # Of Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
@@ -84,7 +84,7 @@ def draw_scores(episodes: Sequence[JSONObject], path: Path) -> None:
     known = [episode for episode in episodes if episode["scores"]]
     if not known:
         raise ConfigurationError(
-            "There is no score to draw: the memory of these stories does not tell it."
+            "There is no score to draw: it cannot be read from the memory of these stories."
         )
     figure = new_figure(8, 4.5)
     axes = figure.subplots()

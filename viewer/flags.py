@@ -43,7 +43,7 @@ _SHOWN = """\
 
 
 _EXPORT = """\
---prompts  with what models were asked and answered, which takes many times the space
+--prompts  include what models were asked and answered, which takes many times the space
 --force  write into a folder that is not empty"""
 
 

@@ -21,9 +21,8 @@ def died_and_ending(
 ) -> tuple[bool | None, Ending | None]:
     """Whether a step that printed `text` brought a death, and how the game ended by it, if it did.
 
-    Where no profile knows of every death, what it knows is made up for by the customary words and
-    the engine's own end (`quit_`): whether a step brought a death that nothing announced is not
-    known then (None).
+    If the profile does not know of every death, the customary words and the engine's own end
+    (`quit_`) fill in; whether a step brought a death that nothing announced is then unknown (None).
     """
     died: bool | None
     ending, index = _known_ending(profile, after, text), profile.globals.deaths

@@ -85,7 +85,7 @@ def number(text: str) -> float:
     """A type of flag: a finite number that is not below 0."""
     found = _float(text)
     if not 0 <= found < float("inf"):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of 0 or more")
     return found
 
 

@@ -60,7 +60,7 @@ _APPROVE = """\
 """
 _QUIET = "--quiet             show no progress"
 _OUTPUT = """\
---output-schema FILE  a JSON schema: the form that the answer is to have
+--output-schema FILE  a JSON schema: the form that the answer must have
 --json              print the whole result as JSON
 --record FILE       write the run to FILE as a golden, to inspect or replay later
 """
@@ -134,7 +134,7 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     add_flags(what, _PROMPT, prompt={"required": True})
     _add_how(run)
     add_flags(run.add_argument_group("output"), f"{_OUTPUT}{_QUIET}")
-    chat = commands.add_parser("chat", help="converse, request after request")
+    chat = commands.add_parser("chat", help="hold a conversation, one request at a time")
     _add_what(chat)
     _add_how(chat)
     add_flags(chat.add_argument_group("output"), _QUIET)

@@ -34,7 +34,7 @@ class Typist:
                 self._output.write(harmless(event["text"]))
                 self._output.flush()
             case "reply_restart" if self._typed:
-                self._output.write("\n[the connection broke; the reply begins anew]\n")
+                self._output.write("\n[the connection broke; the reply starts over]\n")
                 self._typed = ""
             case "model_reply" if self._typed:
                 self._output.write("\n")

@@ -19,7 +19,7 @@ _SHOWN = 120
 _NOTICES = {
     "retry": "trying {tool_name} again (retry {retry_attempt})",
     "backtrack": "{tool_name} failed: asking for another way",
-    "breaker_open": "{tool_name} keeps failing: switched off for this run",
+    "breaker_open": "{tool_name} keeps failing: turned off for this run",
     "loop": "{tool_name} kept giving the same result: not executed again",
     "tools_changed": "{server} now has other tools ({tools})",
     "compaction": "the conversation is long: summarising older turns",

@@ -144,6 +144,6 @@ def _only_an_editor_knows(found: re.Match[str]) -> str:
     variable = re.sub(r"\W+", "_", what, flags=re.ASCII).strip("_").upper()
     variable = variable if re.fullmatch(_NAME, variable) else "SOME_NAME"
     return (
-        f"needs the input '{what}', which only VS Code asks for. Put it into an environment "
+        f"needs the input '{what}', which only VS Code asks for. Put it in an environment "
         f"variable, such as {variable}, and write ${{env:{variable}}} instead of {found[0]}."
     )

@@ -198,11 +198,13 @@ class Settings:
                 f"'files.*', not {when!r}."
             )
         if when != "destructive" and self.approve is None and not self.pause:
-            raise ValueError("approve_when needs somebody to ask: give approve, or pause=True.")
+            raise ValueError("approve_when needs somebody to ask: pass approve, or pause=True.")
 
     def _check_model_options(self) -> None:
         if self.temperature is not None and not _is_number(self.temperature, least=0):
-            raise ValueError(f"temperature must be a number from 0, not {self.temperature!r}.")
+            raise ValueError(
+                f"temperature must be a number of 0 or more, not {self.temperature!r}."
+            )
         if self.reasoning_effort not in (None, *_EFFORTS):
             known = ", ".join(_EFFORTS)
             raise ValueError(f"reasoning_effort must be {known}, not {self.reasoning_effort!r}.")

@@ -51,7 +51,7 @@ OnProgress: TypeAlias = Callable[[str, float, float | None, str | None], Awaitab
 DEFAULT_STARTUP_TIMEOUT = 10.0
 DEFAULT_CALL_TIMEOUT = 30.0
 _METHOD_NOT_FOUND = -32601
-_ENDLESS = "The server asks for more input again and again."
+_ENDLESS = "The server keeps asking for more input."
 _MALFORMED = "The server answered with a malformed result."
 _logger = logging.getLogger(__name__)
 

@@ -82,7 +82,7 @@ class _Tools:
         if not isinstance(entry, Mapping) or not isinstance(name, str) or not name:
             self._warn("Skipping a tool without a name: %.200r", entry)
         elif name in self.found:
-            self._warn("Skipping the second tool of the name %.200r", name)
+            self._warn("Skipping the second tool with the name %.200r", name)
         elif not self._offers(name) or self.is_full:
             pass
         elif (size := len(json.dumps(entry))) > MOST_TOOL_CHARACTERS:

@@ -205,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("story", type=Path, help="the compiled story file")
     parser.add_argument("debug_info", type=Path, nargs="?", help="gameinfo.dbg of the same build")
     parser.add_argument("--learn", action="store_true", help="play Jericho's walkthrough instead")
-    parser.add_argument("-o", "--output", type=Path, help="default: beside the story file")
+    parser.add_argument("-o", "--output", type=Path, help="default: next to the story file")
     parser.add_argument("--state-global", action="append", default=[], metavar="NAME")
     parser.add_argument("--wanderer", action="append", default=[], metavar="OBJECT")
     options = parser.parse_args(arguments)

@@ -81,7 +81,7 @@ class Variant:
                 return _turned(text, self._direction(label))
             return by_kind[kind]()
         except KeyError as error:
-            raise TemplateError(f"nothing is known for the mark {label!r}: {error}") from error
+            raise TemplateError(f"nothing is known about the mark {label!r}: {error}") from error
 
     def _filled(self, text: str, place: str = "") -> str:
         return render(text.replace("<place>", place), self)

@@ -21,7 +21,7 @@ _HEADINGS = {  # whole in a terminal of 40 columns
     EndReason.VICTORY: ("The game is won", "bold green"),
     EndReason.FINAL_DEATH: ("The game is over", "bold red"),
     EndReason.GAME_OVER: ("The game is over", "bold"),
-    EndReason.STALLED: ("Nothing new happened for long", "bold yellow"),
+    EndReason.STALLED: ("Nothing new for a long time", "bold yellow"),
     EndReason.MAX_TURNS: ("Turn limit reached ({turns:,})", "bold"),
     EndReason.LLM_UNAVAILABLE: ("The model gave no usable answer", "bold red"),
     EndReason.ENGINE_FAILED: ("The game failed", "bold red"),

@@ -227,7 +227,7 @@ def test_any_first_connection_that_fails_stops_the_turn(journal: Journal, tmp_pa
     [
         (("thinkin",), "There is no MCP server 'thinkin': did you mean 'thinking'?"),
         (("xyz",), "There is no MCP server 'xyz': known are: thinking, off."),
-        (("off",), "MCP server 'off' is to be used, but disabled in its file."),
+        (("off",), "MCP server 'off' is named for use, but disabled in its file."),
     ],
 )
 def test_a_server_that_cannot_be_chosen_is_named(

@@ -163,7 +163,7 @@ def test_what_cannot_be_done_is_said(notes: Notes) -> None:
             await ghost.run(" ")
         request = asyncio.create_task(ghost.run("Hello."))
         await asyncio.sleep(0)
-        with pytest.raises(RuntimeError, match="runs a request already"):
+        with pytest.raises(RuntimeError, match="already running a request"):
             await ghost.run("Hello?")
         assert (await request)["final_result"] == "Hello."
 

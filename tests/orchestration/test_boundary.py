@@ -336,7 +336,7 @@ def test_an_episode_that_is_resumed_goes_on_at_its_level(tmp_path: Path, level: 
     resumed = played(parts, script[4:], resume=True, max_turns_per_episode=8)
     for again, once in zip(resumed.requests, whole.requests[4:], strict=True):
         assert (system_text(again), user_text(again)) == (system_text(once), user_text(once))
-    said = f"goes on at the level {level}, with which it began, and not at facts."
+    said = f"continues at level {level}, where it began, not at facts."
     log = "".join(path.read_text() for path in parts.rglob("events.jsonl"))
     assert (said in log) is (level is not Level.FACTS)
 

@@ -21,7 +21,7 @@ def test_games_are_listed_with_their_points_and_what_is_missing(
     assert len(lines) == 57
     assert "detective      Detective (360 points): not at hand (detective.z5)" in lines
     assert "murdac         Monsters of Murdac (250 points): not at hand (murdac.z5)" in lines
-    assert lines[-1].startswith("0 of 56 games at hand. The files can be had from https://")
+    assert lines[-1].startswith("0 of 56 games at hand. You can get the files from https://")
 
 
 def test_as_json_each_file_has_its_hash_and_where_it_can_be_had(

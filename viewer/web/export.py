@@ -59,8 +59,8 @@ def _make_room(folder: Path, *, force: bool) -> None:
                 shutil.rmtree(folder / name)
     elif any(folder.iterdir()) and not force:
         raise ConfigurationError(
-            f"{folder} is not empty and no earlier export: give an empty folder, or --force to "
-            "write among what is there."
+            f"{folder} is neither empty nor an earlier export: name an empty folder, or add "
+            "--force to write there anyway."
         )
 
 

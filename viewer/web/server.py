@@ -81,7 +81,7 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> ASGIApp | None:
         if scope["type"] != "http":
-            return PlainTextResponse("Only HTTP is spoken here.", 400)
+            return PlainTextResponse("This server speaks HTTP only.", 400)
         if not is_own_name(Headers(scope=scope).get("host", ""), self._host):
             return PlainTextResponse("This host name is not served here.", 403)
         if scope["method"] not in _READING and not self._may_change(scope):

@@ -48,7 +48,7 @@ def watching(
     try:
         listener = listening(_HOST, port, "give --watch another port, or none at all")
     except ConfigurationError as error:
-        notice(f"The page cannot be watched: {error}")
+        notice(f"The page cannot be served: {error}")
         if cockpit:
             cockpit.is_gone()
         yield ""

@@ -173,8 +173,8 @@ def _check(name: str, config: ServerConfig) -> None:
     sent = {**basic_authorization(config.url or ""), **(config.headers or {})}
     if config.auth and "authorization" in {*map(str.lower, sent)}:
         raise MCPConfigError(
-            f"MCP server '{name}' has 'auth' as well as an Authorization header or a user in its "
-            "'url': leave one out."
+            f"MCP server '{name}' has both 'auth' and an Authorization header or a user in its "
+            "'url': remove one of them."
         )
     for header, value in (config.headers or {}).items():
         if not re.fullmatch(r"[!#-'*+.^-z|~\w-]+", header, re.ASCII):

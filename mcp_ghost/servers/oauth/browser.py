@@ -25,7 +25,7 @@ _SECONDS = 300.0
 _REQUEST_SECONDS = 10.0
 _LONGEST_LINE = 16_384
 _PAGE = (
-    "<!doctype html><meta charset=utf-8><title>mcp_ghost</title><p>{words} This page may be closed."
+    "<!doctype html><meta charset=utf-8><title>mcp_ghost</title><p>{words} You can close this page."
 )
 
 

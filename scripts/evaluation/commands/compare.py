@@ -19,8 +19,8 @@ from scripts.evaluation.outcome.played import Played
 from session.configuration_file import ConfigurationError
 
 _DESCRIPTION = """\
-Compares evaluations with the first one: what differs between them, and by how much their scores do,
-paired by variant, seed and episode. Plays nothing.
+Compare evaluations with the first one: what differs between them, and by how much their scores
+differ, paired by variant, seed and episode. Plays nothing.
 """
 _EPILOG = """\
 exit code: 0 compared; 1 the comparison could not be written; 2 wrong usage, no evaluation in a
@@ -37,7 +37,9 @@ _FLAGS = """\
 def parser() -> Parser:
     """The command line of ``evaluate.py compare``."""
     it = Parser(prog="evaluate.py compare", description=_DESCRIPTION, epilog=_EPILOG)
-    it.add_argument("first", metavar="A", type=Path, help="folder of the one to compare with")
+    it.add_argument(
+        "first", metavar="A", type=Path, help="folder of the evaluation to compare with"
+    )
     it.add_argument("others", metavar="B", type=Path, nargs="+", help="folders of the others")
     add_flags(it, _FLAGS, turns={"type": whole_number()}, to={"type": Path})
     return it

@@ -188,8 +188,8 @@ def parquet_of(kind: type[Row], rows: Sequence[Row]) -> bytes:
         import pyarrow.parquet as pq
     except ModuleNotFoundError as error:
         raise ConfigurationError(
-            "Parquet needs pyarrow, which is not installed. Get it with: uv sync --extra parquet "
-            "(or leave out --format parquet for CSV, which needs nothing)"
+            "Parquet needs pyarrow, which is not installed. Install it with: uv sync --extra "
+            "parquet (or leave out --format parquet for CSV, which needs nothing)"
         ) from error
     as_arrow = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
     schema = pa.schema([(name, as_arrow[type_]) for name, type_ in _columns(kind)])
@@ -206,7 +206,7 @@ def parser() -> Parser:
     """The command line of ``evaluate.py export``."""
     it = Parser(
         prog="evaluate.py export",
-        description="Writes an evaluation as two tables: one of its episodes, one of their turns.",
+        description="Write an evaluation as two tables: one of its episodes, one of their turns.",
         epilog=_EPILOG,
     )
     it.add_argument("folder", metavar="DIR", type=Path, help="where the evaluation is")

@@ -40,7 +40,7 @@ from session.playing import ASKING
 from terminal.flags import episode_at_turn
 
 _DESCRIPTION = (
-    "What the player, and each part of it, is worth: a matrix of episodes, played and measured."
+    "Measure what the player, and each part of it, is worth, by playing a matrix of episodes."
 )
 _EPILOG = """\
 exit code: 0 every episode was played to its end; 1 some were not (run again to continue them);
@@ -48,8 +48,8 @@ exit code: 0 every episode was played to its end; 1 some were not (run again to 
   terminal)
 
 Other commands, each with its own --help:
-  evaluate.py report DIR        the figures of what was played, made anew
-  evaluate.py compare A B...    several evaluations beside each other
+  evaluate.py report DIR        the figures of what was played, computed again
+  evaluate.py compare A B...    several evaluations side by side
   evaluate.py merge OUT A B...  one evaluation out of what several machines played
   evaluate.py export DIR        what was played, as tables in CSV or Parquet
   evaluate.py document DIR      the results in docs/evaluation.md
@@ -57,7 +57,7 @@ Other commands, each with its own --help:
 Settings that have no flag here come from the environment (ZORKGPT_*), .env and pyproject.toml.
 """
 _PLAYED = """\
---protocol NAME|PATH  play as a file says that pins every setting: {protocols}, or yours
+--protocol NAME|PATH  play by a file that pins every setting: {protocols}, or yours
 --story NAME|PATH  zork1, bundled, a game that `main.py games` lists, or a story file
 --seeds N,N,...    seeds of the game's dice (default 1,2,3,4,5)
 --episodes N       episodes of each variant and seed (default 1)
@@ -77,8 +77,8 @@ _PLAYER = f"""\
 _HOW = """\
 --jobs J           episodes at a time (default: one per core, here {cores}; on Ray, of all nodes)
 --on PLACE         where: local (default), ray (a cluster on this machine), or ray://HOST:PORT
---requests-per-minute N  at most so many requests to models in any minute, of all episodes together
---max-cost USD     dollars that all episodes together may cost, as far as providers tell costs
+--requests-per-minute N  at most N requests to models in any minute, over all episodes
+--max-cost USD     dollars that all episodes together may cost, if providers report cost
 --name NAME        name of the evaluation, which its episodes record
 --out DIR          where everything goes (default: game_files/evaluations/NAME)
 """

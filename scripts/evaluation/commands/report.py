@@ -32,7 +32,7 @@ def parser() -> Parser:
     """The command line of ``evaluate.py report``."""
     it = Parser(
         prog="evaluate.py report",
-        description="Makes the figures of an evaluation anew, from its logs; plays nothing.",
+        description="Compute the figures of an evaluation again from its logs. Plays nothing.",
         epilog=_EPILOG,
     )
     it.add_argument("folder", metavar="DIR", type=Path, help="where the evaluation is")

@@ -37,7 +37,7 @@ def import_ray() -> ModuleType:
         return importlib.import_module(HERE)
     except ModuleNotFoundError as error:
         raise ConfigurationError(
-            "--on ray needs Ray, which is not installed. Get it with: uv sync --extra fleet "
+            "--on ray needs Ray, which is not installed. Install it with: uv sync --extra fleet "
             "(or write `uv run --extra fleet python scripts/evaluate.py ...`)"
         ) from error
 
@@ -107,7 +107,7 @@ def _start(ray: ModuleType, options: dict[str, Any], say: Callable[[str], None])
             if not left:
                 raise ConfigurationError(
                     f"Ray did not start in {STARTS} tries ({error}). Try again when the machine "
-                    "has less to do, or leave --on out."
+                    "has less to do, or leave out --on."
                 ) from error
             say("Ray did not start within its 15 s, as on slow machines at first: trying again.")
         else:

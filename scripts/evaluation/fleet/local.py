@@ -7,7 +7,7 @@ from scripts.evaluation.fleet.process import EpisodeProcess
 from scripts.evaluation.plan import Cell, Plan
 from session.record.event_log import EVENTS_FILE
 
-USED_UP = "the budget of the evaluation is used up (raise --max-cost to go on)"
+USED_UP = "the budget of the evaluation is used up (raise --max-cost to continue)"
 
 
 class LocalEpisode(EpisodeProcess):

@@ -59,7 +59,7 @@ def play(order: Order, ask: Ask) -> tuple[str, str]:
 
         def answer(what: str, number: float) -> float | None:
             if what == KEPT and not ship():
-                raise ConnectionError("somebody else plays it by now")
+                raise ConnectionError("another process is playing it by now")
             if what == SPEND:
                 ask("spend", number)
             if what != ASK:

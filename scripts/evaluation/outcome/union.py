@@ -106,8 +106,8 @@ def parts_in(folders: Sequence[Path]) -> dict[Path, dict[str, Any]]:
 def _check_same(key: Key, one: Path, other: Path) -> None:
     if not filecmp.cmp(one / EVENTS_FILE, other / EVENTS_FILE, shallow=False):
         raise ConfigurationError(
-            f"There are two different logs of {key}: {one} and {other}. Remove the one that is "
-            "not to count."
+            f"There are two different logs of {key}: {one} and {other}. Remove the one that "
+            "should not count."
         )
 
 

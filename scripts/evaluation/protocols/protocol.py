@@ -117,7 +117,7 @@ class Protocol(BaseModel):
         """
         if self.played.stories and story.sha256 not in self.played.stories:
             raise ConfigurationError(
-                f"The protocol {self.name} is for another story than {story.title} (release "
+                f"The protocol {self.name} is for a different story from {story.title} (release "
                 f"{story.release}, SHA-256 {story.sha256[:12]}): give --story a file whose hash "
                 f"without padding begins with {' or '.join(it[:12] for it in self.played.stories)}."
             )
@@ -152,11 +152,12 @@ def _refuse_wrong(path: Path, settings: Mapping[str, object]) -> None:
     wanted = decisive()
     if left_open := sorted(wanted - _may_be_unset() - settings.keys()):
         raise ConfigurationError(
-            f"The protocol {path} leaves open what decides a figure: pin {', '.join(left_open)}."
+            f"The protocol {path} leaves open settings that affect the figures: pin "
+            f"{', '.join(left_open)}."
         )
     if others := sorted(settings.keys() - wanted):
         raise ConfigurationError(
-            f"The protocol {path} pins what is no protocol's business: leave out "
+            f"The protocol {path} pins what a protocol has no say in: leave out "
             f"{', '.join(others)}."
         )
     if on := [name for name in ("mcp_enabled", "critic_enabled") if settings[name] is not False]:

@@ -107,7 +107,7 @@ def test_the_browser_opens_and_is_sent_back_to_an_address_that_listens(
     monkeypatch.setattr("webbrowser.open", open_)
     assert use(server.config(), "read")[0].content == "did read"
     surfers[0].join()
-    assert "You are signed in. This page may be closed." in pages[0]
+    assert "You are signed in. You can close this page." in pages[0]
     assert f"Sign in at {server.url}/authorization?" in capsys.readouterr().err
 
 
@@ -229,7 +229,7 @@ def test_without_auth_in_the_entry_the_message_says_what_to_write(server: Guarde
 
 def test_auth_beside_another_way_in_is_refused(server: Guarded) -> None:
     config = server.config().model_copy(update={"headers": {"authorization": "Bearer x"}})
-    with pytest.raises(MCPConfigError, match="'auth' as well as an Authorization header"):
+    with pytest.raises(MCPConfigError, match="both 'auth' and an Authorization header"):
         use(config)
 
 

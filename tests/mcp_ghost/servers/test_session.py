@@ -111,7 +111,7 @@ def test_malformed_tools_do_not_hide_the_others(caplog: pytest.LogCaptureFixture
         "echo": {"type": "object", "properties": {"text": {"type": "string"}}},
     }
     assert "without a name" in caplog.text
-    assert "second tool of the name 'echo'" in caplog.text
+    assert "second tool with the name 'echo'" in caplog.text
 
 
 def test_a_server_without_tools_can_be_opened() -> None:

@@ -190,7 +190,7 @@ def test_imported_edits_survive_a_rebuild(program: Program, workdir: Path) -> No
     path.write_text(path.read_text().replace(TEXT, "By hand.").replace("## Inferred", "Odd.\n"))
     kept = program.run("export")
     assert kept.returncode == 1
-    assert "holds edits" in kept.stderr
+    assert "contains edits" in kept.stderr
     imported = program.run("import")
     assert imported.returncode == 0, imported.stderr
     assert "0 new claims, 1 change" in imported.stdout

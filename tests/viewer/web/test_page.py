@@ -322,10 +322,10 @@ def test_the_prompt_of_a_turn_shows_what_was_sent_and_what_came_back(replay: Pag
     expect(call.locator("pre.raw")).to_contain_text('"action": "take recipe card"')
     head = call.locator("details", has_text="You are playing a text adventure").last
     expect(head).not_to_have_attribute("open", "")
-    prompt.get_by_label("Only the lines that the call before did not have").check()
+    prompt.get_by_label("Only lines that are new since the previous call").check()
     expect(call.locator("details", has_text="You are playing a text adventure")).to_have_count(0)
     expect(call.locator("mark", has_text="Turn 15 of at most")).to_have_count(1)
-    prompt.get_by_label("Only the lines that the call before did not have").uncheck()
+    prompt.get_by_label("Only lines that are new since the previous call").uncheck()
     replay.keyboard.press("ArrowRight")
     expect(call.locator("mark", has_text="Turn 16 of at most")).to_have_count(1)
     with_tools = 4 * 4
@@ -333,7 +333,7 @@ def test_the_prompt_of_a_turn_shows_what_was_sent_and_what_came_back(replay: Pag
     expect(prompt.get_by_role("heading", name="Agent")).to_have_count(2)
     expect(prompt).to_contain_text("thoughtbox.think")
     replay.evaluate("location.hash = '#/played/turn/0'")
-    expect(prompt).to_contain_text("Before the first turn no model is asked.")
+    expect(prompt).to_contain_text("No model is asked before the first turn.")
     replay.get_by_role("navigation", name="Beside the story").get_by_text("Situation").click()
     expect(prompt).to_be_hidden()
 

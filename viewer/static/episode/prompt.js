@@ -20,7 +20,7 @@ export class Prompt {
     this.#turn = turn;
     if (!this.visible) return;
     const ticket = ++this.#asked;
-    if (!turn) return this.#say("Before the first turn no model is asked.");
+    if (!turn) return this.#say("No model is asked before the first turn.");
     try {
       const [calls, before] = await Promise.all([this.episode.modelCalls(turn), turn > 1 ? this.episode.modelCalls(turn - 1) : []]);
       if (ticket === this.#asked) this.#draw(calls, before);
@@ -35,7 +35,7 @@ export class Prompt {
   }
 
   #draw(calls, earlier) {
-    if (!calls.length) return this.#say(`Turn ${this.#turn}: no model was asked, or the log does not tell.`);
+    if (!calls.length) return this.#say(`Turn ${this.#turn}: no model was asked, or the log does not say.`);
     const before = new Map();
     for (const call of earlier) before.set(call.role, call);
     const { scrollTop } = this.node;
@@ -49,7 +49,7 @@ export class Prompt {
 
   #choice() {
     const box = h("input", { type: "checkbox", "data-focus": "new", checked: this.#newOnly, onchange: () => { this.#newOnly = box.checked; this.show(); } });
-    return h("label", { class: "fine" }, box, " Only the lines that the call before did not have");
+    return h("label", { class: "fine" }, box, " Only lines that are new since the previous call");
   }
 
   #call(call, before, i) {
