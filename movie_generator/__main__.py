@@ -38,6 +38,10 @@ def _run(flags: Flags, interruption: Interruption) -> int:
     from movie_generator.cli import commands
 
     match flags.command:
+        case "init":
+            from movie_generator.cli.init_command import write_examples
+
+            write_examples()
         case "script":
             from movie_generator.cli.script_command import make_script
 

@@ -84,6 +84,7 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     """Read the command line; a wrong one ends the program with code 2 and a line that says why."""
     parser = Parser(prog=PROGRAM, description=_DESCRIPTION, epilog=_EPILOG)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _command(commands, "init", "write config.yaml and mcp.jsonc, with every setting, to start with")
     _add_script(commands)
     _add_queue(commands)
     _add_worker(commands)

@@ -126,7 +126,7 @@ def _postgresql(url: str) -> Engine:
         )
     except ImportError as error:
         raise JobDatabaseError(
-            "PostgreSQL needs the package psycopg; install it with: uv sync --extra postgres"
+            "PostgreSQL needs the package psycopg; install it with: pip install 'psycopg[binary]'"
         ) from error
 
 

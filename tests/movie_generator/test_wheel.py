@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shlex
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from packaging.specifiers import SpecifierSet
 
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply, tool_reply
+from movie_generator import VideoScript
 from tests.support import ROOT
 from tests.support.ghost_example import PACKAGE as ENGINE
+from tests.support.movie import SERVERS, script_reply, site
 from tests.support.processes.wheels import bounds, imports, project, run, uv
 
 PACKAGE = ROOT / "movie_generator"
@@ -89,3 +96,73 @@ def test_the_environment_is_small_and_whole(environment: Path, tmp_path: Path) -
     assert Path(root).is_relative_to(environment)
     assert others == "[]\n"
     assert "enqueue" in run([f"{environment}/bin/movie-generator", "--help"], tmp_path)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_every_command_and_program_of_the_readme_runs_there_from_top_to_bottom(
+    environment: Path, tmp_path: Path
+) -> None:
+    readme = (PACKAGE / "README.md").read_text(encoding="utf-8")
+    python = f"{environment}/bin/python"
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "article").write_text("Bridges cross rivers.")
+    uvx = tmp_path / "programs/uvx"  # stands in for the one that downloads mcp-server-fetch
+    uvx.parent.mkdir()
+    uvx.write_text(f"#!/bin/sh\nPAGES={pages} exec {python} {SERVERS / 'pages.py'}\n")
+    uvx.chmod(0o755)
+    of_site = {
+        "/article": ("text/html", b"<p>Bridges cross rivers."),
+        "/robots.txt": ("text/plain", b"User-agent: *\nDisallow: /two"),  # a job that fails
+    }
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with site({**of_site}) as served, ModelServer(reader_and_writer(served.url)) as model:
+        env = {
+            "PATH": f"{uvx.parent}:{environment}/bin:{os.environ['PATH']}",
+            "MOVIE_ALLOW_PRIVATE_URLS": "1",
+            "OPENROUTER_BASE_URL": model.base_url,
+        }
+        for language, block in re.findall(r"^```(bash|python)\n(.*?)^```$", readme, re.M | re.S):
+            if language == "bash":
+                for line in block.replace("https://example.com", served.url).splitlines():
+                    command = line.partition("#")[0].strip()
+                    if not command.startswith("pip install "):
+                        env |= follow(command, folder, env)
+            else:
+                program = block if "asyncio.run" in block else as_program(block, served.url)
+                program = program.replace("max_it", f"base_url={model.base_url!r}, max_it")
+                print(run([python, "-c", program], folder, **env))
+    assert VideoScript.load(folder / "one.yaml").title == "Bridges"
+    assert VideoScript.load(folder / "script.yaml").title == "Bridges"
+
+
+def follow(command: str, folder: Path, env: dict[str, str]) -> dict[str, str]:
+    """Run a command of the README; what it exports."""
+    if command.startswith("export "):
+        return dict(pair.split("=", 1) for pair in shlex.split(command)[1:])
+    print("$", command)
+    print(run(["sh", "-c", command], folder, **env))
+    return {}
+
+
+def as_program(block: str, url: str) -> str:
+    """A piece of a program that awaits, with what it takes for granted."""
+    imports = [line for line in block.splitlines() if line.startswith(("from ", "import "))]
+    rest = [line for line in block.splitlines() if line not in imports]
+    body = "\n".join(f"    {line}" for line in [f"url, api_key = {url + '/article'!r}, 'k'", *rest])
+    return "\n".join([*imports, "import asyncio", "async def main():", body, "asyncio.run(main())"])
+
+
+def reader_and_writer(url: str) -> Callable[[ModelRequest], Reply | str]:
+    """Reads the page with a tool and hands it over; writes where it has no tools."""
+
+    def reply(request: ModelRequest) -> Reply | str:
+        if not request.tool_names:
+            return script_reply()
+        if request.last["role"] == "tool":
+            return json.dumps({"title": "Bridges", "description": "Crossing.", "results": [1]})
+        return tool_reply([("fetch", {"url": f"{url}/article"})])
+
+    return reply

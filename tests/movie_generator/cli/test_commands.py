@@ -13,12 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from mcp_ghost.config import load_servers
 from movie_generator.cli import commands
 from movie_generator.environment import Environment
 from movie_generator.errors import SettingsError
 from movie_generator.models import VideoScript
 from movie_generator.queue.job import Claim, JobStateError
 from movie_generator.queue.jobs import JobQueue
+from movie_generator.settings import AppConfig
 from tests.support import PATIENCE, ROOT
 from tests.support.processes.movie_worker import script
 from tests.support.program import killed_at_last, unread
@@ -214,8 +216,8 @@ def test_a_job_without_a_result_says_why(queue: JobQueue) -> None:
         (["cancel", "7"], {}, "There is no job 7."),
         (["jobs"], {"MOVIE_DATABASE_URL": "sqlite:////nowhere/jobs.db"}, "unable to open"),
         (["worker"], {"MOVIE_JOB_LEASE": "soon"}, "MOVIE_JOB_LEASE is 'soon'"),
-        (["cancel", "one"], {}, "'one' is not a whole number from 1"),
-        (["worker", "--concurrency", "0"], {}, "'0' is not a whole number from 1 to 1000"),
+        (["cancel", "one"], {}, "'one' is not a whole number"),
+        (["worker", "--concurrency", "0"], {}, "must be from 1 to 1000, not '0'"),
     ],
 )
 def test_wrong_use_ends_with_2_and_says_what_is_wrong(
@@ -253,3 +255,16 @@ def test_empty_variables_count_as_not_set() -> None:
 def test_a_lease_that_cannot_be_is_refused(lease: str) -> None:
     with pytest.raises(SettingsError, match="MOVIE_JOB_LEASE"):
         Environment.read({"MOVIE_JOB_LEASE": lease})
+
+
+def test_init_writes_both_files_once_and_never_over_others() -> None:
+    assert run("init") == (0, "config.yaml\nmcp.jsonc\n", "")
+    assert AppConfig.load("config.yaml") == AppConfig()
+    assert [*load_servers("mcp.jsonc", lenient=True)] == ["fetch", "firecrawl", "brave-search"]
+    Path("config.yaml").unlink()
+    Path("mcp.jsonc").write_text("mine")
+    code, out, errors = run("init")
+    assert (code, out) == (2, "")
+    assert "mcp.jsonc is there already; nothing was written" in errors
+    assert Path("mcp.jsonc").read_text() == "mine"
+    assert not Path("config.yaml").exists()

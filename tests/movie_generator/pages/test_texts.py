@@ -29,6 +29,17 @@ def test_most_of_what_surrounds_the_text_is_left_out() -> None:
     assert sum(scores[1:], scores[0]).precision > 0.85
 
 
+def test_a_long_discussion_below_an_article_is_not_taken_for_it() -> None:
+    assert score(read("busy-comments").text, TRUTH["busy-comments"]).unwanted == 0
+
+
+def test_a_paragraph_beside_the_part_that_holds_most_is_kept() -> None:
+    words = "A sentence of an article, with commas, long enough to count as one of it. "
+    inside = f"<div>{f'<p>{words * 3}</p>' * 4}</div>"
+    page = page_from_html(f"<div>{inside}<p>Beside it. {words * 3}</p></div>", URL)
+    assert "Beside it." in page.text
+
+
 @pytest.mark.parametrize("name", TRUTH)
 def test_the_head_says_what_the_page_says_and_no_more(name: str) -> None:
     page = read(name)
