@@ -7,6 +7,7 @@ import secrets
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -18,6 +19,8 @@ from session.configuration_file import ConfigurationError
 HERE = "ray"
 STARTS = 3
 """Times that a local cluster is started before it is given up."""
+_WARM_UPS = 5
+_HOLD_SECONDS = 0.5
 _ENVIRONMENT = {
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # or each worker would be installed anew
     "RAY_USAGE_STATS_ENABLED": "0",  # or it would report to its makers
@@ -60,6 +63,7 @@ def cluster(place: str, workers: int, say: Callable[[str], None]) -> Iterator[Mo
         with _nothing_left():
             try:
                 _start(ray, {"address": "local", **options, **quiet}, say)
+                _warm_up(ray, workers)
                 yield ray
             finally:
                 ray.shutdown()
@@ -96,6 +100,21 @@ def _connected(ray: ModuleType, place: str, quiet: dict[str, Any]) -> Iterator[M
         yield ray
     finally:
         ray.shutdown()
+
+
+def _warm_up(ray: ModuleType, workers: int) -> None:
+    """Have every worker started before anything is played: it takes each of them seconds."""
+    hold = ray.remote(num_cpus=1)(_hold)
+    for _ in range(_WARM_UPS):
+        if len({*ray.get([hold.remote() for _ in range(workers)])}) == workers:
+            return
+
+
+def _hold() -> int:
+    """Keep a worker busy, so that the next task gets another; its process."""
+    importlib.import_module("scripts.evaluation.fleet.worker")
+    time.sleep(_HOLD_SECONDS)
+    return os.getpid()
 
 
 def _start(ray: ModuleType, options: dict[str, Any], say: Callable[[str], None]) -> None:
