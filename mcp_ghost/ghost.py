@@ -108,31 +108,31 @@ async def mcp_ghost(
         headers: HTTP headers for the provider, on top of its own.
         extra_body: Further fields of the request, as the provider calls them.
         output: The form of the answer: a pydantic model, another type that pydantic knows, or a
-            JSON schema. ``final_result`` has it, as plain JSON, or the run was no success.
+            JSON schema. ``final_result`` has it, as plain JSON, or the run did not succeed.
         allow: The only tools to offer: names or shell patterns, of "server.tool" or of the tool.
-        deny: Tools not to offer; wins over ``allow``.
+        deny: Tools not to offer; takes precedence over ``allow``.
         tool_search_above: Tokens of schemas, estimated at four characters each, above which the
             model gets a tool that finds tools, instead of all of them; None for never.
         max_parallel_calls: Calls of one reply that run at the same time on one server, if their
             tools say that they only read; others keep their order. Different servers never wait
             for each other.
-        loop_limit: Equal calls of a read-only tool, in replies that follow each other, after which
-            the same result is not asked for again; None for no limit. Tools that may write, or
+        loop_limit: Equal calls of a read-only tool, in successive replies, after which
+            the same result is not requested again; None for no limit. Tools that may write, or
             do not say, are never stopped.
         images: Whether the model sees the images that tools return ("auto": unless it refuses
-            them), or only reads of them ("never"). The result has them in any case.
+            them), or is only told about them ("never"). The result has them in any case.
         max_result_tokens_per_turn: Tokens, as estimated, that the results of one reply's calls may
             add to the conversation together; longer ones are cut, visibly. None for no limit.
         result_limit: Characters of one tool result that the model gets.
         context_limit: Tokens of a request, as the provider counts them, above which older parts of
             the conversation are shortened, then summarised by the model; by default as much as the
-            model can read, as far as it is known by its name, but for room for the reply.
-        stream: Tell ``on_event`` what the model says and thinks while it comes: "text" and
+            model can read, if its name is known, minus room for the reply.
+        stream: Tell ``on_event`` what the model says and thinks as it arrives: "text" and
             "thinking".
         on_event: Called with a dict for each step; may be a coroutine function.
         elicit: Asks the user what a server wants to know: a coroutine function of the server's
             name, its message and a JSON schema, which returns a dict, or None to decline. What the
-            dict lacks is filled in from the schema's defaults. Without it, servers may not ask.
+            dict lacks is filled in from the schema's defaults. Without it, servers cannot ask.
         approve: Asked before calls: a coroutine function of the tool's name, the arguments and what
             the tool says of itself (``readOnlyHint`` and so on). True makes the call; False or a
             text, which is the reason, refuses it, and the model is told.
@@ -169,7 +169,7 @@ async def _run(user_prompt: str, **arguments: Any) -> GhostResult:  # noqa: ANN4
 
 
 class Ghost:
-    """A conversation: its servers stay connected, and each request knows of those before it.
+    """A conversation: its servers stay connected, and each request knows the ones before it.
 
     An async context manager, which connects with the first request and disconnects at its end::
 
@@ -178,10 +178,10 @@ class Ghost:
             await ghost.run("And how many rows has the largest?")
 
     Args:
-        options: Those of ``mcp_ghost()``, but for ``user_prompt``; ``system_prompt`` may be left
+        options: Those of ``mcp_ghost()`` except ``user_prompt``; ``system_prompt`` may be left
             out. ``deadline``, ``max_iterations``, ``token_budget`` and ``cost_budget`` are those of
             each request.
-        messages: What ``Ghost.messages`` gave, perhaps in another process, to go on with it.
+        messages: What ``Ghost.messages`` returned, perhaps in another process, to continue from.
 
     Raises:
         ValueError: An argument or the configuration cannot be used.
@@ -211,7 +211,7 @@ class Ghost:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """What was said, without the system prompt: plain JSON, for ``messages`` of another."""
+        """The conversation without the system prompt: plain JSON, for another's ``messages``."""
         said = [it for it in self._conversation.messages if it["role"] != "system"]
         return copy.deepcopy(said)
 
@@ -219,7 +219,7 @@ class Ghost:
         """Do ``user_prompt``, and say what happened in the form of ``mcp_ghost()``.
 
         ``conversation_history`` is that of all requests, everything else of this one. After a
-        request that was cut short, the next one goes on from there.
+        request that was cut short, the next one continues from there.
 
         Raises:
             ValueError: The request is empty.
@@ -229,7 +229,7 @@ class Ghost:
         return await self._operate(user_prompt, self._settings)
 
     async def stream(self, user_prompt: str) -> AsyncGenerator[dict[str, Any], None]:
-        """Do ``user_prompt``, and give out each event of it, with what the model says as it comes.
+        """Do ``user_prompt``, and yield its events, with what the model says as it arrives.
 
         The last one, "run_end", has the result under ``result``. Leaving the loop early ends the
         request.
@@ -266,7 +266,7 @@ class Ghost:
     ) -> dict[str, Any]:
         """Go on with a request that paused, or whose program was ended; see :func:`resume`.
 
-        ``state`` takes the place of what this Ghost knew of the conversation.
+        ``state`` replaces what this Ghost knew about the conversation.
         """
         from mcp_ghost.run.pausing.state import State
 
@@ -307,10 +307,10 @@ async def resume(
     decisions: Mapping[str, Any] | None = None,
     **options: Unpack[Options],
 ) -> dict[str, Any]:
-    """Go on with a run that paused, or whose program was ended; perhaps in another process.
+    """Continue a run that paused, or whose program was ended; perhaps in another process.
 
-    No call whose result is known is made again. One that went out and whose result is not known
-    may have acted: unless its tool says that a second time does no harm, the model is told so and
+    No call whose result is known is made again. One that went out and whose result is unknown
+    may have acted: unless its tool says that repeating it does no harm, the model is told so and
     decides.
 
     Args:

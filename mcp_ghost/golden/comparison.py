@@ -63,7 +63,7 @@ def assert_matches_golden(
     max_age_days: float | None = MAX_AGE_DAYS,
     same_answer: SameAnswer | None = None,
 ) -> None:
-    """Raise AssertionError with all differences, in the order in which they came about.
+    """Raise AssertionError with all differences, in the order in which they arose.
 
     A GoldenWarning says that a golden is outdated.
     """

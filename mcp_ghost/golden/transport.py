@@ -91,7 +91,7 @@ class ReplayTransport(httpx.AsyncBaseTransport):
 
     @property
     def drift(self) -> list[str]:
-        """How the run's requests differ from the recorded ones, where it matters."""
+        """How the run's requests differ from the recorded ones, in what matters."""
         fewer = len(self._recorded) - self.asked
         if fewer <= 0:
             return self._differences

@@ -368,8 +368,8 @@ def get_llm_client(
 ) -> ProviderClient:
     """A client for the provider of that name.
 
-    Key and address come from the argument, else from the environment, else from ``.env`` in the
-    working directory (``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` and so on).
+    Key and address come from the argument, the environment or ``.env`` in the working directory,
+    in this order (``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` and so on).
 
     Raises:
         LLMError: An unknown provider, no key, or one that cannot be sent.

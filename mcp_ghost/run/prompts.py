@@ -45,7 +45,7 @@ REPAIR = (
 
 
 class SystemPromptGenerator:
-    """Makes system prompts: the caller's words, how to work, and the tools if wished.
+    """Makes system prompts: the caller's words, how to work, and optionally the tools.
 
     Sections are marked as the provider's models read them best: tags for Anthropic, headings for
     the others. Tools go to the model with every request anyway; ``with_schemas`` repeats them in

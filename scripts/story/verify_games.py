@@ -152,10 +152,10 @@ def _places(memory: MachineMemory, player: int) -> list[int]:
 def _reason(name: str, now: Moment, then: Reference, *, has_quit: bool) -> str:
     """Why the engines may well differ in this; nothing where they should not."""
     if has_quit and name in _BEHIND_QUIT:
-        return "the story quits there, and Jericho goes on"
+        return "the story quits there, and Jericho continues"
     if name == "room" and then.memory.image.version == 3:  # whose status line the standard defines
         jerichos = then.memory.image.name(then.parent)
-        return f"Jericho says {jerichos}, and the game's status line {now.facts.room_name}"
+        return f"Jericho says {jerichos}, but the game's status line says {now.facts.room_name}"
     return ""
 
 
@@ -220,31 +220,32 @@ def _differences(it: Verified) -> Iterator[str]:
 _PAGE = """\
 # Games
 
-The games that are known by name, and how far their facts agree with Jericho's. This page is
+The games that are known by name, and how well their facts agree with Jericho's. This page is
 written by `scripts/story/verify_games.py` (`poe games DIR`), which replays the walkthrough that
 Jericho ships for each game on both engines, and compares every step with Jericho itself.
 
-{games} games, {steps} steps, engines {engines}: {equal} games differ nowhere in what is known, and
-{explained} only where [the reason](#differences) is known.
+{games} games, {steps} steps, engines {engines}: {equal} games agree in all that is known, and
+{explained} differ only where [the reason](#differences) is known.
 
-- steps: how many were played; where the game ended earlier, of how many
-- score: the highest that the walkthrough reaches, of the maximum that Jericho names
-- the next five columns: at how many steps the fact is the one that Jericho tells (jericho / fernz
-  where the engines differ). A room counts as equal when it is Jericho's location or holds it:
-  Jericho names the boat, and the program the river that the boat is on
-- same text: at how many steps both engines print the same. From version 4 on jericho mixes prompts,
-  status lines and boxed quotations into the text of some games, which is why the engine `auto`
-  plays these with fernz; and of a question without a line break it prints the last word too late
-- unknown: what neither engine tells of this game. Deaths are known where every death ends the
-  game or is counted by it; a clock is not taken for a count of moves
+- steps: how many were played; if the game ended earlier, out of how many
+- score: the highest score that the walkthrough reaches, out of the maximum that Jericho names
+- the next five columns: at how many steps the fact is the one that Jericho reports (jericho / fernz
+  if the engines differ). A room counts as equal if it is Jericho's location or contains it: Jericho
+  names the boat, and the program names the river that the boat is on
+- same text: at how many steps both engines print the same. From version 4 on, jericho mixes
+  prompts, status lines and boxed quotations into the text of some games, which is why the engine
+  `auto` plays these with fernz. It also prints the last word of a question too late if the question
+  has no line break
+- unknown: what neither engine reports for this game. Deaths are known if every death ends the game
+  or is counted by it; a clock is not taken for a count of moves
 
 {table}
 
 ## Differences
 
-Where a story quits, Jericho takes no notice and goes on with whatever stands behind that, which may
-count another move or put the player somewhere else; so does the engine jericho, of whose last step
-only score and end can be relied on. fernz stops there.
+When a story quits, Jericho takes no notice and continues with whatever code comes next, which may
+count another move or put the player somewhere else. So does the engine jericho, so only the score
+and the end of its last step are reliable. fernz stops there.
 
 {differences}
 """
