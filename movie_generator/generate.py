@@ -271,13 +271,14 @@ def _robots(config: AppConfig, policy: UrlPolicy) -> Robots:
 
 
 def _source(page: Page) -> SourcePage:
-    """What the page says about itself; the model is not asked."""
+    """What the page says, also about itself; the model is not asked."""
     return SourcePage(
         url=page.url,
         title=page.title or None,
         language=page.language or None,
         author=page.author or None,
         date=page.date or None,
+        text=page.text,
     )
 
 

@@ -29,6 +29,17 @@ class _Part(BaseModel):
         )
 
 
+class Source(_Part):
+    """The words of the page that a narration rests on."""
+
+    start: int = 0
+    """Where they begin in the page's text, in characters."""
+    end: int = 0
+    """Where they end."""
+    quote: str
+    """The words themselves."""
+
+
 class Narration(_Part):
     """What one voice says without a break."""
 
@@ -38,6 +49,19 @@ class Narration(_Part):
     """As it is spoken: in Japanese the katakana of ``text``."""
     persona_id: str | None = None
     """Who says it, in a dialogue."""
+    source: Source | None = None
+    """Found on the page; None if the model named none that is there."""
+
+    @field_validator("source", mode="before")
+    @classmethod
+    def _usable(cls, value: object) -> object:
+        """A source of another shape is none: old models make up their own."""
+        if not isinstance(value, dict):
+            return value if isinstance(value, Source) else None
+        if not isinstance(value.get("quote"), str):
+            return None
+        numbers = {key: value[key] for key in ("start", "end") if type(value.get(key)) is int}
+        return {"quote": value["quote"], **numbers}
 
 
 class ScriptSection(_Part):
@@ -70,6 +94,18 @@ class SourcePage(_Part):
     author: str | None = None
     date: str | None = None
     """When it was published, as YYYY-MM-DD."""
+    text: str | None = None
+    """As the writer was given it: sources have their places in it."""
+
+
+class Dropped(_Part):
+    """A sentence that was left out, because the page does not support it."""
+
+    section: str
+    """The title of the section in which it stood."""
+    text: str
+    reasons: list[str]
+    """What the page does not have, such as ``number “412 tonnes”``."""
 
 
 class VideoScript(_Part):
@@ -79,6 +115,8 @@ class VideoScript(_Part):
     description: str
     sections: list[ScriptSection]
     role_assignments: list[RoleAssignment] | None = None
+    dropped: list[Dropped] | None = None
+    """What the model wrote, but the page does not support."""
     page: SourcePage | None = None
     """Of the program, not of the model."""
 

@@ -38,7 +38,12 @@ who do not know the page can follow from beginning to end.
 themselves, one section for each, and close with what to take away.
 - Aim for {sections} sections; a short page needs fewer. Each section has a short title and three \
 to six narrations. A narration is one or two sentences that are said without a break.
-- Say only what the page says, with its numbers and names. Where it is uncertain, so are you.
+- Say only what the page says. Where it is uncertain, so are you. Names, numbers with their units, \
+dates and quotations are the page's own; round a number only with a word such as "about", and \
+compute none.
+- source.quote is the passage that the narration rests on, copied from the page's text word for \
+word, in its own language, and short; it is empty where a narration states nothing. All narrations \
+are checked against the page, and what it does not say is taken out.
 - Write for the ear: short sentences, no lists, no Markdown, no addresses, nothing about "the page".
 - slide_prompt describes one picture for the section: what is to be seen, the layout, and any \
 words on it, which are few. It is in English, and never null.
@@ -114,13 +119,31 @@ def repair(problems: list[str]) -> str:
     )
 
 
+def ground(problems: list[str]) -> str:
+    """What the page does not support."""
+    listed = "\n".join(f"- {problem}" for problem in problems)
+    return (
+        f"The script was compared with the page:\n{listed}\n"
+        "Write the whole script again as one JSON object. Correct these points from the page, or "
+        "leave out what it does not say; change nothing else. What is still unsupported after that "
+        "is cut out."
+    )
+
+
 def _example(config: AppConfig) -> str:
     """The shape in JSON, for models whose servers know no schemas."""
     persona = config.personas[0].id if config.style == "dialogue" else None
     role = {"persona_id": persona, "role": "...", "description": "..."}
     section = {
         "title": "...",
-        "narrations": [{"text": "...", "reading": "...", "persona_id": persona}],
+        "narrations": [
+            {
+                "text": "...",
+                "reading": "...",
+                "persona_id": persona,
+                "source": {"quote": "..."},
+            }
+        ],
         "slide_prompt": "...",
         "source_image_url": None,
     }

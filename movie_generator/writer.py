@@ -1,7 +1,9 @@
 """From a page to a script: asked for with a strict schema, checked, and once sent back."""
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,11 +12,14 @@ from mcp_ghost.messages import LLMResponse, Message
 from mcp_ghost.providers.client import ProviderClient
 from movie_generator import prompts
 from movie_generator.errors import ScriptError
+from movie_generator.grounding import check
+from movie_generator.grounding.evidence import Evidence
 from movie_generator.models import VideoScript
 from movie_generator.pages.page import Page
 from movie_generator.settings import AppConfig
 
 _MAX_PROBLEMS = 12
+_MAX_UNSUPPORTED = 40
 _TEXT = {"type": "string"}
 _NOTHING = {"type": "null"}
 
@@ -22,30 +27,66 @@ _NOTHING = {"type": "null"}
 async def write_script(
     client: ProviderClient, page: Page, config: AppConfig, told: Callable[[str], None]
 ) -> VideoScript:
-    """The script of ``page``; ``told`` is called when the first one was not usable.
+    """The script of ``page``; ``told`` is called when one has to be corrected, and of what is lost.
+
+    A script that cannot be used is sent back once, and so is one that says what the page does not.
+    What the page still does not support after that is left out.
 
     Raises:
-        ScriptError: The second one was not usable either; the message says why.
+        ScriptError: The second one was not usable either, or nothing of it is supported.
         LLMError: The model could not be asked.
     """
     messages: list[Message] = [
         {"role": "system", "content": prompts.writer(config)},
         {"role": "user", "content": prompts.writing_task(page)},
     ]
+    evidence = _evidence(page)
     response = await _ask(client, messages, page, config)
     script, problems = _read(response, page, config)
     if script is None:
         told(f"The script is being corrected: {problems[0]}")
-        messages += [
-            {"role": "assistant", "content": response.content or "(nothing)"},
-            {"role": "user", "content": prompts.repair(problems)},
-        ]
+        messages += _sent_back(response, prompts.repair(problems))
         response = await _ask(client, messages, page, config)
         script, problems = _read(response, page, config)
     if script is None:
         raise ScriptError(
             f"The model {client.model} wrote no usable script: {'; '.join(problems)}. "
             "Try again, or try another model."
+        )
+    if unsupported := await asyncio.to_thread(_unsupported, script, evidence):
+        told(f"The script is being corrected: {unsupported[0]}")
+        messages += _sent_back(response, prompts.ground(unsupported))
+        repaired, _ = _read(await _ask(client, messages, page, config), page, config)
+        script = repaired or script
+    return await asyncio.to_thread(_grounded, script, evidence, told)
+
+
+def _sent_back(response: LLMResponse, why: str) -> list[Message]:
+    return [
+        {"role": "assistant", "content": response.content or "(nothing)"},
+        {"role": "user", "content": why},
+    ]
+
+
+def _evidence(page: Page) -> Evidence:
+    """All that the writer is given of the page."""
+    return Evidence(
+        page.text, "\n".join([page.title, page.description, *(it.alt for it in page.images)])
+    )
+
+
+def _unsupported(script: VideoScript, evidence: Evidence) -> list[str]:
+    return [*islice(check.problems(script, evidence), _MAX_UNSUPPORTED)]
+
+
+def _grounded(script: VideoScript, evidence: Evidence, told: Callable[[str], None]) -> VideoScript:
+    """The script with its sources, and without what the page does not support."""
+    script = check.without_unsupported(check.with_sources(script, evidence), evidence)
+    for lost in script.dropped or []:
+        told(f"Left out, because the page does not have the {', '.join(lost.reasons)}: {lost.text}")
+    if not script.sections:
+        raise ScriptError(
+            "Nothing of the script is supported by the page. Try again, or try another model."
         )
     return script
 
@@ -70,7 +111,9 @@ def script_schema(page: Page, config: AppConfig) -> dict[str, Any]:
     image = {"type": ["string", "null"], "enum": [*images, None]} if images else _NOTHING
     section = _object(
         title=_TEXT,
-        narrations=_list(_object(text=_TEXT, reading=_TEXT, persona_id=persona)),
+        narrations=_list(
+            _object(text=_TEXT, reading=_TEXT, persona_id=persona, source=_object(quote=_TEXT))
+        ),
         slide_prompt={"type": ["string", "null"]},
         source_image_url=image,
     )

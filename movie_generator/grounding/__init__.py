@@ -1,0 +1,1 @@
+"""Whether a script rests on its page."""

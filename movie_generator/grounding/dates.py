@@ -1,0 +1,194 @@
+"""Days, months, years, days of the week and times of day, however they are written."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+
+from babel import Locale, UnknownLocaleError
+from babel.dates import get_day_names, get_month_names
+
+_DAY = r"(\d{1,2})(?:st|nd|rd|th|er|º|\.)?"
+_NUMERIC = re.compile(
+    r"(?<![\d.])(?:(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})|(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}))(?![\d])"
+)
+_JAPANESE = re.compile(
+    r"(?:(\d{4})年|(令和|平成|昭和|大正|明治)(\d{1,2}|元)年)?(?:(\d{1,2})月)?(?:(\d{1,2})日(?!間))?"
+)
+_ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867}
+_TIME = re.compile(
+    r"(?<![\d.,:])(\d{1,2})(?:[:.](\d{2}))?\s?([ap])\.?m\b\.?|(?<![\d.,:])(\d{1,2}):(\d{2})(?::\d{2})?(?!\d)",
+    re.IGNORECASE,
+)
+_AMBIGUOUS = frozenset(
+    {
+        "may",
+        "mar",
+        "march",
+        "sun",
+        "sat",
+        "mon",
+        "wed",
+        "mai",
+        "sol",
+        "don",
+        "mit",
+        "dom",
+        "sab",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What is said of one date."""
+
+    written: str
+    start: int
+    end: int
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+    weekday: int | None = None
+    minutes: frozenset[int] = frozenset()
+
+    def agrees(self, other: "Moment") -> bool:
+        """Whether ``other`` says at least as much, and the same."""
+        parts = ((self.year, other.year), (self.month, other.month), (self.day, other.day))
+        if any(mine is not None and mine != its for mine, its in parts):
+            return False
+        if self.minutes:
+            return bool(self.minutes & other.minutes)
+        return self.weekday is None or self.weekday in (other.weekday, other.falls_on)
+
+    @property
+    def falls_on(self) -> int | None:
+        """The day of the week of a whole date."""
+        try:
+            return date(self.year or 0, self.month or 0, self.day or 0).weekday()
+        except ValueError:
+            return None
+
+
+def moments(text: str, languages: tuple[str, ...]) -> Iterator[Moment]:
+    """The dates of a folded text whose numerals are digits; a date of two readings comes twice."""
+    names, months, weekdays = _names(languages)
+    taken: list[range] = []
+    for moment in [*_numeric(text), *_named(text, names, months), *_japanese(text), *_times(text)]:
+        taken.append(range(moment.start, moment.end))
+        yield moment
+    for found in weekdays.finditer(text):
+        word = found[0].casefold()
+        if found[0][0].isupper() and not any(found.start() in it for it in taken):
+            yield Moment(found[0], found.start(), found.end(), weekday=names[word] - 100)
+
+
+def _numeric(text: str) -> Iterator[Moment]:
+    for found in _NUMERIC.finditer(text):
+        span = (found[0], found.start(), found.end())
+        numbers = [int(it) if it else 0 for it in found.groups()]
+        if found[1]:
+            readings = [(numbers[0], numbers[1], numbers[2])]
+        else:
+            readings = [(numbers[5], numbers[4], numbers[3]), (numbers[5], numbers[3], numbers[4])]
+        for year, month, day in dict.fromkeys(readings):
+            if 1 <= month <= 12 and 1 <= day <= 31:
+                yield Moment(*span, year, month, day)
+
+
+def _named(text: str, names: dict[str, int], months: re.Pattern[str]) -> Iterator[Moment]:
+    for found in months.finditer(text):
+        word = found["name"]
+        day = found["before"] or found["behind"]
+        alone = not day and not found["year"]
+        if alone and (
+            not word[0].isupper()
+            or (
+                word.casefold().strip(".") in _AMBIGUOUS
+                and not _after_in(text, found.start("name"))
+            )
+        ):
+            continue
+        if day and not 1 <= int(day) <= 31:
+            continue
+        year = int(found["year"]) if found["year"] else None
+        yield Moment(
+            found[0].strip(" ,."),
+            found.start(),
+            found.end(),
+            year,
+            names[word.casefold().strip(".")],
+            int(day) if day else None,
+        )
+
+
+def _after_in(text: str, place: int) -> bool:
+    return bool(
+        re.search(
+            r"\b(in|of|since|until|by|im|en|early|late|mid)[ -]$", text[:place], re.IGNORECASE
+        )
+    )
+
+
+def _japanese(text: str) -> Iterator[Moment]:
+    for found in _JAPANESE.finditer(text):
+        if not found[0] or not re.search(r"[年月日]", found[0]):
+            continue
+        year = int(found[1]) if found[1] else None
+        if found[2]:
+            year = _ERAS[found[2]] + (1 if found[3] == "元" else int(found[3]))
+        month, day = (int(it) if it else None for it in (found[4], found[5]))
+        yield Moment(found[0], found.start(), found.end(), year, month, day)
+    for found in re.finditer(r"(午前|午後)?(\d{1,2})時(?!間)(?:(\d{1,2})分|(半))?", text):
+        minutes = int(found[2]) * 60 + int(found[3] or (30 if found[4] else 0))
+        readings = (
+            {minutes % 720 + 720}
+            if found[1] == "午後"
+            else {minutes}
+            if found[1]
+            else {minutes, minutes % 720 + 720}
+        )
+        yield Moment(found[0], found.start(), found.end(), minutes=frozenset(readings))
+
+
+def _times(text: str) -> Iterator[Moment]:
+    for found in _TIME.finditer(text):
+        hour, minute, half = (
+            (found[1], found[2], found[3]) if found[1] else (found[4], found[5], None)
+        )
+        minutes = int(hour) * 60 + int(minute or 0)
+        if half:
+            readings = {minutes % 720 + (720 if half.casefold() == "p" else 0)}
+        else:
+            readings = {minutes, minutes % 720 + 720} if int(hour) <= 12 else {minutes}
+        yield Moment(found[0], found.start(), found.end(), minutes=frozenset(readings))
+
+
+@cache
+def _names(languages: tuple[str, ...]) -> tuple[dict[str, int], re.Pattern[str], re.Pattern[str]]:
+    """Names to months (1 to 12) and days of the week (100 to 106), and what finds them."""
+    names: dict[str, int] = {}
+    days: dict[str, int] = {}
+    for language in dict.fromkeys((*languages, "en")):
+        try:
+            locale = Locale.parse(language)
+        except (UnknownLocaleError, ValueError):
+            continue
+        for width in ("wide", "abbreviated"):
+            for number, name in get_month_names(width, locale=locale).items():
+                if not name[0].isdigit() and name[-1] != "月":
+                    names.setdefault(name.casefold().strip("."), number)
+        for number, name in get_day_names("wide", locale=locale).items():
+            days.setdefault(name.casefold(), number + 100)
+    names |= {"sept": 9}
+    listed = "|".join(re.escape(it) for it in sorted(names, key=len, reverse=True))
+    months = re.compile(
+        rf"(?:(?<![\d.,])(?P<before>\d{{1,2}})(?:st|nd|rd|th|er|º|\.)?[ -](?:of |de |d')?)?"
+        rf"(?<![^\W\d_])(?P<name>{listed})\b\.?"
+        r"(?:[ -](?:the )?(?P<behind>\d{1,2})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d| ?[ap]\.?m))?"
+        r"(?:,? ?(?:of |de |del |in )?(?<!\d)(?P<year>1\d{3}|20\d{2})(?!\d))?",
+        re.IGNORECASE,
+    )
+    week = re.compile(rf"(?<!\w)(?:{'|'.join(re.escape(it) for it in days)})(?!\w)", re.IGNORECASE)
+    return names | days, months, week

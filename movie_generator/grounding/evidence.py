@@ -1,0 +1,247 @@
+"""What a page says, as sentences are held against it.
+
+Held against it are numbers with what they count, dates, names and quotations. Whether a sentence
+puts together rightly what the page says apart, such as who did what, is beyond this.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from movie_generator.grounding.dates import Moment, moments
+from movie_generator.grounding.folding import Folded, bare, fold, folded
+from movie_generator.grounding.language import is_caseless, language_of
+from movie_generator.grounding.names import Words, unknown_names, words_of
+from movie_generator.grounding.numerals import in_digits
+from movie_generator.grounding.quantities import Quantity, quantities, same
+
+_QUOTED = re.compile(
+    r"\"([^\"]{4,2000})\"|『([^』]{2,2000})』|「([^」]{6,2000})」|(?<![^\s(])'([^']{12,600})'(?![^\W\d_])"
+)
+_ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
+_ROMAN = re.compile(r"\b[A-Z][a-z]+ (I{1,3}|IV|VI{0,3}|IX|XI{0,3}|XIV|XVI{0,3})\b")
+_ROMAN_VALUES = {
+    it: n
+    for n, it in enumerate(
+        "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII".split(), 1
+    )
+}
+_OF_TALK = frozenset(
+    "thing way point question reason word side step idea part example fact lesson answer choice"
+    " sentence minute second moment".split()
+)
+_CENTURY = re.compile(
+    r"\b(\d{1,2})(?:th|st|nd|rd)?[ -]{0,2}centur\w+\b|(\d{1,2})世紀|\b(\d{1,2})\. jahrhundert",
+    re.IGNORECASE,
+)
+_DECADE = re.compile(r"\b(1\d|20)?(\d0)'?s\b|\b(1\d|20)(\d0)年代")
+_LATER = re.compile(
+    r"\b(?:later|after|earlier|before|afterwards|apart|between)\b|後|ぶり", re.IGNORECASE
+)
+_FIRST = re.compile(
+    r"\b(?:the|its|his|her|their|world's|country's) (?:very |world's )?first "
+    r"(?!thing|question|step|point|glance|place|part|time|of all|idea|half|reason|lesson)([a-z]+)",
+    re.IGNORECASE,
+)
+_EARLIEST = re.compile(
+    r"\b(?:first|1st|earliest|inaugural|original|oldest|pioneer\w*|debut|began|"
+    r"opening|never before|founding|maiden|initial\w*)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The text that the writer was given."""
+
+    text: str
+    """In which sources have their places."""
+    head: str = ""
+    """Title, description and what images show."""
+
+    @cached_property
+    def folded(self) -> Folded:
+        """The text as it is compared."""
+        return fold(self.text)
+
+    @cached_property
+    def language(self) -> str:
+        """Of the page."""
+        return language_of(self.text)
+
+    @cached_property
+    def _plain(self) -> str:
+        return folded(_ADDRESS.sub(" ", f"{self.head}\n{self.text}"))
+
+    @cached_property
+    def _lower(self) -> str:
+        return self._plain.casefold()
+
+    @cached_property
+    def _digits(self) -> str:
+        return in_digits(self._plain, self.language)
+
+    @cached_property
+    def _languages(self) -> tuple[str, ...]:
+        return (self.language,) if self.language else ()
+
+    @cached_property
+    def _words(self) -> Words:
+        return words_of(self._plain, self.language)
+
+    @cached_property
+    def _quantities(self) -> list[Quantity]:
+        return [*quantities(self._digits, self._languages)]
+
+    @cached_property
+    def _moments(self) -> list[Moment]:
+        return [*moments(self._digits, self._languages)]
+
+    @cached_property
+    def _years(self) -> list[int]:
+        """In the order in which they are named."""
+        named = re.findall(r"(?<![\d.,])(1\d{3}|20\d{2})(?![\d]|[.,]\d)", self._digits)
+        return [int(it) for it in named] + [it.year for it in self._moments if it.year]
+
+    def unsupported(self, sentence: str) -> list[str]:
+        """What of ``sentence`` does not stand on the page, in words for people and models."""
+        text = folded(sentence)
+        language = language_of(text) or self.language
+        if (
+            language in _LATIN
+            and self.language in _LATIN
+            and language != self.language
+            and _is_short(text)
+        ):
+            language = self.language  # of a few words nobody can tell
+        digits = in_digits(text, language)
+        found = [f"quotation “{quote}”" for quote in self._strange_quotes(text, language)]
+        found += [f"name “{name}”" for name in unknown_names(text, self._words, language)]
+        dates = [*moments(digits, (language,) if language else ())]
+        found += [f"date “{date}”" for date in self._strange_dates(dates)]
+        found += [f"number “{it}”" for it in self._strange_numbers(digits, language, dates)]
+        if (
+            language == "en"
+            and self.language == "en"
+            and _FIRST.search(text)
+            and not _EARLIEST.search(self._plain)
+        ):
+            found.append("the word “first”")
+        return [*dict.fromkeys(found)]
+
+    def _strange_quotes(self, text: str, language: str) -> Iterator[str]:
+        if language != self.language:
+            return  # translated
+        for found in _QUOTED.finditer(text):
+            quote = next(it for it in found.groups() if it)
+            several = len(quote.split()) > 1 or is_caseless(quote)
+            if several and bare(quote) not in self._lower and not self._whole.find(quote):
+                yield quote.strip()
+
+    @cached_property
+    def _whole(self) -> Folded:
+        return fold(f"{self.head}\n{self.text}")
+
+    def _strange_dates(self, dates: list[Moment]) -> Iterator[str]:
+        by_place: dict[int, list[Moment]] = {}
+        for date in dates:
+            by_place.setdefault(date.start, []).append(date)
+        for readings in by_place.values():
+            if not any(self._has(reading) for reading in readings):
+                yield readings[0].written
+
+    def _has(self, date: Moment) -> bool:
+        if any(date.agrees(it) for it in self._moments):
+            return True
+        year_only = date.year and not (date.month or date.day)
+        return bool(year_only and date.year in self._years)
+
+    def _strange_numbers(self, text: str, language: str, dates: list[Moment]) -> Iterator[str]:
+        taken = [range(it.start, it.end) for it in dates]
+        for found in _CENTURY.finditer(text):
+            taken.append(range(*found.span()))
+            if not self._has_century(int(next(it for it in found.groups() if it))):
+                yield found[0]
+        for found in _DECADE.finditer(text):
+            taken.append(range(*found.span()))
+            if not self._has_decade(found[1] or found[3], int(found[2] or found[4])):
+                yield found[0]
+        for quantity in quantities(text, (language,) if language else ()):
+            inside = any(quantity.place in it or (quantity.place + 1) in it for it in taken)
+            if not inside and not self._supports(quantity, text):
+                yield quantity.written
+
+    def _has_century(self, century: int) -> bool:
+        named = {int(it) for found in _CENTURY.findall(self._digits) for it in found if it}
+        return century in named or any((year - 1) // 100 + 1 == century for year in self._years)
+
+    def _has_decade(self, century: str | None, decade: int) -> bool:
+        named = [(a or c, int(b or d)) for a, b, c, d in _DECADE.findall(self._digits)]
+        years = [(str(year // 100), year % 100 // 10 * 10) for year in self._years]
+        return any(
+            decade == its and (not century or not c or c == century) for c, its in named + years
+        )
+
+    def _supports(self, said: Quantity, text: str) -> bool:
+        if said.is_ordinal:
+            return self._has_ordinal(said)
+        if 1.0 in said.values and not said.units:
+            return True
+        alike = [it for it in self._quantities if same(said, it) and not it.is_ordinal]
+        if said.units:
+            right = [it for it in alike if it.units] or [it for it in alike if not it.units]
+            if right and (right[0].units or self._names_unit(said)):
+                return True
+            return self._lies_between(said, text)
+        noun = said.counted[0] if said.counted else ""
+        if noun in _OF_TALK and max(said.values) < 6:
+            return not any(noun in it.counted for it in self._quantities) or bool(alike)
+        if not alike:
+            return self._lies_between(said, text)
+        return not noun or self._counts_that(said, alike)
+
+    def _counts_that(self, said: Quantity, alike: list[Quantity]) -> bool:
+        """Whether the number counts what it counts on the page, as far as words can tell."""
+        nouns = [it for it in said.counted if it in self._counted]
+        if any(it.nearby & set(nouns) for it in alike) or (
+            any(not it.units for it in alike) and not nouns
+        ):
+            return True
+        return not nouns and any(not it.units or it.nearby & set(said.counted) for it in alike)
+
+    @cached_property
+    def _counted(self) -> frozenset[str]:
+        return frozenset(
+            it for quantity in self._quantities for it in quantity.counted[:2] if len(it) > 2
+        )
+
+    def _names_unit(self, said: Quantity) -> bool:
+        unit = re.sub(r"[\d.,\s-]", "", said.written).casefold()
+        return unit[:4] in self._lower
+
+    def _has_ordinal(self, said: Quantity) -> bool:
+        if any(it.is_ordinal and it.values & said.values for it in self._quantities):
+            return True
+        romans = {float(_ROMAN_VALUES[it]) for it in _ROMAN.findall(self._plain)}
+        bare_number = any(it.values & said.values and not it.units for it in self._quantities)
+        return bool(romans & said.values) or (bare_number and not self._has_other_ordinals)
+
+    @cached_property
+    def _has_other_ordinals(self) -> bool:
+        return any(it.is_ordinal for it in self._quantities)
+
+    def _lies_between(self, said: Quantity, text: str) -> bool:
+        """Whether it is the time between two years that the page names one after the other."""
+        if (said.units and "duration-year" not in said.units) or not _LATER.search(text):
+            return False
+        gaps = {abs(a - b) for a, b in zip(self._years, self._years[1:], strict=False)}
+        return any(value in gaps for value in said.values) and bool(said.units)
+
+
+_LATIN = frozenset({"en", "de", "fr", "es", "pt", "it", "nl", ""})
+_FEW = 8
+
+
+def _is_short(text: str) -> bool:
+    return len(text.split()) < _FEW

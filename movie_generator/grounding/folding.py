@@ -1,0 +1,102 @@
+"""Text as it is compared: without Markdown, typographic variants and the shape of white space.
+
+A folded text knows where each of its characters stood, so that what is found in it can be shown in
+the page's own text.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+_VARIANTS = str.maketrans(
+    {
+        **dict.fromkeys("‘’‚‛′´`", "'"),
+        **dict.fromkeys("“”„‟″«»", '"'),
+        **dict.fromkeys("‐‑‒–—―−", "-"),
+        **dict.fromkeys("\u00ad\u200b\u200c\u200d\ufeff\u200e\u200f", ""),
+        "…": "...",
+    }
+)
+# What Markdown adds to the words: where a link leads, and marks around words and before lines.
+_MARKUP = re.compile(
+    r"\]\([^)\s]{0,2000}(?:\s\"[^\"\n]{0,200}\")?\)|\\(?=[^\w\s])|!?\[|\]|[*`|]+"
+    r"|(?<!\w)_+|_+(?!\w)|^[ ]{0,3}(?:#{1,6}|>|[-+])[ \t]+",
+    re.MULTILINE,
+)
+_GAP = re.compile(r"\s*(?:\[[^\]]{0,100}\]|\.\.\.)\s*")
+_ENDS = " \t\n.,;:!?\"'"
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A text as it is compared, and where each of its characters stood."""
+
+    text: str
+    places: tuple[int, ...]
+
+    def find(self, quote: str) -> tuple[int, int] | None:
+        """Where, in the original, stands what ``quote`` repeats, perhaps with gaps: ``...``."""
+        parts = [part for it in _GAP.split(_variants(quote)) if (part := bare(it))]
+        if not parts:
+            return None
+        lower = self.text.casefold() if len(self.text.casefold()) == len(self.text) else self.text
+        first = lower.find(parts[0])
+        while first >= 0:
+            if (end := _follows(lower, parts, first)) is not None:
+                return self.places[first], self.places[end - 1] + 1
+            first = lower.find(parts[0], first + 1)
+        return None
+
+
+_FURTHEST = 400
+"""Characters that a quotation may leave out between two of its parts."""
+
+
+def _follows(text: str, parts: list[str], first: int) -> int | None:
+    end = first + len(parts[0])
+    for part in parts[1:]:
+        start = text.find(part, end, end + _FURTHEST + len(part))
+        if start < 0:
+            return None
+        end = start + len(part)
+    return end
+
+
+def fold(text: str) -> Folded:
+    """``text`` without marks, in one form of each character, with single blanks."""
+    characters: list[str] = []
+    places: list[int] = []
+    end = 0
+    for mark in [*_MARKUP.finditer(text), None]:
+        for place in range(end, mark.start() if mark else len(text)):
+            for character in unicodedata.normalize("NFKC", text[place].translate(_VARIANTS)):
+                blank = character.isspace()
+                if blank and (not characters or characters[-1] == " "):
+                    continue
+                characters.append(" " if blank else character.translate(_VARIANTS))
+                places.append(place)
+        if mark and mark[0].strip() in {"|", "||"} and characters and characters[-1] != " ":
+            characters.append(" ")
+            places.append(mark.start())
+        end = mark.end() if mark else end
+    return Folded("".join(characters), tuple(places))
+
+
+def folded(text: str) -> str:
+    """The text of ``fold``, composed: what its parts mean together."""
+    return unicodedata.normalize("NFKC", fold(text).text)
+
+
+def bare(text: str) -> str:
+    """A quotation as it is looked for: in lower case, without the marks at its ends."""
+    return fold(text).text.strip(_ENDS).casefold()
+
+
+def without_accents(word: str) -> str:
+    """``word`` in lower case and in letters without accents."""
+    parts = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(part for part in parts if not unicodedata.combining(part))
+
+
+def _variants(text: str) -> str:
+    return text.translate(_VARIANTS)

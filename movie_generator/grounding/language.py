@@ -1,0 +1,49 @@
+"""Which language a text is in, as far as it matters here: by its script and its small words."""
+
+import re
+import unicodedata
+from collections import Counter
+
+_SMALL_WORDS = {
+    "en": "the of and to in is was that it for with as by from were are this which has",
+    "de": "der die das und ist nicht ein eine mit von den dem zu im auf für wurde sich als auch",
+    "fr": "le la les des et est une un dans pour qui que au sur par du avec plus pas sont",
+    "es": "el la los las y es una un en que por con del se para su fue como más al",
+    "pt": "o a os as e é uma um em que por com do da se para foi como mais dos",
+    "it": "il la le gli e è una un in che per con del si di della fu come più nel",
+    "nl": "de het een en is van in dat op te met voor niet zijn aan was door werd ook die",
+}
+_WORDS = {language: frozenset(words.split()) for language, words in _SMALL_WORDS.items()}
+_WORD = re.compile(r"[^\W\d_]+")
+_SAMPLE = 20_000
+_JAPANESE = re.compile(r"[\u3040-\u30ff]")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+
+
+def language_of(text: str) -> str:
+    """Such as ``en`` or ``ja``; of other scripts the name in Unicode; if unsure, nothing."""
+    sample = text[:_SAMPLE]
+    letters = Counter(_script(character) for character in sample if character.isalpha())
+    if not letters:
+        return ""
+    if len(_JAPANESE.findall(sample)) * 20 > sum(letters.values()):
+        return "ja"
+    script = letters.most_common(1)[0][0]
+    if script == "CJK":
+        return "ja" if _JAPANESE.search(sample) else "zh"
+    if script != "LATIN":
+        return script.lower()
+    words = [word.casefold() for word in _WORD.findall(sample)]
+    counts = {it: sum(word in small for word in words) for it, small in _WORDS.items()}
+    best = max(counts, key=lambda it: counts[it])
+    return best if counts[best] * 12 >= len(words) else ""
+
+
+def is_caseless(text: str) -> bool:
+    """Whether most of the letters know no capitals."""
+    letters = [character for character in text if character.isalpha()]
+    return sum(it.lower() == it.upper() for it in letters) * 2 > len(letters)
+
+
+def _script(character: str) -> str:
+    return unicodedata.name(character, "?").split()[0]

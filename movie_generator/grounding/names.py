@@ -1,0 +1,300 @@
+"""Names: what is written with a capital where nothing else asks for one.
+
+In German every noun has a capital, so there only words in a row, or after a title, are names. Where
+letters know no capitals, a name is what stands before a form of address, or is in other letters.
+"""
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import spylls.hunspell
+from spylls.hunspell import Dictionary
+from spylls.hunspell.readers import read_aff, read_dic
+from spylls.hunspell.readers.file_reader import BaseReader
+
+from movie_generator.grounding.folding import without_accents
+from movie_generator.grounding.language import is_caseless
+
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+_TITLES = frozenset(
+    "mr mrs ms miss dr prof professor sir dame lord lady king queen prince princess emperor "
+    "president chancellor minister mayor "
+    "captain general colonel lieutenant major sergeant admiral judge justice senator governor "
+    "bishop pope saint st doctor director "
+    "herr frau monsieur madame señor señora signor signora don doña".split()
+)
+_FUNCTION = frozenset(
+    "i a an the and or but so yet for nor if as at by in of on to up with from into over under "
+    "after before since until while when where why how who what which "
+    "that this these those it its he she they we you his her their our your my me him them us "
+    "is was are were be been being has have had do does did can could "
+    "will would shall should may might must not no yes all any some each every both few many "
+    "most more less much such one two three four five six seven eight nine ten "
+    "first second third next last then now here there today yesterday tomorrow soon later still"
+    " even only just also too very once again never always often "
+    "let's don't it's that's here's there's what's who's we're they're you're isn't wasn't "
+    "didn't doesn't can't won't i'm i've i'll let ok "
+    "north south east west northern southern eastern western earth sun moon god internet web "
+    "english "
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may "
+    "june july august september october november december "
+    "jan feb mar apr jun jul aug sep sept oct nov dec".split()
+)
+_FROM_PLACES = {
+    "french": "france",
+    "spanish": "spain",
+    "danish": "denmark",
+    "dutch": "netherlands",
+    "swedish": "sweden",
+    "swiss": "switzerland",
+    "welsh": "wales",
+    "polish": "poland",
+    "turkish": "turkey",
+    "irish": "ireland",
+    "greek": "greece",
+    "finnish": "finland",
+    "american": "america",
+    "americans": "america",
+    "european": "europe",
+    "europeans": "europe",
+    "british": "britain",
+    "scottish": "scotland",
+    "english": "england",
+    "chinese": "china",
+    "czech": "czechia",
+}
+_ADJECTIVE = re.compile(r"(?:ians?|eans?|ans?|ese|ish|ic|i|ns?|ers?)$")
+_PLACE_ENDS = frozenset({"", "a", "y", "ia", "land", "lands", "e", "o", "en", "any", "al"})
+_ADDRESSED = re.compile(
+    r"([\u3400-\u9fff々]{1,6}|[\u30a1-\u30ffー・]{2,20})(?=さん|氏|博士|教授|社長|先生|監督|選手|首相|大統領|市長|知事|会長|女史|記者)"
+)
+_NO_NAME_BEFORE = re.compile(
+    r"(?:同|両|副|元|前|現|故|各|某)$|^(?:お客|皆|母|父|奥|お|同|両|副|元|前|現|各|患者|住民|医|女|男|彼|諸|女性|男性)$"
+)
+_DOTTED = re.compile(r"[\u30a1-\u30ffー]+(?:[・=][\u30a1-\u30ffー]+)+")
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a page, as names are looked for among them."""
+
+    text: str
+    """Folded."""
+    capitals: dict[str, tuple[int, ...]]
+    """Words with a capital, without accents: where each stands among all words."""
+    lower: frozenset[str]
+    initials: frozenset[str]
+    """Of words in a row that have capitals."""
+    language: str
+
+    def has(self, word: str) -> bool:
+        """Whether a name stands there, in whatever form."""
+        return bool(self.places(word))
+
+    def places(self, word: str) -> tuple[int, ...]:
+        """Where it stands."""
+        for form in forms(word, self.language):
+            if form in self.capitals:
+                return self.capitals[form]
+        key = without_accents(word)
+        if base := _FROM_PLACES.get(key):
+            return self.capitals.get(base, ())
+        if self.language not in ("en", "de") and len(key) > 3:  # cases of names: Лондон, Лондоне
+            start = key[: max(3, len(key) - 3)]
+            return next(
+                (
+                    it
+                    for name, it in self.capitals.items()
+                    if name.startswith(start) and abs(len(name) - len(key)) <= 3
+                ),
+                (),
+            )
+        if end := _ADJECTIVE.search(key):
+            base = key[: end.start()]
+            if len(base) >= 3:
+                return next(
+                    (
+                        it
+                        for name, it in self.capitals.items()
+                        if name.startswith(base) and name[len(base) :] in _PLACE_ENDS
+                    ),
+                    (),
+                )
+        return ()
+
+
+def words_of(text: str, language: str) -> Words:
+    """The words of a folded page."""
+    capitals: dict[str, list[int]] = {}
+    lower: set[str] = set()
+    run: list[str] = []
+    initials: set[str] = set()
+    previous_end = 0
+    for number, found in enumerate(_WORD.finditer(text)):
+        word = found[0]
+        if word[0].isupper() or is_caseless(word):
+            for part in {word, re.sub(r"'s?$", "", word)}:
+                capitals.setdefault(without_accents(part), []).append(number)
+        else:
+            lower.add(without_accents(word))
+        joined = text[previous_end : found.start()].strip() in ("", "-", "&")
+        if word[0].isupper():
+            run = [*run, word] if joined else [word]
+            letters = "".join(it[0] for it in run)
+            initials |= (
+                {letters[at:].casefold() for at in range(len(letters) - 1)}
+                if len(run) < 9
+                else set()
+            )
+        elif not (
+            joined and word in {"of", "and", "for", "the", "de", "la", "du", "des", "für", "und"}
+        ):
+            run = []
+        previous_end = found.end()
+    places = {word: tuple(its) for word, its in capitals.items()}
+    return Words(text, places, frozenset(lower), frozenset(initials), language)
+
+
+def forms(word: str, language: str) -> Iterator[str]:
+    """``word`` without what inflection adds, most likely first."""
+    key = without_accents(word)
+    yield key
+    for end in ("'s", "'", "s", "es"):
+        if key.endswith(end) and len(key) > len(end) + 2:
+            yield key[: -len(end)]
+    yield key + "s"
+    if language == "de":
+        yield from (key[:-1],) if key.endswith("n") else ()
+
+
+def unknown_names(sentence: str, page: Words, language: str) -> Iterator[str]:
+    """The names in a folded sentence that the page does not have."""
+    if is_caseless(sentence):
+        yield from _unknown_addressed(sentence, page)
+    if language in ("ja", "zh"):
+        yield from _unknown_latin(sentence, page)
+        return
+    if language != page.language or not language:
+        return  # names are translated: Wien, Vienna
+    runs = list(_runs(sentence, language, page))
+    for run in runs:
+        missing = [word for word in run if not page.has(word)]
+        if language == "de" and len(run) < 2:
+            continue
+        if missing:
+            yield from ([" ".join(run)] if _initials(run) not in page.initials else [])
+        elif torn := _torn(run, page):
+            yield torn
+
+
+def _runs(sentence: str, language: str, page: Words) -> Iterator[list[str]]:
+    """Words of a name that stand in a row."""
+    run: list[str] = []
+    end = 0
+    starts = True
+    shouted = sentence.upper() == sentence
+    for found in _WORD.finditer(sentence):
+        word = found[0]
+        between = sentence[end : found.start()]
+        if between.strip(" -") or not between:
+            starts = starts or bool(re.search(r"[.!?:\"(]\s*$", between))
+            if run:
+                yield run
+            run = []
+        titled = not run and end and _is_title(sentence[:end])
+        if _is_name(word, language, page, starts=starts, shouted=shouted) or (
+            language == "de" and titled and word[0].isupper()
+        ):
+            run.append(word)
+            if language == "de" and titled:
+                yield [word, word]
+        elif run:
+            yield run
+            run = []
+        starts = False
+        end = found.end()
+    if run:
+        yield run
+
+
+def _is_title(before: str) -> bool:
+    words = before.split()
+    return bool(words) and words[-1].casefold().strip(".") in _TITLES
+
+
+def _is_name(word: str, language: str, page: Words, *, starts: bool, shouted: bool) -> bool:
+    key = word.casefold()
+    plain = re.sub(r"'(?:s|ll|d|ve|re)?$", "", key)
+    if not word[0].isupper() or plain in _FUNCTION or plain in _TITLES or len(plain) < 2:
+        return False
+    if language != "en":
+        return not starts and not shouted
+    capitals_only = word.isupper() and len(word) > 2
+    if starts or shouted or capitals_only:
+        if without_accents(plain) in page.lower and not page.has(plain):
+            return False
+        if page.has(plain):
+            return without_accents(plain) not in page.lower
+        return not _is_english(plain)
+    return True
+
+
+def _torn(run: list[str], page: Words) -> str:
+    """Two words in a row that are names on the page, but never near each other."""
+    for one, other in pairwise(run):
+        if {without_accents(one), without_accents(other)} & page.lower:
+            continue
+        if not any(abs(a - b) <= 3 for a in page.places(one) for b in page.places(other)):
+            return f"{one} {other}"
+    return ""
+
+
+def _initials(run: list[str]) -> str:
+    return run[0].casefold() if len(run) == 1 and run[0].isupper() else "?"
+
+
+def _unknown_addressed(sentence: str, page: Words) -> Iterator[str]:
+    for found in [*_ADDRESSED.finditer(sentence), *_DOTTED.finditer(sentence)]:
+        name = found[0]
+        # The run may begin with a word that belongs to something else.
+        parts = (name[start:] for start in range(max(1, len(name) - 1)))
+        known = page.language != "ja" or any(part in page.text for part in parts)
+        if not known and not _NO_NAME_BEFORE.search(name):
+            yield name
+
+
+def _unknown_latin(sentence: str, page: Words) -> Iterator[str]:
+    text = without_accents(page.text)
+    for found in re.finditer(r"[A-Za-z][A-Za-z]{2,}", sentence):
+        key = found[0].casefold()
+        if found[0][0].isupper() and key not in text and key not in page.initials:
+            yield found[0]
+
+
+class _Lines(BaseReader):  # type: ignore[misc]
+    """The lines of a file, which the library's own reader would leave open."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(io.StringIO(path.read_text(encoding="utf-8")))
+
+    def reset_encoding(self, encoding: str) -> None:
+        """It is UTF-8 whatever happens."""
+
+
+@cache
+def _dictionary() -> Dictionary:
+    files = Path(spylls.hunspell.__file__).parent / "data/en"
+    affixes, context = read_aff(_Lines(files / "en_US.aff"))
+    return Dictionary(affixes, read_dic(_Lines(files / "en_US.dic"), aff=affixes, context=context))
+
+
+def _is_english(word: str) -> bool:
+    """Whether ``word``, in lower case, is one of English that is no name."""
+    return any(_dictionary().lookup(part) for part in {word, word.replace("'", "")}) or (
+        "our" in word and _dictionary().lookup(word.replace("our", "or"))
+    )

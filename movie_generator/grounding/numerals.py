@@ -1,0 +1,183 @@
+"""Numbers in words as digits, in the languages that text2num knows, and in kanji."""
+
+import re
+from dataclasses import dataclass
+
+from text_to_num import find_numbers
+
+_TOKEN = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)*|[^\w\s]")
+_KNOWN = frozenset({"en", "de", "fr", "es", "pt", "it", "nl"})
+# "a second", "per second": a time. "the second", "twenty-second": a place in an order.
+_BEFORE_ORDINALS = frozenset("the its his her their our every".split())
+_NEVER = {
+    "en": {"one", "first", "o", "oh", "zero", "nought"},
+    "de": {
+        "ein",
+        "eine",
+        "einen",
+        "einem",
+        "einer",
+        "eines",
+        "erste",
+        "ersten",
+        "erster",
+        "erstes",
+    },
+    "fr": {"un", "une", "premier", "première", "neuf", "second", "seconde"},
+    "es": {"un", "una", "uno", "primer", "primero", "primera", "segundo", "segundos", "cuarto"},
+    "pt": {"um", "uma", "primeiro", "primeira", "segundo", "segundos", "quarto"},
+    "it": {"un", "una", "uno", "primo", "prima", "secondo", "secondi"},
+    "nl": {"een", "eerste"},
+}
+"""Words that count only inside of larger numbers: most often they mean something else."""
+_PARTS = (
+    "half",
+    "third",
+    "quarter",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+)
+_PART = {name: 2 + number - (number > 2) for number, name in enumerate(_PARTS)}
+_COUNT = {
+    "a": 1,
+    "an": 1,
+    "one": 1,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "seven": 7,
+    "nine": 9,
+}
+_FRACTION = re.compile(
+    rf"\b(?:(a|an|one|two|three|four|five|seven|nine)[- ])?({'|'.join(_PARTS)})(s)?\b"
+    r"(?=( of| the)?)",
+    re.IGNORECASE,
+)
+_HALF = re.compile(r"\bhalf (?:a|an) (?!dozen)", re.IGNORECASE)
+_DOZEN = re.compile(r"\b(half a|a) dozen\b", re.IGNORECASE)
+_KANJI_DIGITS = {character: value for value, character in enumerate("〇一二三四五六七八九")} | {
+    "零": 0
+}
+_KANJI_SCALES = {"十": 10, "百": 100, "千": 1000}
+_KANJI_MYRIADS = {"万": 10**4, "億": 10**8, "兆": 10**12}
+_KANJI = re.compile(
+    r"(?:\d[\d,]*(?:\.\d+)?)?[〇零一二三四五六七八九十百千万億兆](?:[\d,.]*[〇零一二三四五六七八九十百千万億兆\d])*"
+)
+_COUNTERS = re.compile(
+    r"\s?(?:[年月日時分秒人名つ個台本枚回番歳円倍割%度件社階頭匹軒戸冊杯位世]|[かカヶ][国月所]|週間|メートル|キロ|トン|ドル|ユーロ|パーセント|平方|立方)"
+)
+
+
+def in_digits(text: str, language: str) -> str:
+    """``text`` with its numbers in digits: ``205`` for cardinals, ``21th`` for ordinals."""
+    if language in ("ja", "zh"):
+        return _KANJI.sub(lambda found: _kanji(found, text), text)
+    if language not in _KNOWN:
+        return text
+    if language == "en":
+        text = _HALF.sub("0.5 ", _DOZEN.sub(lambda it: "6" if it[1][0] in "hH" else "12", text))
+        text = _FRACTION.sub(_share, text)
+    return _joined_years(_spelled(text, language), language)
+
+
+@dataclass(frozen=True)
+class _Token:
+    word: str
+    apart: bool
+    never: bool
+
+    def text(self) -> str:
+        return self.word
+
+    def nt_separated(self, _previous: "_Token") -> bool:
+        return self.apart
+
+    def not_a_number_part(self) -> bool:
+        return self.never
+
+
+def _spelled(text: str, language: str) -> str:
+    places = [(found.start(), found.end()) for found in _TOKEN.finditer(text)]
+    words = [text[start:end] for start, end in places]
+    tokens = [_Token(word, False, word[0].isdigit()) for word in (it.casefold() for it in words)]
+    parts: list[str] = []
+    end = 0
+    for number in find_numbers(tokens, language, threshold=0):
+        start, stop = places[number.start][0], places[number.end - 1][1]
+        written = text[start:stop]
+        before = words[number.start - 1].casefold() if number.start else ""
+        if written.casefold() in _NEVER[language] or any(it.isdigit() for it in written):
+            continue
+        if written.casefold() == "second" and before not in _BEFORE_ORDINALS:
+            continue
+        adjoins = bool(number.start) and end == places[number.start - 1][1]
+        if number.value in _SCALES and (adjoins or before[:1].isdigit()):  # 1.2 million
+            continue
+        digits = f"{number.value:.10g}" + ("th" if number.is_ordinal else "")
+        parts += [text[end:start], digits]
+        end = stop
+    return "".join(parts) + text[end:]
+
+
+_SCALES = frozenset({1e2, 1e3, 1e6, 1e9, 1e12})
+_YEAR = re.compile(r"(?<![\d.,])(1[0-9]|20)[ -]((?:[oO]h?[ -])?\d{1,2})(?![\d.,]*\d|th|%)")
+
+
+def _joined_years(text: str, language: str) -> str:
+    """``18 34``, as eighteen thirty-four is heard, becomes ``1834``."""
+    if language != "en":
+        return text
+
+    def join(found: re.Match[str]) -> str:
+        last = re.sub(r"\D", "", found[2])
+        is_year = len(last) == 2 or found[2][0] in "oO"
+        return f"{found[1]}{last.zfill(2)}" if is_year and len(last) <= 2 else found[0]
+
+    return _YEAR.sub(join, text)
+
+
+def _share(found: re.Match[str]) -> str:
+    """``two thirds`` and ``a quarter of`` as a share; ``a third bridge`` stays an ordinal."""
+    count = (found[1] or "").casefold()
+    name = found[2].casefold()
+    means_share = found[3] or found[4] or name == "half"
+    if not means_share or (name != "half" and not count):
+        return found[0]
+    return f"{100 * _COUNT.get(count, 1) / _PART[name]:.6g}%"
+
+
+def _kanji(found: re.Match[str], text: str) -> str:
+    written = found[0]
+    counted = _COUNTERS.match(text, found.end())
+    if len(written) == 1 and (not counted or written == "一"):
+        return written
+    value = kanji_value(written)
+    return written if value is None else f"{value:.15g}"
+
+
+def kanji_value(written: str) -> float | None:
+    """The value of kanji numerals with or without digits among them: ``1万2千``, ``二〇二四``."""
+    if re.fullmatch(r"[〇零一二三四五六七八九]+", written):
+        return float("".join(str(_KANJI_DIGITS[it]) for it in written))
+    total = section = 0.0
+    number: float | None = None
+    for part in re.findall(r"\d[\d,]*(?:\.\d+)?|\D", written.rstrip(",.")):
+        if part[0].isdigit():
+            number = float(part.replace(",", ""))
+        elif part in _KANJI_DIGITS:
+            number = _KANJI_DIGITS[part]
+        elif part in _KANJI_SCALES:
+            section += (1 if number is None else number) * _KANJI_SCALES[part]
+            number = None
+        elif part in _KANJI_MYRIADS:
+            total += ((section + (number or 0)) or 1) * _KANJI_MYRIADS[part]
+            section, number = 0.0, None
+        else:
+            return None
+    return total + section + (number or 0)

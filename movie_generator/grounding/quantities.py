@@ -1,0 +1,188 @@
+"""The numbers of a text, with what they count."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from movie_generator.grounding.units import SHARE, kind_and_factor, sign_units, units
+
+_NUMBER = re.compile(
+    r"(?<![\w.,])[+-]?(\d{1,3}(?:[ ,.']\d{3})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"
+    r"(th|st|nd|rd|s|º|ª|ème|er|e|\.(?= [a-zäöü]))?(?![\d])"
+)
+_CJK_BEFORE = re.compile(r"[^\x00-\u02ff]$")
+_NAMES = {
+    100: "hundred",
+    1e3: "thousand|thousands|k|tausend|mille|mil",
+    1e6: (
+        "million|millions|m|mn|millionen|mio.|mio|millón|millones|milhão|milhões|milione|"
+        "milioni|miljoen"
+    ),
+    1e9: (
+        "billion|billions|bn|milliarde|milliarden|mrd.|mrd|milliard|milliards|"
+        "mil millones|miliardi|miljard"
+    ),
+    1e12: "trillion|tn|billionen",
+}
+_SCALES = {name: value for value, names in _NAMES.items() for name in names.split("|")}
+_SCALE = re.compile(
+    rf"[ -]?(?:de )?({'|'.join(map(re.escape, sorted(_SCALES, key=len, reverse=True)))})(?![^\W_])",
+    re.IGNORECASE,
+)
+_SMALL = {"k", "m", "mn", "bn", "tn"}
+_APPROXIMATE = re.compile(
+    r"\b(about|around|roughly|approximately|nearly|almost|some|close to|over|more than|"
+    r"well over|under|less than|"
+    r"just over|just under|fewer than|at least|up to|upwards of|circa|ca\.?|etwa|"
+    r"rund|fast|knapp|über|mehr als|"
+    r"environ|presque|près de|plus de|unos|unas|casi|más de|cerca de|"
+    r"circa|quasi|oltre|quase|mais de|ongeveer|bijna|meer dan)"
+    r"[ ]?(?:a |the |than )?[$€£¥]?$|(約|およそ|ほぼ|近く)$",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(r"[.;:!?,\n|](?!\d)")
+_SENTENCE_END = re.compile(r"[.;:!?\n](?!\d)")
+_WORD = re.compile(
+    r"[ -]?(?:of (?:the |its |these |those |their )?|the )?([^\W\d_]+)(?:[ -]([^\W\d_]+))?"
+)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number."""
+
+    written: str
+    """With its unit, for people."""
+    values: frozenset[float]
+    """More than one where a mark may stand for decimals or for thousands."""
+    units: frozenset[str]
+    """Which it may be in; none: it counts something, or nothing."""
+    digits: int
+    """How many of them say something."""
+    place: int
+    is_ordinal: bool = False
+    is_rounded: bool = False
+    """Said to be not exact."""
+    counted: tuple[str, ...] = ()
+    """The words behind it."""
+    nearby: frozenset[str] = frozenset()
+    """Those around it."""
+
+
+def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
+    """The numbers of a folded text whose numerals are digits."""
+    known = units(languages)
+    for found in _NUMBER.finditer(text.replace("½", ".5")):
+        values = _readings(found[1])
+        end = found.end()
+        scale = _SCALE.match(text, end)
+        if scale and scale[1].casefold() in _SMALL and text[end : end + 1] == " ":
+            scale = None
+        plain_metre = (
+            scale and scale[1] == "m" and not re.search(r"[$€£¥]\s?$", text[: found.start()])
+        )
+        ends_in_scale = bool(scale and not plain_metre)
+        if scale and ends_in_scale:
+            factor = _SCALES[scale[1].casefold()]
+            values = frozenset(value * factor for value in values)
+            end = scale.end()
+        unit, its_end, start = _unit(text, found.start(), end, known)
+        words = _WORD.match(text, its_end)
+        counted = tuple(stem(word) for word in words.groups() if word) if words else ()
+        before = _CLAUSE_END.split(text[max(0, start - 30) : start])[-1]
+        behind = _SENTENCE_END.split(text[its_end : its_end + 50])[0]
+        around = re.findall(r"[^\W\d_]+", f"{before} {behind}")
+        yield Quantity(
+            text[start:its_end].strip(),
+            values,
+            unit,
+            len(found[1].strip("0").replace(".", "").replace(",", "").strip("0")),
+            start,
+            bool(found[2]) and found[2] != "s",
+            bool(_APPROXIMATE.search(text[max(0, start - 20) : start])),
+            () if unit else counted,
+            frozenset(stem(word) for word in around),
+        )
+
+
+def _unit(text: str, start: int, end: int, known: object) -> tuple[frozenset[str], int, int]:
+    from movie_generator.grounding.units import Units
+
+    assert isinstance(known, Units)  # noqa: S101
+    if sign := known.before.search(text, max(0, start - 5), start):
+        letters = sign[1][0].isalpha()
+        apart = not letters or sign.start() == 0 or not text[sign.start() - 1].isalnum()
+        if apart:
+            return sign_units(sign[1]), end, sign.start()
+    after = known.after.match(text, end)
+    if after is None:
+        return frozenset(), end, start
+    return known.words[after[1].casefold()], after.end(), start
+
+
+def _readings(written: str) -> frozenset[float]:
+    marks = [it for it in written if not it.isdigit()]
+    plain = re.sub(r"[ ']", "", written)
+    if not marks:
+        return frozenset({float(plain)})
+    last = marks[-1]
+    if last in " '":
+        return frozenset({float(re.sub(r"\D", "", plain))})
+    whole, _, part = plain.rpartition(last)
+    as_decimal = float(f"{re.sub(r'[^0-9]', '', whole)}.{part}")
+    as_thousands = float(re.sub(r"\D", "", plain))
+    if marks.count(last) > 1:
+        return frozenset({as_thousands})
+    if len(part) == 3 and not set(marks) - {last}:
+        return (
+            frozenset({as_decimal, as_thousands})
+            if last == "." or len(whole) > 3
+            else frozenset({as_thousands, as_decimal})
+        )
+    return frozenset({as_decimal})
+
+
+def stem(word: str) -> str:
+    """``word`` without the end that its plural has."""
+    word = word.casefold()
+    for end, instead in (
+        ("ies", "y"),
+        ("sses", "ss"),
+        ("xes", "x"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+    ):
+        if word.endswith(end) and len(word) > len(end) + 1:
+            return word[: -len(end)] + instead
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
+
+
+def same(said: Quantity, on_page: Quantity) -> bool:
+    """Whether the page has that number, in that unit or in one that means the same."""
+    pairs = [(a, b) for a in said.units for b in on_page.units] or [("", "")]
+    if bool(said.units) != bool(on_page.units):
+        pairs = [("", "")]
+    for one, other in pairs:
+        kind, factor = kind_and_factor(one)
+        its_kind, its_factor = kind_and_factor(other)
+        if kind != its_kind:
+            continue
+        if any(
+            _equal(a * factor, b * its_factor, said, converted=one != other)
+            for a in said.values
+            for b in on_page.values
+        ):
+            return True
+    return False
+
+
+def _equal(said: float, on_page: float, quantity: Quantity, *, converted: bool) -> bool:
+    if abs(said - on_page) <= 1e-4 * abs(on_page) + 1e-9:
+        return True
+    if quantity.units == SHARE and abs(said - on_page) <= 0.5 and said % 1:  # a third is 33 %
+        return True
+    if converted and quantity.digits >= 2:
+        return abs(said - on_page) <= 0.01 * abs(on_page)
+    if not quantity.is_rounded:
+        return False
+    return abs(said - on_page) <= (0.1 if quantity.digits < 2 else 0.05) * abs(on_page)

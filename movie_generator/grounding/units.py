@@ -1,0 +1,194 @@
+"""Units of measure and currencies by the words that Unicode's CLDR knows for them."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from babel import Locale, UnknownLocaleError
+from babel.numbers import get_currency_name, get_currency_symbol
+from babel.units import format_unit
+
+_FACTORS = {
+    "length-kilometer": 1000,
+    "length-meter": 1,
+    "length-centimeter": 0.01,
+    "length-millimeter": 0.001,
+    "length-mile": 1609.344,
+    "length-yard": 0.9144,
+    "length-foot": 0.3048,
+    "length-inch": 0.0254,
+    "mass-tonne": 1000,
+    "mass-kilogram": 1,
+    "mass-gram": 0.001,
+    "mass-milligram": 1e-6,
+    "mass-pound": 0.45359237,
+    "mass-ounce": 0.028349523125,
+    "mass-ton": 907.18474,
+    "area-square-kilometer": 1e6,
+    "area-square-meter": 1,
+    "area-hectare": 1e4,
+    "area-acre": 4046.8564224,
+    "area-square-mile": 2589988.110336,
+    "area-square-foot": 0.09290304,
+    "volume-cubic-meter": 1000,
+    "volume-liter": 1,
+    "volume-milliliter": 0.001,
+    "volume-gallon": 3.785411784,
+    "duration-second": 1,
+    "duration-minute": 60,
+    "duration-hour": 3600,
+    "duration-day": 86400,
+    "duration-week": 604800,
+    "duration-month": 2629800,
+    "duration-year": 31557600,
+    "duration-decade": 315576000,
+    "duration-century": 3155760000,
+    "speed-kilometer-per-hour": 1 / 3.6,
+    "speed-meter-per-second": 1,
+    "speed-mile-per-hour": 0.44704,
+    "speed-knot": 0.514444,
+    "power-watt": 1,
+    "power-kilowatt": 1e3,
+    "power-megawatt": 1e6,
+    "power-gigawatt": 1e9,
+    "power-horsepower": 745.7,
+    "energy-kilowatt-hour": 1,
+    "energy-calorie": 1.163e-6,
+    "digital-byte": 1,
+    "digital-kilobyte": 1e3,
+    "digital-megabyte": 1e6,
+    "digital-gigabyte": 1e9,
+    "digital-terabyte": 1e12,
+    "temperature-celsius": 1,
+    "temperature-fahrenheit": 5 / 9,
+    "temperature-kelvin": 1.0001,
+    "frequency-hertz": 1,
+    "frequency-kilohertz": 1e3,
+    "frequency-megahertz": 1e6,
+    "frequency-gigahertz": 1e9,
+    "electric-volt": 1,
+    "angle-degree": 1,
+}
+"""Each unit in those of its kind; what cannot be converted only has to differ."""
+_CURRENCIES = (
+    "USD EUR GBP JPY CNY CHF CAD AUD NZD INR BRL RUB KRW SEK NOK DKK PLN CZK TRY MXN ZAR HKD SGD"
+).split()
+_SHARE = {
+    "en": ("percent", "per cent", "percents", "pct"),
+    "de": ("prozent",),
+    "fr": ("pour cent", "pourcent"),
+    "es": ("por ciento",),
+    "pt": ("por cento",),
+    "it": ("per cento",),
+    "nl": ("procent",),
+    "ja": ("パーセント",),
+}
+_MORE = {
+    "en": {
+        "kilometre": "length-kilometer",
+        "kilometres": "length-kilometer",
+        "metre": "length-meter",
+        "metres": "length-meter",
+        "centimetre": "length-centimeter",
+        "centimetres": "length-centimeter",
+        "millimetre": "length-millimeter",
+        "millimetres": "length-millimeter",
+        "litre": "volume-liter",
+        "litres": "volume-liter",
+        "tonne": "mass-tonne",
+        "tonnes": "mass-tonne",
+        "ton": "mass-ton",
+        "tons": "mass-ton",
+        "square metres": "area-square-meter",
+        "square kilometres": "area-square-kilometer",
+        "cubic metres": "volume-cubic-meter",
+        "kmh": "speed-kilometer-per-hour",
+        "kph": "speed-kilometer-per-hour",
+        "miles per hour": "speed-mile-per-hour",
+        "kilometres per hour": "speed-kilometer-per-hour",
+        "hrs": "duration-hour",
+        "yrs": "duration-year",
+        "cents": "currency-cent",
+        "pence": "currency-penny",
+        "year-old": "duration-year",
+    },
+    "ja": {
+        "キロ": "length-kilometer",
+        "トン": "mass-tonne",
+        "年間": "duration-year",
+        "日間": "duration-day",
+        "ヶ月": "duration-month",
+        "カ月": "duration-month",
+        "歳": "duration-year",
+    },
+}
+_SIGNS = {"$": "dollar", "€": "EUR", "£": "GBP", "¥": "JPY CNY", "₹": "INR", "₩": "KRW", "₽": "RUB"}
+_DOLLARS = "USD CAD AUD NZD HKD SGD"
+SHARE = frozenset({"share"})
+
+
+@dataclass(frozen=True)
+class Units:
+    """The units of one or several languages."""
+
+    words: dict[str, frozenset[str]]
+    """What may follow a number, in lower case: which units it may mean."""
+    after: re.Pattern[str]
+    before: re.Pattern[str]
+
+
+def kind_and_factor(unit: str) -> tuple[str, float]:
+    """Such as ``("length", 1000.0)``; what cannot be converted is a kind of its own."""
+    if unit in _FACTORS:
+        return unit.partition("-")[0], float(_FACTORS[unit])
+    return unit, 1.0
+
+
+@cache
+def units(languages: tuple[str, ...]) -> Units:
+    """The units as ``languages`` write them, besides English, which everybody uses."""
+    words: dict[str, set[str]] = {}
+    for language in dict.fromkeys((*languages, "en")):
+        for word, unit in _words(language):
+            words.setdefault(word, set()).add(unit)
+    # Between letters a word has an end; a Japanese unit may be followed by anything.
+    listed = sorted(words, key=len, reverse=True)
+    ends = [re.escape(it) + (r"(?![^\W_])" if it[-1].isascii() else "") for it in listed]
+    after = re.compile(rf"[ -]?({'|'.join(ends)})", re.IGNORECASE)
+    signs = [re.escape(sign) for sign in _before()]
+    before = re.compile(rf"({'|'.join(sorted(signs, key=len, reverse=True))})\s?$", re.IGNORECASE)
+    return Units({word: frozenset(its) for word, its in words.items()}, after, before)
+
+
+def sign_units(sign: str) -> frozenset[str]:
+    """The currencies that a sign before a number may mean."""
+    return frozenset(_before()[sign.casefold()].split())
+
+
+@cache
+def _before() -> dict[str, str]:
+    signs = {sign: _DOLLARS if name == "dollar" else name for sign, name in _SIGNS.items()}
+    signs |= {code.casefold(): code for code in _CURRENCIES}
+    return signs | {"us$": "USD", "c$": "CAD", "ca$": "CAD", "a$": "AUD", "au$": "AUD"}
+
+
+def _words(language: str) -> list[tuple[str, str]]:
+    try:
+        locale = Locale.parse(language)
+    except (UnknownLocaleError, ValueError):
+        return []
+    found = [(word, "share") for word in (*_SHARE.get(language, ()), "%")]
+    for unit in _FACTORS:
+        for length in ("long", "short"):
+            for count in (1, 2, 5):
+                text = format_unit(count, unit, length=length, locale=locale)
+                word = re.sub(r"[\d\s]*\d[\d\s]*", "", text).strip().casefold()
+                if word:
+                    found.append((word, unit))
+    found += _MORE.get(language, {}).items()
+    for code in _CURRENCIES:
+        for count in (1, 2, 5):
+            name = get_currency_name(code, count, locale).casefold()
+            found += [(name, code), (name.split()[-1], code)]
+        found += [(code.casefold(), code), (get_currency_symbol(code, locale).casefold(), code)]
+    return [(word, unit) for word, unit in found if word not in {"in", "a", "as"}]
