@@ -119,6 +119,7 @@ def test_a_source_is_found_wherever_the_model_says_it_is(quote: str, stands: str
     found = script.sections[0].narrations[0].source
     assert found
     assert script.page
+    assert script.page.text
     assert script.page.text[found.start : found.end] == found.quote
     assert stands is None or found.quote == stands
 
@@ -142,6 +143,7 @@ def test_the_script_keeps_the_text_that_the_model_was_given_whatever_the_model_s
     own = {"url": "x", "title": "x", "text": "x"}
     script, model, _ = made(script_reply(page=own, dropped=[]))
     assert script.page
+    assert script.page.text
     assert script.page.text in written_from(model.requests[0])
     assert "Harlow" in script.page.text
     assert len(script.sections) == len(SCRIPT["sections"])
