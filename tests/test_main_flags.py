@@ -86,6 +86,7 @@ def test_a_watched_game_is_served_while_it_is_played_and_then_until_ctrl_c(
             while not found:
                 found = re.search(r"Watch at (http://127\.0\.0\.1:\d+/)", process.stdout.readline())
             assert asked.wait(PATIENCE)
+            assert server.requests[0].body["stream"], "so that the page can show a thought"
             shown = httpx.get(f"{found[1]}data/latest/episode.json").json()
             assert shown["summary"]["turns"] == 1
             assert "ZorkGPT" in httpx.get(found[1]).text

@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import fill
 
 from mcp_ghost.results import JSONObject
-from mcp_ghost.text import one_line
+from mcp_ghost.text import counted, one_line
 from session.game_configuration import ConfigurationError
 
 try:
@@ -93,7 +93,8 @@ def draw_scores(episodes: Sequence[JSONObject], path: Path) -> None:
         style = _STYLES[number // len(_COLOURS) % len(_STYLES)]
         turns, scores = zip(*episode["scores"], strict=True)
         summary = episode["summary"]
-        label = _plain(f"{summary['id']} ({summary['model']})")
+        helped = f", {counted(summary['hints'], 'hint')}" if summary["hints"] else ""
+        label = _plain(f"{summary['id']} ({summary['model']}{helped})")
         axes.step(turns, scores, where="post", color=colour, linestyle=style, label=label)
         deaths = [mark["turn"] for mark in episode["marks"] if mark["kind"] == _DEATH]
         heights = [max(point for point in episode["scores"] if point[0] <= at)[1] for at in deaths]

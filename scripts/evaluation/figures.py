@@ -121,6 +121,7 @@ class EpisodeFigures(EpisodeFold):
             "best_score": self.best_at(len(curve)),
             "max_score": self.max_score,
             "rooms": len(self.rooms) or None,
+            "hints": self.hints,
             **{name: getattr(self, name) for name in ("deaths", "restarts", "failed_turns")},
             "refused_proposals": how.refused_proposals,
             "reflections": len(self.reflections),
@@ -146,6 +147,7 @@ def variant_figures(episodes: Sequence[EpisodeFigures], turns: int) -> Figures:
     figures: Figures = {
         "episodes": len(episodes),
         "finished": len(finished),
+        "hinted": sum(bool(episode.hints) for episode in episodes),
         "end_reasons": dict(reasons.most_common()),
     }
     if not finished:

@@ -10,7 +10,7 @@ from mcp_ghost.text import counted, dollars
 from orchestration.parts import PARTS
 from scripts.evaluation.agreement import portable, short
 from scripts.scripted_model import SERVED_AS as SCRIPT
-from session.game_state import TurnRecord
+from session.game_state import Hint, TurnRecord
 from session.playing import GUEST
 from session.record.schema import EpisodeResumed, EpisodeStart, Event, ModelCall
 
@@ -33,6 +33,7 @@ class Provenance:
         self.billed = Usage()
         """What all replies took, those included that were empty or of a turn that was lost."""
         self.requests = self.failed_requests = self.refused_proposals = self.set_back = 0
+        self.hints = 0
         self.moves: int | None = None
         """As the game counts them; of all games, where it was begun anew."""
         self.moves_known = True
@@ -58,6 +59,8 @@ class Provenance:
                 self._program(event)
             case ModelCall() if self._forked_at is None or (event.turn or 0) > self._forked_at:
                 self._call(event)
+            case Hint():
+                self.hints += 1
             case TurnRecord():
                 self.refused_proposals += len(event.refused)
                 self._count_moves(event)
@@ -124,6 +127,7 @@ def provenance_of(episodes: Mapping[str, Provenance]) -> dict[str, Any]:
         "observation_levels": _settings(found, "observation_level"),
         "prior_knowledge": _settings(found, "observation_prior_knowledge"),
         "script_played": SCRIPT in served if served else None,
+        "hints": {name: it.hints for name, it in played.items() if it.hints},
         "set_back": sum(it.set_back for it in played.values()),
         "moves_unknown": sum(not it.moves_known for it in played.values()),
         "refused_proposals": sum(it.refused_proposals for it in played.values()),
@@ -154,8 +158,18 @@ def said_of(provenance: Mapping[str, Any]) -> str:
     sentences = [players, _served(provenance), *_told(provenance)]
     sentences += ["A script of commands played, or took part."] * bool(provenance["script_played"])
     sentences.append(_set_back(provenance))
+    sentences += hints_told(provenance)
     sentences += [_disagreement(*each) for each in provenance["disagreements"].items()]
     return " ".join(sentences)
+
+
+def hints_told(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """What has to stand beside every figure of episodes in which the player was helped."""
+    if hints := provenance.get("hints"):
+        yield (
+            f"A PERSON GAVE THE PLAYER HINTS in {counted(len(hints), 'episode')} "
+            f"({counted(sum(hints.values()), 'line')}): no figure that includes them is unaided."
+        )
 
 
 def _served(provenance: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -50,9 +51,9 @@ LEARNED = {
 class Player:
     """Plays the bundled story's solution, and says what it learned whenever it looks back."""
 
-    def __init__(self, gate: Callable[[], object] = lambda: None) -> None:
-        """``gate`` is passed before each answer."""
-        self._gate = gate
+    def __init__(self, gate: Callable[[], object] = lambda: None, pace: float = 0) -> None:
+        """``gate`` is passed before each answer, whose words come with ``pace`` between them."""
+        self._gate, self._pace = gate, pace
         self._model = ScriptedModel(BUNDLED_COMMANDS)
 
     def __call__(self, request: ModelRequest) -> Reply:
@@ -60,7 +61,7 @@ class Player:
         wanted = request.body.get("response_format", {}).get("json_schema", {}).get("name")
         if wanted == "ReflectionAnswer":
             return content_reply(json.dumps(LEARNED))
-        return self._model(request)
+        return replace(self._model(request), pace=self._pace)
 
 
 def play(workdir: Path, turns: int, episode: str = "played", **settings: Any) -> Path:  # noqa: ANN401  of any field
@@ -69,7 +70,7 @@ def play(workdir: Path, turns: int, episode: str = "played", **settings: Any) ->
     cockpit: Cockpit | None = settings.pop("cockpit", None)
     told = Thoughts()
     resume = (workdir / "episodes" / episode).exists()
-    with ModelServer(Player(gate)) as model:
+    with ModelServer(Player(gate, settings.pop("pace", 0))) as model:
         values: dict[str, Any] = {
             "client_base_url": model.base_url,
             "client_api_key": KEY,

@@ -179,6 +179,16 @@ export class Episode {
     return read(`${place(this.id)}/calls/${turn}.json`);
   }
 
+  /** Press a button of the game. */
+  press(act, text = "") {
+    return send(`${place(this.id)}/control`, { act, text });
+  }
+
+  /** What can be done once it has ended: commands and what they are for. */
+  nextSteps() {
+    return read(`${place(this.id)}/next.json`);
+  }
+
   get stream() {
     return `${place(this.id)}/stream?after=${this.last}`;
   }

@@ -69,6 +69,22 @@ export function wholeText(text) {
   return h("pre", { class: "whole", tabindex: "0", role: "region", "aria-label": "Whole text" }, parts);
 }
 
+/** A button that copies what `text` gives. */
+export function copyButton(label, text, key = null) {
+  const button = h("button", { type: "button", class: "more", "data-focus": key }, label);
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text());
+      announce("Copied.");
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "The browser does not allow copying";
+    }
+    setTimeout(() => (button.textContent = label), 2000);
+  });
+  return button;
+}
+
 /** Tell people who use a screen reader. */
 export function announce(text) {
   document.getElementById("announcer").textContent = harmless(text);

@@ -4,7 +4,7 @@ import { ending, tokens } from "./format.js";
 
 const NUMBERS = {
   seed: (it) => it.seed, turns: (it) => it.turns, score: (it) => it.score, max: (it) => it.max_score, best: (it) => it.best_score,
-  tools: (it) => it.tool_calls, tokens, cost: (it) => it.cost, deaths: (it) => it.deaths, rooms: (it) => it.rooms, calls: (it) => it.calls,
+  tools: (it) => it.tool_calls, tokens, cost: (it) => it.cost, deaths: (it) => it.deaths, rooms: (it) => it.rooms, calls: (it) => it.calls, hints: (it) => it.hints,
 };
 const TEXTS = {
   episode: (it) => it.id, story: (it) => `${it.title ?? ""} ${it.story ?? ""}`, model: (it) => it.model, engine: (it) => it.engine,

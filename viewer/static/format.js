@@ -34,6 +34,15 @@ export function duration(seconds) {
   return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }
 
+/** Seconds that are counted aloud by nobody: "12 s", "2 min 5 s". */
+export function clock(seconds) {
+  const whole = Math.max(0, Math.floor(seconds));
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
+}
+
+/** What to say beside every figure of an episode in which the player was helped; else nothing. */
+export const hinted = ({ hints }) => (hints ? plural(hints, "hint") : "");
+
 export function moment(iso) {
   const date = new Date(iso);
   return Number.isNaN(date.getTime()) ? String(iso ?? "") : MOMENT.format(date);

@@ -56,6 +56,7 @@ class EpisodeRow(NamedTuple):
     best_score: int | None
     max_score: int | None
     rooms: int | None
+    hints: int
     deaths: int | None
     restarts: int
     refused_proposals: int

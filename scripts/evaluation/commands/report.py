@@ -88,7 +88,8 @@ def console() -> Console:
 def _plotted(played: Played, results: dict[str, Any]) -> list[str]:
     agreed, turns = played.agreed, played.turns
     bands = {name: band(list(played.of(name).values()), turns) for name in played.variants}
-    title = f"{agreed['story']['title']}, {agreed['model']}"
+    helped = ", WITH HINTS" if results["provenance"]["hints"] else ""
+    title = f"{agreed['story']['title']}, {agreed['model']}{helped}"
     paths = plot_scores(bands, title, played.max_score, played.folder)
     paths += plot_learning(results["learning"], title, played.max_score, played.folder)
     return [path.name for path in paths]

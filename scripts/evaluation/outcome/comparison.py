@@ -10,7 +10,7 @@ from scripts.evaluation.figures import Figures, variant_figures
 from scripts.evaluation.outcome import inference, shown
 from scripts.evaluation.outcome.played import Played
 from scripts.evaluation.outcome.tables import NONE, Table
-from scripts.evaluation.provenance import SERVED, provenance_of
+from scripts.evaluation.provenance import SERVED, hints_told, provenance_of
 from session.configuration_file import ConfigurationError
 from viewer.experiments.bootstrap import METHOD
 
@@ -74,6 +74,9 @@ def comparison_of(evaluations: Mapping[str, Played], turn: int) -> dict[str, Any
     findings = inference.findings(variants, turn)
     if not any("difference" in it for it in variants):
         findings.append(f"No variant of {first} is in another evaluation, so nothing is paired.")
+    findings += [
+        f"{name}: {sentence}" for name, it in provenance.items() for sentence in hints_told(it)
+    ]
     findings += [
         f"No score of {it['variant']} is known."
         for it in variants

@@ -95,7 +95,7 @@ def play(variants: Sequence[Figures]) -> Table:
     rows = [
         [
             figures["variant"],
-            f"{figures['finished']} of {figures['episodes']}",
+            f"{figures['finished']} of {figures['episodes']}{_hinted(figures)}",
             *(middle(figures.get(column)) for column in columns),
             ", ".join(f"{count} {reason}" for reason, count in figures["end_reasons"].items()),
         ]
@@ -103,6 +103,11 @@ def play(variants: Sequence[Figures]) -> Table:
     ]
     names = (column.replace("_", " ") for column in columns)
     return Table("Play per episode", ["variant", "episodes", *names, "ended"], rows)
+
+
+def _hinted(figures: Figures) -> str:
+    hinted = figures.get("hinted")  # which earlier results do not tell
+    return f", {hinted} WITH HINTS" if hinted else ""
 
 
 def cost(variants: Sequence[Figures]) -> Table:

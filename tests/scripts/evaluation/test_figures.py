@@ -45,6 +45,7 @@ def test_an_episode_is_counted_as_by_hand(tmp_path: Path) -> None:
         event("turn_failed", turn=3, failure="no reply", usage=asdict(usage), seconds=0.5),
         turn(3, 4, usage=usage, seconds=0.5, tools=(TOOL,)),
         event("reflection", turn=3, **failed.model_dump(mode="json")),
+        event("hint", turn=4, text="Go up."),
         event("episode_end", reason="max_turns", turns=3),
     ]
     write(tmp_path, events)
@@ -58,6 +59,7 @@ def test_an_episode_is_counted_as_by_hand(tmp_path: Path) -> None:
         "best_score": 9,
         "max_score": 50,
         "rooms": 3,
+        "hints": 1,
         "deaths": 1,
         "restarts": 0,
         "failed_turns": 1,

@@ -13,7 +13,8 @@ import pytest
 from mcp_ghost.messages import Usage
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply
 from scripts.evaluation.agreement import differences
-from scripts.evaluation.figures import EpisodeFigures
+from scripts.evaluation.figures import EpisodeFigures, variant_figures
+from scripts.evaluation.outcome.shown import play
 from scripts.evaluation.plan import PLAN_FILE
 from scripts.evaluation.provenance import provenance_of, said_of
 from scripts.scripted_model import SERVED_AS, action_reply
@@ -199,3 +200,18 @@ def test_an_agreement_of_a_version_that_knew_less_is_told_apart() -> None:
         f"prompt agent was not recorded and is {'b' * 12}",
     ]
     assert differences(json.loads(json.dumps(now)), now) == []
+
+
+def test_hints_of_a_person_are_told_beside_every_figure() -> None:
+    hint = {"event_type": "hint", "turn": 2, "text": "Go up."}
+    helped = episode(start(player="model"), turn(1, 1), hint, turn(2, 2))
+    alone = episode(start(player="model"), turn(1, 1))
+    provenance = provenance_of({"one": helped.provenance, "two": alone.provenance})
+    assert provenance["hints"] == {"one": 1}
+    told = "A PERSON GAVE THE PLAYER HINTS in 1 episode (1 line): no figure that includes them is"
+    assert told in said_of(provenance)
+    assert "HINTS" not in said_of(provenance_of({"two": alone.provenance}))
+    figures = variant_figures([helped, alone], 2)
+    (row,) = play([{"variant": "whole", **figures}]).rows
+    assert row[1] == "0 of 2, 1 WITH HINTS"
+    assert (helped.summary()["hints"], alone.summary()["hints"]) == (1, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,8 @@ from session.game_state import GameState, Hint
 from session.record.event_log import read
 from session.record.schema import ModelCall
 from session.record.summary import LOG_FILE
-from tests.support.viewing import KEY, Told, append, log_of, play, playing, recorded, streamed
-from viewer.web.cockpit import MOST_HINT_CHARACTERS, MOST_HINTS_WAITING, Cockpit
+from tests.support.viewing import KEY, Told, append, log_of, play, playing, streamed
+from viewer.web.cockpit import MOST_HINT_CHARACTERS, MOST_HINTS_WAITING, THOUGHT_CHARACTERS, Cockpit
 from viewer.web.token import MOST_SENT_BYTES
 from viewer.web.watch import watching
 
@@ -148,6 +149,8 @@ def test_who_did_not_start_the_game_may_only_watch(
     own = str(client.base_url).rstrip("/")
     with playing(tmp_path, 2, cockpit=cockpit, reflection_enabled=False):
         with_log(client)
+        episodes = tmp_path / "episodes"
+        shutil.copytree(episodes / "played", episodes / "other")
         assert press("check").status_code == 204
         assert press("check", origin=own).status_code == 204
         assert client.post(CONTROL, json={"act": "pause"}).status_code == 403
@@ -161,37 +164,57 @@ def test_who_did_not_start_the_game_may_only_watch(
         assert {client.request(*it).status_code for it in others} == {405}
         with streamed(client) as told:
             assert doing(told, "thinking")["held"] is False, "nothing of that was obeyed"
-
-
-def test_what_no_button_sends_is_refused_with_the_reason(
-    tmp_path: Path, client: httpx.Client, cockpit: Cockpit, press: Callable[..., httpx.Response]
-) -> None:
-    recorded(tmp_path, "other")
-    headers = {"authorization": f"Bearer {cockpit.token}"}
-    with playing(tmp_path, 2, cockpit=cockpit, reflection_enabled=False):
-        with_log(client)
-        for body in (b"", b"[]", b"{", b"[" * 3000, b'"' + b"x" * MOST_SENT_BYTES + b'"'):
-            assert client.post(CONTROL, content=body, headers=headers).status_code == 400
-        assert press("leave").text == "There is no such button."
-        assert press("hint", " \n\x1b[2J ").text == "The hint is empty."
-        assert "at most 300" in press("hint", "x" * (MOST_HINT_CHARACTERS + 1)).text
-        assert {press("hint", "x").status_code for _ in range(MOST_HINTS_WAITING)} == {204}
-        assert press("hint", "x").status_code == 422
-        other = client.post("data/other/control", json={"act": "pause"}, headers=headers)
-        assert (other.status_code, other.text) == (409, "This game is not being played here.")
+        refused_with_the_reason(client, cockpit, press)
     assert press("pause").status_code == 409, "it has ended"
+
+
+def refused_with_the_reason(
+    client: httpx.Client, cockpit: Cockpit, press: Callable[..., httpx.Response]
+) -> None:
+    """What no button sends."""
+    headers = {"authorization": f"Bearer {cockpit.token}"}
+    for body in (b"", b"[]", b"{", b"[" * 3000, b'"' + b"x" * MOST_SENT_BYTES + b'"'):
+        assert client.post(CONTROL, content=body, headers=headers).status_code == 400
+    assert press("leave").text == "There is no such button."
+    assert press("hint", " \n\x1b[2J ").text == "The hint is empty."
+    assert "at most 300" in press("hint", "x" * (MOST_HINT_CHARACTERS + 1)).text
+    assert {press("hint", "x").status_code for _ in range(MOST_HINTS_WAITING)} == {204}
+    assert press("hint", "x").status_code == 422
+    other = client.post("data/other/control", json={"act": "pause"}, headers=headers)
+    assert (other.status_code, other.text) == (409, "This game is not being played here.")
+
+
+def test_what_the_model_thinks_is_told_as_it_comes(
+    tmp_path: Path, client: httpx.Client, cockpit: Cockpit
+) -> None:
+    class Thought:
+        text = "Shall I "
+
+        def __str__(self) -> str:
+            return self.text
+
+    thought = Thought()
+    with playing(tmp_path, 1, cockpit=cockpit, reflection_enabled=False):
+        with_log(client)
+        cockpit.begin(tmp_path / "episodes" / "played", thought)
+        with streamed(client) as told:
+            assert doing(told, "thinking")["thought"] == "Shall I "
+            thought.text = "x" * THOUGHT_CHARACTERS + "Shall I go?"
+            end = doing(told, "thinking")["thought"]
+            assert (len(end), end[-11:]) == (THOUGHT_CHARACTERS, "Shall I go?")
 
 
 def test_a_player_that_asks_no_model_takes_no_hint(
     tmp_path: Path, client: httpx.Client, cockpit: Cockpit, press: Callable[..., httpx.Response]
 ) -> None:
-    cockpit.begin(tmp_path / "episodes" / "played", hears=False)
-    recorded(tmp_path)
-    log = tmp_path / "episodes" / "played" / "events.jsonl"
-    lines = [line for line in log.read_bytes().splitlines(True) if b'"episode_end"' not in line]
-    log.write_bytes(b"".join(lines))
-    assert press("hint", HINT).text == "This player reads nothing but the game."
-    assert press("pause").status_code == 204
+    cockpit.press("pause")  # before anything is played
+    with playing(tmp_path, 1, cockpit=cockpit, player_name="random"):
+        with_log(client)
+        with streamed(client) as told:
+            now = doing(told, "paused")
+        assert (now["turn"], now["hears"]) == (1, False)
+        assert press("hint", HINT).text == "This player reads nothing but the game."
+        assert played_turns(tmp_path / "episodes" / "played") == []
 
 
 def test_a_chat_player_is_told_too(

@@ -129,7 +129,7 @@ def test_the_end_is_shown_though_the_server_goes_with_the_game(
     with (
         playing(tmp_path, 4) as gate,
         watching(tmp_path, open_browser=False) as address,
-        opened(browser, address) as page,
+        opened(browser, address, forgiven="ERR_FAILED") as page,
     ):
         gate.open()
         page.get_by_role("link", name="played").click()

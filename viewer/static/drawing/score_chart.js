@@ -2,7 +2,7 @@
 
 import { clamp, colour, h } from "../dom.js";
 import { before } from "../data.js";
-import { known } from "../format.js";
+import { hinted, known } from "../format.js";
 import { harmless } from "../text.js";
 import uPlot from "../vendor/uPlot.esm.js";
 
@@ -103,7 +103,13 @@ export class ScoreChart {
 
   #tell(turn) {
     const marks = this.episode.info.marks.filter((it) => it.turn === turn).map((it) => `${KINDS[it.kind] ?? it.kind}: ${it.text}`);
-    this.caption.textContent = harmless([`Turn ${turn}`, `score ${known(before(this.episode.info.scores, turn)?.[1])}`, ...marks].join(" · "));
+    this.caption.textContent = harmless([`Turn ${turn}`, `score ${known(before(this.episode.info.scores, turn)?.[1])}`, ...this.#help(), ...marks].join(" · "));
+  }
+
+  /** A score is not shown without saying that the player was helped. */
+  #help() {
+    const { summary } = this.episode;
+    return summary.hints ? [hinted(summary)] : [];
   }
 
   #drawMarks(plot) {

@@ -1,6 +1,6 @@
 // What a model was sent in the turn shown, and what came back; with what is new since the call before.
 
-import { announce, bdi, fill, h, keepingFocus } from "../dom.js";
+import { bdi, copyButton, fill, h, keepingFocus } from "../dom.js";
 import * as format from "../format.js";
 
 export class Prompt {
@@ -133,18 +133,3 @@ function reply({ text, reasoning, calls }) {
 }
 
 const toolCall = ({ name, arguments: given }) => h("p", { class: "typed" }, bdi(`${name}(${given})`));
-
-function copyButton(label, text, key) {
-  const button = h("button", { type: "button", class: "more", "data-focus": key }, label);
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(text());
-      announce("Copied.");
-      button.textContent = "Copied";
-    } catch {
-      button.textContent = "The browser does not allow copying";
-    }
-    setTimeout(() => (button.textContent = label), 2000);
-  });
-  return button;
-}

@@ -29,7 +29,7 @@ export class Situation {
     keepingFocus(this.facts, () => fill(this.facts,
       h("h2", { class: "room", "data-room": seen.room?.id }, bdi(placeName(seen.room)), seen.dark && h("span", { class: "tag" }, "dark")),
       h("p", { class: "fine", "data-truth": "" }, truth(info.told)),
-      facts(seen, this.episode.summary.deaths === null ? null : deathsUntil(info.marks, turn)),
+      facts(seen, this.episode.summary.hints, this.episode.summary.deaths === null ? null : deathsUntil(info.marks, turn)),
       words("In view", seen.visible), words("Carried", seen.inventory),
       this.#exits(seen, turn),
       this.#part("Objectives", open.map((it) => objective(it)), "None open."),
@@ -62,8 +62,8 @@ export class Situation {
 /** Whose facts these are: the player is told no more than a level allows. */
 const truth = (level) => `As the game’s memory has it${level ? `; the player was told what the level “${level}” allows` : ""}.`;
 
-function facts(seen, deaths) {
-  const pairs = [["Score", score(seen)], ["Moves", known(seen.moves)], ["Deaths", known(deaths)]];
+function facts(seen, hints, deaths) {
+  const pairs = [["Score", score(seen)], ["Moves", known(seen.moves)], ["Deaths", known(deaths)], ...(hints ? [["Hints", hints]] : [])];
   return h("dl", { class: "facts" }, pairs.map(([name, value]) => h("div", { "data-fact": name.toLowerCase() }, h("dt", {}, name), h("dd", {}, String(value)))));
 }
 

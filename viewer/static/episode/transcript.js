@@ -1,7 +1,7 @@
 // The transcript: only the chunks near what is read are in the page; the others keep their height.
 
 import { fill, h } from "../dom.js";
-import { openingArticle, reflectionsAt, turnArticle } from "./turn_view.js";
+import { newsAt, openingArticle, turnArticle } from "./turn_view.js";
 
 const AHEAD = 1200; // pixels around what is visible
 const GUESS = 230; // pixels of a turn not measured yet
@@ -174,7 +174,7 @@ export class Transcript {
     if (block.number === 0 && !block.rows.has(0)) this.#add(block, 0, openingArticle(this.episode));
     for (const turn of this.episode.turnsIn(block.number)) {
       const old = block.rows.get(turn.turn);
-      const news = String(reflectionsAt(this.episode, turn.turn).length);
+      const news = newsAt(this.episode, turn.turn);
       if (old?.dataset.news === news) continue;
       const fresh = turnArticle(this.episode, turn);
       fresh.dataset.news = news;

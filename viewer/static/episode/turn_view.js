@@ -11,6 +11,7 @@ export function turnArticle(episode, turn) {
     Boolean(turn.scored) && h("span", { class: "delta", "data-down": turn.scored < 0 }, format.signed(turn.scored)));
   const body = h("div", { class: "body" },
     h("p", { class: "where" }, bdi(format.placeName(turn.place)), h("span", { class: "spent" }, spent(turn))),
+    hintsAt(episode, turn.turn).map(({ text }) => h("p", { class: "aside from-watcher" }, h("b", {}, "Hint by the person watching "), bdi(text))),
     turn.tools.map((tool, i) => toolCall(episode, turn.turn, tool, i)),
     turn.refused.map(refusal),
     turn.thinking && !saysFailure(turn) && h("div", { class: "thinking" }, h("span", { class: "unseen" }, "Model thinks: "), foldable(turn.thinking)),
@@ -34,7 +35,11 @@ export function openingArticle(episode) {
   return article;
 }
 
-export const reflectionsAt = (episode, turn) => episode.info.reflections.filter((it) => it.turn === turn);
+/** What came about a turn besides itself, which may be known later. */
+export const newsAt = (episode, turn) => `${reflectionsAt(episode, turn).length} ${hintsAt(episode, turn).length}`;
+
+const hintsAt = (episode, turn) => (episode.info.hints ?? []).filter((it) => it.turn === turn);
+const reflectionsAt = (episode, turn) => episode.info.reflections.filter((it) => it.turn === turn);
 
 function row(episode, turn, room) {
   return h("article", {

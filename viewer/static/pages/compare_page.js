@@ -9,7 +9,7 @@ import uPlot from "../vendor/uPlot.esm.js";
 
 const ROWS = [
   ["Story", (it) => it.title || it.story], ["Model", (it) => it.model], ["Seed", (it) => it.seed ?? "–"],
-  ["Without", (it) => it.parts_off?.join(", ") || "–"], ["Score", format.score], ["Best score", (it) => format.known(it.best_score)],
+  ["Without", (it) => it.parts_off?.join(", ") || "–"], ["Score", format.score], ["Hints by a person", (it) => it.hints || "–"], ["Best score", (it) => format.known(it.best_score)],
   ["Turns", (it) => format.whole(it.turns)], ["End", format.ending], ["Deaths", (it) => format.known(it.deaths)], ["Rooms", (it) => format.known(it.rooms)],
   ["Model calls", (it) => format.whole(it.calls)], ["Tool calls", (it) => format.whole(it.tool_calls)],
   ["Reflections", (it) => it.reflections], ["Tokens", (it) => format.whole(format.tokens(it))],
@@ -30,7 +30,7 @@ export class ComparePage {
     if (missing) throw new Error(`there is no episode ${missing}`);
     document.title = "Comparison · ZorkGPT";
     fill(this.heading, h("p", {}, "Comparison"));
-    this.place = h("div", { class: "plot", role: "img", "aria-label": `Scores over turns: ${this.both.map((it) => `${it.id} reached ${format.known(it.score)} in ${it.turns} turns`).join("; ")}` });
+    this.place = h("div", { class: "plot", role: "img", "aria-label": `Scores over turns: ${this.both.map((it) => `${it.id} reached ${format.known(it.score)} in ${it.turns} turns${it.hints ? ` with ${format.hinted(it)}` : ""}`).join("; ")}` });
     fill(this.main, h("div", { class: "compare" }, h("h1", {}, "Two episodes"), this.place, this.#table(), this.#trees(episodes)));
     this.sizes = new ResizeObserver(() => this.#draw());
     this.sizes.observe(this.place);
@@ -78,7 +78,7 @@ function tree(root, rest, chosen) {
   branches.forEach((it) => rest.delete(it));
   const link = h("a", { href: ofEpisode(root.id), "aria-current": chosen.includes(root) ? "true" : null }, bdi(root.id));
   const origin = root.trunk ? ` from turn ${format.whole(root.forked_at)}` : "";
-  return h("li", {}, link, `${origin}: score ${format.known(root.score)} after ${format.plural(root.turns, "turn")}`,
+  return h("li", {}, link, `${origin}: score ${format.known(root.score)} after ${format.plural(root.turns, "turn")}${root.hints ? `, with ${format.hinted(root)}` : ""}`,
     branches.length > 0 && h("ul", {}, branches.map((it) => tree(it, rest, chosen))));
 }
 

@@ -1,6 +1,7 @@
 // One episode, live or as a replay: transcript, situation, map and score, all at the same turn.
 
 import { ofEpisode } from "../address.js";
+import { Cockpit } from "../episode/cockpit.js";
 import { Controls } from "../episode/controls.js";
 import { Episode, MODE } from "../data.js";
 import { announce, bdi, clamp, fill, h } from "../dom.js";
@@ -60,6 +61,7 @@ export class EpisodePage {
     this.closed = true;
     clearTimeout(this.#playing);
     this.live?.close();
+    this.cockpit?.close();
     this.transcript?.close();
     this.map?.close();
     this.chart?.close();
@@ -83,6 +85,8 @@ export class EpisodePage {
       ArrowLeft: () => this.step(-1), ArrowRight: () => this.step(1),
       Home: () => this.go(0), End: () => this.follow(), f: () => this.follow(), " ": () => this.play(),
     };
+    if (event.key === "p") return this.cockpit?.pause() ?? false;
+    if (event.key === ".") return this.cockpit?.step() ?? false;
     const own = event.target === this.controls?.slider && event.key.length > 1;
     if (!acts[event.key]) return this.finder?.key(event) ?? false;
     if (own || (event.key === " " && inControl && inControl !== this.controls.slider)) return false;
@@ -160,6 +164,7 @@ export class EpisodePage {
     this.situation = new Situation(this.episode);
     this.prompt = new Prompt(this.episode);
     this.chart = new ScoreChart(this.episode, (turn) => this.#jump(turn));
+    this.cockpit = new Cockpit(this.episode);
     this.controls = new Controls({ go: (turn) => this.#jump(turn), step: (by) => this.step(by), play: () => this.play(), follow: () => this.follow() });
     this.finder = new Finder(this.episode, { shown: () => this.#shown, go: (turn) => this.#jump(turn), text: () => this.#markFound() });
     this.#showHeading();
@@ -170,7 +175,7 @@ export class EpisodePage {
     this.charts = h("div", { class: "charts" }, this.chart.node);
     fill(this.main, h("div", { class: "episode" },
       h("nav", { class: "tabs", "aria-label": "Parts of the page" }, this.tabs),
-      h("section", { class: "story", "aria-label": "Story" }, this.finder.node, this.transcript.node, this.controls.news),
+      h("section", { class: "story", "aria-label": "Story" }, this.finder.node, this.transcript.node, this.controls.news, this.cockpit.node),
       h("div", { class: "side" }, h("nav", { class: "tabs sides", "aria-label": "Beside the story" }, this.sides), this.situation.node, this.prompt.node),
       this.charts,
       this.controls.node));
@@ -195,7 +200,8 @@ export class EpisodePage {
 
   #showHeading() {
     const { title, story, model, seed, cost } = this.episode.summary;
-    const aside = [bdi(model), seed !== null && ` · seed ${seed}`, cost > 0 && ` · ${format.money(cost)}`];
+    const hinted = format.hinted(this.episode.summary);
+    const aside = [bdi(model), seed !== null && ` · seed ${seed}`, cost > 0 && ` · ${format.money(cost)}`, hinted && ` · ${hinted}`];
     fill(this.heading, h("h1", {}, bdi(title || story)), h("p", { class: "fine" }, aside));
   }
 
@@ -224,10 +230,14 @@ export class EpisodePage {
   }
 
   #listen() {
-    if (!this.#isOpen) return this.#sayState();
+    if (!this.#isOpen) {
+      if (MODE === "live") this.cockpit.end(false);
+      return this.#sayState();
+    }
     this.live = new Live(this.episode, {
       turn: (turn) => this.#onTurn(turn),
       account: (info) => this.#onAccount(info),
+      now: (now) => this.#onNow(now),
       end: () => this.#onEnd(),
       reset: () => this.again(), // the log was replaced by another
       state: (state) => this.#sayState(state),
@@ -238,6 +248,7 @@ export class EpisodePage {
     const names = { connecting: "Connecting", live: "Live", reconnecting: "Reconnecting", disconnected: "Disconnected" };
     const { summary } = this.episode;
     this.connection = state;
+    if (state === "live" && summary.running && this.cockpit.isPaused) return this.say("Paused", "paused");
     if (state && (state !== "live" || summary.running)) return this.say(names[state], state);
     const ended = summary.end_reason ? `Ended: ${format.ending(summary)}` : format.ending(summary);
     this.say(MODE === "static" ? `Replay · ${ended}` : ended, "ended");
@@ -259,8 +270,14 @@ export class EpisodePage {
     }
   }
 
+  #onNow(now) {
+    this.cockpit.show(now);
+    this.#sayState(this.connection);
+  }
+
   #onAccount(info) {
     this.episode.take(info);
+    this.#showHeading();
     this.#sayState(this.connection);
     this.transcript.refresh();
     this.finder.update();
@@ -274,6 +291,7 @@ export class EpisodePage {
   /** The account that came before tells all; the server may be gone together with the game. */
   #onEnd() {
     this.#following = false;
+    this.cockpit.end(true);
     this.#sayState(null);
     announce(`The episode has ended: ${format.ending(this.episode.summary)}.`);
   }

@@ -16,7 +16,7 @@ const COLUMNS = [
   { name: "Model", key: (it) => it.model, cell: (it) => bdi(it.model, { class: "model" }) },
   { name: "Seed", key: (it) => it.seed ?? 0, cell: (it) => String(it.seed ?? "–"), number: true },
   { name: "Turns", key: (it) => it.turns, cell: (it) => format.whole(it.turns), number: true },
-  { name: "Score", key: (it) => it.score, cell: format.score, number: true },
+  { name: "Score", key: (it) => it.score, cell: (it) => [format.score(it), it.hints > 0 && h("span", { class: "fine hinted" }, format.hinted(it))], number: true },
   { name: "Line", cell: (it, most) => sparkline(it.scores, it.turns, most) },
   { name: "End", key: format.ending, cell: endCell },
   { name: "Tools", key: (it) => it.tool_calls, cell: (it) => format.whole(it.tool_calls), number: true },

@@ -1,0 +1,136 @@
+"""The page of whoever started a game: its buttons, what the model thinks, what can be done next."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from session.record.event_log import read
+from session.record.schema import ModelCall
+from tests.support.browser import PATIENCE, needs_chromium, opened, started_browser
+from tests.support.viewing import log_of, playing
+from viewer.web.cockpit import Cockpit
+from viewer.web.watch import watching
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+expect.set_options(timeout=PATIENCE)
+pytestmark = [needs_chromium, pytest.mark.slow]
+NOT_BEGUN = "404"
+PHONE = {"width": 390, "height": 844}
+HINT = "Mind <b>the step</b>."
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with started_browser() as browser:
+        yield browser
+
+
+def button(page: Page, name: str) -> Locator:
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def state(page: Page) -> Locator:
+    return page.locator("#state")
+
+
+def commands(folder: Path) -> list[int]:
+    return [event["turn"] for event in log_of(folder) if event["event_type"] == "turn"]
+
+
+def test_whoever_started_the_game_steps_and_speaks_and_others_watch(
+    browser: Browser, tmp_path: Path
+) -> None:
+    cockpit, folder = Cockpit(), tmp_path / "episodes" / "played"
+    with (
+        playing(tmp_path, 5, cockpit=cockpit, reflection_enabled=False) as gate,
+        watching(tmp_path, open_browser=False, episode="latest", cockpit=cockpit) as address,
+        opened(browser, address, forgiven=NOT_BEGUN) as page,
+        opened(browser, address.partition("?")[0], forgiven=NOT_BEGUN) as other,
+    ):
+        button(page, "Pause").click()
+        assert page.evaluate("location.hash") == "#/played", "the token is in no address to copy"
+        expect(page.locator(".doing")).to_have_text(
+            re.compile(r"Turn 1 of 5Thinking … · pauses after this turn\d+ s")
+        )
+        gate.open(5)
+        for it in (page, other):
+            expect(state(it)).to_have_text("Paused")
+            expect(it.locator(".doing")).to_have_text("Before turn 2 of 5Paused")
+        assert commands(folder) == [1]
+        expect(button(other, "Go on")).to_be_hidden()
+        other.keyboard.press(".")
+        page.get_by_label("Hint to the player").fill(HINT)
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("the player reads it in its next prompt")).to_be_visible()
+        button(page, "Play one turn").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator(".doing")).to_have_text("Before turn 3 of 5Paused")
+        expect(button(page, "Play one turn")).to_be_focused()
+        assert commands(folder) == [1, 2]
+        for it in (page, other):
+            expect(it.locator(".turn[data-turn='2'] .from-watcher")).to_contain_text(HINT)
+            expect(it.locator("[data-fact='hints'] dd")).to_have_text("1")
+            expect(it.locator(".heading")).to_contain_text("1 hint")
+        page.reload()
+        expect(button(page, "Go on")).to_be_visible()  # the tab has kept the token
+        page.locator(".transcript").focus()
+        page.keyboard.press("p")
+        expect(state(page)).to_have_text("Ended: Turn limit")
+        expect(page.locator(".next dd").nth(1)).to_contain_text("--fork")
+        other.evaluate("location.hash = '#/?filter=hints>0'")
+        expect(other.locator(".hinted")).to_have_text("1 hint")
+    calls = [it.event for it in read(folder) if isinstance(it.event, ModelCall)]
+    assert [HINT in str(call.request["messages"]) for call in calls] == [False, True, *[False] * 3]
+
+
+@pytest.mark.soak
+def test_a_page_with_the_token_of_an_earlier_game_only_watches(
+    browser: Browser, tmp_path: Path
+) -> None:
+    cockpit = Cockpit()
+    with (
+        playing(tmp_path, 2, cockpit=cockpit, reflection_enabled=False),
+        watching(tmp_path, open_browser=False, episode="latest", cockpit=cockpit) as address,
+        opened(browser, address.replace(cockpit.token, "earlier"), forgiven="status of 40") as page,
+    ):
+        expect(page.locator(".doing")).to_contain_text("Thinking")
+        with page.expect_response("**/control", timeout=PATIENCE) as answered:
+            page.reload()
+        assert answered.value.status == 403
+        expect(page.locator(".doing")).to_contain_text("Thinking")
+        expect(button(page, "Pause")).to_be_hidden()
+
+
+@pytest.mark.soak
+def test_what_the_model_thinks_comes_word_by_word_and_nothing_chatters(
+    browser: Browser, tmp_path: Path
+) -> None:
+    cockpit = Cockpit()
+    with (
+        playing(tmp_path, 1, cockpit=cockpit, pace=0.4, reflection_enabled=False) as gate,
+        watching(tmp_path, open_browser=False, episode="latest", cockpit=cockpit) as address,
+        opened(browser, address, forgiven=NOT_BEGUN, viewport=PHONE) as page,
+    ):
+        thought = page.get_by_role("region", name="What the model thinks")
+        expect(page.get_by_role("timer")).to_have_text(re.compile(r"\d+ s"))
+        expect(thought).to_be_hidden()
+        gate.open()
+        expect(thought).to_have_text(re.compile(r"Line 1( says)?( so\.)?"))
+        loud = page.locator("[aria-live], [role=status], [role=alert], [role=log]")
+        assert not any(" s" in text or "Line" in text for text in loud.all_inner_texts())
+        overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert page.evaluate(overflow) == 0
+        expect(state(page)).to_have_text("Ended: Turn limit")
+        copies = page.locator(".next").get_by_role("button", name="Copy")
+        expect(copies).to_have_count(4)
+        names = copies.evaluate_all("all => all.map((it) => it.getAttribute('aria-label'))")
+        assert len(set(names)) == 4
+        assert page.evaluate(overflow) == 0
