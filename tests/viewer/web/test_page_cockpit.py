@@ -87,6 +87,10 @@ def test_whoever_started_the_game_steps_and_speaks_and_others_watch(
         expect(page.locator(".next dd").nth(1)).to_contain_text("--fork")
         other.evaluate("location.hash = '#/?filter=hints>0'")
         expect(other.locator(".hinted")).to_have_text("1 hint")
+        other.evaluate("location.hash = '#/all/experiments'")
+        expect(other.locator(".experiments .count")).to_contain_text(
+            "1 episode with hints by a person"
+        )
     calls = [it.event for it in read(folder) if isinstance(it.event, ModelCall)]
     assert [HINT in str(call.request["messages"]) for call in calls] == [False, True, *[False] * 3]
 

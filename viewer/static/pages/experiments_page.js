@@ -83,6 +83,7 @@ export class ExperimentsPage {
     const chosen = this.episodes.filter(fits);
     if (!chosen.length) return this.#drawNothing();
     const partly = chosen.length < this.episodes.length;
+    this.hinted = chosen.filter((it) => it.hints).length;
     try {
       const curves = await readCurves(this.by, this.figure, partly ? chosen.map((it) => it.id) : null);
       if (asking === this.#asking && !this.closed) this.#draw(curves, partly && MODE === "static" ? this.episodes.length : chosen.length, partly);
@@ -109,6 +110,7 @@ export class ExperimentsPage {
     this.#tell([
       `${format.plural(count - leftOut, "episode")} played to the end`,
       leftOut > 0 && `${whole(leftOut)} unfinished left out`,
+      this.hinted > 0 && `${format.plural(this.hinted, "episode")} with hints by a person, so no figure with them is unaided`,
       lines.some((it) => it.low) ? `means over seeds; bands and brackets are ${level} intervals` : `means over seeds; a ${level} interval takes at least ${least} seeds that differ`,
       groups.length > MOST_LINES && `the chart shows the first ${MOST_LINES} of ${groups.length} groups`,
       partly && MODE === "static" && "an exported page has the curves of all its episodes only",
