@@ -8,12 +8,13 @@ from mcp_ghost.cli.arguments import Parser, add_flags, port_number, seed_number,
 PROGRAM = "python -m game_server"
 DEFAULT_PORT = 8733
 _DESCRIPTION = """\
-Offer text adventures to any MCP client: over stdin and stdout, or over HTTP to this machine only.
-Each game is recorded as an episode in the work folder, like those of main.py.
+Offer text adventures to any MCP client: over stdin and stdout, or over HTTP
+to this machine only. Each game is recorded as an episode in the work folder,
+like those of main.py.
 """
 _EPILOG = """\
-exit code: 0 the client closed the connection; 1 stopped by a failure; 2 wrong usage or
-  configuration; 130 interrupted by Ctrl-C (143 by SIGTERM)
+exit code: 0 the client closed the connection; 1 stopped by a failure; 2 wrong
+  usage or configuration; 130 interrupted by Ctrl-C (143 by SIGTERM)
 
 examples:
   uv run python -m game_server

@@ -6,7 +6,6 @@
 Needs the extra fleet. Times are printed, and nothing is concluded from them.
 """
 
-import argparse
 import importlib
 import json
 import os
@@ -59,7 +58,6 @@ def main() -> int:
 
 def _parser() -> Parser:
     it = Parser(prog="fleet_trial.py", description=(__doc__ or "").splitlines()[0])
-    it.formatter_class = argparse.RawDescriptionHelpFormatter
     it.add_argument(
         "--episodes", metavar="N", type=whole_number(), default=300, help="of each run (300)"
     )

@@ -8,18 +8,20 @@ from mcp_ghost.cli.arguments import Commands, Parser, add_flags
 PROGRAM = "python -m storage"
 
 _DESCRIPTION = """\
-Show what the player learned from episode to episode, write it for people to edit, read it back.
+Show what the player learned from episode to episode, write it for people to
+edit, read it back.
 """
 _EPILOG = """\
-The event logs in the work folder are the source of truth; `rebuild` recreates the database from
-them. Settings are those of main.py: storage_database_url names a database
-other than knowledge.db in the work folder.
+The event logs in the work folder are the source of truth; `rebuild` recreates
+the database from them. Settings are those of main.py: storage_database_url
+names a database other than knowledge.db in the work folder.
 
-exit code: 0 done; 1 failed, or a log was left out; 2 wrong usage or configuration
+exit code: 0 done; 1 failed, or a log was left out; 2 wrong usage or
+  configuration
 
 examples:
   uv run python -m storage show
-  uv run python -m storage export           # writes game_files/knowledge/STORY.md
+  uv run python -m storage export   # game_files/knowledge/STORY.md
   uv run python -m storage import
   uv run python -m storage forget --story zork1 --yes
 """

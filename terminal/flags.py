@@ -13,21 +13,28 @@ from mcp_ghost.cli.arguments import (
     whole_number,
 )
 
+_USAGE = """\
+main.py [FLAG ...]
+       main.py games [FLAG ...]
+"""
 _DESCRIPTION = """\
-A language model plays interactive fiction: Zork I, or the bundled story if Zork I is unavailable.
-It may call MCP tools while it thinks. Without a key it plays with a small model on this machine.
+A language model plays interactive fiction: Zork I, or the bundled story if
+Zork I is unavailable. It may call MCP tools while it thinks. Without a key it
+plays with a small model on this machine.
 """
 _EPILOG = """\
-settings: flag > environment (ZORKGPT_*, and the key: OPENROUTER_API_KEY, OPENAI_API_KEY,
-  ANTHROPIC_API_KEY or GEMINI_API_KEY) > .env > [tool.zorkgpt.*] in pyproject.toml > default
+settings: flag > environment (ZORKGPT_*, and the key: OPENROUTER_API_KEY,
+  OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY) > .env >
+  [tool.zorkgpt.*] in pyproject.toml > default
 
-exit code: 0 played; 1 stopped by a failure, such as a model that does not answer, or a replay
-  that differs; 2 wrong usage or configuration; 130 interrupted by Ctrl-C (143 by SIGTERM, 129
-  by a closed terminal, 141 by a closed pipe). --resume continues an interrupted or failed episode.
+exit code: 0 played; 1 stopped by a failure, such as a model that does not
+  answer, or a replay that differs; 2 wrong usage or configuration; 130
+  interrupted by Ctrl-C (143 by SIGTERM, 129 by a closed terminal, 141 by a
+  closed pipe). --resume continues an interrupted or failed episode.
 
 examples:
   uv run python main.py --max-turns 20
-  uv run python main.py --story bundled --base-url http://localhost:11434/v1 --model qwen3:8b
+  uv run python main.py --base-url http://localhost:11434/v1 --model qwen3:8b
   uv run python main.py --resume latest
   uv run python main.py --fork latest@12
   uv run python main.py games           lists the known games and their files
@@ -160,7 +167,7 @@ def parse_flags(
 
 
 def _parser(parts: Sequence[str], players: Sequence[str]) -> Parser:
-    parser = Parser(prog="main.py", description=_DESCRIPTION, epilog=_EPILOG)
+    parser = Parser(prog="main.py", usage=_USAGE, description=_DESCRIPTION, epilog=_EPILOG)
     parser.commands = ("games",)
     episodes = parser.add_argument_group("episodes")
     add_flags(episodes, _LENGTH, max_turns={"type": whole_number()})

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from mcp_ghost.cli.arguments import Parser
@@ -16,10 +19,12 @@ from mcp_ghost.text import counted, plain
 if TYPE_CHECKING:
     from game_interface.catalogue import KnownGame
 
+_COLUMN = 15
+"""Of the titles."""
 _EPILOG = """\
-The files are not part of the program: --json gives each file's SHA-256 and where to get it.
-`main.py --story NAME` plays a game whose file is in the folder that STORIES_DIR names, or in the
-cache folder.
+The files are not part of the program: --json gives each file's SHA-256 and
+where to get it. `main.py --story NAME` plays a game whose file is in the
+folder that STORIES_DIR names, or in the cache folder.
 """
 
 
@@ -51,10 +56,17 @@ def show(flags: argparse.Namespace) -> int:
         points = "score unknown" if game.max_score is None else counted(game.max_score, "point")
         path = files.get(game.name)
         where = path or f"not at hand ({game.file})"
-        print(plain(f"{game.name:<14} {game.title} ({points}): {where}"))
+        line = plain(f"{game.name:<{_COLUMN}}{game.title} ({points}): {where}")
+        print(_broken(line) if sys.stdout.isatty() else line)
     print(f"{len(files)} of {counted(len(games), 'game')} at hand.", end=" ")
     print(f"You can get the files from {_sources()}.")
     return DONE
+
+
+def _broken(line: str) -> str:
+    """A line of the list, in as many as the terminal needs; the names keep their column."""
+    room, further = shutil.get_terminal_size().columns, " " * _COLUMN
+    return fill(line, room, subsequent_indent=further, break_on_hyphens=False)
 
 
 def _entry(game: KnownGame, files: Mapping[str, Path]) -> dict[str, object]:

@@ -10,15 +10,17 @@ from mcp_ghost.cli.arguments import Commands, Parser, add_flags, port_number
 PROGRAM = "python -m viewer"
 DEFAULT_PORT = 8723
 _DESCRIPTION = """\
-Show episodes. Without a command, serve a page with all those of a work folder, live ones included.
-Only event logs are read. Nothing is written but the files that you ask a command for, the notes
-that you write on the page (notes.json beside a log), and a hidden file in the work folder,
+Show episodes. Without a command, serve a page with all those of a work
+folder, live ones included. Only event logs are read. Nothing is written but
+the files that you ask a command for, the notes that you write on the page
+(notes.json beside a log), and a hidden file in the work folder,
 .summaries.json, which makes the next start quick and may be deleted.
 """
 _EPILOG = """\
 EPISODE is an episode's name, its folder, or 'latest'.
 
-exit code: 0 done; 1 stopped by a failure; 2 wrong usage; 130 interrupted by Ctrl-C
+exit code: 0 done; 1 stopped by a failure; 2 wrong usage; 130 interrupted by
+  Ctrl-C
 
 examples:
   uv run python -m viewer --open

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, NoReturn, TypeAlias
 
 # argparse names the type of its sub-commands nowhere in public.
@@ -15,12 +16,25 @@ _WHOLE = re.compile(r"-?\d{1,4000}")
 """Of a length that Python reads."""
 
 
+class _Lines(argparse.RawDescriptionHelpFormatter):
+    """Keeps the lines of texts that fit the terminal, and breaks the others at words."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        from textwrap import wrap
+
+        whole = partial(wrap, width=width, break_long_words=False, break_on_hyphens=False)
+        broken = []
+        for line in text.splitlines():
+            further = " " * (len(line) - len(line.lstrip()))
+            broken += whole(line, subsequent_indent=further) if len(line) > width else [line]
+        return "\n".join(indent + line for line in broken)
+
+
 class Parser(argparse.ArgumentParser):
     """Accepts no abbreviations, keeps the lines of its texts, and knows which flag was meant."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401  what argparse takes
-        raw = argparse.RawDescriptionHelpFormatter
-        super().__init__(**{"formatter_class": raw, "allow_abbrev": False, **options})
+        super().__init__(**{"formatter_class": _Lines, "allow_abbrev": False, **options})
 
     commands: tuple[str, ...] = ()
     """Those that it does not parse itself."""

@@ -14,19 +14,26 @@ Write video scripts from web pages: one right away, or many through a queue.
 """
 _EPILOG = """\
 environment (also read from .env):
-  OPENROUTER_API_KEY, OPENROUTER_BASE_URL   the model's provider; else OPENAI_API_KEY,
+  OPENROUTER_API_KEY, OPENROUTER_BASE_URL
+                        the model's provider; else OPENAI_API_KEY,
                         ANTHROPIC_API_KEY or GEMINI_API_KEY
   CONFIG_PATH           config.yaml: model, language, style and limits
-  MCP_CONFIG_PATH       MCP servers (JSON or JSONC); pages are then read by an agent
-  MOVIE_DATABASE_URL    the queue: sqlite:///movie_jobs.db, or postgresql://user:password@host/name
+  MCP_CONFIG_PATH       MCP servers (JSON or JSONC); pages are then read by an
+                        agent
+  MOVIE_DATABASE_URL    the queue: sqlite:///movie_jobs.db, or
+                        postgresql://user:password@host/name
   MOVIE_JOB_LEASE       seconds after which a silent worker loses its job (60)
   MOVIE_MAX_ATTEMPTS    attempts at a job whose failures may pass (5)
-  MOVIE_KEEP_DAYS       days for which workers keep finished jobs (default: for ever)
-  MOVIE_ALLOW_PRIVATE_URLS=1   lets URLs lead to this machine and into private networks
+  MOVIE_KEEP_DAYS       days for which workers keep finished jobs (default:
+                        for ever)
+  MOVIE_ALLOW_PRIVATE_URLS=1
+                        lets URLs lead to this machine and into private
+                        networks
   MOVIE_ALLOWED_HOSTS   only these may be read: example.com, *.example.org
 
-exit code: 0 done; 1 failed; 2 wrong usage or configuration; 130 interrupted by Ctrl-C (143 by
-  SIGTERM). A worker without --drain that is stopped hands its jobs back and exits with 0.
+exit code: 0 done; 1 failed; 2 wrong usage or configuration; 130 interrupted
+  by Ctrl-C (143 by SIGTERM). A worker without --drain that is stopped hands
+  its jobs back and exits with 0.
 
 examples:
   movie-generator script https://example.com/article -o script.yaml

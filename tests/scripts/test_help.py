@@ -1,4 +1,4 @@
-"""Every script says what it is for, and does nothing else when it is asked."""
+"""Every program says what it is for, in 80 columns, and does nothing else when it is asked."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from tests.support import ROOT
 
+PROGRAMS = ["main", "viewer", "mcp_ghost", "movie_generator", "game_server", "storage"]
 WORKER = "scripts.evaluation.episode"
 """It takes no flags, and is told on standard input what to play."""
 SCRIPTS = [
@@ -18,15 +19,18 @@ SCRIPTS = [
 ]
 
 
-@pytest.mark.parametrize("module", sorted({*SCRIPTS} - {WORKER}))
-def test_help_says_what_a_script_is_for(
+@pytest.mark.parametrize("module", [*PROGRAMS, *sorted({*SCRIPTS} - {WORKER})])
+def test_help_says_what_a_program_is_for(
     module: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys, "argv", [module, "--help"])
     monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.delitem(sys.modules, f"{module}.__main__", raising=False)
     with pytest.raises(SystemExit) as ended:
         runpy.run_module(module, run_name="__main__")
     assert not ended.value.code
     said = capsys.readouterr().out
     assert said.startswith("usage: ")
+    assert [line for line in said.splitlines() if len(line) > 80] == []
     assert len(said.partition("\n\n")[2].split()) > 5
