@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -45,12 +46,9 @@ _MARKED = re.compile(rf"{_MARK}\d+$")
 
 def page_from_html(html: bytes | str, url: str, encoding: str | None = None) -> Page:
     """Read a page; ``encoding`` is what the server said, and may be wrong or missing."""
-    from bs4 import BeautifulSoup
-
     if isinstance(html, str):  # of a tool, with half a character perhaps
         html, encoding = html.encode("utf-8", "replace"), "utf-8"
-    # Of the parsers lxml's is linear: a few hundred "<!--" hold no other page up.
-    soup = BeautifulSoup(html, "lxml", from_encoding=encoding)
+    soup = _parsed(html, encoding)
     head = head_of(soup, url)
     for tag in [*soup(_NO_TEXT), *soup.find_all(role=_NO_TEXT_ROLES), *soup.find_all(hidden=True)]:
         tag.decompose()
@@ -72,6 +70,15 @@ def page_from_html(html: bytes | str, url: str, encoding: str | None = None) -> 
     )
 
 
+def _parsed(html: bytes | str, encoding: str | None = None) -> BeautifulSoup:
+    from bs4 import BeautifulSoup, MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
+
+    for harmless in (MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning):
+        warnings.filterwarnings("ignore", category=harmless)
+    # Of the parsers lxml's is linear: a few hundred "<!--" hold no other page up.
+    return BeautifulSoup(html, "lxml", from_encoding=encoding)
+
+
 def _marked(soup: BeautifulSoup) -> Tag:
     """What the page itself marks as its content."""
     for name in ("main", "article"):
@@ -83,7 +90,6 @@ def _marked(soup: BeautifulSoup) -> Tag:
 
 def _readable(whole: Tag) -> Tag:
     """The smallest part that holds all that readability takes for the text."""
-    from bs4 import BeautifulSoup
     from readability import Document
     from readability.readability import Unparseable
 
@@ -97,7 +103,7 @@ def _readable(whole: Tag) -> Tag:
         return whole
     kept = [
         int(str(tag["id"]).rpartition(_MARK)[2])
-        for tag in BeautifulSoup(summary, "lxml").find_all(id=_MARKED)
+        for tag in _parsed(summary).find_all(id=_MARKED)
         if tag.get_text(strip=True)
     ]
     return _around(tags[min(kept)], tags[max(kept)]) if kept else whole

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from movie_generator.errors import PageError
 from movie_generator.pages.fetch import fetch_page
 from movie_generator.pages.page import Page
+from movie_generator.pages.pdf import page_from_pdf
 from movie_generator.pages.robots import Robots
 from movie_generator.pages.urls import UrlPolicy
 from movie_generator.settings import Limits
@@ -78,3 +82,16 @@ def test_without_the_extra_the_error_names_the_command(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "pypdf", None)
     with pytest.raises(PageError, match=r"is a PDF.*pip install pypdf$"):
         fetched(pdf("x"))
+
+
+@pytest.mark.fuzz
+@given(st.lists(st.tuples(st.integers(0, 900), st.binary(max_size=6)), min_size=1, max_size=8))
+def test_whatever_is_wrong_with_a_pdf_it_is_read_or_refused(
+    damage: list[tuple[int, bytes]],
+) -> None:
+    document = bytearray(pdf("Bridges cross rivers.", "Ferries do, too."))
+    for place, put in damage:
+        document[place : place + len(put)] = put
+    with suppress(PageError):
+        page = page_from_pdf(bytes(document), "https://pages.example/paper", 1000)
+        assert page.url == "https://pages.example/paper"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import Page
@@ -95,3 +97,47 @@ def test_an_image_beside_the_text_is_taken_only_if_there_is_none_in_it() -> None
     inside = f'<div><div>{words}<img src="/inside.png">{words}</div></div>'
     assert [it.url[-10:] for it in page_from_html(beside + inside, URL).images] == ["inside.png"]
     assert page_from_html(f"{beside}<div>{words}</div>", URL).images[0].url.endswith("beside.png")
+
+
+TAGS = ["html", "head", "body", "main", "article", "div", "p", "li", "td", "table", "a", "base"]
+PIECES = [
+    *(f"<{tag}>" for tag in TAGS),
+    *(f"</{tag}>" for tag in TAGS),
+    *('<html lang="', '<meta name="author" content="', "<meta property='article:published_time'"),
+    *('<base href="//[', '<link rel=canonical href="http://[', '<img src="data:', "<img srcset=,>"),
+    *(
+        '<script type="application/ld+json">',
+        "</script>",
+        '{"@graph": [',
+        '{"author": ',
+        "]}",
+        "null",
+    ),
+    *(
+        '<meta http-equiv=refresh content="0;url=',
+        '">',
+        "<!--",
+        "<![CDATA[",
+        "<?xml encoding='utf-7'?>",
+    ),
+    *(
+        "\x00",
+        "\x0b",
+        "\ud800",
+        "\ufffe",
+        "&#0;",
+        "&#xd800;",
+        '<p id="mark-of-our-own-99">',
+        "words, more ",
+    ),
+]
+
+
+@pytest.mark.fuzz
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=40).map("".join))
+def test_whatever_a_page_holds_it_is_read(html: str) -> None:
+    page = page_from_html(html, URL)
+    assert page.url.startswith(("http://", "https://"))
+    for fact in (page.title, page.description, page.language, page.author, page.date):
+        assert "\n" not in fact
+        assert len(fact) <= 500
