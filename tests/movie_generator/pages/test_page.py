@@ -168,6 +168,19 @@ def test_redirects_are_followed_and_the_last_address_counts() -> None:
     assert page.images[0].url == page.url + "i.png"
 
 
+def test_a_page_that_sends_its_readers_on_is_followed_but_not_in_circles() -> None:
+    moved = b'<meta http-equiv="refresh" content="0; url=/%b"><p>Moved.'
+    pages = {
+        "/": ("text/html", moved % b"new"),
+        "/new": ("text/html", b"<p>Here."),
+        "/round": ("text/html", moved % b"and-round"),
+        "/and-round": ("text/html", moved % b"round"),
+    }
+    page = fetched(pages)
+    assert (page.text, page.url[-4:]) == ("Here.", "/new")
+    assert fetched(pages, "/round").text == "Moved."
+
+
 @pytest.mark.parametrize(
     ("pages", "message"),
     [
