@@ -12,14 +12,16 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
 from mcp_ghost.cli.interruption import Interruption
 from movie_generator.checkpoints import Store
+from movie_generator.generate import generate_as_configured
 from movie_generator.models import Narration, ScriptSection, VideoScript
 from movie_generator.queue.jobs import JobQueue
-from movie_generator.queue.work import Progress
+from movie_generator.queue.work import Generate, Progress
 from movie_generator.queue.worker import Worker
 
 
@@ -70,8 +72,22 @@ def script(title: str) -> VideoScript:
 
 def work(database_url: str, lease: float, doings: Path, concurrency: int) -> None:
     """Work until no job is pending or processing."""
-    Interruption().install()
     queue = JobQueue(database_url, lease=lease)
-    worker = Worker(queue, Generator(doings, lease), concurrency=concurrency, poll=0.05)
+    _drain(queue, Generator(doings, lease), concurrency)
+
+
+def work_for_real(database_url: str, lease: float, environment: dict[str, str]) -> None:
+    """The same with the generator that is used in earnest, as ``environment`` configures it.
+
+    However many workers die, the next one tries again.
+    """
+    os.environ.update(environment)
+    queue = JobQueue(database_url, lease=lease, max_attempts=sys.maxsize >> 32)
+    _drain(queue, generate_as_configured, concurrency=1)
+
+
+def _drain(queue: JobQueue, generate: Generate, concurrency: int) -> None:
+    Interruption().install()
+    worker = Worker(queue, generate, concurrency=concurrency, poll=0.05)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(worker.run(drain=True))
