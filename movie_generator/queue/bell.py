@@ -28,7 +28,7 @@ class Bell:
 
     def __init__(self, database: JobDatabase, poll: float | None = None) -> None:
         self._database = database
-        self._poll = poll or (FALLBACK_SECONDS if database.tells else POLL_SECONDS)
+        self.poll = poll or (FALLBACK_SECONDS if database.tells else POLL_SECONDS)
         self._rung = asyncio.Event()
 
     def ring(self) -> None:
@@ -42,7 +42,7 @@ class Bell:
 
     async def wait(self, ring: asyncio.Event, seconds: float | None) -> None:
         """Wait for ``ring``, at most ``seconds``, and no longer than is safe."""
-        longest = self._poll if seconds is None else min(self._poll, max(_SOON, seconds))
+        longest = self.poll if seconds is None else min(self.poll, max(_SOON, seconds))
         with suppress(TimeoutError):
             async with asyncio.timeout(longest):
                 await ring.wait()

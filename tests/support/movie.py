@@ -31,6 +31,8 @@ class Site:
 
     def __init__(self, pages: dict[str, tuple[str, bytes] | str]) -> None:
         self.pages = pages
+        self.faults: dict[str, list[tuple[int, dict[str, str]]]] = {}
+        """What a path answers first, before it gives its page."""
         self.asked: list[str] = []
         self.bodies: list[Any] = []
         self.url = ""
@@ -44,6 +46,9 @@ def site(pages: dict[str, tuple[str, bytes] | str]) -> Iterator[Site]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             served.asked.append(self.path)
+            if faults := served.faults.get(self.path):
+                self._send(*faults.pop(0), b"")
+                return
             page = served.pages.get(self.path.partition("?")[0])
             if isinstance(page, tuple):
                 self._send(200, {"Content-Type": page[0]}, page[1])

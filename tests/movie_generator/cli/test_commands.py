@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -187,6 +188,79 @@ def test_jobs_are_cancelled_and_retried(
     assert [job.status for job in queue.jobs()] == ["cancelled", "pending"]
     with pytest.raises(JobStateError, match="Job 2 is pending; only failed and cancelled"):
         commands.retry([1, 2])
+
+
+def test_the_same_url_is_one_job_unless_it_is_wanted_again(
+    queue: JobQueue, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commands.enqueue([PAGE, PAGE, PAGE.upper().replace("/PAGE", "/page")])
+    output, errors = capsys.readouterr()
+    assert output == "1\n1\n1\n"
+    assert "job 1 has this URL already, and is pending; --again makes a new one" in errors
+    queue.cancel(1)
+    commands.enqueue([PAGE])
+    assert "is cancelled; retry 1 does it again" in capsys.readouterr().err
+    commands.enqueue([PAGE, PAGE], again=True)
+    assert capsys.readouterr().out == "2\n3\n"
+    assert [job.url for job in queue.jobs()] == [PAGE] * 3
+
+
+def test_what_was_finished_long_ago_is_deleted_and_nothing_else(
+    queue: JobQueue, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.keep_step(claimed(queue), "a step", "kept")
+    queue.cancel(1)
+    queue.complete(claimed(queue), script("done").model_dump_json())
+    assert queue.fail(failed := claimed(queue), "busy", forget=False)
+    assert queue.keep_step(claimed(queue), "a step", "kept")
+    queue.enqueue([PAGE], again=True)
+    with pytest.raises(SettingsError, match="--days N, or set MOVIE_KEEP_DAYS"):
+        commands.prune(None)
+    monkeypatch.setenv("MOVIE_KEEP_DAYS", "1")
+    commands.prune(None)
+    commands.prune(0)
+    assert capsys.readouterr().out == "0 jobs deleted\n3 jobs deleted\n"
+    assert [job.status for job in queue.jobs()] == ["processing", "pending"]
+    assert queue.steps(failed) == {}
+    assert queue.steps(Claim(queue.job(4), "")) == {"a step": "kept"}
+    commands.enqueue(["http://8.8.8.8/other"])
+    assert capsys.readouterr().out == "6\n"
+
+
+def test_watching_shows_each_change_until_all_jobs_are_finished(
+    queue: JobQueue, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = claimed(queue)
+    looks: list[Callable[[], object]] = [
+        lambda: queue.keep(claim, 0.5, "reading"),
+        lambda: queue.put_off(claim, "busy", 60),
+        lambda: queue.cancel(1),
+    ]
+    monkeypatch.setattr(time, "sleep", lambda _: looks.pop(0)())
+    commands.watch_jobs(None)
+    assert capsys.readouterr().out.splitlines() == [
+        f"job 1 processing {PAGE}",
+        f"job 1 processing {PAGE} reading",
+        f"job 1 pending {PAGE} attempt 2: busy",
+        f"job 1 cancelled {PAGE} busy",
+    ]
+
+
+def test_on_a_terminal_the_watched_jobs_are_one_table(
+    queue: JobQueue, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.complete(claimed(queue), script("done").model_dump_json())
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    commands.watch_jobs(None)
+    shown = capsys.readouterr().out
+    assert "1 completed" in shown
+    assert PAGE in shown
+
+
+@pytest.mark.parametrize("attempts", ["0", "-1", "two", "1.5"])
+def test_attempts_that_cannot_be_are_refused(attempts: str) -> None:
+    with pytest.raises(SettingsError, match="MOVIE_MAX_ATTEMPTS"):
+        Environment.read({"MOVIE_MAX_ATTEMPTS": attempts})
 
 
 def test_a_result_is_shown_and_saved(
