@@ -20,6 +20,7 @@ import re
 _PASSING_STATUSES = frozenset({408, 425, 429})
 _PASSING_WORDS = re.compile(
     r"\b(?:status|code|http(?:/\d(?:\.\d)?)?|error)\b\W{0,8}(?:code\W{0,3})?(?:408|425|429|5\d\d)\b"
+    r"|\btry again later\b"
     r"|\btim(?:ed|e)[ -]?out\b|\bdid not answer within\b|\btoo many requests\b|\brate[ -]limit"
     r"|\b(?:service|temporarily) unavailable\b|\bbad gateway\b|\bconnection (?:reset|refused)\b",
     re.IGNORECASE,
@@ -34,6 +35,8 @@ class MovieGeneratorError(Exception):
     """Whether the same may well succeed later."""
     retry_after: float | None = None
     """Seconds before which a server wants not to be asked again."""
+    starts_over = False
+    """Whether what was done so far led to it, so that another attempt has no use of that."""
 
 
 class SettingsError(MovieGeneratorError, ValueError):
@@ -54,6 +57,8 @@ class PageError(MovieGeneratorError):
 
 class ScriptError(MovieGeneratorError):
     """Raised when the model wrote no usable script, not even when told what was wrong."""
+
+    starts_over = True
 
 
 def is_passing(status: int) -> bool:

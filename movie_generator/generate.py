@@ -23,7 +23,7 @@ from movie_generator.llm import BriefRetries, model_client
 from movie_generator.models import SourcePage, VideoScript
 from movie_generator.pages.fetch import fetch_page
 from movie_generator.pages.page import Page
-from movie_generator.pages.reading import RecordingTools, assemble
+from movie_generator.pages.reading import GuardedTools, RecordingTools, assemble
 from movie_generator.pages.robots import Robots
 from movie_generator.pages.urls import UrlPolicy, UrlUnresolvedError, check_url
 from movie_generator.settings import AppConfig
@@ -217,10 +217,8 @@ async def _read_by_agent(
     progress.tell(0.02, "Starting the MCP servers")
     async with servers:
         tools = RecordingTools(
-            checkpoints.tools(servers),
+            checkpoints.tools(GuardedTools(servers, policy, robots)),
             timeout=limits.page_timeout,
-            policy=policy,
-            robots=robots,
             told=progress.repeat,
         )
         agent = AgentLoop(

@@ -96,6 +96,45 @@ class Reading:
         return _PREAMBLE.sub("", format_tool_response(self.content) if text is None else text)
 
 
+@dataclass(frozen=True)
+class GuardedTools:
+    """The tools of ``client``, which are not called for addresses where nothing may be read."""
+
+    client: Tools
+    policy: UrlPolicy
+    robots: Robots
+
+    @property
+    def available_tools(self) -> list[dict[str, Any]]:
+        """As MCP lists them."""
+        return self.client.available_tools
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        timeout: float,  # noqa: ASYNC109  MCPClient's
+    ) -> ToolCallResult:
+        """The result of one call.
+
+        Raises:
+            MCPToolCallError: It leads where nothing may be read.
+        """
+        for url in _urls(arguments):
+            await self._check(url)
+        return await self.client.call_tool(name, arguments, timeout)
+
+    async def _check(self, url: str) -> None:
+        """A page may try to lead the agent to addresses that only this machine can reach."""
+        try:
+            await check_url(url, self.policy)
+            await self.robots.check(url)
+        except UrlUnresolvedError:
+            pass  # nothing private; the tool may have other means
+        except (ValueError, RobotsRefusedError) as error:
+            raise MCPToolCallError(str(error)) from error
+
+
 @dataclass
 class RecordingTools:
     """The tools of ``client``; results are kept, and numbered for the agent."""
@@ -103,8 +142,6 @@ class RecordingTools:
     client: Tools
     _: KW_ONLY
     timeout: float
-    policy: UrlPolicy
-    robots: Robots
     told: Callable[[str], None]
     readings: list[Reading] = field(default_factory=list)
     _reasons: dict[str, str] = field(default_factory=dict)
@@ -126,10 +163,8 @@ class RecordingTools:
         """What a tool gives, or the error that it reports.
 
         Raises:
-            MCPToolCallError: The call cannot be made, or leads where nothing may be read.
+            MCPToolCallError: The call cannot be made.
         """
-        for url in _urls(arguments):
-            await self._check(url)
         self.told(f"{name} {one_line(json.dumps(arguments, ensure_ascii=False), 160)}")
         try:
             result = await self.client.call_tool(name, arguments, self.timeout)
@@ -149,23 +184,14 @@ class RecordingTools:
         reasons = [f"{name}: {one_line(said, 300)}" for name, said in self._reasons.items()]
         told = f" Tools that failed: {'; '.join(reasons)}" if reasons else ""
         explained = type(error)(f"{error}{told}")
-        explained.passes = any(map(sounds_passing, self._reasons.values()))
+        explained.starts_over = True  # what was said so far led to it
+        explained.passes = error.passes or any(map(sounds_passing, self._reasons.values()))
         return explained
 
     def takes(self, name: str, argument: str) -> bool:
         """Whether the tool ``name`` has an argument of that name."""
         (schema,) = [t["inputSchema"] for t in self.available_tools if t["name"] == name] or [{}]
         return argument in schema.get("properties", {})
-
-    async def _check(self, url: str) -> None:
-        """A page may try to lead the agent to addresses that only this machine can reach."""
-        try:
-            await check_url(url, self.policy)
-            await self.robots.check(url)
-        except UrlUnresolvedError:
-            pass  # nothing private; the tool may have other means
-        except (ValueError, RobotsRefusedError) as error:
-            raise MCPToolCallError(str(error)) from error
 
 
 @dataclass

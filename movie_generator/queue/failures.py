@@ -35,7 +35,7 @@ class Failure:
     """Whether another attempt may well succeed."""
     retry_after: float | None = None
     """Seconds before which a server wants no other attempt."""
-    starts_over: bool = True
+    starts_over: bool = False
     """Whether what the attempt finished is of no use to the next one: it led to the failure."""
 
     @classmethod
@@ -44,16 +44,16 @@ class Failure:
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         reason = one_line(_told(error), _LONGEST_REASON)
-        if isinstance(error, LLMError):
-            asked = error.retry_after if isinstance(error, LLMStatusError) else None
-            return cls(reason, is_transient(error), asked, starts_over=False)
-        if isinstance(error, JobTimeoutError):
-            return cls(reason, starts_over=False)
-        if isinstance(error, MovieGeneratorError):
-            return cls(reason, error.passes, error.retry_after)
-        if isinstance(error, MCPError):
-            return cls(reason, sounds_passing(reason))
-        return cls(reason)
+        match error:
+            case LLMStatusError():
+                return cls(reason, is_transient(error), error.retry_after)
+            case LLMError():
+                return cls(reason, is_transient(error))
+            case MCPError():
+                return cls(reason, sounds_passing(reason))
+            case MovieGeneratorError():
+                return cls(reason, error.passes, error.retry_after, error.starts_over)
+        return cls(reason, starts_over=True)
 
     def pause(self, attempts: int) -> float:
         """Seconds until the next attempt after ``attempts`` of them."""

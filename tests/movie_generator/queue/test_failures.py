@@ -68,9 +68,9 @@ def failing(*errors: Exception) -> Generate:
     return generate
 
 
-def passing(reason: str) -> PageError:
+def passing(reason: str, *, starts_over: bool = False) -> PageError:
     error = PageError(reason)
-    error.passes = True
+    error.passes, error.starts_over = True, starts_over
     return error
 
 
@@ -81,8 +81,9 @@ def passing(reason: str) -> PageError:
         (LLMStatusError("busy", 429), "step 0 step 1"),
         (LLMStatusError("down", 503), "step 0 step 1"),
         (LLMConnectionError("no complete answer"), "step 0 step 1"),
-        (passing("The page was not read within 30 s."), "step 0"),
-        (MCPServerStartupError("it did not answer within 60 s"), "step 0"),
+        (passing("The page was not read within 30 s."), "step 0 step 1"),
+        (MCPServerStartupError("it did not answer within 60 s"), "step 0 step 1"),
+        (passing("The agent read nothing.", starts_over=True), "step 0"),
     ],
 )
 def test_what_may_pass_is_tried_again_and_keeps_what_did_not_lead_to_it(
@@ -162,6 +163,7 @@ def test_pauses_grow_up_to_a_bound_and_are_never_shorter_than_asked_for() -> Non
         ("it timed out after 30 s", True),
         ("read ECONNRESET: connection reset by peer", True),
         ("Failed to fetch https://a.test - status code 404", False),
+        ("robots.txt answered 503. Try again later", True),
         ("no such page", False),
         ("error in line 503", False),
         ("https://a.test/500 is not a page", False),
@@ -224,7 +226,7 @@ def test_when_nothing_was_read_the_reason_of_the_tool_is_told(reason: str, passe
             )
         )
     failure = Failure.of(caught.value)
-    assert failure.passes is passes
+    assert (failure.passes, failure.starts_over) == (passes, True)
     assert "It said: I cannot read it." in failure.reason
     assert f"Tools that failed: fetch: Error executing tool fetch: {reason}" in failure.reason
     assert "\n" not in failure.reason
