@@ -97,7 +97,9 @@ def script(request: ModelRequest) -> Reply | str:
 
 
 def work(store: Memory, library: Library, model: ModelServer) -> VideoScript:
-    config = AppConfig.model_validate({"model": "m-1", "limits": {"page_timeout": 0.5}})
+    config = AppConfig.model_validate(
+        {"model": "m-1", "obey_robots": False, "limits": {"page_timeout": 0.5}}
+    )
     return asyncio.run(
         generate_script_from_url_with_agent(
             URL,
