@@ -167,7 +167,9 @@ class Episode:
             return {"summary": summary, **self._view.json()}
 
     def next_steps(self, to_resume: str = "") -> list[JSONObject]:
-        """What can be done once it has ended, of those who have this machine's files."""
+        """What can be done by those who have this machine's files, once nobody plays it."""
+        if self.is_running():
+            return []
         with self._lock:
             return [it._asdict() for it in next_steps(self._view, self.folder, to_resume)]
 

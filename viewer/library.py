@@ -226,6 +226,7 @@ def _group_json(name: str, rows: list[JSONObject]) -> JSONObject:
     return {
         "name": name,
         "episodes": len(rows),
+        "hinted": sum(row["hints"] > 0 for row in rows),
         "score": _spread_json(scores) if scores else None,
         "turns": sum(row["turns"] for row in rows),
         "cost": sum(row["cost"] for row in rows),

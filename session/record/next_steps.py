@@ -1,4 +1,4 @@
-"""What can be done with an episode that has ended: the commands, as they have to be typed."""
+"""What can be done with an episode that nobody plays: the commands, as they have to be typed."""
 
 import shlex
 from collections.abc import Iterator
@@ -21,19 +21,16 @@ class NextStep(NamedTuple):
 
 
 def next_steps(fold: EpisodeFold, folder: Path, to_resume: str = "") -> Iterator[NextStep]:
-    """Of the episode in ``folder``, which ended as ``fold`` says.
+    """Of the episode in ``folder``, which ended as ``fold`` says, or was interrupted.
 
     ``to_resume`` is the command that continues it in the same way, where that is known.
     """
-    end = fold.end
-    if end is None:
-        return
     place = str(folder) if _workdir(folder) else folder.name
-    if not end.reason.is_final:
+    if fold.end is None or not fold.end.reason.is_final:
         resume = to_resume or shlex.join([*_MAIN, "--resume", place])
         yield NextStep("Play on", f"{resume}{_further(fold)} --watch")
-    if end.turns > 1:
-        fork = [*_MAIN, "--fork", f"{place}@{end.turns - 1}", "--watch"]
+    if fold.turns > 1:
+        fork = [*_MAIN, "--fork", f"{place}@{fold.turns - 1}", "--watch"]
         yield NextStep("Go on from an earlier turn", shlex.join(fork))
     yield NextStep("Look at it again", to_view(folder))
     export = [*_VIEWER, "export", "site", folder.name, *_workdir(folder)]

@@ -144,15 +144,15 @@ class Stream:
         if self._is_due(watcher) or (ends and self._state(watcher) != self._told):
             self._told, self._told_at = self._state(watcher), time.monotonic()
             yield _event("episode", await asyncio.to_thread(episode.changing_json), self._turn)
-        if (now := self._present()) is not None:
+        if (now := self._present(watcher)) is not None:
             yield _event("now", now, self._turn)
         if ends:
             yield _event("end", {"reason": episode.end_reason}, self._turn)
         self._ended = episode.end_reason is not None
 
-    def _present(self) -> JSONObject | None:
-        """What the episode is doing, if that is news."""
-        if self._episode.end_reason is not None:
+    def _present(self, watcher: LogWatcher) -> JSONObject | None:
+        """What the episode is doing, if that is news; nothing where nobody plays it any longer."""
+        if self._episode.end_reason is not None or not watcher.running:
             return None
         now = {**self._episode.present.json(), **self._controls()}
         lasting = {name: it for name, it in now.items() if name != "seconds"}

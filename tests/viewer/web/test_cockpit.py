@@ -230,3 +230,17 @@ def test_a_chat_player_is_told_too(
     assert [HINT in str(it) for it in asked] == [False, True]
     assert HINT in asked[1][-1]["content"]
     assert replay(folder).turns == 2
+
+
+def test_of_a_game_that_was_killed_nothing_is_told_but_how_to_go_on(
+    tmp_path: Path, client: httpx.Client
+) -> None:
+    folder = play(tmp_path, 2, reflection_enabled=False)
+    *kept, _ = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
+    begun = {"event_type": "turn_start", "turn": 3, "time": "2031-05-06T07:08:09+00:00"}
+    (folder / "events.jsonl").write_bytes(b"".join([*kept, json.dumps(begun).encode(), b"\n"]))
+    with streamed(client) as told:
+        assert [told.next()[0] for _ in range(3)] == ["turn", "turn", "episode"]
+    step, *_ = client.get("data/played/next.json").json()
+    assert step["purpose"] == "Play on"
+    assert "--resume" in step["command"]

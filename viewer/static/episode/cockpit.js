@@ -127,11 +127,13 @@ export class Cockpit {
     }
   }
 
-  /** Say that it is over; who has watched it is told right away what can be done next. */
-  end(watched) {
+  /** Say what can be done with an episode that nobody plays; who has watched its end is told right away. */
+  settle(watched = false) {
+    const { end_reason: ended, running } = this.episode.summary;
+    this.next.hidden = !ended && running;
+    if (this.next.hidden) return;
     this.playing.hidden = true;
-    this.next.hidden = false;
-    this.next.open = watched;
+    if (watched) this.next.open = true;
     this.next.querySelector("summary").textContent = `${ending(this.episode.summary)}. What can be done next`;
   }
 

@@ -230,10 +230,8 @@ export class EpisodePage {
   }
 
   #listen() {
-    if (!this.#isOpen) {
-      if (MODE === "live") this.cockpit.end(false);
-      return this.#sayState();
-    }
+    if (MODE === "live") this.cockpit.settle();
+    if (!this.#isOpen) return this.#sayState();
     this.live = new Live(this.episode, {
       turn: (turn) => this.#onTurn(turn),
       account: (info) => this.#onAccount(info),
@@ -277,6 +275,7 @@ export class EpisodePage {
 
   #onAccount(info) {
     this.episode.take(info);
+    this.cockpit.settle();
     this.#showHeading();
     this.#sayState(this.connection);
     this.transcript.refresh();
@@ -291,7 +290,7 @@ export class EpisodePage {
   /** The account that came before tells all; the server may be gone together with the game. */
   #onEnd() {
     this.#following = false;
-    this.cockpit.end(true);
+    this.cockpit.settle(true);
     this.#sayState(null);
     announce(`The episode has ended: ${format.ending(this.episode.summary)}.`);
   }

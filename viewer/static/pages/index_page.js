@@ -196,7 +196,7 @@ export class IndexPage {
 function groupRow(group) {
   const { median, q1, q3, best } = group.score ?? {};
   const [middle, low, high] = [median, q1, q3].map((it) => (group.score ? format.tenths(it) : format.known(null)));
-  const cells = [["Episodes", group.episodes], ["Median score", middle], ["Quartiles", group.score ? `${low} – ${high}` : low], ["Best", format.known(best)],
+  const cells = [["Episodes", group.hinted ? `${group.episodes}, ${group.hinted} with hints` : group.episodes], ["Median score", middle], ["Quartiles", group.score ? `${low} – ${high}` : low], ["Best", format.known(best)],
     ["Turns", format.whole(group.turns)], ["Tokens", format.short(group.tokens)], ["Cost", format.money(group.cost)]];
   return h("tr", { role: "row" }, h("th", { role: "rowheader", scope: "row" }, bdi(group.name)),
     cells.map(([label, text]) => h("td", { role: "cell", class: "number", "data-label": label }, text)));
