@@ -109,6 +109,14 @@ class Library:
                 episode = max(self._episodes.values(), key=_written)
         return episode if episode and _is_readable(episode) else None
 
+    def folder_of(self, episode_id: str) -> Path | None:
+        """Where that episode is; its log is not read."""
+        with self._lock:
+            if episode_id not in self._episodes:
+                self._look_around()
+            episode = self._episodes.get(episode_id)
+        return episode.folder if episode else None
+
     def find(self, wanted: str) -> Episode:
         """The episode of that id or name, in that folder, or the ``latest`` one.
 

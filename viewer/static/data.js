@@ -1,6 +1,11 @@
 // What is known of episodes: read from the server or from exported files, chunk by chunk.
 
+import { turnRow } from "./download.js";
+import { found } from "./search.js";
 import { send } from "./token.js";
+
+const MOST_FOUND = 20; // turns of one episode
+const AT_ONCE = 50; // episodes that the server is asked to look through
 
 export const MODE = document.querySelector('meta[name="zorkgpt-mode"]').content;
 
@@ -24,6 +29,27 @@ async function readWhenBegun(path, tries = MODE === "live" ? 5 : 1) {
 }
 
 export const readIndex = () => read("data/episodes.json");
+
+/** The first turns in which `text` stands, and whether there are more, of one or more of the first of these episodes. */
+export async function turnsWith(ids, text) {
+  if (MODE === "live") return read(`search.json?find=${encodeURIComponent(text)}&episodes=${ids.slice(0, AT_ONCE).map(encodeURIComponent).join(",")}`);
+  return [await turnsOf(ids[0], text)];
+}
+
+async function turnsOf(id, text) {
+  const episode = await Episode.open(id);
+  const turns = [];
+  for (let number = 0; number <= episode.chunkOf(episode.last) && turns.length <= MOST_FOUND; number++) {
+    await episode.load(number);
+    turns.push(...episode.turnsIn(number).flatMap((it) => excerpt(it, text) ?? []));
+  }
+  return { turns: turns.slice(0, MOST_FOUND), more: turns.length > MOST_FOUND };
+}
+
+function excerpt(turn, text) {
+  const said = found(turn, text);
+  return said && { turn: turn.turn, command: turn.command, excerpt: said };
+}
 
 /** A figure's mean over turns, of all episodes or of those, which an exported page cannot choose. */
 export function readCurves(by, figure, ids) {
@@ -157,6 +183,13 @@ export class Episode {
   /** The whole text of a tool's result that was cut. */
   async toolResult(turn, number) {
     return (await read(`${place(this.id)}/tools/${turn}-${number}.json`)).result;
+  }
+
+  /** Every turn in a row of its own. */
+  async rows() {
+    for (let number = 0; number <= this.chunkOf(this.last); number++) await this.load(number);
+    const { turns } = await this.notes();
+    return [...this.turns.values()].sort((a, b) => a.turn - b.turn).map((turn) => turnRow(turn, turns[turn.turn]));
   }
 
   /** What was written about the episode and its turns. */

@@ -2,17 +2,20 @@
 
 import { parse } from "./address.js";
 import { ComparePage } from "./pages/compare_page.js";
-import { fill, h } from "./dom.js";
+import { announce, fill, h } from "./dom.js";
+import { csv, jsonl, save } from "./download.js";
 import { EpisodePage } from "./pages/episode_page.js";
 import { ExperimentsPage } from "./pages/experiments_page.js";
 import { IndexPage } from "./pages/index_page.js";
+import { SearchPage } from "./pages/search_page.js";
 import { keepToken } from "./token.js";
 
 const main = document.getElementById("main");
 const heading = document.getElementById("heading");
 const state = document.getElementById("state");
 const keys = document.getElementById("keys");
-const pages = { index: IndexPage, episode: EpisodePage, compare: ComparePage, experiments: ExperimentsPage };
+const tables = document.getElementById("tables");
+const pages = { index: IndexPage, episode: EpisodePage, compare: ComparePage, experiments: ExperimentsPage, search: SearchPage };
 let view = null;
 
 /** Show what the address asks for, in the present view where it can. */
@@ -55,6 +58,14 @@ function say(text, kind = "") {
   state.dataset.kind = kind;
 }
 
+/** Tell briefly what was done. */
+function tell(text) {
+  announce(text);
+  const told = h("p", { class: "told-briefly" }, text);
+  document.body.append(told);
+  setTimeout(() => told.remove(), 4000);
+}
+
 function switchTheme() {
   const root = document.documentElement;
   const dark = root.dataset.theme
@@ -70,7 +81,7 @@ function switchTheme() {
 }
 
 function onKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || keys.open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || keys.open || tables.open) return;
   if (event.target.closest("input:not([type=range]):not([type=checkbox]), select, textarea")) return;
   if (event.key === "?") keys.showModal();
   else if (!view?.key?.(event)) return;
@@ -84,6 +95,30 @@ for (const wish of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) 
 }
 document.getElementById("theme").addEventListener("click", switchTheme);
 document.getElementById("help").addEventListener("click", () => keys.showModal());
+document.getElementById("link").addEventListener("click", async () => {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    tell("The link is copied.");
+  } catch {
+    tell("The browser does not allow copying: copy the address of the page.");
+  }
+});
+document.getElementById("download").addEventListener("click", () => {
+  tables.returnValue = "";
+  document.getElementById("tables-what").textContent = view?.table?.what() ?? "There is no table on this page.";
+  for (const button of tables.querySelectorAll("button[value]:not([value=''])")) button.disabled = !view?.table;
+  tables.showModal();
+});
+tables.addEventListener("close", async () => {
+  const kind = tables.returnValue;
+  if (!kind || !view?.table) return;
+  try {
+    const { name, rows } = view.table;
+    save(`${name}.${kind}`, kind === "csv" ? csv(await rows()) : jsonl(await rows()), kind === "csv" ? "text/csv" : "application/jsonl");
+  } catch (error) {
+    tell(`It could not be loaded (${error.message}).`);
+  }
+});
 document.getElementById("skip").addEventListener("click", (event) => {
   event.preventDefault(); // the address names what is shown, not a place on the page
   (main.querySelector("[data-first]") ?? main).focus();

@@ -1,6 +1,8 @@
 // Words in the texts of turns: what was thought, done and answered, and what tools said.
 
-/** Every text of a turn that its article shows, each on lines of its own. */
+const AROUND = 70; // characters on each side
+
+/** Every text of a turn that its article shows, each on lines of its own; `experiments/search.py` looks through the same. */
 function texts(turn) {
   return [
     turn.place?.name, turn.thinking, turn.command, turn.response, turn.advice, turn.failure, turn.new_objective, turn.nav_target,
@@ -9,10 +11,18 @@ function texts(turn) {
   ].filter(Boolean);
 }
 
-/** Whether `wanted` stands in a turn, in letters of either case. */
+/** `wanted`, in letters of either case, with what stands around it in a turn; "" where it does not. */
 export function found(turn, wanted) {
   const words = plain(wanted);
-  return words !== "" && texts(turn).some((text) => plain(text).includes(words));
+  if (!words) return "";
+  for (const text of texts(turn)) {
+    const at = plain(text).indexOf(words);
+    if (at < 0) continue;
+    const shown = text.trim().replace(/\s+/g, " ");
+    const [first, last] = [Math.max(0, at - AROUND), at + words.length + AROUND];
+    return (first ? "… " : "") + shown.slice(first, last) + (shown.length > last ? " …" : "");
+  }
+  return "";
 }
 
 export const plain = (text) => text.trim().replace(/\s+/g, " ").toLowerCase();

@@ -5,6 +5,7 @@ import ipaddress
 import mimetypes
 import secrets
 import socket
+import time
 from collections.abc import Callable
 from contextlib import aclosing, suppress
 from urllib.parse import urlsplit
@@ -20,8 +21,10 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from mcp_ghost.results import JSONObject
 from viewer.episode import Episode
 from viewer.experiments.curves import FIGURES, GROUPINGS
+from viewer.experiments.search import turns_with
 from viewer.library import Library
 from viewer.turns import encoded
 from viewer.web import control, notes
@@ -46,6 +49,8 @@ _WILDCARD = frozenset({"0.0.0.0", "::"})  # noqa: S104  compared with, not bound
 _READING = ("GET", "HEAD")
 _PARTIAL_SECONDS = 0.5
 """For which logs are read before the page is told of those that are known."""
+_SEARCH_SECONDS = 0.5
+"""After which no further episode is looked through for one request."""
 _SHUTDOWN_SECONDS = 1
 """For clients that do not even read that the server ends."""
 
@@ -130,6 +135,7 @@ class Viewer:
             Route("/index.html", self._page),
             Route("/data/episodes.json", self._index),
             Route("/curves/{by}/{figure}.json", self._curves),
+            Route("/search.json", self._search),
             Route("/data/{episode}/stream", self._stream),
             Route("/data/{episode}/next.json", self._next),
             *([Route(control.PATH, self._control, methods=[METHOD])] if cockpit else []),
@@ -163,6 +169,19 @@ class Viewer:
         data = curves_data(chosen, by, figure)
         tag = hashlib.blake2b(data, digest_size=8).hexdigest()
         return _unless_known(request, tag, lambda: data)
+
+    def _search(self, request: Request) -> Response:
+        """What is found in some episodes, in as many of the first as there is time for."""
+        wanted = request.query_params.get("find", "")
+        ids = request.query_params.get("episodes", "").split(",")
+        until = time.monotonic() + _SEARCH_SECONDS
+        answers: list[JSONObject | None] = []
+        for episode_id in ids:
+            folder = self.library.folder_of(episode_id)
+            answers.append(turns_with(folder, wanted) if folder else None)
+            if time.monotonic() >= until:
+                break
+        return Response(encoded(answers), media_type="application/json")
 
     def _data(self, request: Request) -> Response:
         episode = self._episode(request)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.browser import PATIENCE, beside, needs_chromium, opened, started_browser
+from tests.support.browser import PATIENCE, beside, current, needs_chromium, opened, started_browser
 from tests.support.viewing import log_of, recorded, write_log
 from viewer.experiments.notes import Notes
 from viewer.web.cockpit import Cockpit
@@ -129,3 +134,86 @@ def test_who_has_no_token_reads_notes_and_is_told_how_to_write_them(
     expect(page.locator(".notes textarea")).to_have_count(0)
     page.keyboard.press("ArrowRight")
     expect(page.locator(".notes")).to_contain_text("open the address that the viewer printed")
+
+
+def test_words_are_found_in_all_episodes_and_lead_to_the_turn(window: Page) -> None:
+    page = at(window, "#/all/search")
+    page.get_by_label("Words").fill("watering can")
+    page.get_by_label("Filter").fill("model:cedar")
+    page.keyboard.press("Enter")
+    expect(page.locator(".count")).to_contain_text("of 5 episodes")
+    assert "find=watering%20can&filter=model%3Acedar" in page.url
+    expect(page.locator(".found mark").first).to_have_text("watering can")
+    page.locator(".found").get_by_role("link", name="Turn").first.click()
+    expect(page.locator(".finder .told")).to_contain_text("turn")
+    expect(current(page)).to_contain_text("watering can")
+    page = at(window, "#/all/search?find=no such words")
+    expect(page.locator(".count")).to_have_text("No match in 10 episodes")
+
+
+def test_several_episodes_are_compared_from_where_they_part(window: Page, workdir: Path) -> None:
+    events = log_of(workdir / "episodes" / "birch-5")
+    for event in events:
+        if event["event_type"] == "turn" and event["turn"] == 7:
+            event["command"] = "sing"
+    write_log(workdir.parent / "work" / "episodes" / "parted", events)
+    page = at(window, "#/")
+    for name in ("birch-5", "cedar-5", "parted"):
+        page.get_by_label(f"Compare {name}").check()
+    page.get_by_role("button", name="Compare 3").click()
+    expect(page.locator(".compare .plot")).to_have_attribute("data-lines", "3")
+    expect(page.get_by_text("First difference in turn 7: commands differ.")).to_be_visible()
+    marked = page.locator(".turns-beside tr[aria-current]")
+    expect(marked.get_by_role("rowheader")).to_have_text("7")
+    expect(marked).to_contain_text("sing")
+    page.get_by_role("button", name="Later turns").click()
+    expect(page).to_have_url(re.compile(r"\?turn=\d+$"))
+    page.get_by_role("button", name="First difference").click()
+    expect(page).to_have_url(re.compile(r"\?turn=7$"))
+    shutil.rmtree(workdir / "episodes" / "parted")
+
+
+def downloaded(page: Page, kind: str) -> tuple[str, str]:
+    """The name and the text of the file that the page offers."""
+    page.get_by_role("button", name="Download").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name=kind).click()
+    return download.value.suggested_filename, download.value.path().read_text(encoding="utf-8")
+
+
+def test_what_the_filter_shows_is_downloaded(window: Page, workdir: Path) -> None:
+    Notes(workdir / "episodes" / "cedar-5").write(None, '=1+1, "quoted"', ["a", "b"])
+    page = at(window, "#/?filter=model:cedar seed>3")
+    expect(page.locator("table.episodes tbody tr")).to_have_count(2)
+    name, text = downloaded(page, "CSV")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert name == "episodes.csv"
+    assert {row["id"] for row in rows} == {"cedar-4", "cedar-5"}
+    (noted,) = (row for row in rows if row["note"])
+    assert (noted["note"], noted["tags"]) == ('\'=1+1, "quoted"', "a; b")
+    name, text = downloaded(page, "JSON lines")
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert (name, len(lines)) == ("episodes.jsonl", 2)
+    assert lines[0]["scores"]
+
+
+def test_the_turns_of_an_episode_are_downloaded_one_in_each_row(
+    window: Page, workdir: Path
+) -> None:
+    Notes(workdir / "episodes" / "birch-5").write(2, "odd", [])
+    page = at(window, "#/birch-5/turn/3")
+    expect(current(page)).to_have_attribute("data-turn", "3")
+    name, text = downloaded(page, "CSV")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert (name, len(rows)) == ("birch-5.csv", 12)
+    assert (rows[1]["turn"], rows[1]["note"]) == ("2", "odd")
+    assert all(row["command"] and row["seconds"] for row in rows)
+
+
+def test_a_link_is_copied_with_what_is_shown(browser: Browser, address: str) -> None:
+    allowed = ["clipboard-read", "clipboard-write"]
+    with opened(browser, f"{address}#/birch-5/turn/3", permissions=allowed) as page:
+        expect(current(page)).to_have_attribute("data-turn", "3")
+        page.get_by_role("button", name="Copy link").click()
+        expect(page.get_by_text("The link is copied.").last).to_be_visible()
+        assert page.evaluate("navigator.clipboard.readText()") == f"{address}#/birch-5/turn/3"

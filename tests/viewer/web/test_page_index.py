@@ -162,7 +162,7 @@ def test_a_row_tells_of_its_episode_and_leads_to_it(index: Page) -> None:
 
 
 def test_two_chosen_episodes_are_compared(index: Page) -> None:
-    button = index.get_by_role("button", name="Compare two")
+    button = index.get_by_role("button", name="Compare")
     expect(button).to_be_disabled()
     for model in MODELS[:2]:
         rows(index).filter(has_text=model).get_by_role("checkbox").check()

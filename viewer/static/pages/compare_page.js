@@ -1,11 +1,12 @@
-// Two episodes beside each other: their score lines, their sums, and the tree of branches that they belong to.
+// Episodes beside each other: their score lines, their sums, their turns from where they part, and the tree of branches they belong to.
 
-import { ofEpisode } from "../address.js";
-import { readIndex } from "../data.js";
-import { bdi, colour, fill, h } from "../dom.js";
+import { ofComparison, ofEpisode } from "../address.js";
+import { difference, differenceName, firstDifference, turnsAt } from "../beside.js";
+import { Episode, readIndex } from "../data.js";
+import { announce, bdi, clamp, fill, h } from "../dom.js";
 import * as format from "../format.js";
-import { plotOptions, stepped } from "../drawing/score_chart.js";
-import uPlot from "../vendor/uPlot.esm.js";
+import { LinesChart, MOST_LINES, swatch } from "../drawing/lines.js";
+import { cutPoint } from "../text.js";
 
 const ROWS = [
   ["Story", (it) => it.title || it.story], ["Model", (it) => it.model], ["Seed", (it) => it.seed ?? "–"],
@@ -15,46 +16,94 @@ const ROWS = [
   ["Reflections", (it) => it.reflections], ["Tokens", (it) => format.whole(format.tokens(it))],
   ["Cached", (it) => format.cached(it) || "–"], ["Cost", (it) => format.money(it.cost)],
 ];
-const LINES = ["accent", "command"];
+const SHOWN = 12; // turns beside each other
+const ANSWER = 240; // characters of an answer of the game
 
 export class ComparePage {
   constructor(address, { main, heading }) {
-    Object.assign(this, { ids: address.ids, main, heading });
+    Object.assign(this, { ids: address.ids, turn: address.turn, main, heading });
   }
 
   async open() {
-    const { episodes } = await readIndex();
+    const { episodes, chunk } = await readIndex();
     if (this.closed) return;
     this.both = this.ids.map((id) => episodes.find((it) => it.id === id));
     const missing = this.ids.find((_, i) => !this.both[i]);
     if (missing) throw new Error(`there is no episode ${missing}`);
     document.title = "Comparison · ZorkGPT";
     fill(this.heading, h("p", {}, "Comparison"));
-    this.place = h("div", { class: "plot", role: "img", "aria-label": `Scores over turns: ${this.both.map((it) => `${it.id} reached ${format.known(it.score)} in ${it.turns} turns${it.hints ? ` with ${format.hinted(it)}` : ""}`).join("; ")}` });
-    fill(this.main, h("div", { class: "compare" }, h("h1", {}, "Two episodes"), this.place, this.#table(), this.#trees(episodes)));
-    this.sizes = new ResizeObserver(() => this.#draw());
-    this.sizes.observe(this.place);
-    this.themed = () => this.#draw();
-    addEventListener("themechange", this.themed);
+    this.chart = new LinesChart(`Scores over turns: ${this.both.map(reached).join("; ")}`);
+    this.beside = h("section", { class: "beside" });
+    fill(this.main, h("div", { class: "compare" }, h("h1", {}, `${NUMBERS[this.both.length] ?? this.both.length} episodes`), this.chart.node,
+      this.both.length > MOST_LINES && h("p", { class: "fine" }, `The chart shows the first ${MOST_LINES}.`),
+      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Figures" }, this.#table()), this.beside, this.#trees(episodes)));
+    this.chart.show(this.both.map((it) => rising([[...it.scores.map(([turn]) => turn), it.turns], [...it.scores.map(([, score]) => score), it.score]])), true);
+    this.episodes = this.both.map((it) => new Episode(it.id, chunk, { summary: it, map: { rooms: [] }, memories: [], claims: [], objectives: [] }));
+    await this.#begin().catch((error) => fill(this.beside, h("p", { class: "fine" }, `The turns could not be loaded (${error.message}).`)));
   }
 
   close() {
     this.closed = true;
-    removeEventListener("themechange", this.themed);
-    this.sizes?.disconnect();
-    this.plot?.destroy();
+    this.chart?.close();
   }
 
-  #draw() {
-    this.plot?.destroy();
-    const series = LINES.map((name, i) => ({ stroke: colour(name), width: 2, paths: stepped, points: { show: false }, dash: i ? [8, 4] : undefined }));
-    const tables = this.both.map((it) => [[...it.scores.map(([turn]) => turn), it.turns], [...it.scores.map(([, score]) => score), it.score]]).map(rising);
-    const { clientWidth: width, clientHeight: height } = this.place;
-    this.plot = new uPlot({ ...plotOptions(series), width, height }, uPlot.join(tables, [[0, 0], [0, 0]]), this.place);
-    this.place.dataset.lines = this.plot.series.length - 1;
+  accept(address) {
+    if (address.page !== "compare" || String(address.ids) !== String(this.ids) || !this.told) return false;
+    this.#goTo(address.turn || 1);
+    return true;
   }
 
-  /** For each family that the two belong to, and that has branches: the tree of it. */
+  /** What can be downloaded: the episodes. */
+  get table() {
+    return this.both && { name: "comparison", what: () => `These ${format.plural(this.both.length, "episode")}, one in each row, notes and tags included.`, rows: () => this.both };
+  }
+
+  /** Find where the episodes part, and show the turns around it. */
+  async #begin() {
+    fill(this.beside, h("h2", {}, "Side by side"), h("p", { class: "fine", role: "status" }, "Looking for the first difference …"));
+    this.first = await firstDifference(this.episodes);
+    if (this.closed) return;
+    const kind = this.first && difference(await turnsAt(this.episodes, this.first));
+    this.told = h("p", { role: "status" }, this.first ? `First difference in turn ${this.first}: ${differenceName(kind)}.` : "They never differ.");
+    this.rows = h("tbody", {});
+    const button = (text, press, disabled = false) => h("button", { type: "button", disabled, onclick: press }, text);
+    const names = this.both.map((it) => h("th", { scope: "col" }, bdi(it.id)));
+    fill(this.beside, h("h2", {}, "Side by side"), this.told,
+      h("div", { class: "tools" }, button("First difference", () => this.#goTo(this.first), !this.first), button("Earlier turns", () => this.#goTo(this.from - SHOWN / 2)),
+        button("Later turns", () => this.#goTo(this.from + SHOWN + 2)), button("Next difference", () => this.#goToNext())),
+      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Turns side by side" },
+        h("table", { class: "turns-beside" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Turn"), names)), this.rows)));
+    await this.#goTo(this.turn || this.first || 1, !this.turn);
+  }
+
+  /** Show the turns around one. */
+  async #goTo(turn, keepsAddress = false) {
+    const last = Math.max(...this.episodes.map((it) => it.last));
+    this.turn = clamp(turn, 1, Math.max(1, last));
+    this.from = clamp(this.turn - 2, 1, Math.max(1, last - SHOWN + 1));
+    if (!keepsAddress) history.replaceState(null, "", ofComparison(this.ids, this.turn));
+    const numbers = Array.from({ length: Math.min(SHOWN, last) }, (_, i) => this.from + i);
+    const rows = await Promise.all(numbers.map(async (number) => this.#row(number, await turnsAt(this.episodes, number))));
+    if (!this.closed) fill(this.rows, rows);
+  }
+
+  /** The first turn after the one that is marked in which they differ in another command or place. */
+  async #goToNext() {
+    const last = Math.max(...this.episodes.map((it) => it.last));
+    for (let turn = this.turn + 1; turn <= last; turn++) {
+      if (difference(await turnsAt(this.episodes, turn))) return this.#goTo(turn);
+    }
+    announce("They do not differ after that.");
+  }
+
+  #row(number, turns) {
+    const kind = difference(turns);
+    return h("tr", { "data-differs": kind || null, "aria-current": number === this.turn ? "true" : null }, h("th", { scope: "row" }, String(number)),
+      turns.map((it, i) => h("td", {}, it ? [h("a", { href: ofEpisode(this.ids[i], number) }, bdi(it.command, { class: "typed" })),
+        h("span", { class: "fine" }, ` ${format.placeName(it.after.room)} · score ${format.known(it.after.score)}`), h("p", {}, bdi(shortened(it.response)))] : h("span", { class: "fine" }, "ended"))));
+  }
+
+  /** For each family that they belong to, and that has branches: the tree of it. */
   #trees(episodes) {
     const families = [...new Set(this.both.map((it) => it.uid))].map((uid) => episodes.filter((it) => it.uid === uid)).filter((family) => family.some((it) => it.trunk));
     return families.map((family) => {
@@ -67,7 +116,7 @@ export class ComparePage {
 
   #table() {
     return h("table", { class: "sums both" },
-      h("thead", {}, h("tr", {}, h("td", {}), this.both.map((it, i) => h("th", { scope: "col" }, h("span", { class: "swatch", "data-line": i }), h("a", { href: ofEpisode(it.id) }, bdi(it.id)))))),
+      h("thead", {}, h("tr", {}, h("td", {}), this.both.map((it, i) => h("th", { scope: "col" }, i < MOST_LINES && swatch(i + 1), h("a", { href: ofEpisode(it.id) }, bdi(it.id)))))),
       h("tbody", {}, ROWS.map(([name, show]) => h("tr", {}, h("th", { scope: "row" }, name), this.both.map((it) => h("td", {}, bdi(String(show(it)))))))));
   }
 }
@@ -85,8 +134,12 @@ function tree(root, rest, chosen) {
 /** What its branches call it: an episode in a folder of an evaluation has the folder's name in its id. */
 const nameOf = (episode) => episode.id.split("~").at(-1);
 
-/** A plot's columns without a turn that is said twice. */
+const NUMBERS = { 2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six", 7: "Seven", 8: "Eight" };
+const reached = (it) => `${it.id} reached ${format.known(it.score)} in ${it.turns} turns${it.hints ? ` with ${format.hinted(it)}` : ""}`;
+const shortened = (text) => (text.length > ANSWER ? `${text.slice(0, cutPoint(text, ANSWER))} …` : text);
+
+/** A line without a turn that is said twice. */
 function rising([turns, scores]) {
   const kept = turns.map((turn, i) => i).filter((i) => turns[i] > (turns[i - 1] ?? -1));
-  return [kept.map((i) => turns[i]), kept.map((i) => scores[i])];
+  return { turns: kept.map((i) => turns[i]), values: kept.map((i) => scores[i]) };
 }

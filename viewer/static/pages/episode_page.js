@@ -79,6 +79,12 @@ export class EpisodePage {
     return true;
   }
 
+  /** What can be downloaded: every turn. */
+  get table() {
+    const { episode } = this;
+    return episode && { name: episode.id, what: () => `The ${format.plural(episode.last, "turn")} of this episode, one in each row, notes and tags included.`, rows: () => episode.rows() };
+  }
+
   key(event) {
     const inControl = event.target.closest("button, summary, a, input");
     const acts = {

@@ -1,6 +1,6 @@
 // All episodes: a table to sort, filter and compare, and a sum for each evaluation.
 
-import { ofComparison, ofEpisode, ofExperiments, ofIndex } from "../address.js";
+import { ofComparison, ofEpisode, ofExperiments, ofIndex, ofSearch } from "../address.js";
 import { MODE, readPartOfIndex } from "../data.js";
 import { bdi, fill, h, keepingFocus } from "../dom.js";
 import { FilterField } from "../filter_field.js";
@@ -77,6 +77,11 @@ export class IndexPage {
     return true;
   }
 
+  /** What can be downloaded: the rows that the filter leaves. */
+  get table() {
+    return this.filter && { name: "episodes", what: () => `The ${format.plural(this.#shown().length, "episode")} in the list, one in each row, notes and tags included.`, rows: () => this.#shown() };
+  }
+
   #refreshLater(answered = true) {
     if (MODE !== "live" || this.closed) return;
     const waiting = !this.index.episodes.length || this.index.episodes.some((it) => it.running);
@@ -107,14 +112,15 @@ export class IndexPage {
     this.field = new FilterField((text) => this.#ask(text));
     this.filter = this.field.input;
     this.filter.value = this.asked;
-    this.compare = h("button", { type: "button", disabled: true, onclick: () => (location.hash = ofComparison([...this.#chosen])) }, "Compare two");
+    this.compare = h("button", { type: "button", disabled: true, onclick: () => (location.hash = ofComparison([...this.#chosen])) }, "Compare");
     this.experiments = h("a", { href: ofExperiments({}) }, "Experiments");
+    this.search = h("a", { href: ofSearch({}) }, "Search");
     this.count = h("p", { class: "fine count", id: "count", role: "status" });
     this.body = h("tbody", { role: "rowgroup" });
     this.groups = h("section", { class: "groups", "aria-labelledby": "groups-title" });
     fill(this.main, h("div", { class: "index" },
       h("div", { class: "index-head" }, h("h1", {}, "Episodes"),
-        h("div", { class: "tools" }, this.field.nodes, this.compare, this.experiments)),
+        h("div", { class: "tools" }, this.field.nodes, this.compare, this.experiments, this.search)),
       this.count,
       h("table", { class: "episodes", role: "table", "aria-label": "Episodes" },
         h("thead", { role: "rowgroup" }, this.#header()), this.body),
@@ -153,6 +159,7 @@ export class IndexPage {
   #fillTable() {
     Object.assign(this, this.field.read(this.asked));
     this.experiments.href = ofExperiments({ filter: this.asked.trim() });
+    this.search.href = ofSearch({ filter: this.asked.trim() });
     const shown = this.#shown();
     this.heads.forEach((head, i) => {
       const sorted = COLUMNS[i] === this.#sort.column;
@@ -179,9 +186,8 @@ export class IndexPage {
   #choose(id, chosen) {
     this.#chosen.delete(id);
     if (chosen) this.#chosen.add(id);
-    if (this.#chosen.size > 2) this.#chosen.delete(this.#chosen.values().next().value);
-    this.compare.disabled = this.#chosen.size !== 2;
-    for (const box of this.body.querySelectorAll("[data-choose]")) box.checked = this.#chosen.has(box.dataset.choose);
+    this.compare.disabled = this.#chosen.size < 2;
+    this.compare.textContent = this.#chosen.size < 2 ? "Compare" : `Compare ${this.#chosen.size}`;
   }
 
   #fillGroups() {

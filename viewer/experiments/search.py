@@ -1,0 +1,78 @@
+"""Words in the turns of an episode, found without reading more of its log than it takes.
+
+What is looked through is what the page shows of a turn, as `texts` in `static/search.js` has it.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from mcp_ghost.results import JSONObject
+from session.game_state import TurnRecord
+from session.record.event_log import EVENTS_FILE
+from session.record.schema import Entry, fields_of, parse
+from viewer.turns import turn_json
+
+MOST_TURNS = 20
+MOST_SOUGHT_CHARACTERS = 200
+_AROUND = 70
+"""Characters that an excerpt has on each side of the words."""
+_TURN = b'"event_type": "turn"'
+_SIMPLE = re.compile("[a-z0-9]+")
+"""What a log holds as it is, and not escaped."""
+
+
+def turns_with(folder: Path, text: str) -> JSONObject:
+    """The first turns of the episode with ``text`` in them, and whether there are more."""
+    words = _plain(text[:MOST_SOUGHT_CHARACTERS])
+    found: dict[int, JSONObject] = {}
+    for entry in _candidates(folder / EVENTS_FILE, words) if words else ():
+        record = entry.event
+        excerpt = _excerpt(record, entry.time, words) if isinstance(record, TurnRecord) else None
+        if not isinstance(record, TurnRecord) or excerpt is None:
+            continue
+        if len(found) == MOST_TURNS:
+            return {"turns": list(found.values()), "more": True}
+        found[record.turn] = {"turn": record.turn, "command": record.command, "excerpt": excerpt}
+    return {"turns": list(found.values()), "more": False}
+
+
+def _candidates(log: Path, words: str) -> Iterator[Entry]:
+    """Turns in whose lines the words stand, if perhaps elsewhere; others are not parsed."""
+    needed = [part.encode() for part in _SIMPLE.findall(words)]
+    with suppress(OSError), log.open("rb") as file:  # it may have been removed since
+        for raw in file:
+            if _TURN not in raw or not raw.endswith(b"\n"):
+                continue
+            line = raw.lower()
+            if all(part in line for part in needed):
+                with suppress(ValueError):  # a damaged line is told elsewhere
+                    yield parse(fields_of(raw))
+
+
+def _excerpt(record: TurnRecord, time: str, words: str) -> str | None:
+    """The words with what stands around them; None where they do not."""
+    for text in _texts(turn_json(record, time)):
+        at = _plain(text).find(words)
+        if at >= 0:
+            shown = " ".join(text.split())
+            first, last = max(0, at - _AROUND), at + len(words) + _AROUND
+            return ("… " if first else "") + shown[first:last] + (" …" if shown[last:] else "")
+    return None
+
+
+def _texts(turn: JSONObject) -> Iterator[str]:
+    names = ("thinking", "command", "response", "advice", "failure", "new_objective", "nav_target")
+    place = turn["place"] or {}
+    yield from (it for it in (place.get("name"), *(turn.get(name) for name in names)) if it)
+    for refused in turn["refused"]:
+        yield from (it for name in ("command", "reason", "thinking") if (it := refused.get(name)))
+    for tool in turn["tools"]:
+        arguments = json.dumps(tool["arguments"], ensure_ascii=False, separators=(",", ":"))
+        yield from (tool["name"], arguments, tool["result"])
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).lower()
