@@ -167,35 +167,34 @@ def _show(page: Page, turn: int) -> None:
 
 
 def _shoot_live(browser: Browser, address: str, showcase: Showcase) -> None:
-    with (
-        _opened(browser, address, "light") as light,
-        _opened(browser, address, "dark") as dark,
-    ):
-        for page in (light, dark):
-            page.get_by_role("link", name=EPISODE).click()
-            page.locator("#state", has_text="Live").wait_for()
+    with _opened(browser, address, "light") as page:
+        page.get_by_role("link", name=EPISODE).click()
+        page.locator("#state", has_text="Live").wait_for()
         showcase.let_play(LIVE_TURN)
-        for page, name in ((light, "live-light"), (dark, "live-dark")):
-            _show(page, LIVE_TURN)
-            _shoot(page, name)
+        _show(page, LIVE_TURN)
+        page.get_by_role("button", name="Show the whole map").click()
+        _shoot(page, "live-light")
 
 
 def _shoot_replay(browser: Browser, address: str) -> None:
-    for scheme in ("light", "dark"):
-        with _opened(browser, f"{address}#/{EPISODE}/turn/{REPLAY_TURN}", scheme) as page:
-            _show(page, REPLAY_TURN)
-            page.locator(f'.turn[data-turn="{REPLAY_TURN}"] details.tool summary').click()
-            _shoot(page, f"replay-{scheme}")
+    with _opened(browser, f"{address}#/{EPISODE}/turn/{REPLAY_TURN}", "dark") as page:
+        _show(page, REPLAY_TURN)
+        page.locator(f'.turn[data-turn="{REPLAY_TURN}"] details.tool summary').click()
+        page.get_by_role("button", name="Show the whole map").click()
+        _shoot(page, "replay-dark")
+        page.emulate_media(color_scheme="light")
+        page.get_by_role("navigation", name="Beside the story").get_by_text("Prompt").click()
+        page.get_by_text("Only lines that are new since the previous call").wait_for()
+        _shoot(page, "prompt-light")
     with _opened(browser, f"{address}#/{EPISODE}/turn/34", "light", viewport=PHONE) as page:
         _show(page, 34)
         _shoot(page, "phone")
 
 
 def _shoot_index(browser: Browser, address: str) -> None:
-    for scheme in ("light", "dark"):
-        with _opened(browser, address, scheme) as page:
-            page.get_by_role("link", name=EPISODE).wait_for()
-            _shoot(page, f"index-{scheme}")
+    with _opened(browser, address, "light") as page:
+        page.get_by_role("link", name=EPISODE).wait_for()
+        _shoot(page, "index-light")
 
 
 def main() -> int:

@@ -25,7 +25,7 @@ export function filter(text) {
   for (let at = 0; text.slice(at).trim(); at = TERM.lastIndex) {
     TERM.lastIndex = at;
     const found = TERM.exec(text);
-    if (!found?.[0].trim()) throw new Error(`A quotation mark is not closed, or stands within a word: ${text.slice(at).trim()}`);
+    if (!found?.[0].trim()) throw new Error(`A quotation mark is not closed, or is inside a word: ${text.slice(at).trim()}`);
     const [, minus, field, sign, quoted, plain] = found;
     if (!field && !(quoted ?? plain)) continue; // a minus whose word is still to be typed
     const term = field ? compared(field.toLowerCase(), sign, quoted ?? plain) : said(quoted ?? plain);

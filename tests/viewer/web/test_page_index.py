@@ -133,7 +133,7 @@ def test_the_filter_takes_expressions_and_the_address_keeps_them(index: Page) ->
         ("luck>3", "there are seed, turns, score"),
         ("score>many", "score> needs a number, not “many”"),
         ("model:", "A value is missing after model:"),
-        ('model:"birch', 'A quotation mark is not closed, or stands within a word: model:"birch'),
+        ('model:"birch', 'A quotation mark is not closed, or is inside a word: model:"birch'),
     ):
         asked.fill(expression)
         expect(count).to_contain_text(wrong)

@@ -39,7 +39,7 @@ export class MapView {
         document.fullscreenEnabled && tool("screen", "Full screen", () => this.#fillScreen()))),
       h("div", { class: "ground" }, this.canvas, this.card),
       h("div", { class: "map-bar" }, h("details", { class: "room-list" }, h("summary", {}, "Rooms as a list"), this.list), this.search.node,
-        h("details", { class: "legend" }, h("summary", {}, "Signs"), h("ul", {}, SIGNS.map(([kind, text]) => h("li", {}, h("i", { class: kind }), text)), h("li", {}, h("i", { class: "path" }), this.path)))),
+        h("details", { class: "legend" }, h("summary", {}, "Legend"), h("ul", {}, SIGNS.map(([kind, text]) => h("li", {}, h("i", { class: kind }), text)), h("li", {}, h("i", { class: "path" }), this.path)))),
       h("p", { class: "unseen", id: "map-keys" }, "Arrow keys go from room to room, Enter describes a room, Home goes to the current one."));
     this.#showWhole(false);
   }

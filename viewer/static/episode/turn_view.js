@@ -16,7 +16,7 @@ export function turnArticle(episode, turn) {
     turn.refused.map(refusal),
     turn.thinking && !saysFailure(turn) && h("div", { class: "thinking" }, h("span", { class: "unseen" }, "Model thinks: "), foldable(turn.thinking)),
     turn.new_objective && h("p", { class: "aside" }, h("b", {}, "New objective "), bdi(turn.new_objective)),
-    turn.nav_target && h("p", { class: "aside" }, h("b", {}, "Wants the way to "), bdi(turn.nav_target)),
+    turn.nav_target && h("p", { class: "aside" }, h("b", {}, "Looking for the way to "), bdi(turn.nav_target)),
     turn.failure && h("p", { class: "failure" }, h("b", {}, "No usable answer. "), bdi(turn.failure)),
     command(turn),
     turn.advice && h("p", { class: "advice" }, h("b", {}, "Advice "), bdi(turn.advice)),

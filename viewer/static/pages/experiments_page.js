@@ -111,7 +111,7 @@ export class ExperimentsPage {
       `${format.plural(count - leftOut, "episode")} played to the end`,
       leftOut > 0 && `${whole(leftOut)} unfinished left out`,
       this.hinted > 0 && `${format.plural(this.hinted, "episode")} with hints by a person, so no figure with them is unaided`,
-      lines.some((it) => it.low) ? `means over seeds; bands and brackets are ${level} intervals` : `means over seeds; a ${level} interval takes at least ${least} seeds that differ`,
+      lines.some((it) => it.low) ? `means over seeds; bands and brackets are ${level} intervals` : `means over seeds; a ${level} interval needs at least ${least} seeds that differ`,
       groups.length > MOST_LINES && `the chart shows the first ${MOST_LINES} of ${groups.length} groups`,
       partly && MODE === "static" && "an exported page has the curves of all its episodes only",
     ].filter(Boolean).join(" · "));

@@ -17,7 +17,7 @@ const COLUMNS = [
   { name: "Seed", key: (it) => it.seed ?? 0, cell: (it) => String(it.seed ?? "–"), number: true },
   { name: "Turns", key: (it) => it.turns, cell: (it) => format.whole(it.turns), number: true },
   { name: "Score", key: (it) => it.score, cell: (it) => [format.score(it), it.hints > 0 && h("span", { class: "fine hinted" }, format.hinted(it))], number: true },
-  { name: "Line", cell: (it, most) => sparkline(it.scores, it.turns, most) },
+  { name: "Curve", cell: (it, most) => sparkline(it.scores, it.turns, most) },
   { name: "End", key: format.ending, cell: endCell },
   { name: "Tools", key: (it) => it.tool_calls, cell: (it) => format.whole(it.tool_calls), number: true },
   { name: "Tokens", key: format.tokens, cell: (it) => format.short(format.tokens(it)), number: true },
@@ -170,7 +170,7 @@ export class IndexPage {
     keepingFocus(this.body, () => fill(this.body, shown.map((it) => this.#row(it))));
     const all = this.index.episodes.length;
     const counted = shown.length === all ? format.plural(all, "episode") : `${shown.length} of ${format.plural(all, "episode")}`;
-    const reading = this.index.unread ? `, ${format.whole(this.index.unread)} still to be read …` : "";
+    const reading = this.index.unread ? `, ${format.whole(this.index.unread)} left to read …` : "";
     this.count.textContent = this.wrong || (shown.length ? counted : `No match among ${format.plural(all, "episode")}`) + reading;
     this.count.dataset.wrong = Boolean(this.wrong);
     this.#fillGroups();
