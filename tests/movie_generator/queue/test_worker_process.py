@@ -23,7 +23,9 @@ from tests.support.processes.movie_worker import work
 
 # Processes of their own, which need not import everything anew.
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["pytest", "psycopg", "tests.support.processes.movie_worker"])
+PROCESSES.set_forkserver_preload(  # nothing of ours: where it starts, "tests" is somebody else's
+    ["pytest", "psycopg", "movie_generator.generate", "movie_generator.queue.worker"]
+)
 SITE = "http://site.test"
 
 
