@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -236,11 +237,19 @@ def test_of_a_game_that_was_killed_nothing_is_told_but_how_to_go_on(
     tmp_path: Path, client: httpx.Client
 ) -> None:
     folder = play(tmp_path, 2, reflection_enabled=False)
-    *kept, _ = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
+    *kept, end = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
     begun = {"event_type": "turn_start", "turn": 3, "time": "2031-05-06T07:08:09+00:00"}
     (folder / "events.jsonl").write_bytes(b"".join([*kept, json.dumps(begun).encode(), b"\n"]))
     with streamed(client) as told:
         assert [told.next()[0] for _ in range(3)] == ["turn", "turn", "episode"]
-    step, *_ = client.get("data/played/next.json").json()
-    assert step["purpose"] == "Play on"
-    assert "--resume" in step["command"]
+        step, *_ = client.get("data/played/next.json").json()
+        assert step["purpose"] == "Play on"
+        assert "--resume" in step["command"]
+        append(folder, end)
+        assert [told.next()[0] for _ in range(2)] == ["episode", "end"], "and no `now` before"
+
+
+def test_a_key_in_a_hint_reaches_nobody(cockpit: Cockpit, tmp_path: Path) -> None:
+    cockpit.begin(tmp_path)
+    cockpit.press("hint", f"Use {KEY}.\nNow.")
+    assert list(cockpit.before_turn(1, logging.getLogger("test"))) == ["Use ***. Now."]
