@@ -192,7 +192,7 @@ def _server(workdir: Path) -> Iterator[tuple[httpx.Client, subprocess.Popen[str]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             line = process.stdout.readline() if process.stdout else ""
-            found = re.search(r"http://\S+/", line)
+            found = re.search(r"http://[^\s#]+/", line)
             if found is None:
                 raise RuntimeError("The viewer did not start.")
             with httpx.Client(base_url=found[0], timeout=60, trust_env=False) as client:
