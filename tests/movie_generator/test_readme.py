@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import sys
@@ -12,9 +13,12 @@ import pytest
 import movie_generator
 from movie_generator import VideoScript
 from movie_generator.cli.flags import parse_flags
+from movie_generator.environment import Environment
 from tests.support import ROOT, warm
+from tests.support.processes.wheels import project
 
-README = (Path(movie_generator.__file__).parent / "README.md").read_text(encoding="utf-8")
+PACKAGE = Path(movie_generator.__file__).parent
+README = (PACKAGE / "README.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
@@ -42,3 +46,18 @@ def test_the_script_shown_is_one() -> None:
 def test_every_command_is_one_that_there_is(line: str) -> None:
     words = line.partition("#")[0].split()
     assert parse_flags(words[1:]).command
+
+
+def test_every_variable_is_in_the_table_and_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_flags(["--help"])
+    helped = capsys.readouterr().out
+    tabled = re.findall(r"^\| `([A-Z_]+)`", README, re.MULTILINE)
+    for name in re.findall(r'"""([A-Z_]+_[A-Z]+)', inspect.getsource(Environment)):
+        assert name in tabled
+        assert name in helped
+
+
+def test_every_extra_is_named() -> None:
+    for extra in project(PACKAGE)["optional-dependencies"]:
+        assert f"[{extra}]" in README
