@@ -14,6 +14,7 @@ from movie_generator.pages.page import absolute, line
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
+_OF_HEADS = ["html", "base", "meta", "link", "title", "h1", "time", "script"]
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _REFRESH = re.compile(
     r"\s*(\d{1,4})(?:\.\d*)?\s*[;,]\s*(?:url\s*=)?\s*['\"]?([^'\"]+)", re.IGNORECASE
@@ -41,19 +42,46 @@ class Head:
 
 def head_of(soup: BeautifulSoup, url: str) -> Head:
     """The head of the page at ``url``."""
-    base = absolute(attribute(soup.find("base"), "href"), url) or url
-    linked = [*_linked_data(soup)]
+    tags = _tags(soup)
+    base = absolute(attribute(_first(tags["base"]), "href"), url) or url
+    meta = _metadata(tags["meta"])
+    linked = [*_linked_data(tags["script"])]
+    canonical = [tag for tag in tags["link"] if "canonical" in tag.get_attribute_list("rel")]
     return Head(
         base=base,
-        canonical=absolute(attribute(soup.find("link", rel="canonical"), "href"), base),
-        title=_title(soup),
-        description=_meta(soup, "description", "og:description"),
-        language=_language(soup),
-        author=_author(soup, linked),
-        date=_date(soup, linked),
-        image=_meta(soup, "og:image"),
-        moved_to=_moved_to(soup, base),
+        canonical=absolute(attribute(_first(canonical), "href"), base),
+        title=_title(tags, meta),
+        description=meta.get("description") or meta.get("og:description", ""),
+        language=_language(tags, meta),
+        author=_author(soup, meta, linked),
+        date=_date(tags["time"], meta, linked),
+        image=meta.get("og:image", ""),
+        moved_to=_moved_to(meta, base),
     )
+
+
+def _tags(soup: BeautifulSoup) -> Mapping[str, list[Tag]]:
+    """What a head consists of, wherever it stands, from one look at the page."""
+    found: dict[str, list[Tag]] = {name: [] for name in _OF_HEADS}
+    for tag in soup.find_all(_OF_HEADS):
+        found[tag.name].append(tag)
+    return found
+
+
+def _first(tags: list[Tag]) -> Tag | None:
+    return tags[0] if tags else None
+
+
+def _metadata(tags: list[Tag]) -> dict[str, str]:
+    """The first that is said under each name; that of an HTTP header begins with "http:"."""
+    said: dict[str, str] = {}
+    for tag in tags:
+        names = [attribute(tag, key).lower() for key in ("property", "name", "itemprop")]
+        if header := attribute(tag, "http-equiv").lower():
+            names.append(f"http:{header}")
+        if content := line(attribute(tag, "content")):
+            said |= {name: content for name in names if name and name not in said}
+    return said
 
 
 def attribute(tag: Tag | None, name: str) -> str:
@@ -62,35 +90,25 @@ def attribute(tag: Tag | None, name: str) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def _title(soup: BeautifulSoup) -> str:
+def _title(tags: Mapping[str, list[Tag]], meta: Mapping[str, str]) -> str:
     """The page's own: a <title> often ends with the site's name, which its heading does not."""
-    if told := _meta(soup, "og:title"):
+    if told := meta.get("og:title"):
         return told
-    title = line(_text(soup.find("title")))
-    heading = line(_text(soup.find("h1")).rstrip("\N{PILCROW SIGN}# "))
+    title = line(_text(_first(tags["title"])))
+    heading = line(_text(_first(tags["h1"])).rstrip("\N{PILCROW SIGN}# "))
     return heading if heading and (heading in title or not title) else title
 
 
-def _meta(soup: BeautifulSoup, *names: str) -> str:
-    """The first of these that the page has."""
-    for name in names:
-        for key in ("property", "name", "itemprop"):
-            if content := attribute(soup.find("meta", attrs={key: name}), "content"):
-                return line(content)
-    return ""
+def _language(tags: Mapping[str, list[Tag]], meta: Mapping[str, str]) -> str:
+    stated = attribute(_first(tags["html"]), "lang") or meta.get("http:content-language", "")
+    return stated if _LANGUAGE.fullmatch(stated) else ""
 
 
-def _language(soup: BeautifulSoup) -> str:
-    stated = attribute(soup.find("html"), "lang")
-    http = soup.find("meta", attrs={"http-equiv": re.compile("^content-language$", re.IGNORECASE)})
-    found = _LANGUAGE.fullmatch(stated or attribute(http, "content"))
-    return found[0] if found else ""
-
-
-def _author(soup: BeautifulSoup, linked: list[Mapping[str, Any]]) -> str:
-    names = [_meta(soup, name) for name in ("author", "article:author", "dc.creator")]
+def _author(soup: BeautifulSoup, meta: Mapping[str, str], linked: list[Mapping[str, Any]]) -> str:
+    names = [meta.get(name, "") for name in ("author", "article:author", "dc.creator")]
     names += [", ".join(_names(it.get("author"))) for it in linked]
-    names += [_text(soup.find(itemprop="author")), _text(soup.find(rel="author"))]
+    if not any(names):
+        names = [_text(soup.find(itemprop="author")), _text(soup.find(rel="author"))]
     return next((line(name) for name in names if name and "://" not in name), "")
 
 
@@ -102,13 +120,13 @@ def _names(author: object) -> Iterator[str]:
             yield name.strip()
 
 
-def _date(soup: BeautifulSoup, linked: list[Mapping[str, Any]]) -> str:
+def _date(times: list[Tag], meta: Mapping[str, str], linked: list[Mapping[str, Any]]) -> str:
     dates: list[object] = [
-        _meta(soup, name)
-        for name in ("article:published_time", "datePublished", "date", "dc.date", "pubdate")
+        meta.get(name)
+        for name in ("article:published_time", "datepublished", "date", "dc.date", "pubdate")
     ]
     dates += [it.get("datePublished") for it in linked]
-    dates.append(attribute(soup.find("time", attrs={"itemprop": "datePublished"}), "datetime"))
+    dates += [attribute(it, "datetime") for it in times if it.get("itemprop") == "datePublished"]
     return next((day for day in map(_day, dates) if day), "")
 
 
@@ -121,9 +139,11 @@ def _day(text: object) -> str:
         return ""
 
 
-def _linked_data(soup: BeautifulSoup) -> Iterator[Mapping[str, Any]]:
+def _linked_data(scripts: list[Tag]) -> Iterator[Mapping[str, Any]]:
     """The objects of JSON-LD that say who wrote something, or when."""
-    for script in soup.find_all("script", type="application/ld+json"):
+    for script in scripts:
+        if script.get("type") != "application/ld+json":
+            continue
         try:
             data = json.loads(script.get_text())
         except (ValueError, RecursionError):
@@ -143,9 +163,8 @@ def _objects(data: object, depth: int) -> Iterator[Mapping[str, Any]]:
             yield from _objects(item, depth - 1)
 
 
-def _moved_to(soup: BeautifulSoup, base: str) -> str:
-    tag = soup.find("meta", attrs={"http-equiv": re.compile("^refresh$", re.IGNORECASE)})
-    found = _REFRESH.match(attribute(tag, "content"))
+def _moved_to(meta: Mapping[str, str], base: str) -> str:
+    found = _REFRESH.match(meta.get("http:refresh", ""))
     if found is None or int(found[1]) > _LONGEST_PAUSE:
         return ""
     return absolute(found[2], base)

@@ -19,6 +19,8 @@ from movie_generator.pages.page import Page, tidy, usable_images
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
+MOST_SEARCHED = 3_000_000
+"""Characters of HTML; more would take longer than a page is waited for."""
 _NO_TEXT = [
     "script",
     "style",
@@ -41,7 +43,7 @@ _SMALLEST_SHARE = 0.5
 """Of the sentences outside of links. Of saved articles, readability finds three quarters or more;
 of a forum's posts, a third."""
 _MARK = "mark-of-our-own-"
-_MARKED = re.compile(rf"{_MARK}\d+$")
+_MARKED = re.compile(rf'{_MARK}(\d{{1,8}})"')
 
 
 def page_from_html(html: bytes | str, url: str, encoding: str | None = None) -> Page:
@@ -50,7 +52,7 @@ def page_from_html(html: bytes | str, url: str, encoding: str | None = None) -> 
         html, encoding = html.encode("utf-8", "replace"), "utf-8"
     soup = _parsed(html, encoding)
     head = head_of(soup, url)
-    for tag in [*soup(_NO_TEXT), *soup.find_all(role=_NO_TEXT_ROLES), *soup.find_all(hidden=True)]:
+    for tag in soup.find_all(_is_no_text):
         tag.decompose()
     whole = _marked(soup)
     part = _readable(whole)
@@ -79,6 +81,10 @@ def _parsed(html: bytes | str, encoding: str | None = None) -> BeautifulSoup:
     return BeautifulSoup(html, "lxml", from_encoding=encoding)
 
 
+def _is_no_text(tag: Tag) -> bool:
+    return tag.name in _NO_TEXT or tag.get("role") in _NO_TEXT_ROLES or "hidden" in tag.attrs
+
+
 def _marked(soup: BeautifulSoup) -> Tag:
     """What the page itself marks as its content."""
     for name in ("main", "article"):
@@ -96,16 +102,16 @@ def _readable(whole: Tag) -> Tag:
     tags = whole.find_all(True)
     for number, tag in enumerate(tags):  # to find again what readability keeps
         tag["id"] = f"{tag.get('id', '')} {_MARK}{number}"
+    html = str(whole)
+    if len(html) > MOST_SEARCHED:
+        return whole
     logging.getLogger("readability.readability").setLevel(logging.CRITICAL)
     try:
-        summary = Document(str(whole)).summary(html_partial=True)
+        summary = Document(html).summary(html_partial=True)
     except (Unparseable, ValueError, RecursionError):
         return whole
-    kept = [
-        int(str(tag["id"]).rpartition(_MARK)[2])
-        for tag in _parsed(summary).find_all(id=_MARKED)
-        if tag.get_text(strip=True)
-    ]
+    numbers = map(int, _MARKED.findall(summary))
+    kept = [number for number in numbers if number < len(tags)]  # a text may look like a mark
     return _around(tags[min(kept)], tags[max(kept)]) if kept else whole
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from movie_generator.pages import markup
 from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import Page
 from scripts.benchmarks.page_texts import URL, html, is_in, score, truth
@@ -33,6 +34,22 @@ def test_most_of_what_surrounds_the_text_is_left_out() -> None:
 
 def test_a_long_discussion_below_an_article_is_not_taken_for_it() -> None:
     assert score(read("busy-comments").text, TRUTH["busy-comments"]).unwanted == 0
+
+
+def test_a_page_that_is_too_long_to_search_is_kept_but_for_what_it_marks_as_something_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(markup, "MOST_SEARCHED", 1_000)
+    text = page_from_html(html("blog"), URL).text
+    assert "came back to life" in text
+    assert "I cried for a week" in text
+    assert "Recipes by flour" not in text
+
+
+def test_a_text_that_looks_like_a_mark_of_ours_does_no_harm() -> None:
+    words = "A sentence, with commas, that is long enough to count as a part of an article. "
+    page = page_from_html(f'<div><p>{words * 5} "mark-of-our-own-9999999"</p></div>', URL)
+    assert page.text.startswith("A sentence")
 
 
 def test_a_paragraph_beside_the_part_that_holds_most_is_kept() -> None:
