@@ -32,7 +32,7 @@ _GAME = """\
 """
 _OTHERS = """\
 --workdir DIR   where episodes are recorded (default: as configured)
---config FILE   read settings from FILE, in the same form, instead of ./pyproject.toml
+--config FILE   read settings from FILE, in the same format, instead of ./pyproject.toml
 """
 
 

@@ -26,7 +26,7 @@ examples:
   uv run python -m storage forget --story zork1 --yes
 """
 _WHERE = """\
---config FILE    read settings from FILE, in the same form, instead of ./pyproject.toml
+--config FILE    read settings from FILE, in the same format, instead of ./pyproject.toml
 --workdir DIR    the work folder (default: as configured)
 """
 _WHAT = """\

@@ -51,21 +51,21 @@ _WHICH = """\
 """
 _GAME = """\
 --story NAME|PATH   zork1 (default; downloaded once), bundled, a known game, a story file, or gym:ID
---seed N            seed of the game's dice, so that they fall the same way again
+--seed N            seed of the game's dice, to get the same rolls again
 """
 _MIND = """\
 --player NAME       who plays: model (default), or chat, random or first-exit to compare it with
 --model NAME        the model's name at the endpoint
---base-url URL      the model's endpoint (default: by the key that is set, or the small model)
+--base-url URL      the model's endpoint (default: by the key that is set; else the small model)
 --mcp               offer the model the tools of the configured MCP servers, or none
 --without PART      play without one part of the player's mind; may be repeated: {parts}
 """
 _PAGE = """\
---watch PORT        show the episode live on a page, where it can be paused, and open that
+--watch PORT        show the episode live on a page where you can pause it, and open that page
 --no-open           with --watch: do not open a browser
 """
 _OTHERS = """\
---config FILE       read settings from FILE, in the same form, instead of ./pyproject.toml
+--config FILE       read settings from FILE, in the same format, instead of ./pyproject.toml
 --version           print the version and exit
 """
 _STORAGE = "storage"

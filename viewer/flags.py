@@ -10,10 +10,10 @@ from mcp_ghost.cli.arguments import Commands, Parser, add_flags, port_number
 PROGRAM = "python -m viewer"
 DEFAULT_PORT = 8723
 _DESCRIPTION = """\
-Show episodes. Without a command, serve a page with all those of a work
-folder, live ones included. Only event logs are read. Nothing is written but
-the files that you ask a command for, the notes that you write on the page
-(notes.json beside a log), and a hidden file in the work folder,
+Show episodes. Without a command, serve a page with every episode in a work
+folder, including live ones. Only event logs are read. Nothing is written
+except the files that you ask for, the notes that you write on the page
+(notes.json next to a log), and a hidden file in the work folder,
 .summaries.json, which makes the next start quick and may be deleted.
 """
 _EPILOG = """\
@@ -31,7 +31,7 @@ examples:
 """
 _WHERE = """\
 --workdir DIR   the work folder, or an evaluation's folder (default: as configured)
---config FILE   read settings from FILE, in the same form, instead of ./pyproject.toml
+--config FILE   read settings from FILE, in the same format, instead of ./pyproject.toml
 """
 _SERVER = f"""\
 --port N        port to serve on (default {DEFAULT_PORT}, or the next free one)

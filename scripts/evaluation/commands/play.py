@@ -67,12 +67,12 @@ _PLAYED = """\
 """
 _PLAYER = f"""\
 --player NAME      who plays; may be repeated: {", ".join(PLAYERS)} (default model), mcp:COMMAND
---walkthrough FILE  commands of the player walkthrough, one on each line
+--walkthrough FILE  commands of the player walkthrough, one per line
 --model NAME       the model's name at the endpoint
---base-url URL     the model's endpoint (default: by the key that is set, or the small model)
+--base-url URL     the model's endpoint (default: by the key that is set; else the small model)
 --mcp              offer MCP tools
 --without PART     also play without this part; may be repeated: {", ".join(CHOICES)}
---each             also play without each part, or any; with the critic; with other tool servers
+--each             also play without each part, without any, with the critic, with other tools
 """
 _HOW = """\
 --jobs J           episodes at a time (default: one per core, here {cores}; on Ray, of all nodes)
