@@ -189,7 +189,7 @@ export class Episode {
   async rows() {
     for (let number = 0; number <= this.chunkOf(this.last); number++) await this.load(number);
     const { turns } = await this.notes();
-    return [...this.turns.values()].sort((a, b) => a.turn - b.turn).map((turn) => turnRow(turn, turns[turn.turn]));
+    return [...this.turns.values()].sort((a, b) => a.turn - b.turn).map((turn) => turnRow(turn, turns[turn.turn], this.info.hints));
   }
 
   /** What was written about the episode and its turns. */

@@ -28,9 +28,9 @@ export function save(name, text, type) {
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
-/** A turn in a row of its own: facts by themselves, and what was written about it. */
-export function turnRow(turn, { note = "", tags = [] } = {}) {
+/** A turn in a row of its own: facts by themselves, what the player was told by a person, and what was written about it. */
+export function turnRow(turn, { note = "", tags = [] } = {}, hints = []) {
   const { place, after, usage, refused, tools, ...rest } = turn;
   return { ...rest, ...usage, room: place?.name ?? null, score: after.score, moves: after.moves, refused_commands: refused.map((it) => it.command),
-    tool_calls: tools.length, note, tags, place, after, refused, tools };
+    tool_calls: tools.length, hints: hints.filter((it) => it.turn === turn.turn).map((it) => it.text), note, tags, place, after, refused, tools };
 }

@@ -67,7 +67,8 @@ export class Cockpit {
   #showThought(text) {
     const { scrollTop, scrollHeight, clientHeight } = this.thought;
     const follows = scrollHeight - clientHeight - scrollTop < AT_END;
-    if (text) this.thought.hidden = false; // and stays, so that the story does not jump each turn
+    if (this.isPaused) this.thought.hidden = true;
+    else if (text) this.thought.hidden = false; // and stays, so that the story does not jump each turn
     if (this.thought.dataset.said !== text) fill(this.thought, bdi(text));
     this.thought.dataset.said = text;
     if (follows) this.thought.scrollTop = this.thought.scrollHeight;
