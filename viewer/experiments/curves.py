@@ -69,7 +69,7 @@ def _name(row: JSONObject, by: str) -> str:
     if by == "variant":
         off = ", ".join(row["parts_off"])
         return row["group"] or (f"without {off}" if off else "all parts")
-    return f"seed {row['seed']}" if by == "seed" else str(row["model"])
+    return f"seed {row['seed']}" if by == "seed" else str(row["model"] or "no model")
 
 
 def _group_json(group: _Group, figure: str) -> JSONObject:
@@ -80,6 +80,7 @@ def _group_json(group: _Group, figure: str) -> JSONObject:
     return {
         "episodes": len(several),
         "seeds": len(group),
+        "hinted": sum(row["hints"] > 0 for row, _ in several),
         "turns": last,
         "curve": [[turn, *_shown(it)] for turn, it in points if it],
         "figures": {name: _last(group, name, last) for name in FIGURES},

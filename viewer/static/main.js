@@ -49,7 +49,7 @@ function refuse(why) {
   view?.close();
   view = null;
   fill(main, h("div", { class: "notice", role: "alert" },
-    h("p", {}, why), h("p", {}, h("a", { href: "#/" }, "All episodes"))));
+    h("h1", {}, why), h("p", {}, h("a", { href: "#/" }, "All episodes"))));
 }
 
 /** Show the state of the connection. */

@@ -92,7 +92,7 @@ def test_long_curves_have_a_bounded_number_of_points_and_the_last_turn() -> None
         def summary(self) -> JSONObject:
             return {
                 "id": "long", "end_reason": "max_turns", "seed": 1, "title": "T", "story": "t",
-                "model": "m", "turns": 1999, "scores": [(0, 0), (7, 5), (1999, 5)],
+                "model": "m", "turns": 1999, "scores": [(0, 0), (7, 5), (1999, 5)], "hints": 1,
             }  # fmt: skip
 
         def spent(self) -> list[tuple[int, int, float, float]]:
@@ -101,6 +101,7 @@ def test_long_curves_have_a_bounded_number_of_points_and_the_last_turn() -> None
     (group,) = curves([Long()], "model", "cost")["groups"]  # type: ignore[list-item]  # all of it that is needed
     assert len(group["curve"]) <= POINTS + 2
     assert group["curve"][-1] == [1999, 1.0, None, None]
+    assert group["hinted"] == 1
 
 
 def test_the_best_score_never_falls() -> None:

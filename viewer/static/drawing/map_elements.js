@@ -18,7 +18,7 @@ const pen = document.createElement("canvas").getContext("2d");
 export function mapElements(map) {
   const rooms = new Map(map.rooms.map((it) => [it.id, it]));
   const drawn = map.passages.filter((it) => it.from !== it.to && rooms.has(it.to) && rooms.get(it.from)?.level === rooms.get(it.to).level);
-  const places = map.rooms.map((room) => roomElement(room));
+  const places = map.rooms.map((room) => roomElement(map, room));
   const of = new Map(places.map((it) => [it.data.id, it]));
   const stubs = unwalked(map).filter((it) => COMPASS[it.direction] && of.has(String(it.room))).flatMap((it) => stub(it, of.get(String(it.room))));
   return [...sheets(map), ...places, ...stubs.filter((it) => !it.data.source), ...passageElements(drawn), ...stubs.filter((it) => it.data.source)];
@@ -64,11 +64,12 @@ export function waysToOtherLevels(map, room, turn) {
   return [...away.map((it) => `${levels.get(it.to).level > room.level ? "▲" : "▼"} ${shortened(levels.get(it.to).name)}`), ...unknown.map((it) => `${CLIMBS.get(it.direction)} ?`)];
 }
 
-function roomElement(room) {
+function roomElement(map, room) {
   const label = shortened(room.name);
   const lines = lineWidths(label);
+  const widest = Math.max(46, ...lines, ...waysToOtherLevels(map, room, Infinity).flatMap(lineWidths));
   return {
-    data: { id: String(room.id), room: true, name: label, label, level: room.level, first: room.first_turn, visited: room.visited, width: Math.min(COLUMN - 14, Math.max(46, ...lines) + 18), own: lines.length * LINE + 13, height: lines.length * LINE + 13, wrap: WRAP + 6 },
+    data: { id: String(room.id), room: true, name: label, label, level: room.level, first: room.first_turn, visited: room.visited, width: Math.min(COLUMN - 14, widest + 18), own: lines.length * LINE + 13, height: lines.length * LINE + 13, wrap: Math.ceil(widest) + 1 },
     position: { x: room.x * COLUMN, y: room.y * ROW },
   };
 }
@@ -78,8 +79,8 @@ function shortened(text) {
   return name.length > LONGEST ? `${name.slice(0, LONGEST)} …` : name;
 }
 
-/** The widths of the lines into which a name will be wrapped. */
-function lineWidths(label) {
+/** The widths of the lines into which a text will be wrapped. */
+export function lineWidths(label) {
   pen.font = "13px Literata, Georgia, serif";
   const widths = [];
   let line = "";

@@ -13,7 +13,7 @@ export class RoomSearch {
     this.field = h("input", { type: "search", placeholder: "Find a room", "aria-label": "Find a room", autocomplete: "off",
       oninput: () => this.#find(0), onkeydown: (event) => event.key === "Enter" && this.#find(this.#at + (event.shiftKey ? -1 : 1)) });
     this.found = h("output", { class: "fine", role: "status" });
-    this.node = h("div", { class: "room-search", role: "search" }, this.field, this.found);
+    this.node = h("div", { class: "room-search", role: "search", "aria-label": "Rooms" }, this.field, this.found);
   }
 
   /** Show the match of that number, counted around; names that begin so come first. */

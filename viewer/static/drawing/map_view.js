@@ -3,7 +3,7 @@
 import { ofEpisode } from "../address.js";
 import { announce, bdi, clamp, colour, fill, h, icon, keepingFocus } from "../dom.js";
 import { plural } from "../format.js";
-import { LINE, mapElements, signed, waysToOtherLevels } from "./map_elements.js";
+import { LINE, lineWidths, mapElements, signed, waysToOtherLevels } from "./map_elements.js";
 import { KEYS_OF_SIDES, neighbour } from "./map_neighbour.js";
 import { RoomSearch } from "./map_search.js";
 import { harmless } from "../text.js";
@@ -104,7 +104,7 @@ export class MapView {
       for (const room of map.rooms) {
         const node = this.graph.getElementById(String(room.id));
         const away = waysToOtherLevels(map, room, turn);
-        node.data({ label: [node.data("name"), ...away].join("\n"), height: node.data("own") + away.length * LINE });
+        node.data({ label: [node.data("name"), ...away].join("\n"), height: node.data("own") + away.flatMap(lineWidths).length * LINE });
       }
     });
     const known = [...new Set(map.rooms.filter((it) => it.first_turn <= turn).map((it) => it.level))].sort((a, b) => b - a);

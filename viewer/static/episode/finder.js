@@ -19,7 +19,7 @@ export class Finder {
     this.told = h("span", { class: "fine told", role: "status" });
     this.buttons = Object.entries(KINDS).map(([kind, [key, name]]) =>
       h("button", { type: "button", "data-kind": kind, title: `Next ${name} (${key})`, "aria-label": `Next ${name}`, onclick: () => this.jump(kind) }, name));
-    this.node = h("div", { class: "finder", role: "search" },
+    this.node = h("div", { class: "finder", role: "search", "aria-label": "Turns" },
       form(() => this.match(1), this.input, step("previous", "Previous match", () => this.match(-1)), step("next", "Next match", () => this.match(1))),
       h("div", { class: "jumps" }, this.buttons), form(() => this.#goTo(), this.turn), this.told);
     this.update();

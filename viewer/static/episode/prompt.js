@@ -39,7 +39,7 @@ export class Prompt {
     const before = new Map();
     for (const call of earlier) before.set(call.role, call);
     const { scrollTop } = this.node;
-    keepingFocus(this.node, () => fill(this.node, this.#choice(), calls.map((call, i) => {
+    keepingFocus(this.node, () => fill(this.node, h("h2", { class: "unseen" }, "Prompt"), this.#choice(), calls.map((call, i) => {
       const shown = this.#call(call, before.get(call.role), i);
       before.set(call.role, call);
       return shown;

@@ -124,7 +124,8 @@ export class ExperimentsPage {
     return h("table", { class: "sums" },
       h("thead", {}, h("tr", {}, heads.map((name, i) => h("th", { scope: "col", class: i > (stories ? 1 : 0) && "number" }, name)))),
       h("tbody", {}, groups.map((group, i) => h("tr", {},
-        h("th", { scope: "row" }, i < MOST_LINES && swatch(i + 1), this.by === "model" ? h("a", { href: ofIndex({ filter: `model:"${group.name}"` }) }, bdi(group.name)) : bdi(group.name)),
+        h("th", { scope: "row" }, i < MOST_LINES && swatch(i + 1), this.by === "model" ? h("a", { href: ofIndex({ filter: `model:"${group.name}"` }) }, bdi(group.name)) : bdi(group.name),
+          group.hinted > 0 && h("span", { class: "fine hinted" }, ` ${group.hinted} of ${group.episodes} with hints by a person`)),
         stories && h("td", {}, bdi(group.story)),
         [group.episodes, group.seeds].map((it) => h("td", { class: "number" }, whole(it))),
         COLUMNS.map(([name, , show]) => h("td", { class: "number" }, estimate(group.figures[name], show)))))));
