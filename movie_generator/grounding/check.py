@@ -46,23 +46,31 @@ def _found(source: Source | None, evidence: Evidence) -> Source | None:
 
 def problems(script: VideoScript, evidence: Evidence) -> Iterator[str]:
     """What the page does not support, for the model that is to put it right."""
+    language = _language(script)
     for number, section in enumerate(script.sections, start=1):
         for place, narration in enumerate(section.narrations, start=1):
             where = f"narration {place} of section {number}"
             source = narration.source
             if source and source.quote.strip() and _found(source, evidence) is None:
                 yield f"{where}: its source is not on the page: {source.quote[:_SHOWN]}"
-            for sentence, reasons in _unsupported(narration, evidence):
+            for sentence, reasons in _unsupported(narration, evidence, language):
                 listed = ", ".join(reasons)
                 yield f"{where}: the page does not have the {listed} of: {sentence.strip()}"
 
 
-def _unsupported(narration: Narration, evidence: Evidence) -> Iterator[tuple[str, list[str]]]:
+def _language(script: VideoScript) -> str:
+    texts = (it.text for section in script.sections for it in section.narrations)
+    return language_of("\n".join(texts))
+
+
+def _unsupported(
+    narration: Narration, evidence: Evidence, language: str
+) -> Iterator[tuple[str, list[str]]]:
     """Each sentence that the page does not support, and why."""
     texts = sentences(narration.text)
     readings = _readings(narration, texts)
     for place, text in enumerate(texts):
-        reasons = evidence.unsupported(text)
+        reasons = evidence.unsupported(text, language)
         if readings and not reasons:
             reasons = [f"spoken {it}" for it in _misread(readings[place], text, evidence)]
         if reasons:
@@ -87,15 +95,18 @@ def _misread(reading: str, text: str, evidence: Evidence) -> list[str]:
 def without_unsupported(script: VideoScript, evidence: Evidence) -> VideoScript:
     """The script without the sentences that the page does not support, which it lists instead."""
     dropped: list[Dropped] = []
-    sections = [_kept(section, evidence, dropped) for section in script.sections]
+    language = _language(script)
+    sections = [_kept(section, evidence, language, dropped) for section in script.sections]
     kept = [section for section in sections if section.narrations]
     return script.model_copy(update={"sections": kept, "dropped": dropped or None})
 
 
-def _kept(section: ScriptSection, evidence: Evidence, dropped: list[Dropped]) -> ScriptSection:
+def _kept(
+    section: ScriptSection, evidence: Evidence, language: str, dropped: list[Dropped]
+) -> ScriptSection:
     narrations: list[Narration] = []
     for narration in section.narrations:
-        unsupported = dict(_unsupported(narration, evidence))
+        unsupported = dict(_unsupported(narration, evidence, language))
         if not unsupported:
             narrations.append(narration)
             continue

@@ -15,6 +15,7 @@ from movie_generator.grounding.language import is_caseless, language_of
 from movie_generator.grounding.names import Words, unknown_names, words_of
 from movie_generator.grounding.numerals import in_digits
 from movie_generator.grounding.quantities import Quantity, quantities, same
+from movie_generator.grounding.units import units
 
 _QUOTED = re.compile(
     r"\"([^\"]{4,2000})\"|『([^』]{2,2000})』|「([^」]{6,2000})」|(?<![^\s(])'([^']{12,600})'(?![^\W\d_])"
@@ -49,6 +50,11 @@ _EARLIEST = re.compile(
     r"opening|never before|founding|maiden|initial\w*)\b",
     re.IGNORECASE,
 )
+
+
+_FEW = 3
+_OF_THOSE = frozenset({"them", "whom", "these", "those", "other"})
+"""What counts refers to something named before."""
 
 
 @dataclass(frozen=True)
@@ -104,17 +110,13 @@ class Evidence:
         named = re.findall(r"(?<![\d.,])(1\d{3}|20\d{2})(?![\d]|[.,]\d)", self._digits)
         return [int(it) for it in named] + [it.year for it in self._moments if it.year]
 
-    def unsupported(self, sentence: str) -> list[str]:
-        """What of ``sentence`` does not stand on the page, in words for people and models."""
+    def unsupported(self, sentence: str, language: str = "") -> list[str]:
+        """What of ``sentence`` does not stand on the page, in words for people and models.
+
+        ``language`` is that of the whole script; of a few words nobody can tell.
+        """
         text = folded(sentence)
-        language = language_of(text) or self.language
-        if (
-            language in _LATIN
-            and self.language in _LATIN
-            and language != self.language
-            and _is_short(text)
-        ):
-            language = self.language  # of a few words nobody can tell
+        language = language or language_of(text) or self.language
         digits = in_digits(text, language)
         found = [f"quotation “{quote}”" for quote in self._strange_quotes(text, language)]
         found += [f"name “{name}”" for name in unknown_names(text, self._words, language)]
@@ -204,7 +206,7 @@ class Evidence:
     def _counts_that(self, said: Quantity, alike: list[Quantity]) -> bool:
         """Whether the number counts what it counts on the page, as far as words can tell."""
         nouns = [it for it in said.counted if it in self._counted]
-        if any(it.nearby & set(nouns) for it in alike) or (
+        if any(it.nearby & {*nouns, *_OF_THOSE} for it in alike) or (
             any(not it.units for it in alike) and not nouns
         ):
             return True
@@ -216,16 +218,23 @@ class Evidence:
             it for quantity in self._quantities for it in quantity.counted[:2] if len(it) > 2
         )
 
+    @cached_property
+    def _named_units(self) -> frozenset[str]:
+        """Units that the page names anywhere, such as in the head of a table."""
+        words = units(self._languages).words
+        named = {it.casefold() for it in re.findall(r"[^\W\d_]+|[%€$£¥°]", self._plain)}
+        return frozenset(unit for word in named & words.keys() for unit in words[word])
+
     def _names_unit(self, said: Quantity) -> bool:
-        unit = re.sub(r"[\d.,\s-]", "", said.written).casefold()
-        return unit[:4] in self._lower
+        return bool(said.units & self._named_units)
 
     def _has_ordinal(self, said: Quantity) -> bool:
         if any(it.is_ordinal and it.values & said.values for it in self._quantities):
             return True
         romans = {float(_ROMAN_VALUES[it]) for it in _ROMAN.findall(self._plain)}
         bare_number = any(it.values & said.values and not it.units for it in self._quantities)
-        return bool(romans & said.values) or (bare_number and not self._has_other_ordinals)
+        few = max(said.values) <= _FEW  # who tells of two things may call one the second
+        return bool(romans & said.values) or ((few or bare_number) and not self._has_other_ordinals)
 
     @cached_property
     def _has_other_ordinals(self) -> bool:
@@ -237,11 +246,3 @@ class Evidence:
             return False
         gaps = {abs(a - b) for a, b in zip(self._years, self._years[1:], strict=False)}
         return any(value in gaps for value in said.values) and bool(said.units)
-
-
-_LATIN = frozenset({"en", "de", "fr", "es", "pt", "it", "nl", ""})
-_FEW = 8
-
-
-def _is_short(text: str) -> bool:
-    return len(text.split()) < _FEW

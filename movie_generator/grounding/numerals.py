@@ -1,6 +1,7 @@
 """Numbers in words as digits, in the languages that text2num knows, and in kanji."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from text_to_num import find_numbers
@@ -10,7 +11,7 @@ _KNOWN = frozenset({"en", "de", "fr", "es", "pt", "it", "nl"})
 # "a second", "per second": a time. "the second", "twenty-second": a place in an order.
 _BEFORE_ORDINALS = frozenset("the its his her their our every".split())
 _NEVER = {
-    "en": {"one", "first", "o", "oh", "zero", "nought"},
+    "en": {"one", "first", "o", "oh", "zero", "hundreds", "thousands", "millions", "billions"},
     "de": {
         "ein",
         "eine",
@@ -56,10 +57,11 @@ _COUNT = {
 }
 _FRACTION = re.compile(
     rf"\b(?:(a|an|one|two|three|four|five|seven|nine)[- ])?({'|'.join(_PARTS)})(s)?\b"
-    r"(?=( of| the)?)",
+    r"(?! past| to \w+)(?=( of| the)?)",
     re.IGNORECASE,
 )
 _HALF = re.compile(r"\bhalf (?:a|an) (?!dozen)", re.IGNORECASE)
+_PER_CENT = re.compile(r"\b(?:por ciento|por cento|per cento|pour cents?|per cent)\b", re.I)
 _DOZEN = re.compile(r"\b(half a|a) dozen\b", re.IGNORECASE)
 _KANJI_DIGITS = {character: value for value, character in enumerate("〇一二三四五六七八九")} | {
     "零": 0
@@ -80,10 +82,12 @@ def in_digits(text: str, language: str) -> str:
         return _KANJI.sub(lambda found: _kanji(found, text), text)
     if language not in _KNOWN:
         return text
+    text = _PER_CENT.sub("%", text)
     if language == "en":
         text = _HALF.sub("0.5 ", _DOZEN.sub(lambda it: "6" if it[1][0] in "hH" else "12", text))
         text = _FRACTION.sub(_share, text)
-    return _joined_years(_spelled(text, language), language)
+    digits = _spelled(text, language)
+    return _CLOCK.sub(_time, digits) if language == "en" else digits
 
 
 @dataclass(frozen=True)
@@ -102,44 +106,76 @@ class _Token:
         return self.never
 
 
+@dataclass(frozen=True)
+class _Spelled:
+    start: int
+    stop: int
+    digits: str
+
+
 def _spelled(text: str, language: str) -> str:
-    places = [(found.start(), found.end()) for found in _TOKEN.finditer(text)]
-    words = [text[start:end] for start, end in places]
-    tokens = [_Token(word, False, word[0].isdigit()) for word in (it.casefold() for it in words)]
     parts: list[str] = []
+    end = 0
+    for number in _years_joined([*_numbers(text, language)], text, language):
+        parts += [text[end : number.start], number.digits]
+        end = number.stop
+    return "".join(parts) + text[end:]
+
+
+def _numbers(text: str, language: str) -> Iterator[_Spelled]:
+    places = [(found.start(), found.end()) for found in _TOKEN.finditer(text)]
+    words = [text[start:end].casefold() for start, end in places]
+    tokens = [_Token(word, apart=False, never=word[0].isdigit()) for word in words]
     end = 0
     for number in find_numbers(tokens, language, threshold=0):
         start, stop = places[number.start][0], places[number.end - 1][1]
-        written = text[start:stop]
-        before = words[number.start - 1].casefold() if number.start else ""
-        if written.casefold() in _NEVER[language] or any(it.isdigit() for it in written):
+        written = text[start:stop].casefold()
+        before = words[number.start - 1] if number.start else ""
+        if written in _NEVER[language] or any(it.isdigit() for it in written):
             continue
-        if written.casefold() == "second" and before not in _BEFORE_ORDINALS:
+        if written == "second" and before not in _BEFORE_ORDINALS:
             continue
         adjoins = bool(number.start) and end == places[number.start - 1][1]
         if number.value in _SCALES and (adjoins or before[:1].isdigit()):  # 1.2 million
             continue
-        digits = f"{number.value:.10g}" + ("th" if number.is_ordinal else "")
-        parts += [text[end:start], digits]
         end = stop
-    return "".join(parts) + text[end:]
+        yield _Spelled(start, stop, f"{number.value:.10g}" + ("th" if number.is_ordinal else ""))
+
+
+def _years_joined(numbers: list[_Spelled], text: str, language: str) -> Iterator[_Spelled]:
+    """``eighteen thirty-four`` is heard as 18 and 34, and is 1834."""
+    waiting: _Spelled | None = None
+    for number in numbers:
+        if waiting is None:
+            waiting = number
+            continue
+        between = text[waiting.stop : number.start].casefold()
+        opens = language == "en" and waiting.digits.isdigit() and 10 <= int(waiting.digits) <= 20
+        if opens and number.digits.isdigit() and _closes_year(between, int(number.digits)):
+            yield _Spelled(waiting.start, number.stop, waiting.digits + number.digits.zfill(2))
+            waiting = None
+        else:
+            yield waiting
+            waiting = number
+    if waiting is not None:
+        yield waiting
+
+
+def _closes_year(between: str, number: int) -> bool:
+    if between.strip(" -") in {"o", "oh"}:
+        return number < 10
+    return between in {" ", "-"} and 10 <= number <= 99
 
 
 _SCALES = frozenset({1e2, 1e3, 1e6, 1e9, 1e12})
-_YEAR = re.compile(r"(?<![\d.,])(1[0-9]|20)[ -]((?:[oO]h?[ -])?\d{1,2})(?![\d.,]*\d|th|%)")
+_CLOCK = re.compile(r"\b(half past|(?:a )?quarter past|(?:a )?quarter to) (\d{1,2})\b", re.I)
 
 
-def _joined_years(text: str, language: str) -> str:
-    """``18 34``, as eighteen thirty-four is heard, becomes ``1834``."""
-    if language != "en":
-        return text
-
-    def join(found: re.Match[str]) -> str:
-        last = re.sub(r"\D", "", found[2])
-        is_year = len(last) == 2 or found[2][0] in "oO"
-        return f"{found[1]}{last.zfill(2)}" if is_year and len(last) <= 2 else found[0]
-
-    return _YEAR.sub(join, text)
+def _time(found: re.Match[str]) -> str:
+    """``half past 6`` as ``6:30``."""
+    before = found[1].casefold().endswith("to")
+    minutes = 30 if found[1].casefold().startswith("half") else 45 if before else 15
+    return f"{(int(found[2]) - before) % 24}:{minutes}"
 
 
 def _share(found: re.Match[str]) -> str:

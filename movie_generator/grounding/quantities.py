@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from movie_generator.grounding.units import SHARE, kind_and_factor, sign_units, units
 
 _NUMBER = re.compile(
-    r"(?<![\w.,])[+-]?(\d{1,3}(?:[ ,.']\d{3})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"
+    r"(?<![A-Za-z\u00c0-\u1fff\d_.,])[+-]?(\d{1,3}(?:[ ,.']\d{3})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"
     r"(th|st|nd|rd|s|º|ª|ème|er|e|\.(?= [a-zäöü]))?(?![\d])"
 )
 _CJK_BEFORE = re.compile(r"[^\x00-\u02ff]$")
