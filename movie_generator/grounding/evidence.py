@@ -52,6 +52,8 @@ _EARLIEST = re.compile(
 )
 
 
+_OLD = re.compile(r"\byears?[- ]old\b|\byears of age\b", re.IGNORECASE)
+_FAR = 20
 _FEW = 3
 _OF_THOSE = frozenset({"them", "whom", "these", "those", "other"})
 """What counts refers to something named before."""
@@ -193,7 +195,8 @@ class Evidence:
         alike = [it for it in self._quantities if same(said, it) and not it.is_ordinal]
         if said.units:
             right = [it for it in alike if it.units] or [it for it in alike if not it.units]
-            if right and (right[0].units or self._names_unit(said)):
+            is_age = bool(_OLD.search(text[said.place : said.place + _FAR]))
+            if right and (right[0].units or is_age or self._names_unit(said)):
                 return True
             return self._lies_between(said, text)
         noun = said.counted[0] if said.counted else ""

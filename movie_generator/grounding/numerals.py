@@ -62,6 +62,8 @@ _FRACTION = re.compile(
 )
 _HALF = re.compile(r"\bhalf (?:a|an) (?!dozen)", re.IGNORECASE)
 _PER_CENT = re.compile(r"\b(?:por ciento|por cento|per cento|pour cents?|per cent)\b", re.I)
+_AND_A_HALF = re.compile(r" and a half\b", re.IGNORECASE)
+_WITH_HALF = re.compile(r"\b(\d+|one) §", re.IGNORECASE)
 _DOZEN = re.compile(r"\b(half a|a) dozen\b", re.IGNORECASE)
 _KANJI_DIGITS = {character: value for value, character in enumerate("〇一二三四五六七八九")} | {
     "零": 0
@@ -84,9 +86,11 @@ def in_digits(text: str, language: str) -> str:
         return text
     text = _PER_CENT.sub("%", text)
     if language == "en":
+        text = _AND_A_HALF.sub(" §", text)
         text = _HALF.sub("0.5 ", _DOZEN.sub(lambda it: "6" if it[1][0] in "hH" else "12", text))
         text = _FRACTION.sub(_share, text)
     digits = _spelled(text, language)
+    digits = _WITH_HALF.sub(lambda it: f"{1 if it[1][0] in 'oO' else it[1]}.5", digits)
     return _CLOCK.sub(_time, digits) if language == "en" else digits
 
 

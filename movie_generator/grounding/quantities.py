@@ -1,10 +1,11 @@
 """The numbers of a text, with what they count."""
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from movie_generator.grounding.units import SHARE, kind_and_factor, sign_units, units
+from movie_generator.grounding.units import SHARE, Units, kind_and_factor, sign_units, units
 
 _NUMBER = re.compile(
     r"(?<![A-Za-z\u00c0-\u1fff\d_.,])[+-]?(\d{1,3}(?:[ ,.']\d{3})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"
@@ -40,6 +41,8 @@ _APPROXIMATE = re.compile(
     r"[ ]?(?:a |the |than )?[$€£¥]?$|(約|およそ|ほぼ|近く)$",
     re.IGNORECASE,
 )
+_ROUNDED = 0.25
+"""How far "about" may reach, as a part of the page's number."""
 _CLAUSE_END = re.compile(r"[.;:!?,\n|](?!\d)")
 _SENTENCE_END = re.compile(r"[.;:!?\n](?!\d)")
 _WORD = re.compile(
@@ -105,10 +108,7 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
         )
 
 
-def _unit(text: str, start: int, end: int, known: object) -> tuple[frozenset[str], int, int]:
-    from movie_generator.grounding.units import Units
-
-    assert isinstance(known, Units)  # noqa: S101
+def _unit(text: str, start: int, end: int, known: Units) -> tuple[frozenset[str], int, int]:
     if sign := known.before.search(text, max(0, start - 5), start):
         letters = sign[1][0].isalpha()
         apart = not letters or sign.start() == 0 or not text[sign.start() - 1].isalnum()
@@ -168,7 +168,9 @@ def same(said: Quantity, on_page: Quantity) -> bool:
         if kind != its_kind:
             continue
         if any(
-            _equal(a * factor, b * its_factor, said, converted=one != other)
+            _equal(
+                a * factor, b * its_factor, said, _step(a, said) * factor, converted=one != other
+            )
             for a in said.values
             for b in on_page.values
         ):
@@ -176,13 +178,21 @@ def same(said: Quantity, on_page: Quantity) -> bool:
     return False
 
 
-def _equal(said: float, on_page: float, quantity: Quantity, *, converted: bool) -> bool:
-    if abs(said - on_page) <= 1e-4 * abs(on_page) + 1e-9:
+def _equal(
+    said: float, on_page: float, quantity: Quantity, step: float, *, converted: bool
+) -> bool:
+    difference = abs(said - on_page)
+    if difference <= 1e-4 * abs(on_page) + 1e-9:
         return True
-    if quantity.units == SHARE and abs(said - on_page) <= 0.5 and said % 1:  # a third is 33 %
+    if quantity.units == SHARE and difference <= 0.5 and said % 1:  # a third is 33 %
         return True
     if converted and quantity.digits >= 2:
-        return abs(said - on_page) <= 0.01 * abs(on_page)
-    if not quantity.is_rounded:
-        return False
-    return abs(said - on_page) <= (0.1 if quantity.digits < 2 else 0.05) * abs(on_page)
+        return difference <= 0.01 * abs(on_page)
+    return quantity.is_rounded and difference < step and difference <= _ROUNDED * abs(on_page)
+
+
+def _step(value: float, quantity: Quantity) -> float:
+    """One more in the last digit that says something: 100 for 2,300."""
+    if not value:
+        return 0.0
+    return float(10 ** (math.floor(math.log10(abs(value))) - max(quantity.digits, 1) + 1))

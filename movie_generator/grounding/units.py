@@ -1,6 +1,7 @@
 """Units of measure and currencies by the words that Unicode's CLDR knows for them."""
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import cache
 
@@ -139,7 +140,7 @@ class Units:
 
 def kind_and_factor(unit: str) -> tuple[str, float]:
     """Such as ``("length", 1000.0)``; what cannot be converted is a kind of its own."""
-    if unit in _FACTORS:
+    if unit in _FACTORS and not unit.startswith("temperature"):  # they have other zeros
         return unit.partition("-")[0], float(_FACTORS[unit])
     return unit, 1.0
 
@@ -182,7 +183,9 @@ def _words(language: str) -> list[tuple[str, str]]:
         for length in ("long", "short"):
             for count in (1, 2, 5):
                 text = format_unit(count, unit, length=length, locale=locale)
-                word = re.sub(r"[\d\s]*\d[\d\s]*", "", text).strip().casefold()
+                # Without the number, and as folded text has it: km2.
+                word = re.sub(r"[0-9]", "", text).strip()
+                word = unicodedata.normalize("NFKC", word).casefold()
                 if word:
                     found.append((word, unit))
     found += _MORE.get(language, {}).items()
