@@ -46,6 +46,10 @@ def _run(flags: Flags, interruption: Interruption) -> int:
             from movie_generator.cli.script_command import make_script
 
             make_script(flags, interruption.output_closed)
+        case "show":
+            from movie_generator.cli.show_command import show_script
+
+            show_script(flags.file, flags.html, interruption.output_closed)
         case "enqueue":
             commands.enqueue(flags.urls, again=flags.again)
         case "worker":

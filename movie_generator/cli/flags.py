@@ -37,6 +37,7 @@ exit code: 0 done; 1 failed; 2 wrong usage or configuration; 130 interrupted
 
 examples:
   movie-generator script https://example.com/article -o script.yaml
+  movie-generator show script.yaml --html script.html
   movie-generator enqueue https://example.com/one https://example.com/two
   movie-generator worker --drain
   movie-generator jobs
@@ -61,6 +62,9 @@ _JOBS = """\
 _PRUNE = """\
 --days N  finished at least so many days ago (default: MOVIE_KEEP_DAYS)
 """
+_SHOW = """\
+--html FILE            write it to FILE, with each narration's source marked on the page
+"""
 _STATES = ("pending", "processing", "completed", "failed", "cancelled")
 _job_id = whole_number(1, 2**31 - 1)
 _days = whole_number(0, 100_000)
@@ -82,6 +86,8 @@ class Flags(argparse.Namespace):
     watch: bool
     status: str | None
     output: str | None
+    file: str
+    html: str | None
     url: str
     config: str | None
     mcp_config: str | None
@@ -93,6 +99,7 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _command(commands, "init", "write config.yaml and mcp.jsonc, with every setting, to start with")
     _add_script(commands)
+    _add_show(commands)
     _add_queue(commands)
     _add_worker(commands)
     _add_jobs(commands)
@@ -104,6 +111,12 @@ def _add_script(commands: Commands) -> None:
     script.add_argument("url", metavar="URL")
     add_flags(script, _OUTPUT)
     add_flags(script, _SCRIPT)
+
+
+def _add_show(commands: Commands) -> None:
+    show = _command(commands, "show", "show a script beside the text of its page")
+    show.add_argument("file", metavar="FILE", help="what script or result saved")
+    add_flags(show, _SHOW)
 
 
 def _add_queue(commands: Commands) -> None:

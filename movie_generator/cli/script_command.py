@@ -28,7 +28,7 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
     """
     output = flags.output
     if output:
-        _check_writable(Path(output))
+        check_writable(output, "-o")
     environment = Environment.read()
     environment = replace(
         environment,
@@ -64,10 +64,11 @@ def _show(screen: Screen, fraction: float, message: str) -> None:
     screen.busy(message)
 
 
-def _check_writable(path: Path) -> None:
+def check_writable(name: str, flag: str) -> None:
     """It is better to notice that a file cannot be written before the script is paid for."""
+    path = Path(name)
     folder = path.parent
     while not folder.exists():
         folder = folder.parent
     if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise SettingsError(f"{path} cannot be written. Choose another file with -o.")
+        raise SettingsError(f"{path} cannot be written. Choose another file with {flag}.")

@@ -41,7 +41,8 @@ _FUNCTION = frozenset(
     "didn't doesn't can't won't i'm i've i'll let ok "
     "north south east west northern southern eastern western earth sun moon god internet web "
     "english "
-    "celsius fahrenheit kelvin new year eve christmas easter monday tuesday wednesday thursday friday saturday sunday january february march april may "
+    "celsius fahrenheit kelvin new year eve christmas easter monday tuesday wednesday "
+    "thursday friday saturday sunday january february march april may "
     "june july august september october november december "
     "jan feb mar apr jun jul aug sep sept oct nov dec".split()
 )

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from movie_generator.grounding.units import SHARE, Units, kind_and_factor, sign_units, units
 
 _NUMBER = re.compile(
-    r"(?<![A-Za-z\u00c0-\u1fff\d_.,])[+-]?(\d{1,3}(?:[ ,.']\d{3})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"
+    r"(?<![A-Za-z\u00c0-\u1fff\d_.,])[+-]?"
+    r"(\d{1,3}(?:[ ,.']\d{3})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"
     r"(th|st|nd|rd|s|º|ª|ème|er|e|\.(?= [a-zäöü]))?(?![\d])"
 )
 _CJK_BEFORE = re.compile(r"[^\x00-\u02ff]$")
@@ -184,8 +185,8 @@ def _equal(
     difference = abs(said - on_page)
     if difference <= 1e-4 * abs(on_page) + 1e-9:
         return True
-    if quantity.units == SHARE and difference <= 0.5 and said % 1:  # a third is 33 %
-        return True
+    if quantity.units == SHARE and said % 1 and difference <= (2.5 if quantity.is_rounded else 0.5):
+        return True  # a third is 33 %, and about a third 35
     if converted and quantity.digits >= 2:
         return difference <= 0.01 * abs(on_page)
     return quantity.is_rounded and difference < step and difference <= _ROUNDED * abs(on_page)

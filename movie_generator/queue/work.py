@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from mcp_ghost.redact import redact, secrets_in
-from mcp_ghost.text import address, one_line
+from mcp_ghost.text import address, duration, one_line
 from movie_generator.checkpoints import Store
 from movie_generator.models import VideoScript
 from movie_generator.queue.database import JobDatabaseError
@@ -55,6 +55,7 @@ class Work:
         self._news = asyncio.Event()
         self._fraction = 0.0
         self._message: str | None = None
+        self._started = time.monotonic()
         self._renewed = time.monotonic()
 
     async def do(self) -> None:
@@ -143,6 +144,10 @@ class Work:
 
     def _tell(self, fraction: float, message: str) -> None:
         self._fraction = min(1.0, max(self._fraction, fraction))
+        if message != self._message:
+            after = duration(time.monotonic() - self._started)
+            told = one_line(redact(message, secrets_in(os.environ)))
+            self._log(logging.INFO, "%.0f%% after %s: %s", fraction * 100, after, told)
         self._message = message
         self._loop.call_soon_threadsafe(self._news.set)
 

@@ -57,9 +57,9 @@ def words(number: int) -> str:
         return _TENS[number // 10] + rest
     for size, name in ((1000, "thousand"), (100, "hundred")):
         if number >= size:
-            rest = number % size
-            joint = " and " if 0 < rest < 100 else " "
-            return f"{words(number // size)} {name}" + (joint + words(rest) if rest else "")
+            left = number % size
+            joint = " and " if 0 < left < 100 else " "
+            return f"{words(number // size)} {name}" + (joint + words(left) if left else "")
     raise AssertionError
 
 

@@ -1,0 +1,119 @@
+"""A script and its page as one HTML file that needs no network and runs nothing of the page.
+
+Everything foreign is escaped, and a policy in the file itself forbids whatever is not its own. An
+image is named by its address and not fetched: whoever looks at a script need not tell its site so.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from movie_generator.models import Narration, ScriptSection, VideoScript
+from movie_generator.show.passages import narrations, passages
+
+_HERE = Path(__file__).parent
+
+
+def document(script: VideoScript) -> str:
+    """The file."""
+    style, code = (_read(name) for name in ("document.css", "document.js"))
+    allowed = f"style-src {_hash(style)}; script-src {_hash(code)}"
+    policy = f"default-src 'none'; {allowed}; base-uri 'none'"
+    head = [
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        '<meta name="referrer" content="no-referrer">',
+        f"<title>{escape(script.title)}</title><style>{style}</style></head>",
+    ]
+    body = ["<body><main>", *_script(script), "</main>", *_page(script), f"<script>{code}</script>"]
+    return "\n".join([*head, *body, "</body></html>", ""])
+
+
+def _script(script: VideoScript) -> Iterator[str]:
+    yield f'<h1 dir="auto">{escape(script.title)}</h1>'
+    yield f'<p dir="auto">{escape(script.description)}</p>'
+    marked = {number for passage in passages(script) for number in passage.narrations}
+    without = len(narrations(script)) - len(marked)
+    yield f"<p class=hint>↑ and ↓ go from narration to narration. {_sources(without)}</p>"
+    number = 0
+    for section in script.sections:
+        yield f'<section><h2 dir="auto">{escape(section.title)}</h2><ol>'
+        for narration in section.narrations:
+            yield _narration(narration, number, known=number in marked)
+            number += 1
+        yield f"</ol>{_pictures(section)}</section>"
+    if script.dropped:
+        yield "<section class=dropped><h2>Left out</h2><ul>"
+        for lost in script.dropped:
+            reasons = escape(", ".join(lost.reasons))
+            why = f"<small>the page does not have the {reasons}</small>"
+            yield f'<li dir="auto"><s>{escape(lost.text)}</s>{why}</li>'
+        yield "</ul></section>"
+
+
+def _sources(without: int) -> str:
+    if not without:
+        return "Each has its source."
+    return f"{without} without a source {'is' if without == 1 else 'are'} dashed."
+
+
+def _narration(narration: Narration, number: int, *, known: bool) -> str:
+    spoken = narration.reading.strip() != narration.text.strip()
+    reading = f'<small dir="auto">{escape(narration.reading)}</small>' if spoken else ""
+    who = f"<b>{escape(narration.persona_id)}</b> " if narration.persona_id else ""
+    text = f'<span dir="auto">{who}{escape(narration.text)}</span>{reading}'
+    target = f' href="#p{number}"' if known else ' tabindex="0"'
+    return f"<li><a class=narration data-number={number}{target}>{text}</a></li>"
+
+
+def _pictures(section: ScriptSection) -> str:
+    lines = []
+    if section.slide_prompt:
+        lines.append(f'<p class=picture dir="auto">Picture: {escape(section.slide_prompt)}</p>')
+    if url := section.source_image_url:
+        lines.append(f"<p class=picture>Image of the page: {_link(url)}</p>")
+    return "".join(lines)
+
+
+def _link(url: str) -> str:
+    """A link for what browsers fetch; anything else is text."""
+    try:
+        usable = urlsplit(url).scheme in ("http", "https")
+    except ValueError:
+        usable = False
+    shown = escape(url)
+    link = f'<a href="{shown}" rel="noreferrer noopener" target="_blank">{shown}</a>'
+    return link if usable else shown
+
+
+def _page(script: VideoScript) -> Iterator[str]:
+    page = script.page
+    if page is None or not page.text:
+        yield "<aside><p>The script does not hold the text of its page.</p></aside>"
+        return
+    yield f'<aside><h2 dir="auto">{escape(page.title or "The page")}</h2><p>{_link(page.url)}</p>'
+    pieces: list[str] = []
+    begun: set[int] = set()
+    for passage in passages(script):
+        text = escape(passage.text)
+        if not passage.narrations:
+            pieces.append(text)
+            continue
+        ids = "".join(f'<i id="p{it}"></i>' for it in passage.narrations if it not in begun)
+        begun |= {*passage.narrations}
+        numbers = " ".join(map(str, passage.narrations))
+        pieces.append(f'{ids}<mark data-narrations="{numbers}">{text}</mark>')
+    yield f'<div class=text dir="auto">{"".join(pieces)}</div></aside>'
+
+
+def _read(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,146 @@
+"""The HTML of ``show`` in a browser: sources, keys, and nothing of the page at work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from movie_generator.__main__ import main
+from movie_generator.models import (
+    Dropped,
+    Narration,
+    ScriptSection,
+    Source,
+    SourcePage,
+    VideoScript,
+)
+from movie_generator.show.document import document
+from tests.support.browser import needs_chromium, opened, started_browser
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, Request
+
+HOSTILE = "</mark><script>document.title='taken'</script><img src=x onerror=alert(1)>"
+FIRST, SECOND = "The bridge is 412 metres long.", "Anna Lind opened it."
+TEXT = f"{HOSTILE}\n\n" + "Words. " * 600 + f"{FIRST} {SECOND}\n" + "More words. " * 600
+
+SEEN = (
+    "it => { const r = it.getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight }"
+)
+
+
+def at(quote: str, text: str = TEXT) -> Source:
+    start = text.index(quote)
+    return Source(start=start, end=start + len(quote), quote=quote)
+
+
+def script() -> VideoScript:
+    spoken = [
+        Narration(text="It is 412 m long.", reading="It is 412 metres long.", source=at(FIRST)),
+        Narration(
+            text="Lind opened it.", reading="Lind opened it.", source=at(f"{FIRST} {SECOND}")
+        ),
+        Narration(text=HOSTILE, reading=HOSTILE),
+    ]
+    image = "https://images.example/a.png"
+    return VideoScript(
+        title=f"The bridge {HOSTILE}",
+        description="What it is",
+        sections=[ScriptSection(title="One", narrations=spoken, source_image_url=image)],
+        dropped=[Dropped(section="One", text="It cost 9 euros.", reasons=["number “9 euros”"])],
+        page=SourcePage(url="javascript:alert(1)", title="Page", text=TEXT),
+    )
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with started_browser() as started:
+        yield started
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> str:
+    script().save(tmp_path / "script.yaml")
+    assert main(["show", str(tmp_path / "script.yaml"), "--html", str(tmp_path / "it.html")]) == 0
+    return (tmp_path / "it.html").as_uri()
+
+
+def lit(page: Page) -> str:
+    return "".join(page.locator("mark.on").all_text_contents())
+
+
+@needs_chromium
+def test_a_source_is_marked_by_key_by_click_and_by_pointer(browser: Browser, address: str) -> None:
+    asked: list[Request] = []
+    with opened(browser, address) as page:
+        page.on("request", lambda request: asked.append(request))
+        page.keyboard.press("ArrowDown")
+        assert lit(page) == FIRST
+        assert page.locator("mark.on").first.evaluate(SEEN)
+        page.keyboard.press("ArrowDown")
+        assert lit(page) == f"{FIRST} {SECOND}"
+        page.locator("mark", has_text=SECOND).click()
+        assert page.evaluate("document.activeElement.dataset.number") == "1"
+        page.locator(".narration").first.hover()
+        assert lit(page) == FIRST
+        page.locator(".narration").nth(2).click()
+        assert lit(page) == ""
+        assert page.locator("aside .text").text_content() == TEXT
+    assert asked == []
+
+
+@needs_chromium
+def test_nothing_of_page_or_script_is_more_than_text(browser: Browser, address: str) -> None:
+    with opened(browser, address) as page:
+        assert page.title() == f"The bridge {HOSTILE}"
+        assert page.locator("img, aside a[href^=javascript]").count() == 0
+        assert page.locator("script").count() == 1
+        assert HOSTILE in (page.locator(".narration").nth(2).text_content() or "")
+        image = page.locator("main a[target=_blank]")
+        assert image.get_attribute("href") == "https://images.example/a.png"
+        assert "number “9 euros”" in (page.locator(".dropped").text_content() or "")
+
+
+@needs_chromium
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_telephone_in_both_colours(browser: Browser, address: str, scheme: str) -> None:
+    size = {"width": 390, "height": 800}
+    with opened(browser, address, viewport=size, color_scheme=scheme) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        page.keyboard.press("ArrowDown")
+        assert page.locator("mark.on").first.is_visible()
+        colours = "it => { const s = getComputedStyle(it); return [s.color, s.backgroundColor] }"
+        dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+        assert dark == (scheme == "dark")
+        text, behind = page.locator("mark.on").first.evaluate(colours)
+        assert text != behind
+
+
+def test_a_script_without_its_page_is_shown_all_the_same() -> None:
+    bare = script().model_copy(update={"page": None})
+    assert "does not hold the text of its page" in document(bare)
+
+
+def test_on_a_terminal_each_narration_has_its_source_below(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script().save(tmp_path / "script.yaml")
+    assert main(["show", str(tmp_path / "script.yaml")]) == 0
+    shown = capsys.readouterr().out
+    assert "•  It is 412 m long.\n   “The bridge is 412 metres long.”" in shown
+    assert f"?  {HOSTILE}" in shown
+    assert "✗  It cost 9 euros." in shown
+    assert "3 narrations · 2 with a source on the page · 1 sentence left out" in shown
+
+
+def test_a_file_that_is_no_script_is_an_error_that_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", str(tmp_path / "nowhere.yaml")]) == 2
+    assert "nowhere.yaml cannot be read" in capsys.readouterr().err
+    (tmp_path / "it.yaml").write_text("title: 7")
+    assert main(["show", str(tmp_path / "it.yaml")]) == 1
+    assert "does not hold a video script" in capsys.readouterr().err
