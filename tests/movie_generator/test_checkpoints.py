@@ -12,7 +12,6 @@ import pytest
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
-from mcp_ghost.providers.anthropic import Anthropic
 from mcp_ghost.providers.client import ProviderClient
 from mcp_ghost.providers.gemini import Gemini
 from mcp_ghost.providers.openai import OpenAI
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 URL = "http://pages.invalid/bridges"
 KEY = "sk-very-secret-1234567890"
-PROVIDERS: dict[str, Provider] = {"openai": OpenAI(), "anthropic": Anthropic(), "gemini": Gemini()}
+PROVIDERS: dict[str, Provider] = {"openai": OpenAI(), "gemini": Gemini()}
 
 
 class CrashError(BaseException):
@@ -113,7 +112,7 @@ def work(store: Memory, library: Library, model: ModelServer) -> VideoScript:
     )
 
 
-@pytest.fixture(params=["openai", "anthropic", "gemini"])
+@pytest.fixture(params=["openai", "gemini"])
 def wire(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> WireName:
     name: WireName = request.param
 

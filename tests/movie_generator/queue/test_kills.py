@@ -128,7 +128,7 @@ def asked_again(model: Model, kills: list[Kill], first: int) -> Count:
     for (page, number), instant in model.asked:
         furthest, asked = latest.get(page, (-1, instant))
         if number <= furthest:
-            kill = next((it for it in reversed(kills) if asked < it.instant < instant), None)
+            kill = next((it for it in kills if asked < it.instant < instant), None)
             if number < furthest or kill is None or kill.kept[page] > number - first:
                 count.stored += 1
             elif kill.instant > asked + model.seconds:
@@ -187,7 +187,7 @@ def test_after_hundreds_of_kills_no_stored_answer_was_asked_for_again(
     database: str, tmp_path: Path
 ) -> None:
     url = f"sqlite:///{tmp_path / 'jobs.db'}" if database == "sqlite" else new_database()
-    count = killed(tmp_path, url, KILLS, KILLS, agent=True, seconds=0.4)
+    count = killed(tmp_path, url, KILLS, KILLS, agent=True, seconds=0.25)
     table = Table("database", "kills", "asked again though stored", "on its way", "unanswered")
     table.add_row(database, *map(str, (KILLS, count.stored, count.on_the_way, count.unanswered)))
     Console(width=100).print(table)
