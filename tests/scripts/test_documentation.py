@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from mcp_ghost.cli.program import program
+from orchestration.parts import PARTS
 from scripts.documentation import api, settings
 from scripts.documentation.site import ELSEWHERE
 from session.game_configuration import GameConfiguration
+from terminal.flags import parse_flags
 from tests.support import ROOT
 
 PAGES = [*(ROOT / name for name in ELSEWHERE), *sorted((ROOT / "docs").glob("*.md"))]
@@ -96,6 +98,14 @@ def test_every_command_shown_is_one_that_there_is(
             begin(file.removesuffix(".py").replace("/", "."), arguments, monkeypatch)
         case [tool, *_]:
             assert tool in {"ray", "fernz", "ruff", "pytest", *PROJECT["project"]["scripts"]}
+
+
+def test_getting_started_knows_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        parse_flags(["--help"], PARTS, ())
+    text = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
+    said = {*re.findall(r"--[a-z-]+", capsys.readouterr().out), *(f"`{part}`" for part in PARTS)}
+    assert {word for word in said if word not in text} == set()
 
 
 def begin(name: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
