@@ -145,5 +145,5 @@ class AgentLoop:
     def _limit_reached(self, why: str) -> IterationLimitError:
         return IterationLimitError(
             f"The agent reached its limit of {self._max_iterations} iterations: {why}. "
-            "Raise the limit, or set a smaller task."
+            "Raise the limit, or give it a smaller task."
         )

@@ -53,7 +53,7 @@ class MCPClient:
         """
         await self._toolbox.__aenter__()
         for server, error in self.failures.items():
-            _logger.warning("Going on without the MCP server '%s': %s", server, error)
+            _logger.warning("Continuing without the MCP server '%s': %s", server, error)
         if not self._toolbox.connected:
             await self._toolbox.close()
             raise self._nothing_to_use()
@@ -142,5 +142,5 @@ class MCPClient:
             return MCPServerStartupError(f"No MCP server could be started. {reasons}")
         return MCPServerStartupError(
             "No MCP server is configured, or all of them are disabled. "
-            'Put one into "mcpServers", or remove its "disabled".'
+            'Add one to "mcpServers", or remove its "disabled".'
         )

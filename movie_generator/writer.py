@@ -50,7 +50,7 @@ async def write_script(
         script, problems = _read(response, page, config)
     if script is None:
         raise ScriptError(
-            f"The model {client.model} wrote no usable script: {'; '.join(problems)}. "
+            f"The model {client.model} did not write a usable script: {'; '.join(problems)}. "
             "Try again, or try another model."
         )
     if unsupported := await asyncio.to_thread(_unsupported, script, evidence):
@@ -86,7 +86,7 @@ def _grounded(script: VideoScript, evidence: Evidence, told: Callable[[str], Non
         told(f"Left out, because the page does not have the {', '.join(lost.reasons)}: {lost.text}")
     if not script.sections:
         raise ScriptError(
-            "Nothing of the script is supported by the page. Try again, or try another model."
+            "The page supports nothing in the script. Try again, or try another model."
         )
     return script
 

@@ -116,7 +116,7 @@ def prune(days: int | None) -> None:
     """
     kept = Environment.read().keep_days if days is None else days
     if kept is None:
-        raise SettingsError("Say how old the jobs must be: --days N, or set MOVIE_KEEP_DAYS.")
+        raise SettingsError("State how old the jobs must be: --days N, or set MOVIE_KEEP_DAYS.")
     with the_queue() as queue:
         print(f"{counted(queue.prune(kept), 'job')} deleted")
 

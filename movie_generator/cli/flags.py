@@ -57,10 +57,10 @@ _OUTPUT = """\
 """
 _JOBS = """\
 --json   print everything, results included, as JSON
---watch  show them as they go on, until all are finished
+--watch  follow their progress until all are finished
 """
 _PRUNE = """\
---days N  finished at least so many days ago (default: MOVIE_KEEP_DAYS)
+--days N  finished at least N days ago (default: MOVIE_KEEP_DAYS)
 """
 _SHOW = """\
 --html FILE            write it to FILE, with each narration's source marked on the page
@@ -122,12 +122,12 @@ def _add_show(commands: Commands) -> None:
 def _add_queue(commands: Commands) -> None:
     enqueue = _command(commands, "enqueue", "add jobs to the queue and print their ids")
     enqueue.add_argument("urls", nargs="+", metavar="URL")
-    add_flags(enqueue, "--again  make a new job also for a URL that has one")
+    add_flags(enqueue, "--again  make a new job even for a URL that has one")
     cancel = _command(commands, "cancel", "stop jobs that are not finished")
     cancel.add_argument("ids", nargs="+", type=_job_id, metavar="ID")
     retry = _command(commands, "retry", "put failed or cancelled jobs back on the queue")
     retry.add_argument("ids", nargs="+", type=_job_id, metavar="ID")
-    prune = _command(commands, "prune", "delete jobs that were finished some time ago")
+    prune = _command(commands, "prune", "delete jobs that finished some time ago")
     add_flags(prune, _PRUNE, days={"type": _days})
 
 

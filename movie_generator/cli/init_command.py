@@ -15,7 +15,7 @@ def write_examples() -> None:
         SettingsError: There is one already, or none can be written.
     """
     if there := [name for name in NAMES if Path(name).exists()]:
-        raise SettingsError(f"{there[0]} is there already; nothing was written.")
+        raise SettingsError(f"{there[0]} already exists; nothing was written.")
     for name in NAMES:
         try:
             with Path(name).open("xb") as file:

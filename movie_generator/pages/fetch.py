@@ -57,7 +57,7 @@ async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy
                 page = await _read(client, page.moved_to, limits)
     except (TimeoutError, httpx.TimeoutException) as error:
         seconds = f"{limits.page_timeout:g} s"
-        raise _passing(PageError(f"{address(url)} was not read within {seconds}.")) from error
+        raise _passing(PageError(f"{address(url)} could not be read within {seconds}.")) from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         failed = PageError(f"{address(url)} cannot be read: {one_line(error)}")
         raise _passing(failed) if _may_pass(error) else failed from error

@@ -76,7 +76,7 @@ class UrlPolicy:
             )
         if self.hosts is not None and not self.hosts & {name, *(f"*.{it}" for it in above)}:
             raise UrlRefusedError(
-                f"{one_line(host)} is none of the hosts from which pages may be fetched. "
+                f"{one_line(host)} is not one of the hosts from which pages may be fetched. "
                 "Add it to MOVIE_ALLOWED_HOSTS to allow it."
             )
 
@@ -119,7 +119,9 @@ def parse_url(text: str) -> httpx.URL:
     if url.scheme not in ("http", "https"):
         raise UrlRefusedError(f"{shown} is not an http:// or https:// URL.")
     if url.userinfo:
-        raise UrlRefusedError(f"{shown} holds a user or password, which would be stored and shown.")
+        raise UrlRefusedError(
+            f"{shown} contains a user name or password, which would be stored and shown."
+        )
     if not _HOST.fullmatch(url.raw_host) or _AMBIGUOUS.search(text):
         raise UrlRefusedError(f"{shown} names no host, or one that programs read differently.")
     if url.port is not None and not 0 < url.port < 65536:

@@ -63,7 +63,7 @@ class Bell:
                     async for _ in connection.notifies():
                         self.ring()
             except (psycopg.Error, OSError) as error:
-                _logger.debug("nothing is heard of the queue: %s", redact(one_line(error)))
+                _logger.debug("cannot listen to the queue: %s", redact(one_line(error)))
             await asyncio.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
 

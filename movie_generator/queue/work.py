@@ -170,7 +170,9 @@ class Work:
                 self._queue.keep, self._claim, self._fraction, self._message
             )
         except JobDatabaseError as error:
-            self._log(logging.WARNING, "cannot tell that it goes on: %s", one_line(error))
+            self._log(
+                logging.WARNING, "cannot report that it is still running: %s", one_line(error)
+            )
             return self._holds()
         self._renewed = began
         return ours
@@ -204,7 +206,7 @@ class Work:
             if await asyncio.to_thread(self._queue.give_back, self._claim):
                 self._log(logging.INFO, "given back")
         except JobDatabaseError as error:
-            self._log(logging.WARNING, "could not be given back: %s", one_line(error))
+            self._log(logging.WARNING, "could not be returned to the queue: %s", one_line(error))
 
     def _log(self, level: int, text: str, *values: object) -> None:
         _logger.log(level, "job %s " + text, self._claim.job.id, *values)

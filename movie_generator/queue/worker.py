@@ -74,7 +74,7 @@ class Worker:
                 if pruned:
                     _logger.info("%d old jobs deleted", pruned)
             except JobDatabaseError as error:
-                _logger.warning("%s Old jobs are deleted later.", one_line(error))
+                _logger.warning("%s Old jobs will be deleted later.", one_line(error))
             await asyncio.sleep(_PRUNE_SECONDS)
 
     async def _work_on_next(self) -> bool:

@@ -339,6 +339,6 @@ def test_init_writes_both_files_once_and_never_over_others() -> None:
     Path("mcp.jsonc").write_text("mine")
     code, out, errors = run("init")
     assert (code, out) == (2, "")
-    assert "mcp.jsonc is there already; nothing was written" in errors
+    assert "mcp.jsonc already exists; nothing was written" in errors
     assert Path("mcp.jsonc").read_text() == "mine"
     assert not Path("config.yaml").exists()

@@ -100,7 +100,7 @@ def test_an_unusable_correction_leaves_the_first_script_without_what_is_unsuppor
 
 def test_a_script_of_which_nothing_is_supported_is_an_error() -> None:
     wrong = reply("Brunel wept.")
-    with pytest.raises(ScriptError, match="Nothing of the script is supported"):
+    with pytest.raises(ScriptError, match="The page supports nothing in the script"):
         made(wrong, wrong)
 
 

@@ -91,7 +91,7 @@ def test_public_addresses_pass(url: str) -> None:
         ("javascript:alert(1)", "not an http://"),
         ("https:///path", "names no host"),
         ("http://exa%6dple.com/", "names no host"),
-        ("http://8.8.8.8\\@127.0.0.1/", "holds a user or password|names no host"),
+        ("http://8.8.8.8\\@127.0.0.1/", "contains a user name or password|names no host"),
         ("http://8.8.8.8 /", "is not a URL|names no host"),
         ("http://[fe80::1%25eth0]/", "is not a URL|names no host"),
         ("http://8.8.8.8/\n", "is not a URL|names no host"),
@@ -99,7 +99,7 @@ def test_public_addresses_pass(url: str) -> None:
         ("http://8.8.8.8:70000/", "has no port"),
         ("http://8.8.8.8:x/", "is not a URL"),
         ("http://example.com/" + "a" * 5000, "longer than 4096"),
-        ("https://user:hunter22@example.com/", "holds a user or password"),
+        ("https://user:hunter22@example.com/", "contains a user name or password"),
         ("http://\udcff.com/", "is not a URL"),
     ],
 )

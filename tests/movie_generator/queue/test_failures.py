@@ -81,7 +81,7 @@ def passing(reason: str, *, starts_over: bool = False) -> PageError:
         (LLMStatusError("busy", 429), "step 0 step 1"),
         (LLMStatusError("down", 503), "step 0 step 1"),
         (LLMConnectionError("no complete answer"), "step 0 step 1"),
-        (passing("The page was not read within 30 s."), "step 0 step 1"),
+        (passing("The page could not be read within 30 s."), "step 0 step 1"),
         (MCPServerStartupError("it did not answer within 60 s"), "step 0 step 1"),
         (passing("The agent read nothing.", starts_over=True), "step 0"),
     ],
