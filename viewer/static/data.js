@@ -41,7 +41,7 @@ async function turnsOf(id, text) {
   const turns = [];
   for (let number = 0; number <= episode.chunkOf(episode.last) && turns.length <= MOST_FOUND; number++) {
     await episode.load(number);
-    turns.push(...episode.turnsIn(number).flatMap((it) => excerpt(it, text) ?? []));
+    turns.push(...episode.turnsIn(number).flatMap((it) => excerpt(it, text) || []));
   }
   return { turns: turns.slice(0, MOST_FOUND), more: turns.length > MOST_FOUND };
 }

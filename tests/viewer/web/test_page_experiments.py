@@ -7,7 +7,10 @@ import io
 import json
 import re
 import shutil
+import threading
 from collections.abc import Iterator
+from functools import partial
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +19,11 @@ from playwright.sync_api import expect
 
 from tests.support.browser import PATIENCE, beside, current, needs_chromium, opened, started_browser
 from tests.support.viewing import log_of, recorded, write_log
+from tests.viewer.web.test_page_index import QuietHandler
 from viewer.experiments.notes import Notes
+from viewer.library import Library
 from viewer.web.cockpit import Cockpit
+from viewer.web.export import export_site
 from viewer.web.watch import watching
 
 if TYPE_CHECKING:
@@ -162,6 +168,10 @@ def test_several_episodes_are_compared_from_where_they_part(window: Page, workdi
         page.get_by_label(f"Compare {name}").check()
     page.get_by_role("button", name="Compare 3").click()
     expect(page.locator(".compare .plot")).to_have_attribute("data-lines", "3")
+    with page.expect_response(lambda it: it.url.endswith("parted/spent.json")) as spent:
+        page.get_by_label("Show").select_option("Tokens used")
+    assert len(spent.value.json()) == 12
+    expect(page.locator(".compare .plot canvas")).to_be_visible()
     expect(page.get_by_text("First difference in turn 7: commands differ.")).to_be_visible()
     marked = page.locator(".turns-beside tr[aria-current]")
     expect(marked.get_by_role("rowheader")).to_have_text("7")
@@ -217,3 +227,27 @@ def test_a_link_is_copied_with_what_is_shown(browser: Browser, address: str) -> 
         page.get_by_role("button", name="Copy link").click()
         expect(page.get_by_text("The link is copied.").last).to_be_visible()
         assert page.evaluate("navigator.clipboard.readText()") == f"{address}#/birch-5/turn/3"
+
+
+def test_an_export_searches_averages_and_shows_notes_without_a_server_of_ours(
+    browser: Browser, workdir: Path, tmp_path: Path
+) -> None:
+    Notes(workdir / "episodes" / "birch-5").write(2, "Exported", [])
+    library = Library(workdir)
+    export_site(library, library.episodes(), tmp_path / "site")
+    handler = partial(QuietHandler, directory=str(tmp_path / "site"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        address = f"http://127.0.0.1:{server.server_port}/"
+        with opened(browser, f"{address}#/birch-5/turn/2?find=watering can") as page:
+            expect(page.locator(".notes")).to_contain_text("Exported")
+            expect(page.locator(".finder .told")).to_contain_text("turn")
+            page.keyboard.press("n")
+            expect(current(page)).to_contain_text("watering can")
+            at(page, "#/all/search?find=watering can&filter=model:birch")
+            expect(page.locator(".count")).to_contain_text("of 5 episodes")
+            expect(page.locator(".found mark").first).to_have_text("watering can")
+            at(page, "#/all/experiments?filter=model:birch")
+            expect(page.locator(".experiments tbody tr")).to_have_count(2)
+            expect(page.locator(".count")).to_contain_text("all its episodes only")
+        server.shutdown()

@@ -16,6 +16,7 @@ const ROWS = [
   ["Reflections", (it) => it.reflections], ["Tokens", (it) => format.whole(format.tokens(it))],
   ["Cached", (it) => format.cached(it) || "–"], ["Cost", (it) => format.money(it.cost)],
 ];
+const FIGURES = [["score", "Score"], ["tokens", "Tokens used"], ["cost", "Dollars spent"], ["seconds", "Seconds taken"]];
 const SHOWN = 12; // turns beside each other
 const ANSWER = 240; // characters of an answer of the game
 
@@ -32,13 +33,16 @@ export class ComparePage {
     if (missing) throw new Error(`there is no episode ${missing}`);
     document.title = "Comparison · ZorkGPT";
     fill(this.heading, h("p", {}, "Comparison"));
-    this.chart = new LinesChart(`Scores over turns: ${this.both.map(reached).join("; ")}`);
+    this.chart = new LinesChart(`Over turns. Scores: ${this.both.map(reached).join("; ")}`);
+    this.figure = h("select", { onchange: () => this.#draw() }, FIGURES.map(([value, name]) => h("option", { value }, name)));
+    this.wrong = h("p", { class: "fine", role: "status" });
     this.beside = h("section", { class: "beside" });
-    fill(this.main, h("div", { class: "compare" }, h("h1", {}, `${NUMBERS[this.both.length] ?? this.both.length} episodes`), this.chart.node,
+    fill(this.main, h("div", { class: "compare" }, h("div", { class: "index-head" }, h("h1", {}, `${NUMBERS[this.both.length] ?? this.both.length} episodes`), h("div", { class: "tools" }, h("label", {}, "Show ", this.figure))),
+      this.chart.node, this.wrong,
       this.both.length > MOST_LINES && h("p", { class: "fine" }, `The chart shows the first ${MOST_LINES}.`),
       h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Figures" }, this.#table()), this.beside, this.#trees(episodes)));
-    this.chart.show(this.both.map((it) => rising([[...it.scores.map(([turn]) => turn), it.turns], [...it.scores.map(([, score]) => score), it.score]])), true);
     this.episodes = this.both.map((it) => new Episode(it.id, chunk, { summary: it, map: { rooms: [] }, memories: [], claims: [], objectives: [] }));
+    await this.#draw();
     await this.#begin().catch((error) => fill(this.beside, h("p", { class: "fine" }, `The turns could not be loaded (${error.message}).`)));
   }
 
@@ -56,6 +60,19 @@ export class ComparePage {
   /** What can be downloaded: the episodes. */
   get table() {
     return this.both && { name: "comparison", what: () => `These ${format.plural(this.both.length, "episode")}, one in each row, notes and tags included.`, rows: () => this.both };
+  }
+
+  /** The chosen figure of each episode over its turns: the score, or what was used until then. */
+  async #draw() {
+    const at = FIGURES.findIndex(([name]) => name === this.figure.value);
+    this.wrong.textContent = "";
+    if (!at) return this.chart.show(this.both.map(scoreLine), true);
+    try {
+      const spent = await Promise.all(this.episodes.slice(0, MOST_LINES).map((it) => it.spent()));
+      if (FIGURES[at][0] === this.figure.value) this.chart.show(spent.map((points) => ({ turns: [0, ...points.map(([turn]) => turn)], values: [0, ...points.map((it) => it[at])] })), false);
+    } catch (error) {
+      this.wrong.textContent = `It could not be loaded (${error.message}).`;
+    }
   }
 
   /** Find where the episodes part, and show the turns around it. */
@@ -136,6 +153,7 @@ const nameOf = (episode) => episode.id.split("~").at(-1);
 
 const NUMBERS = { 2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six", 7: "Seven", 8: "Eight" };
 const reached = (it) => `${it.id} reached ${format.known(it.score)} in ${it.turns} turns${it.hints ? ` with ${format.hinted(it)}` : ""}`;
+const scoreLine = (it) => rising([[...it.scores.map(([turn]) => turn), it.turns], [...it.scores.map(([, score]) => score), it.score]]);
 const shortened = (text) => (text.length > ANSWER ? `${text.slice(0, cutPoint(text, ANSWER))} …` : text);
 
 /** A line without a turn that is said twice. */
