@@ -23,7 +23,7 @@ MODULES = {"python-dotenv": "dotenv"}
 """Where a distribution and what it is imported as are spelled differently."""
 OF_THE_USER = ("opentelemetry", "pytest")
 """What is used only where the user's program has loaded it."""
-OTHER_PARTS = ("managers", "session", "shared_utils", "tests", "thoughtbox", "zork_agent")
+OTHER_PARTS = ("managers", "session", "shared_utils", "thoughtbox", "zork_agent")
 IMPORT_EVERYTHING = """
 import importlib, pathlib, mcp_ghost
 root = pathlib.Path(mcp_ghost.__file__).parent
