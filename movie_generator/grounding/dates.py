@@ -18,9 +18,18 @@ _JAPANESE = re.compile(
 )
 _ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867}
 _TIME = re.compile(
-    r"(?<![\d.,:])(\d{1,2})(?:[:.](\d{2}))?\s?([ap])\.?m\b\.?|(?<![\d.,:])(\d{1,2}):(\d{2})(?::\d{2})?(?!\d)",
+    r"(?<![\d.,:])(\d{1,2})(?:[:.](\d{2}))?\s?([ap])\.?m\b\.?|(?<![\d.,:])(\d{1,2}):(\d{2})(?::\d{2})?(?!\d)"
+    r"|(?<![\d.,:])(\d{1,2})(?:\.(?=\d{2} uhr)| ?h ?)(\d{2})(?: uhr)?\b",
     re.IGNORECASE,
 )
+_NEARLY = re.compile(
+    r"\b(?:about|around|nearly|almost|(?:just|shortly) (?:before|after)|kurz (?:vor|nach)|gegen|"
+    r"vers|presque|peu (?:avant|après)|"
+    r"hacia(?: las)?|casi(?: las)?|poco (?:antes|después) de las) $",
+    re.IGNORECASE,
+)
+_SLACK = 10
+"""Minutes that "shortly before" may mean."""
 _AMBIGUOUS = frozenset(
     {
         "may",
@@ -52,6 +61,8 @@ class Moment:
     day: int | None = None
     weekday: int | None = None
     minutes: frozenset[int] = frozenset()
+    slack: int = 0
+    """By how many minutes it may be wrong."""
 
     def agrees(self, other: "Moment") -> bool:
         """Whether ``other`` says at least as much, and the same."""
@@ -59,7 +70,7 @@ class Moment:
         if any(mine is not None and mine != its for mine, its in parts):
             return False
         if self.minutes:
-            return bool(self.minutes & other.minutes)
+            return any(abs(a - b) <= self.slack for a in self.minutes for b in other.minutes)
         return self.weekday is None or self.weekday in (other.weekday, other.falls_on)
 
     @property
@@ -155,14 +166,17 @@ def _japanese(text: str) -> Iterator[Moment]:
 def _times(text: str) -> Iterator[Moment]:
     for found in _TIME.finditer(text):
         hour, minute, half = (
-            (found[1], found[2], found[3]) if found[1] else (found[4], found[5], None)
+            (found[1], found[2], found[3])
+            if found[1]
+            else (found[4] or found[6], found[5] or found[7], None)
         )
         minutes = int(hour) * 60 + int(minute or 0)
         if half:
             readings = {minutes % 720 + (720 if half.casefold() == "p" else 0)}
         else:
             readings = {minutes, minutes % 720 + 720} if int(hour) <= 12 else {minutes}
-        yield Moment(found[0], found.start(), found.end(), minutes=frozenset(readings))
+        slack = _SLACK if _NEARLY.search(text, 0, found.start()) else 0
+        yield Moment(found[0], found.start(), found.end(), minutes=frozenset(readings), slack=slack)
 
 
 @cache

@@ -15,7 +15,7 @@ from movie_generator.grounding.language import is_caseless, language_of
 from movie_generator.grounding.names import Words, unknown_names, words_of
 from movie_generator.grounding.numerals import in_digits
 from movie_generator.grounding.quantities import Quantity, quantities, same
-from movie_generator.grounding.units import units
+from movie_generator.grounding.units import SHARE, units
 
 _QUOTED = re.compile(
     r"\"([^\"]{4,2000})\"|『([^』]{2,2000})』|「([^」]{6,2000})」|(?<![^\s(])'([^']{12,600})'(?![^\W\d_])"
@@ -33,13 +33,22 @@ _OF_TALK = frozenset(
     " sentence minute second moment".split()
 )
 _CENTURY = re.compile(
-    r"\b(\d{1,2})(?:th|st|nd|rd)?[ -]{0,2}centur\w+\b|(\d{1,2})世紀|\b(\d{1,2})\. jahrhundert",
+    r"(?<![\d.,])(\d{1,2})(?:th|st|nd|rd)?[ -]{0,2}centur\w+\b|"
+    r"(\d{1,2})世紀|\b(\d{1,2})\. jahrhundert",
     re.IGNORECASE,
 )
-_DECADE = re.compile(r"\b(1\d|20)?(\d0)'?s\b|\b(1\d|20)(\d0)年代")
-_LATER = re.compile(
-    r"\b(?:later|after|earlier|before|afterwards|apart|between)\b|後|ぶり", re.IGNORECASE
+_DECADE = re.compile(
+    r"\b(1\d|20)?(\d0)(?:'?s|er)\b|\b(1\d|20)(\d0)年代"
+    r"|(?:années|años|anni) (1\d|20)?(\d0)\b",
+    re.IGNORECASE,
 )
+_LATER = re.compile(
+    r"\b(?:later|after|earlier|before|afterwards|apart|between|for|over|nach|später|lang|"
+    r"après|plus tard|pendant|durant|después|durante|hacía|tras)\b|後|ぶり",
+    re.IGNORECASE,
+)
+_SHARE_OF = re.compile(r"\b(\d+|one)(?: times?)? (?:out of|in) (?:every )?(\d+)\b", re.IGNORECASE)
+_YEAR = re.compile(r"(?<![\d.,])(1\d{3}|20\d{2})(?![\d]|[.,]\d)")
 _FIRST = re.compile(
     r"\b(?:the|its|his|her|their|world's|country's) (?:very |world's )?first "
     r"(?!thing|question|step|point|glance|place|part|time|of all|idea|half|reason|lesson)([a-z]+)",
@@ -109,7 +118,7 @@ class Evidence:
     @cached_property
     def _years(self) -> list[int]:
         """In the order in which they are named."""
-        named = re.findall(r"(?<![\d.,])(1\d{3}|20\d{2})(?![\d]|[.,]\d)", self._digits)
+        named = _YEAR.findall(self._digits)
         return [int(it) for it in named] + [it.year for it in self._moments if it.year]
 
     def unsupported(self, sentence: str, language: str = "") -> list[str]:
@@ -169,19 +178,39 @@ class Evidence:
                 yield found[0]
         for found in _DECADE.finditer(text):
             taken.append(range(*found.span()))
-            if not self._has_decade(found[1] or found[3], int(found[2] or found[4])):
+            if not self._has_decade(*_decade(found.groups())):
                 yield found[0]
-        for quantity in quantities(text, (language,) if language else ()):
+        said = [*quantities(text, (language,) if language else ())]
+        taken += self._shares(text, said)
+        for quantity in said:
             inside = any(quantity.place in it or (quantity.place + 1) in it for it in taken)
             if not inside and not self._supports(quantity, text):
                 yield quantity.written
+
+    def _shares(self, text: str, said: list[Quantity]) -> Iterator[range]:
+        """Where it says ``3 out of 4`` and the page has 75 %."""
+        rounded = {it.place for it in said if it.is_rounded}
+        for found in _SHARE_OF.finditer(text):
+            part, whole = float(found[1]) if found[1].isdigit() else 1.0, float(found[2])
+            if not 0 < part < whole:
+                continue
+            share = Quantity(
+                found[0],
+                frozenset({100 * part / whole}),
+                SHARE,
+                digits=2,
+                place=found.start(),
+                is_rounded=found.start() in rounded,
+            )
+            if any(same(share, it) for it in self._quantities if it.units):
+                yield range(*found.span())
 
     def _has_century(self, century: int) -> bool:
         named = {int(it) for found in _CENTURY.findall(self._digits) for it in found if it}
         return century in named or any((year - 1) // 100 + 1 == century for year in self._years)
 
     def _has_decade(self, century: str | None, decade: int) -> bool:
-        named = [(a or c, int(b or d)) for a, b, c, d in _DECADE.findall(self._digits)]
+        named = [_decade(its) for its in _DECADE.findall(self._digits)]
         years = [(str(year // 100), year % 100 // 10 * 10) for year in self._years]
         return any(
             decade == its and (not century or not c or c == century) for c, its in named + years
@@ -245,7 +274,17 @@ class Evidence:
 
     def _lies_between(self, said: Quantity, text: str) -> bool:
         """Whether it is the time between two years that the page names one after the other."""
-        if (said.units and "duration-year" not in said.units) or not _LATER.search(text):
+        if "duration-year" not in said.units:
             return False
-        gaps = {abs(a - b) for a, b in zip(self._years, self._years[1:], strict=False)}
-        return any(value in gaps for value in said.values) and bool(said.units)
+        gaps: set[int] = set()
+        if _LATER.search(text):
+            gaps = {abs(a - b) for a, b in zip(self._years, self._years[1:], strict=False)}
+        # In 1909, when he was 55: one of the years is the sentence's own.
+        named = {int(it) for it in _YEAR.findall(text)} & {*self._years}
+        gaps |= {abs(a - b) for a in named for b in self._years}
+        return any(value in gaps for value in said.values)
+
+
+def _decade(groups: tuple[str | None, ...]) -> tuple[str, int]:
+    """Its century, or nothing, and its first year in that."""
+    return "".join(it or "" for it in groups[::2]), int("".join(it or "" for it in groups[1::2]))

@@ -23,6 +23,7 @@ _MARKUP = re.compile(
     r"|(?<!\w)_+|_+(?!\w)|^[ ]{0,3}(?:#{1,6}|>|[-+])[ \t]+",
     re.MULTILINE,
 )
+_FRACTIONS = {"½": ".5", "¼": ".25", "¾": ".75", "⅓": ".333", "⅔": ".667"}
 _GAP = re.compile(r"\s*(?:\[[^\]]{0,100}\]|\.\.\.)\s*")
 _ENDS = " \t\n.,;:!?\"'"
 
@@ -69,7 +70,11 @@ def fold(text: str) -> Folded:
     end = 0
     for mark in [*_MARKUP.finditer(text), None]:
         for place in range(end, mark.start() if mark else len(text)):
-            for character in unicodedata.normalize("NFKC", text[place].translate(_VARIANTS)):
+            shown = text[place].translate(_VARIANTS)
+            if shown in _FRACTIONS:  # 1½ is 1.5, and NFKC would make it 11/2
+                whole = "" if characters and characters[-1].isdigit() else "0"
+                shown = whole + _FRACTIONS[shown]
+            for character in unicodedata.normalize("NFKC", shown):
                 blank = character.isspace()
                 if blank and (not characters or characters[-1] == " "):
                     continue

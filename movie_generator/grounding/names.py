@@ -19,11 +19,15 @@ from spylls.hunspell.readers.file_reader import BaseReader
 
 from movie_generator.grounding.folding import without_accents
 from movie_generator.grounding.language import is_caseless
+from movie_generator.grounding.numerals import in_digits
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _TITLES = frozenset(
     "mr mrs ms miss dr prof professor sir dame lord lady king queen prince princess emperor "
     "president chancellor minister mayor "
+    "councillor councilor cllr inspector chief officer detective chair chairman chairwoman "
+    "secretary manager coach father mother brother sister uncle aunt reverend rabbi duke duchess "
+    "earl count countess baron baroness ambassador commissioner sheriff "
     "captain general colonel lieutenant major sergeant admiral judge justice senator governor "
     "bishop pope saint st doctor director "
     "herr frau monsieur madame señor señora signor signora don doña".split()
@@ -46,29 +50,52 @@ _FUNCTION = frozenset(
     "june july august september october november december "
     "jan feb mar apr jun jul aug sep sept oct nov dec".split()
 )
-_FROM_PLACES = {
-    "french": "france",
-    "spanish": "spain",
-    "danish": "denmark",
-    "dutch": "netherlands",
-    "swedish": "sweden",
-    "swiss": "switzerland",
-    "welsh": "wales",
-    "polish": "poland",
-    "turkish": "turkey",
-    "irish": "ireland",
-    "greek": "greece",
-    "finnish": "finland",
-    "american": "america",
-    "americans": "america",
-    "european": "europe",
-    "europeans": "europe",
-    "british": "britain",
-    "scottish": "scotland",
-    "english": "england",
-    "chinese": "china",
-    "czech": "czechia",
-}
+_PLACE_WORDS = [
+    frozenset(its.split())
+    for its in (
+        "france french frenchman frenchwoman",
+        "spain spanish spaniard spaniards",
+        "denmark danish dane danes",
+        "netherlands holland dutch dutchman",
+        "sweden swedish swede swedes",
+        "switzerland swiss",
+        "wales welsh",
+        "poland polish pole poles",
+        "portugal portuguese",
+        "turkey turkish turk turks türkiye",
+        "ireland irish",
+        "greece greek greeks",
+        "finland finnish finn finns",
+        "america american americans us usa",
+        "europe european europeans",
+        "britain british briton britons brit brits uk",
+        "scotland scottish scot scots",
+        "england english englishman",
+        "china chinese",
+        "czechia czech czechs",
+        "norway norwegian norwegians",
+        "germany german germans",
+        "iceland icelandic icelander icelanders",
+        "thailand thai",
+        "peru peruvian",
+        "philippines filipino filipina",
+    )
+]
+"""Where the adjective or the people cannot be told from the name of the place by its end."""
+_RELATED = {word: its for its in _PLACE_WORDS for word in its}
+_SHAPES = frozenset(
+    "river lake mount mountain mountains sea ocean bay island islands valley desert canal bridge "
+    "road street square county province".split()
+)
+"""What a place is may be said with its name."""
+_NO_GERMAN_NAME = frozenset(
+    "heute gestern morgen auch nur mit ohne und aber oder doch noch schon bei nach von zu vor auf "
+    "aus an in im am um für gegen durch seit bis dass wenn als wie was wer wo warum weil da dann "
+    "dort hier sehr ganz mehr viel zwei drei fünf sechs acht zehn elf zwölf über unter zwischen "
+    "während wegen trotz statt laut kaum fast rund etwa knapp ab das ist sind hat kein ein dank "
+    "beim zum zur vom ins ans jetzt nun so erst wenig genug manch solch all halb gut zehn".split()
+)
+_INFLECTED = re.compile(r"(?:e|er|es|en|em|s)$")
 _ADJECTIVE = re.compile(r"(?:ians?|eans?|ans?|ese|ish|ic|i|ns?|ers?)$")
 _PLACE_ENDS = frozenset({"", "a", "y", "ia", "land", "lands", "e", "o", "en", "any", "al"})
 _ADDRESSED = re.compile(
@@ -103,8 +130,8 @@ class Words:
             if form in self.capitals:
                 return self.capitals[form]
         key = without_accents(word)
-        if base := _FROM_PLACES.get(key):
-            return self.capitals.get(base, ())
+        if related := _RELATED.get(key):
+            return next((self.capitals[it] for it in related if it in self.capitals), ())
         if self.language not in ("en", "de") and len(key) > 3:  # cases of names: Лондон, Лондоне
             start = key[: max(3, len(key) - 3)]
             return next(
@@ -184,7 +211,11 @@ def unknown_names(sentence: str, page: Words, language: str) -> Iterator[str]:
         return  # names are translated: Wien, Vienna
     runs = list(_runs(sentence, language, page))
     for run in runs:
-        missing = [word for word in run if not page.has(word)]
+        missing = [
+            word
+            for word in run
+            if not (page.has(word) or (len(run) > 1 and word.casefold() in _SHAPES))
+        ]
         if language == "de" and (len(run) < 2 or 0 < len(missing) < len(run)):
             continue  # Harlow Brücke may be how the writer calls the bridge
         if missing:
@@ -233,6 +264,12 @@ def _is_name(word: str, language: str, page: Words, *, starts: bool, shouted: bo
     plain = re.sub(r"'(?:s|ll|d|ve|re)?$", "", key)
     if not word[0].isupper() or plain in _FUNCTION or plain in _TITLES or len(plain) < 2:
         return False
+    if language == "de" and starts:  # Rudolf Virchow, and not: Viele Menschen
+        return not shouted and not (
+            plain in _NO_GERMAN_NAME
+            or _INFLECTED.search(plain)
+            or in_digits(plain, language) != plain
+        )
     if language != "en":
         return not starts and not shouted
     capitals_only = word.isupper() and len(word) > 2
@@ -294,8 +331,11 @@ def _dictionary() -> Dictionary:
     return Dictionary(affixes, read_dic(_Lines(files / "en_US.dic"), aff=affixes, context=context))
 
 
+_BRITISH = (("our", "or"), ("ll(?=[aeio])", "l"), ("is(?=e|ing|ation)", "iz"), ("re$", "er"))
+
+
 def _is_english(word: str) -> bool:
     """Whether ``word``, in lower case, is one of English that is no name."""
-    return any(_dictionary().lookup(part) for part in {word, word.replace("'", "")}) or (
-        "our" in word and _dictionary().lookup(word.replace("our", "or"))
-    )
+    forms = {word, word.replace("'", "")}
+    forms |= {re.sub(british, american, word) for british, american in _BRITISH}
+    return any(_dictionary().lookup(form) for form in forms)

@@ -60,11 +60,35 @@ _FRACTION = re.compile(
     r"(?! past| to \w+)(?=( of| the)?)",
     re.IGNORECASE,
 )
+_PIECE = re.compile(
+    rf"\b(?:(a|one|two|three)[- ])?({'|'.join(_PARTS)})s? of an? "
+    r"(?=(?:second|minute|hour|day|week|month|year|decade|century|mile|inch|pound|gallon|"
+    r"(?:kilo)?met(?:re|er)|lit(?:re|er)|million|billion)\b)",
+    re.IGNORECASE,
+)
+_SHORT_HUNDRED = re.compile(
+    r"\b(one|two|three|four|five|six|seven|eight|nine)[- ](?=(?:sixty|seventy|eighty|ninety)\b)",
+    re.IGNORECASE,
+)
+"""One-sixty; one-thirty may be a time."""
+_PRICE = re.compile(
+    r"\b(\d+) (euros?|dollars?|pounds?|livres|pesos|libras|francs?)"
+    r"(?: (\d{2})|"
+    r",? (?:and|und|et|con|y) (\d{2}) (?:cents?|centimes|céntimos|pence))(?![\d.,]\d)\b",
+    re.IGNORECASE,
+)
 _HALF = re.compile(r"\bhalf (?:a|an) (?!dozen)", re.IGNORECASE)
 _PER_CENT = re.compile(r"\b(?:por ciento|por cento|per cento|pour cents?|per cent)\b", re.I)
 _AND_A_HALF = re.compile(r" and a half\b", re.IGNORECASE)
 _WITH_HALF = re.compile(r"\b(\d+|one) §", re.IGNORECASE)
-_DOZEN = re.compile(r"\b(half a|a) dozen\b", re.IGNORECASE)
+_DOZEN = re.compile(r"\b(half a|a|two|three|four|five) dozen\b", re.IGNORECASE)
+_DECADE = re.compile(
+    r"\b(sixteen|seventeen|eighteen|nineteen)[ -]"
+    r"(twen|thir|for|fif|six|seven|eigh|nine)ties\b",
+    re.IGNORECASE,
+)
+_CENTURIES = ("sixteen", "seventeen", "eighteen", "nineteen")
+_TENS = ("twen", "thir", "for", "fif", "six", "seven", "eigh", "nine")
 _KANJI_DIGITS = {character: value for value, character in enumerate("〇一二三四五六七八九")} | {
     "零": 0
 }
@@ -87,11 +111,14 @@ def in_digits(text: str, language: str) -> str:
     text = _PER_CENT.sub("%", text)
     if language == "en":
         text = _AND_A_HALF.sub(" §", text)
-        text = _HALF.sub("0.5 ", _DOZEN.sub(lambda it: "6" if it[1][0] in "hH" else "12", text))
+        text = _SHORT_HUNDRED.sub(r"\1 hundred ", _PIECE.sub(_piece, text))
+        text = _HALF.sub("0.5 ", _DOZEN.sub(_dozens, _DECADE.sub(_decade, text)))
         text = _FRACTION.sub(_share, text)
     digits = _spelled(text, language)
     digits = _WITH_HALF.sub(lambda it: f"{1 if it[1][0] in 'oO' else it[1]}.5", digits)
-    return _CLOCK.sub(_time, digits) if language == "en" else digits
+    digits = _PRICE.sub(lambda it: f"{it[1]}.{it[3] or it[4]} {it[2]}", digits)
+    clock = _CLOCKS.get(language)
+    return clock.sub(_time, digits) if clock else digits
 
 
 @dataclass(frozen=True)
@@ -172,14 +199,40 @@ def _closes_year(between: str, number: int) -> bool:
 
 
 _SCALES = frozenset({1e2, 1e3, 1e6, 1e9, 1e12})
-_CLOCK = re.compile(r"\b(half past|(?:a )?quarter past|(?:a )?quarter to) (\d{1,2})\b", re.I)
+_CLOCKS = {
+    language: re.compile(pattern, re.IGNORECASE)
+    for language, pattern in {
+        "en": r"\b(?:(?P<half>half past)|(?:a )?quarter (?:past|(?P<to>to))) (?P<hour>\d{1,2})\b",
+        "de": r"\b(?:(?P<half>(?P<to>halb))|viertel (?:nach|(?P<before>vor))) (?P<hour>\d{1,2})\b",
+        "fr": r"\b(?P<hour>\d{1,2}) heures (?:(?P<half>et demie)|et quart|(?P<to>moins le quart))",
+        "es": r"\blas (?P<hour>\d{1,2}) (?:(?P<half>y media)|y cuarto|(?P<to>menos cuarto))\b",
+    }.items()
+}
 
 
 def _time(found: re.Match[str]) -> str:
     """``half past 6`` as ``6:30``."""
-    before = found[1].casefold().endswith("to")
-    minutes = 30 if found[1].casefold().startswith("half") else 45 if before else 15
-    return f"{(int(found[2]) - before) % 24}:{minutes}"
+    named = found.groupdict()
+    before = bool(named["to"] or named.get("before"))
+    minutes = 30 if named["half"] else 45 if before else 15
+    return f"{(int(named['hour']) - before) % 24}:{minutes}"
+
+
+def _dozens(found: re.Match[str]) -> str:
+    count = found[1].casefold()
+    return "6" if count == "half a" else str(12 * _COUNT[count])
+
+
+def _decade(found: re.Match[str]) -> str:
+    """``eighteen nineties`` as ``1890s``."""
+    century = 16 + _CENTURIES.index(found[1].casefold())
+    return f"{century}{2 + _TENS.index(found[2].casefold())}0s"
+
+
+def _piece(found: re.Match[str]) -> str:
+    """``a quarter of a century`` as ``0.25 century``."""
+    count = _COUNT.get((found[1] or "a").casefold(), 1)
+    return f"{count / _PART[found[2].casefold()]:.4g} "
 
 
 def _share(found: re.Match[str]) -> str:

@@ -44,8 +44,11 @@ _APPROXIMATE = re.compile(
 )
 _ROUNDED = 0.25
 """How far "about" may reach, as a part of the page's number."""
+_HALF = 50
 _CLAUSE_END = re.compile(r"[.;:!?,\n|](?!\d)")
 _SENTENCE_END = re.compile(r"[.;:!?\n](?!\d)")
+_RANGE = re.compile(r"(?:\s?-\s?| (?:to|and|or|bis|und|à|et|a|y) )(\d+(?:[.,]\d+)?)")
+"""What makes ``3-4 days`` say that the three are days, too."""
 _WORD = re.compile(
     r"[ -]?(?:of (?:the |its |these |those |their )?|the )?([^\W\d_]+)(?:[ -]([^\W\d_]+))?"
 )
@@ -76,7 +79,7 @@ class Quantity:
 def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
     """The numbers of a folded text whose numerals are digits."""
     known = units(languages)
-    for found in _NUMBER.finditer(text.replace("½", ".5")):
+    for found in _NUMBER.finditer(text):
         values = _readings(found[1])
         end = found.end()
         scale = _SCALE.match(text, end)
@@ -91,6 +94,8 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
             values = frozenset(value * factor for value in values)
             end = scale.end()
         unit, its_end, start = _unit(text, found.start(), end, known)
+        if not unit and (upper := _RANGE.match(text, end)):
+            unit, _, _ = _unit(text, upper.start(1), upper.end(), known)
         words = _WORD.match(text, its_end)
         counted = tuple(stem(word) for word in words.groups() if word) if words else ()
         before = _CLAUSE_END.split(text[max(0, start - 30) : start])[-1]
@@ -185,8 +190,10 @@ def _equal(
     difference = abs(said - on_page)
     if difference <= 1e-4 * abs(on_page) + 1e-9:
         return True
-    if quantity.units == SHARE and said % 1 and difference <= (2.5 if quantity.is_rounded else 0.5):
+    if quantity.units == SHARE and said % 1 and difference <= (4 if quantity.is_rounded else 0.5):
         return True  # a third is 33 %, and about a third 35
+    if quantity.units == SHARE and said == _HALF and quantity.is_rounded:
+        return difference <= 0.2 * _HALF  # more than half
     if converted and quantity.digits >= 2:
         return difference <= 0.01 * abs(on_page)
     return quantity.is_rounded and difference < step and difference <= _ROUNDED * abs(on_page)
@@ -196,4 +203,6 @@ def _step(value: float, quantity: Quantity) -> float:
     """One more in the last digit that says something: 100 for 2,300."""
     if not value:
         return 0.0
+    if value % 1 == 1 / 2:
+        return 1 / 4  # almost one and a half
     return float(10 ** (math.floor(math.log10(abs(value))) - max(quantity.digits, 1) + 1))

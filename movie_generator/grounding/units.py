@@ -107,11 +107,26 @@ _MORE = {
         "kph": "speed-kilometer-per-hour",
         "miles per hour": "speed-mile-per-hour",
         "kilometres per hour": "speed-kilometer-per-hour",
+        "h": "duration-hour",
         "hrs": "duration-hour",
+        "mins": "duration-minute",
+        "secs": "duration-second",
+        "c": "temperature-celsius",
+        "f": "temperature-fahrenheit",
+        "gigs": "digital-gigabyte",
+        "bucks": "USD",
+        "quid": "GBP",
         "yrs": "duration-year",
         "cents": "currency-cent",
         "pence": "currency-penny",
         "year-old": "duration-year",
+    },
+    "de": {
+        "jahren": "duration-year",
+        "monaten": "duration-month",
+        "tagen": "duration-day",
+        "metern": "length-meter",
+        "kilometern": "length-kilometer",
     },
     "ja": {
         "キロ": "length-kilometer",
@@ -123,6 +138,16 @@ _MORE = {
         "歳": "duration-year",
     },
 }
+_DEGREES = {
+    "en": ("degree", "degrees"),
+    "de": ("grad",),
+    "fr": ("degré", "degrés"),
+    "es": ("grado", "grados"),
+    "pt": ("grau", "graus"),
+    "it": ("grado", "gradi"),
+    "nl": ("graden",),
+}
+"""Which degrees, nobody says."""
 _SIGNS = {"$": "dollar", "€": "EUR", "£": "GBP", "¥": "JPY CNY", "₹": "INR", "₩": "KRW", "₽": "RUB"}
 _DOLLARS = "USD CAD AUD NZD HKD SGD"
 SHARE = frozenset({"share"})
@@ -179,6 +204,9 @@ def _words(language: str) -> list[tuple[str, str]]:
     except (UnknownLocaleError, ValueError):
         return []
     found = [(word, "share") for word in (*_SHARE.get(language, ()), "%")]
+    for word in _DEGREES.get(language, ()):
+        scales = ("temperature-celsius", "temperature-fahrenheit", "angle-degree")
+        found += [(word, scale) for scale in scales]
     for unit in _FACTORS:
         for length in ("long", "short"):
             for count in (1, 2, 5):

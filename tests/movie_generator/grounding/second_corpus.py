@@ -202,7 +202,12 @@ Workshop rules. Bolts: tighten to 25 newton-metres. Oil: change every 10,000 km 
 
 def cases() -> Iterator[Case]:
     """The pages with three false statements each."""
-    for block in _PAGES.strip().split("\n===\n"):
+    yield from cases_of(_PAGES)
+
+
+def cases_of(pages: str) -> Iterator[Case]:
+    """What a text of pages says: lines after `+ ` are true of the page above them, those after `- ` false."""
+    for block in pages.strip().split("\n===\n"):
         lines = block.splitlines()
         page = "\n".join(it for it in lines if not it.startswith(("+ ", "- ")))
         true = tuple(it[2:] for it in lines if it.startswith("+ "))

@@ -21,7 +21,7 @@ from movie_generator.show.document import document
 from tests.support.browser import needs_chromium, opened, started_browser
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Request
+    from playwright.sync_api import Page, Request
 
 HOSTILE = "</mark><script>document.title='taken'</script><img src=x onerror=alert(1)>"
 FIRST, SECOND = "The bridge is 412 metres long.", "Anna Lind opened it."
@@ -56,16 +56,23 @@ def script() -> VideoScript:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started_browser() as started:
-        yield started
+def opened_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    folder = tmp_path_factory.mktemp("show")
+    script().save(folder / "script.yaml")
+    assert main(["show", str(folder / "script.yaml"), "--html", str(folder / "it.html")]) == 0
+    with (
+        started_browser() as browser,
+        opened(browser, (folder / "it.html").as_uri()) as page,
+    ):
+        yield page
 
 
 @pytest.fixture
-def address(tmp_path: Path) -> str:
-    script().save(tmp_path / "script.yaml")
-    assert main(["show", str(tmp_path / "script.yaml"), "--html", str(tmp_path / "it.html")]) == 0
-    return (tmp_path / "it.html").as_uri()
+def page(opened_once: Page) -> Page:
+    """The page as it is at first."""
+    opened_once.set_viewport_size({"width": 1280, "height": 720})
+    opened_once.reload()
+    return opened_once
 
 
 def lit(page: Page) -> str:
@@ -73,50 +80,49 @@ def lit(page: Page) -> str:
 
 
 @needs_chromium
-def test_a_source_is_marked_by_key_by_click_and_by_pointer(browser: Browser, address: str) -> None:
+def test_a_source_is_marked_by_key_by_click_and_by_pointer(page: Page) -> None:
     asked: list[Request] = []
-    with opened(browser, address) as page:
-        page.on("request", lambda request: asked.append(request))
-        page.keyboard.press("ArrowDown")
-        assert lit(page) == FIRST
-        assert page.locator("mark.on").first.evaluate(SEEN)
-        page.keyboard.press("ArrowDown")
-        assert lit(page) == f"{FIRST} {SECOND}"
-        page.locator("mark", has_text=SECOND).click()
-        assert page.evaluate("document.activeElement.dataset.number") == "1"
-        page.locator(".narration").first.hover()
-        assert lit(page) == FIRST
-        page.locator(".narration").nth(2).click()
-        assert lit(page) == ""
-        assert page.locator("aside .text").text_content() == TEXT
+    page.on("request", lambda request: asked.append(request))
+    page.keyboard.press("ArrowDown")
+    assert lit(page) == FIRST
+    assert page.locator("mark.on").first.evaluate(SEEN)
+    page.keyboard.press("ArrowDown")
+    assert lit(page) == f"{FIRST} {SECOND}"
+    page.locator("mark", has_text=SECOND).click()
+    assert page.evaluate("document.activeElement.dataset.number") == "1"
+    page.locator(".narration").first.hover()
+    assert lit(page) == FIRST
+    page.locator(".narration").nth(2).click()
+    assert lit(page) == ""
+    assert page.locator("aside .text").text_content() == TEXT
     assert asked == []
 
 
 @needs_chromium
-def test_nothing_of_page_or_script_is_more_than_text(browser: Browser, address: str) -> None:
-    with opened(browser, address) as page:
-        assert page.title() == f"The bridge {HOSTILE}"
-        assert page.locator("img, aside a[href^=javascript]").count() == 0
-        assert page.locator("script").count() == 1
-        assert HOSTILE in (page.locator(".narration").nth(2).text_content() or "")
-        image = page.locator("main a[target=_blank]")
-        assert image.get_attribute("href") == "https://images.example/a.png"
-        assert "number “9 euros”" in (page.locator(".dropped").text_content() or "")
+def test_nothing_of_page_or_script_is_more_than_text(page: Page) -> None:
+    assert page.title() == f"The bridge {HOSTILE}"
+    assert page.locator("img, aside a[href^=javascript]").count() == 0
+    assert page.locator("script").count() == 1
+    assert HOSTILE in (page.locator(".narration").nth(2).text_content() or "")
+    image = page.locator("main a[target=_blank]")
+    assert image.get_attribute("href") == "https://images.example/a.png"
+    assert "number “9 euros”" in (page.locator(".dropped").text_content() or "")
 
 
 @needs_chromium
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_telephone_in_both_colours(browser: Browser, address: str, scheme: str) -> None:
-    size = {"width": 390, "height": 800}
-    with opened(browser, address, viewport=size, color_scheme=scheme) as page:
-        assert page.evaluate("document.documentElement.scrollWidth") == 390
-        page.keyboard.press("ArrowDown")
-        assert page.locator("mark.on").first.is_visible()
-        colours = "it => { const s = getComputedStyle(it); return [s.color, s.backgroundColor] }"
-        dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-        assert dark == (scheme == "dark")
-        text, behind = page.locator("mark.on").first.evaluate(colours)
-        assert text != behind
+def test_it_fits_a_telephone_in_both_colours(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.keyboard.press("ArrowDown")
+    assert page.locator("mark.on").first.is_visible()
+    colours = "it => { const s = getComputedStyle(it); return [s.color, s.backgroundColor] }"
+    page.emulate_media(color_scheme="light")
+    by_day = page.locator("mark.on").first.evaluate(colours)
+    page.emulate_media(color_scheme="dark")
+    by_night = page.locator("mark.on").first.evaluate(colours)
+    assert by_day != by_night
+    assert by_day[0] != by_day[1]
+    assert by_night[0] != by_night[1]
 
 
 def test_a_script_without_its_page_is_shown_all_the_same() -> None:
