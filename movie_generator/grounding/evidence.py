@@ -277,12 +277,15 @@ class Evidence:
         if "duration-year" not in said.units:
             return False
         gaps: set[int] = set()
-        if _LATER.search(text):
+        if _LATER.search(text) or said.is_rounded:
             gaps = {abs(a - b) for a, b in zip(self._years, self._years[1:], strict=False)}
         # In 1909, when he was 55: one of the years is the sentence's own.
         named = {int(it) for it in _YEAR.findall(text)} & {*self._years}
         gaps |= {abs(a - b) for a in named for b in self._years}
-        return any(value in gaps for value in said.values)
+        between = Quantity(
+            "", frozenset(map(float, gaps)), frozenset({"duration-year"}), digits=0, place=0
+        )
+        return same(said, between)
 
 
 def _decade(groups: tuple[str | None, ...]) -> tuple[str, int]:

@@ -42,6 +42,16 @@ _APPROXIMATE = re.compile(
     r"[ ]?(?:a |the |than )?[$€£¥]?$|(約|およそ|ほぼ|近く)$",
     re.IGNORECASE,
 )
+_AT_LEAST = re.compile(
+    r"^(?:over|more than|well over|just over|at least|upwards of|über|mehr als|plus de|más de|"
+    r"oltre|mais de|meer dan)\b",
+    re.IGNORECASE,
+)
+_AT_MOST = re.compile(
+    r"^(?:nearly|almost|under|less than|just under|fewer than|fast|knapp|presque|près de|casi|"
+    r"quasi|quase|bijna)\b",
+    re.IGNORECASE,
+)
 _ROUNDED = 0.25
 """How far "about" may reach, as a part of the page's number."""
 _HALF = 50
@@ -70,6 +80,8 @@ class Quantity:
     is_ordinal: bool = False
     is_rounded: bool = False
     """Said to be not exact."""
+    side: int = 0
+    """Where the exact number then is: 1 above, -1 below, 0 on either side."""
     counted: tuple[str, ...] = ()
     """The words behind it."""
     nearby: frozenset[str] = frozenset()
@@ -100,6 +112,7 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
         counted = tuple(stem(word) for word in words.groups() if word) if words else ()
         before = _CLAUSE_END.split(text[max(0, start - 30) : start])[-1]
         behind = _SENTENCE_END.split(text[its_end : its_end + 50])[0]
+        rounded = _APPROXIMATE.search(text[max(0, start - 20) : start])
         around = re.findall(r"[^\W\d_]+", f"{before} {behind}")
         yield Quantity(
             text[start:its_end].strip(),
@@ -108,10 +121,15 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
             len(found[1].strip("0").replace(".", "").replace(",", "").strip("0")),
             start,
             bool(found[2]) and found[2] != "s",
-            bool(_APPROXIMATE.search(text[max(0, start - 20) : start])),
+            rounded is not None,
+            _side(rounded[0]) if rounded else 0,
             () if unit else counted,
             frozenset(stem(word) for word in around),
         )
+
+
+def _side(word: str) -> int:
+    return bool(_AT_LEAST.search(word)) - bool(_AT_MOST.search(word))
 
 
 def _unit(text: str, start: int, end: int, known: Units) -> tuple[frozenset[str], int, int]:
@@ -190,6 +208,8 @@ def _equal(
     difference = abs(said - on_page)
     if difference <= 1e-4 * abs(on_page) + 1e-9:
         return True
+    if (on_page - said) * quantity.side < 0 and not converted:
+        return False
     if quantity.units == SHARE and said % 1 and difference <= (4 if quantity.is_rounded else 0.5):
         return True  # a third is 33 %, and about a third 35
     if quantity.units == SHARE and said == _HALF and quantity.is_rounded:

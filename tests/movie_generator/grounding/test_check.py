@@ -11,6 +11,7 @@ import pytest
 from mcp_ghost.testing import ModelServer
 from movie_generator import VideoScript, generate_script_from_url
 from movie_generator.errors import ScriptError
+from movie_generator.grounding.evidence import Evidence
 from tests.support.movie import SCRIPT, script_reply, site, written_from
 
 TEXT = (
@@ -147,3 +148,23 @@ def test_the_script_keeps_the_text_that_the_model_was_given_whatever_the_model_s
     assert script.page.text in written_from(model.requests[0])
     assert "Harlow" in script.page.text
     assert len(script.sections) == len(SCRIPT["sections"])
+
+
+@pytest.mark.parametrize(
+    ("said", "stands"),
+    [
+        ("More than 400 metres.", True),
+        ("Nearly 400 metres.", False),
+        ("Almost 420 metres.", True),
+        ("Over 420 metres.", False),
+        ("About 420 metres.", True),
+        ("More than 1,350 feet.", True),
+        ("More than half of them came.", False),
+        ("Nearly half of them came.", True),
+    ],
+)
+def test_a_rounded_number_may_not_lie_on_the_wrong_side_of_the_exact_one(
+    said: str, stands: bool
+) -> None:
+    page = Evidence("The bridge is 412 metres long. Of those invited, 46 % came.")
+    assert (page.unsupported(said, "en") == []) is stands
