@@ -95,7 +95,7 @@ class Checkpoints:
         name = f"{kind} {_fingerprint(subject)}"
         key = f"{name} {self._made[name] + 1}"
         if key not in self._kept:
-            await _finished(self._save(self._store, self._kept, key, await make()))
+            await finished(self._save(self._store, self._kept, key, await make()))
         self._made[name] += 1
         value: JSON = json.loads(self._kept[key])
         return value
@@ -242,8 +242,8 @@ def _fingerprint(subject: JSON) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-async def _finished(work: Awaitable[None]) -> None:
-    """Finish ``work`` even when this task is cancelled meanwhile: it was paid for."""
+async def finished(work: Awaitable[object]) -> None:
+    """Finish ``work`` even if this task is cancelled meanwhile, as for what was paid for."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)

@@ -7,14 +7,14 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from mcp_ghost.redact import redact, secrets_in
 from mcp_ghost.text import address, duration, one_line
-from movie_generator.checkpoints import Store
+from movie_generator.checkpoints import Store, finished
 from movie_generator.models import VideoScript
 from movie_generator.queue.database import JobDatabaseError
 from movie_generator.queue.failures import Failure, JobTimeoutError
@@ -63,11 +63,11 @@ class Work:
         self._log(logging.INFO, "started: %s", address(self._claim.job.url))
         try:
             outcome = await self._generated()
-            await _finished(self._end(outcome))  # a finished result is not thrown away
+            await finished(self._end(outcome))  # a finished result is not thrown away
         except LeaseLostError:
             self._log(logging.WARNING, "was cancelled or taken by another worker; left it")
         except asyncio.CancelledError:
-            await _finished(self._give_back())
+            await finished(self._give_back())
             raise
 
     async def _generated(self) -> VideoScript | Exception:
@@ -85,7 +85,7 @@ class Work:
             generation.cancel()
             keeping.cancel()
             # Bounded: a generator that does not stop loses its job all the same.
-            await _finished(asyncio.wait(both, timeout=_STOP_SECONDS))
+            await finished(asyncio.wait(both, timeout=_STOP_SECONDS))
         if generation not in done:
             raise LeaseLostError
         if generation.cancelled():
@@ -210,13 +210,3 @@ class Work:
 
     def _log(self, level: int, text: str, *values: object) -> None:
         _logger.log(level, "job %s " + text, self._claim.job.id, *values)
-
-
-async def _finished(work: Coroutine[Any, Any, object]) -> None:
-    """Finish ``work`` even when this task is cancelled meanwhile."""
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.gather(task, return_exceptions=True)
-        raise
