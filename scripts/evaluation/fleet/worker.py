@@ -7,7 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -115,12 +115,20 @@ def _own_folder() -> Iterator[Path]:
     for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError), _locked(left):
             shutil.rmtree(left, ignore_errors=True)
-    own = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    try:
-        with _locked(own):
-            yield own
-    finally:
-        shutil.rmtree(own, ignore_errors=True)
+    with ExitStack() as stack:
+        own = _new_folder(stack)
+        stack.callback(shutil.rmtree, own, ignore_errors=True)
+        yield own
+
+
+def _new_folder(stack: ExitStack) -> Path:
+    """A new folder and its lock; until it is locked, a worker that sweeps may take it for left."""
+    while True:
+        own = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        with suppress(FileNotFoundError, BlockingIOError):
+            stack.enter_context(_locked(own))
+            if own.is_dir():
+                return own
 
 
 @contextmanager

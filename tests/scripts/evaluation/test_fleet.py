@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply
 from scripts.evaluation.commands.crew import refuse_guests
 from scripts.evaluation.commands.play import parser
 from scripts.evaluation.figures import EpisodeFigures
-from scripts.evaluation.fleet import cluster
+from scripts.evaluation.fleet import cluster, worker
 from scripts.evaluation.fleet.desk import Desk
 from scripts.evaluation.fleet.limits import WINDOW_SECONDS, Limits
 from scripts.evaluation.fleet.local import USED_UP
@@ -240,3 +241,22 @@ def test_each_variant_and_seed_has_a_schema_that_is_empty_until_it_has_begun(
         with Store(configuration(tmp_path, url)) as store:
             kept.append(len(store.episodes()))
     assert kept == [1, 0]  # the second is an evaluation that begins anew
+
+
+def test_a_folder_that_a_sweeping_worker_took_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def swept_at_first(*, prefix: str) -> str:
+        made.append(make(prefix=prefix, dir=tmp_path))
+        if len(made) == 1:
+            Path(made[0]).rmdir()
+        return made[-1]
+
+    make = tempfile.mkdtemp
+    monkeypatch.setattr(tempfile, "mkdtemp", swept_at_first)
+    with worker._own_folder() as own:
+        assert [str(own)] == made[1:]
+        assert own.is_dir()
+    assert not own.exists()
