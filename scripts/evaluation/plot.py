@@ -77,7 +77,8 @@ def _draw_learning(
         numbers = [point["episode"] + beside for point in points]
         means = [point["score"]["mean"] for point in points]
         style = f"{_MARKERS[number % len(_MARKERS)]}-"
-        (line,) = axes.plot(numbers, means, style, label=name)
+        helped = ", WITH HINTS" if any(point["hinted"] for point in points) else ""
+        (line,) = axes.plot(numbers, means, style, label=f"{name}{helped}")
         for at, point in zip(numbers, points, strict=True):
             if point["score"]["low"] is not None:
                 axes.vlines(at, point["score"]["low"], point["score"]["high"], line.get_color())

@@ -65,6 +65,7 @@ class Progress:
             self._turns[cell] = self._whole
         how = failure or played.end_reason or "not begun"
         score = f", score {shown(played.score)}" if played.start else ""
+        score += f" with {counted(played.hints, 'hint')}" if played.hints else ""
         style = "" if played.finished else "red"
         line = f"{cell}: {one_line(how)}, {counted(played.turns, 'turn')}{score}"
         self._console.print(Text(line, style), soft_wrap=True)

@@ -8,6 +8,7 @@ import csv
 import io
 import types
 import typing
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -19,7 +20,7 @@ from scripts.evaluation.figures import EpisodeFigures
 from scripts.evaluation.outcome.played import Key, agreed_in, keys_of
 from scripts.evaluation.provenance import GUEST_NAME, SERVED
 from session.configuration_file import ConfigurationError
-from session.game_state import TurnRecord
+from session.game_state import Hint, TurnRecord
 from session.record.schema import Entry
 
 _EPILOG = """\
@@ -84,6 +85,7 @@ class TurnRow(NamedTuple):
     turn: int
     room_id: int | None
     room: str | None
+    hint: str | None
     command: str
     thinking: str
     response: str
@@ -118,12 +120,16 @@ class _Episode(EpisodeFigures):
     def __init__(self) -> None:
         super().__init__()
         self.played: list[dict[str, Any]] = []
+        self._hints: defaultdict[int, list[str]] = defaultdict(list)
+        """What the person watching said, by the turn in which the player was told."""
 
     def take(self, entry: Entry) -> None:
         """Add what one line says."""
         super().take(entry)
-        if isinstance(entry.event, TurnRecord):
-            row = _turn(entry.event)
+        if isinstance(entry.event, Hint):
+            self._hints[entry.event.turn].append(entry.event.text)
+        elif isinstance(entry.event, TurnRecord):
+            row = _turn(entry.event, self._hints[entry.event.turn])
             if self.provenance.by_a_guest:  # only the guest knows
                 row |= dict.fromkeys(_ASKED)
             self.played.append(row)
@@ -246,12 +252,13 @@ def _named(agreed: Mapping[str, Any], key: Key) -> dict[str, Any]:
     return dict(zip(_NAMED, values, strict=True))
 
 
-def _turn(record: TurnRecord) -> dict[str, Any]:
+def _turn(record: TurnRecord, hints: Sequence[str]) -> dict[str, Any]:
     known = {
         **vars(record.usage),
         "model_calls": record.usage.calls,
         "room_id": record.place_id,
         "room": record.place_name if record.place else None,
+        "hint": "\n".join(hints) or None,
         "score": record.outcome.score,
         "moves": record.outcome.moves,
         "restarted": record.ended is not None,

@@ -14,7 +14,7 @@ from mcp_ghost.cli.program import DONE, FAILED, Errors, program
 from mcp_ghost.files import write_whole
 from scripts.evaluation.figures import band
 from scripts.evaluation.outcome.played import Played
-from scripts.evaluation.outcome.tables import Table
+from scripts.evaluation.outcome.tables import Table, named
 from scripts.evaluation.plot import plot_learning, plot_scores
 from scripts.evaluation.report import markdown_of, results_of, tables_of
 from session.configuration_file import ConfigurationError
@@ -87,7 +87,10 @@ def console() -> Console:
 
 def _plotted(played: Played, results: dict[str, Any]) -> list[str]:
     agreed, turns = played.agreed, played.turns
-    bands = {name: band(list(played.of(name).values()), turns) for name in played.variants}
+    bands = {
+        named(it): band(list(played.of(it["variant"]).values()), turns)
+        for it in results["variants"]
+    }
     helped = ", WITH HINTS" if results["provenance"]["hints"] else ""
     title = f"{agreed['story']['title']}, {agreed['model']}{helped}"
     paths = plot_scores(bands, title, played.max_score, played.folder)

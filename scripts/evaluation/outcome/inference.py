@@ -8,7 +8,7 @@ from scripts.evaluation.figures import Figures, checkpoints
 from scripts.evaluation.outcome import samples
 from scripts.evaluation.outcome.played import Played
 from scripts.evaluation.outcome.samples import Sample
-from scripts.evaluation.outcome.tables import HIGHER, LOWER, TOO_FEW, estimated, told
+from scripts.evaluation.outcome.tables import HIGHER, LOWER, TOO_FEW, estimated, named, told
 from viewer.experiments.bootstrap import CONFIDENCE, LEAST_SEEDS, Estimate
 
 _LEVEL = f"{CONFIDENCE:.0%} interval"
@@ -52,6 +52,8 @@ def _learned(played: Played, variant: str, number: int) -> Figures:
     first, now = (samples.numbered(played.of(variant), it) for it in (1, number))
     since = None if number == 1 else samples.difference(now, first, score)
     return {
+        "episodes": len(now),
+        "hinted": sum(bool(it.hints) for it in now.values()),
         "score": _figures(samples.mean(now, score)),
         "best_score": _figures(samples.mean(now, best)),
         "since_the_first": _difference(since),
@@ -63,8 +65,9 @@ def findings(variants: Sequence[Figures], turn: int) -> list[str]:
 
     Of the ``variants``, those that have a ``difference`` say in ``compared_with`` from which one.
     """
+    names = {it["variant"]: named(it) for it in variants}
     known = [
-        _Difference(it["variant"], it["compared_with"], score)
+        _Difference(named(it), names.get(it["compared_with"], it["compared_with"]), score)
         for it in variants
         if (score := it.get("difference", {}).get(str(turn), {}).get("score"))
     ]

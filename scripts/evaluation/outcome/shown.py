@@ -9,6 +9,7 @@ from scripts.evaluation.outcome.tables import (
     estimated,
     highest,
     middle,
+    named,
     share,
     share_of,
     told,
@@ -24,7 +25,7 @@ def scores(variants: Sequence[Figures], turns: int) -> Table:
             at = figures.get("score", {}).get(turn)
             best = figures.get("best_score", {}).get(turn)
             rows.append(
-                [figures["variant"], turn, middle(at), highest(at), middle(best), highest(best)]
+                [named(figures), turn, middle(at), highest(at), middle(best), highest(best)]
             )
     header = ["variant", "turn", "score", "best", "maximum so far", "best maximum"]
     return Table("Score", header, rows)
@@ -38,7 +39,7 @@ def means(variants: Sequence[Figures], turns: int, most: int | None, than: str) 
     for name, title in (("score", "Mean score"), ("best_score", "Mean of the maximum so far")):
         rows = [
             [
-                *(figures["variant"], turn, _seeds(figures, turn)),
+                *(named(figures), turn, _seeds(figures, turn)),
                 *_estimates(figures, turn, name, most)[: 2 + len(compared)],
             ]
             for figures in variants
@@ -67,7 +68,7 @@ def learning(points: Sequence[Figures], most: int | None) -> Table:
     """Means from episode to episode."""
     rows = [
         [
-            it["variant"],
+            named(it),
             str(it["episode"]),
             str(it["score"]["seeds"]) if it["score"] else "0",
             estimated(it["score"]),
@@ -94,8 +95,8 @@ def play(variants: Sequence[Figures]) -> Table:
     )
     rows = [
         [
-            figures["variant"],
-            f"{figures['finished']} of {figures['episodes']}{_hinted(figures)}",
+            named(figures),
+            f"{figures['finished']} of {figures['episodes']}",
             *(middle(figures.get(column)) for column in columns),
             ", ".join(f"{count} {reason}" for reason, count in figures["end_reasons"].items()),
         ]
@@ -105,16 +106,11 @@ def play(variants: Sequence[Figures]) -> Table:
     return Table("Play per episode", ["variant", "episodes", *names, "ended"], rows)
 
 
-def _hinted(figures: Figures) -> str:
-    hinted = figures.get("hinted")  # which earlier results do not tell
-    return f", {hinted} WITH HINTS" if hinted else ""
-
-
 def cost(variants: Sequence[Figures]) -> Table:
     """What a turn took."""
     rows = [
         [
-            figures["variant"],
+            named(figures),
             middle(figures.get("requests_per_turn"), 2),
             middle(figures.get("model_calls_per_turn"), 2),
             middle(figures.get("prompt_tokens_per_turn")),

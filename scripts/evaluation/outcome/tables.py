@@ -39,6 +39,13 @@ class Table:
         return table
 
 
+def named(figures: Figures) -> str:
+    """The variant, with what has to stand beside every figure if a person helped the player."""
+    hinted = figures.get("hinted")  # which earlier results do not tell
+    helped = f" ({hinted} of {figures['episodes']} WITH HINTS)" if hinted else ""
+    return f"{figures['variant']}{helped}"
+
+
 def middle(spread: Figures | None, digits: int = 1) -> str:
     """Such as ``10 [5, 12.5]``; the quartiles only where they differ."""
     if spread is None:

@@ -13,8 +13,11 @@ import pytest
 
 from scripts.evaluate import main
 from scripts.evaluation.commands.export import EpisodeRow, TurnRow, csv_of, parquet_of
+from scripts.evaluation.outcome.played import agreed_in, keys_of
 from scripts.evaluation.plan import PLAN_FILE
 from scripts.scripted_model import SERVED_AS
+from tests.scripts.evaluation.made_up import evaluation as made_up
+from tests.scripts.evaluation.made_up import event, start, turn, write
 from tests.scripts.evaluations import COMMANDS, Evaluation
 from tests.support import ROOT
 
@@ -26,6 +29,7 @@ TURN = TurnRow(
     turn=1,
     room_id=7,
     room="A room, with a comma",
+    hint="Open it.\nGo up.",
     command='say "hello"',
     thinking="Polite",
     response="Two\nlines, and an é.",
@@ -85,6 +89,19 @@ def test_pandas_and_polars_open_the_tables_of_episodes_and_turns(evaluation: Eva
         assert [turn["command"] for turn in turns] == COMMANDS * 2
         assert [turn["score"] for turn in turns][2] == 2  # for the walk north
         assert list(turns[0]) == list(TurnRow._fields)
+
+
+def test_what_a_person_told_the_player_stands_beside_the_turn(tmp_path: Path) -> None:
+    folder = made_up(tmp_path / "out", {"whole": {1: [5]}})
+    (key,) = keys_of(agreed_in(folder))
+    hints = [event("hint", turn=2, text=text) for text in ("Open it.", "Go up.")]
+    late = event("hint", turn=4, text="Too late.")
+    write(folder / key.place, [start(), turn(1, 1), *hints, turn(2, 2), turn(3, 3), late])
+    assert main(["export", str(folder)]) == 0
+    with (folder / "turns.csv").open(encoding="utf-8", newline="") as file:
+        assert [line["hint"] for line in csv.DictReader(file)] == ["", "Open it.\nGo up.", ""]
+    with (folder / "episodes.csv").open(encoding="utf-8", newline="") as file:
+        assert [line["hints"] for line in csv.DictReader(file)] == ["3"]
 
 
 def test_texts_keep_their_lines_and_quotes(tmp_path: Path) -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 from scripts.evaluation.outcome import inference
+from scripts.evaluation.outcome.comparison import comparison_of
+from scripts.evaluation.outcome.comparison import tables_of as comparison_tables
 from scripts.evaluation.outcome.samples import difference, mean, score_at
+from scripts.evaluation.plot import plot_learning
 from scripts.evaluation.report import markdown_of, results_of, tables_of
 from tests.scripts.evaluation.made_up import episode, played
 
@@ -129,3 +135,26 @@ def test_a_score_that_nobody_knows_is_in_no_figure_and_is_said() -> None:
     assert whole["mean"]["1"] == {"score": None, "best_score": None}
     assert "THE SCORE IS UNKNOWN in 3 episodes" in found["statement"]
     assert "| whole | 1 | 0 | - | - |" in markdown_of(found, 1)
+
+
+@pytest.mark.slow
+def test_wherever_a_person_helped_the_variant_is_marked(tmp_path: Path) -> None:
+    rising = {seed: [seed, seed + 5] for seed in range(1, 7)}
+    both = played({"whole": rising, "bare": rising})
+    for key, figures in both.episodes.items():
+        figures.hints = 2 * (key == ("bare", 3, 2))
+    found = results_of(both)
+    marks = {row[0] for table in tables_of(found, 1) for row in table.rows if "bare" in row[0]}
+    assert marks == {
+        "bare (1 of 12 WITH HINTS)",
+        "bare (1 of 6 WITH HINTS)",  # of the second episodes
+        "bare",  # the first ones
+    }
+    assert [it["hinted"] for it in found["learning"]] == [0, 0, 0, 1]
+    assert "of bare (1 of 12 WITH HINTS) from whole" in found["findings"][0]
+    compared = comparison_of({"alone": played({"bare": rising}), "both": both}, 1)
+    for table in comparison_tables(compared)[1:]:
+        names = {row[0] for row in table.rows}
+        assert names == {"alone", "both: whole", "both: bare (1 of 12 WITH HINTS)"}
+    _, svg = plot_learning(found["learning"], "A made-up game", 50, tmp_path)
+    assert "<!-- bare, WITH HINTS" in svg.read_text()
