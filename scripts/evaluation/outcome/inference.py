@@ -67,7 +67,7 @@ def findings(variants: Sequence[Figures], turn: int) -> list[str]:
     """
     names = {it["variant"]: named(it) for it in variants}
     known = [
-        _Difference(named(it), names.get(it["compared_with"], it["compared_with"]), score)
+        _Difference(named(it), names[it["compared_with"]], score)
         for it in variants
         if (score := it.get("difference", {}).get(str(turn), {}).get("score"))
     ]
