@@ -4,18 +4,16 @@ In German every noun has a capital, so there only words in a row, or after a tit
 letters know no capitals, a name is what stands before a form of address, or is in other letters.
 """
 
-import io
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-import spylls.hunspell
-from spylls.hunspell import Dictionary
-from spylls.hunspell.readers import read_aff, read_dic
-from spylls.hunspell.readers.file_reader import BaseReader
+import hunspell
+from hunspell import Hunspell
 
 from movie_generator.grounding.folding import without_accents
 from movie_generator.grounding.language import is_caseless
@@ -314,28 +312,32 @@ def _unknown_latin(sentence: str, page: Words) -> Iterator[str]:
             yield found[0]
 
 
-class _Lines(BaseReader):  # type: ignore[misc]
-    """The lines of a file, which the library's own reader would leave open."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(io.StringIO(path.read_text(encoding="utf-8")))
-
-    def reset_encoding(self, encoding: str) -> None:
-        """It is UTF-8 whatever happens."""
-
-
 @cache
-def _dictionary() -> Dictionary:
-    files = Path(spylls.hunspell.__file__).parent / "data/en"
-    affixes, context = read_aff(_Lines(files / "en_US.aff"))
-    return Dictionary(affixes, read_dic(_Lines(files / "en_US.dic"), aff=affixes, context=context))
+def _dictionary() -> Hunspell:
+    files = Path(hunspell.__file__).parent / "dictionaries"  # whatever HUNSPELL_DATA names
+    return Hunspell(
+        "en_US", hunspell_data_dir=str(files), system_encoding=sys.getfilesystemencoding()
+    )
 
 
-_BRITISH = (("our", "or"), ("ll(?=[aeio])", "l"), ("is(?=e|ing|ation)", "iz"), ("re$", "er"))
+_BRITISH = (
+    ("our", "or"),
+    ("ll(?=[aeio])", "l"),
+    ("is(?=e|ing|ation)", "iz"),
+    ("re(?=s?$)", "er"),
+    ("ence(?=s?$)", "ense"),
+)
 
 
 def _is_english(word: str) -> bool:
     """Whether ``word``, in lower case, is one of English that is no name."""
     forms = {word, word.replace("'", "")}
     forms |= {re.sub(british, american, word) for british, american in _BRITISH}
-    return any(_dictionary().lookup(form) for form in forms)
+    return any(_is_spelt(form) for form in forms)
+
+
+def _is_spelt(word: str) -> bool:
+    try:
+        return bool(_dictionary().spell(word))
+    except UnicodeEncodeError:  # a letter that no word of the dictionary has
+        return False

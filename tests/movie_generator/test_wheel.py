@@ -24,6 +24,7 @@ from tests.support.processes.wheels import bounds, imports, project, run, uv
 PACKAGE = ROOT / "movie_generator"
 IMPORTED_AS = {
     "beautifulsoup4": "bs4",
+    "chunspell": "hunspell",
     "mcp-ghost-engine": "mcp_ghost",
     "python-dotenv": "dotenv",
     "pyyaml": "yaml",
@@ -91,6 +92,7 @@ def test_the_environment_is_small_and_whole(environment: Path, tmp_path: Path) -
     size = sum(path.stat().st_size for path in files)
     print(f"the environment: {size / 1e6:.0f} MB")
     assert size <= MOST_BYTES
+    assert [*environment.glob("lib/*/site-packages/tests")] == []  # would hide the user's own
     code = f"OTHERS = {OTHERS}{IMPORT_EVERYTHING}"
     count, root, others = run([f"{environment}/bin/python", "-c", code], tmp_path).split(" ", 2)
     assert int(count) == len([*PACKAGE.rglob("*.py")])

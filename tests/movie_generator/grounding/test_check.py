@@ -168,3 +168,21 @@ def test_a_rounded_number_may_not_lie_on_the_wrong_side_of_the_exact_one(
 ) -> None:
     page = Evidence("The bridge is 412 metres long. Of those invited, 46 % came.")
     assert (page.unsupported(said, "en") == []) is stands
+
+
+@pytest.mark.parametrize(
+    ("sentence", "unknown"),
+    [
+        ("Kilometres of cable hold it.", []),
+        ("Licences were not needed.", []),
+        ("Vexler opened it.", ["Vexler"]),
+        ("Łukasz opened it.", ["Łukasz"]),  # no letter of an English dictionary
+        ("Привет, she said.", ["Привет"]),
+    ],
+)
+def test_the_first_word_of_a_sentence_is_a_name_unless_english_has_it(
+    sentence: str, unknown: list[str]
+) -> None:
+    reasons = Evidence(TEXT).unsupported(sentence, "en")
+    assert len(reasons) == len(unknown)
+    assert all(name in reason for name, reason in zip(unknown, reasons, strict=True))
