@@ -44,6 +44,8 @@ class Cockpit:
         self._begun = 0
         """The latest turn that was begun."""
         self._said: deque[str] = deque()
+        self._told = 0
+        """Lines for the coming turn that were taken out of `_said` already."""
         self._is_served = True
 
     def begin(
@@ -61,7 +63,7 @@ class Cockpit:
             self._folder = folder.resolve()
             self._thoughts, self._to_resume, self._hears = thoughts, to_resume, hears
             self._until = None if self._until is None else 0
-            self._begun = 0
+            self._begun = self._told = 0
             self._said.clear()
 
     def before_turn(self, turn: int, logger: logging.Logger) -> Iterator[str]:
@@ -75,8 +77,10 @@ class Cockpit:
                     self._changed.wait()
                 said = self._said.popleft() if self._said else None
                 held = self._is_held(turn)
-                if said is None and not held:
-                    self._begun = turn
+                if said is not None:
+                    self._told += 1
+                elif not held:
+                    self._begun, self._told = turn, 0
             if said is not None:
                 yield said
             elif not held:
@@ -87,7 +91,8 @@ class Cockpit:
                 is_told = True
 
     def _is_held(self, turn: int) -> bool:
-        return self._until is not None and turn > self._until
+        """Whether the game waits before ``turn``; not for a page on which nobody can press."""
+        return self._is_served and self._until is not None and turn > self._until
 
     def controls(self, folder: Path) -> bool:
         """Whether the episode in ``folder`` is the one that is controlled."""
@@ -127,7 +132,7 @@ class Cockpit:
             raise RefusedError("The hint is empty.")
         if len(line) > MOST_HINT_CHARACTERS:
             raise RefusedError(f"A hint has at most {MOST_HINT_CHARACTERS} characters.")
-        if len(self._said) >= MOST_HINTS_WAITING:
+        if len(self._said) + self._told >= MOST_HINTS_WAITING:
             raise RefusedError("Enough hints are waiting: the player is told before its next turn.")
         return line
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,15 @@ from session.game_state import GameState, Hint
 from session.record.event_log import read
 from session.record.schema import ModelCall
 from session.record.summary import LOG_FILE
+from tests.support import PATIENCE
 from tests.support.viewing import KEY, Told, append, log_of, play, playing, streamed
-from viewer.web.cockpit import MOST_HINT_CHARACTERS, MOST_HINTS_WAITING, THOUGHT_CHARACTERS, Cockpit
+from viewer.web.cockpit import (
+    MOST_HINT_CHARACTERS,
+    MOST_HINTS_WAITING,
+    THOUGHT_CHARACTERS,
+    Cockpit,
+    RefusedError,
+)
 from viewer.web.token import MOST_SENT_BYTES
 from viewer.web.watch import watching
 
@@ -253,3 +261,31 @@ def test_a_key_in_a_hint_reaches_nobody(cockpit: Cockpit, tmp_path: Path) -> Non
     cockpit.begin(tmp_path)
     cockpit.press("hint", f"Use {KEY}.\nNow.")
     assert list(cockpit.before_turn(1, logging.getLogger("test"))) == ["Use ***. Now."]
+
+
+def test_no_more_lines_wait_for_a_turn_than_may_however_long_the_game_is_paused(
+    cockpit: Cockpit, tmp_path: Path
+) -> None:
+    cockpit.begin(tmp_path)
+    cockpit.press("pause")
+    told = iter(cockpit.before_turn(1, logging.getLogger("test")))
+    for number in range(MOST_HINTS_WAITING):
+        cockpit.press("hint", f"Line {number}.")
+        assert next(told) == f"Line {number}."
+    with pytest.raises(RefusedError, match="Enough hints"):
+        cockpit.press("hint", "One more.")
+    cockpit.press("resume")
+    assert list(told) == []
+    cockpit.press("hint", "For the next turn.")
+    assert list(cockpit.before_turn(2, logging.getLogger("test"))) == ["For the next turn."]
+
+
+def test_a_paused_game_goes_on_when_its_page_is_gone(cockpit: Cockpit, tmp_path: Path) -> None:
+    cockpit.begin(tmp_path)
+    cockpit.press("pause")
+    turn = cockpit.before_turn(1, logging.getLogger("test"))
+    game = threading.Thread(target=list, args=[turn], daemon=True)
+    game.start()
+    cockpit.is_gone()
+    game.join(PATIENCE)
+    assert not game.is_alive()
