@@ -18,7 +18,7 @@ def page_from_pdf(pdf: bytes, url: str, limit: int) -> Page:
     """
     try:
         from pypdf import PdfReader
-        from pypdf.errors import PyPdfError
+        from pypdf.errors import DependencyError, PyPdfError
     except ImportError as error:
         raise PageError(
             f"{address(url)} is a PDF. To read those, install the extra 'pdf': pip install pypdf"
@@ -36,9 +36,11 @@ def page_from_pdf(pdf: bytes, url: str, limit: int) -> Page:
                 break
         left_out = len(reader.pages) - len(texts)
         language = line(reader.root_object.get("/Lang", ""))
-    # A damaged PDF breaks a parser in many ways.
+    # A damaged PDF breaks a parser in many ways, and some need what is not there.
     except (
         PyPdfError,
+        DependencyError,
+        NotImplementedError,
         ValueError,
         LookupError,
         TypeError,

@@ -73,6 +73,13 @@ def test_a_damaged_pdf_is_a_clear_error(damaged: bytes) -> None:
         fetched(damaged)
 
 
+@pytest.mark.parametrize("unknown", ["Unheard", "BrotliDecode"])
+def test_a_pdf_packed_in_a_way_that_cannot_be_unpacked_is_a_clear_error(unknown: str) -> None:
+    packed = pdf("x").replace(b"<< /Length", b"<< /Filter /%s /Length" % unknown.encode())
+    with pytest.raises(PageError, match=f"is a PDF that cannot be read.*{unknown}"):
+        fetched(packed)
+
+
 def test_a_pdf_that_is_too_long_is_not_read_in_part() -> None:
     with pytest.raises(PageError, match=r"more than 1,000 bytes.*page_bytes"):
         fetched(pdf(*("x" for _ in range(20))), page_bytes=1000)
