@@ -10,7 +10,9 @@ from movie_generator.errors import SettingsError
 
 MAX_ATTEMPTS = 5
 """At one job."""
-_SHORTEST_LEASE = 1.0
+MOST_DAYS = 100_000
+"""For which a finished job is kept; a calendar has an end."""
+_SHORTEST_LEASE, _LONGEST_LEASE = 1.0, 604_800.0
 _TRUE = frozenset({"1", "true", "yes", "on"})
 
 
@@ -46,9 +48,10 @@ class Environment:
         given = {name: text.strip() for name, text in values.items() if text.strip()}
         return cls(
             database_url=given.get("MOVIE_DATABASE_URL", "sqlite:///movie_jobs.db"),
-            job_lease=_number(given, "MOVIE_JOB_LEASE", "seconds", _SHORTEST_LEASE) or 60.0,
+            job_lease=_number(given, "MOVIE_JOB_LEASE", "seconds", _SHORTEST_LEASE, _LONGEST_LEASE)
+            or 60.0,
             max_attempts=_attempts(given.get("MOVIE_MAX_ATTEMPTS", str(MAX_ATTEMPTS))),
-            keep_days=_number(given, "MOVIE_KEEP_DAYS", "days", 0),
+            keep_days=_number(given, "MOVIE_KEEP_DAYS", "days", 0, MOST_DAYS),
             allow_private_urls=given.get("MOVIE_ALLOW_PRIVATE_URLS", "").lower() in _TRUE,
             allowed_hosts=tuple(given.get("MOVIE_ALLOWED_HOSTS", "").replace(",", " ").split()),
             config_path=given.get("CONFIG_PATH"),
@@ -56,7 +59,9 @@ class Environment:
         )
 
 
-def _number(given: Mapping[str, str], name: str, unit: str, least: float) -> float | None:
+def _number(
+    given: Mapping[str, str], name: str, unit: str, least: float, most: float
+) -> float | None:
     """What a variable says, if it is set."""
     if name not in given:
         return None
@@ -65,12 +70,14 @@ def _number(given: Mapping[str, str], name: str, unit: str, least: float) -> flo
         number = float(text)
     except ValueError:
         number = math.nan
-    if not least <= number < math.inf:
-        raise SettingsError(f"{name} is {text!r}; give a number of {unit}, at least {least:g}.")
+    if not least <= number <= most:
+        raise SettingsError(
+            f"{name} is {text!r}; give a number of {unit} from {least:g} to {most:,.0f}."
+        )
     return number
 
 
 def _attempts(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise SettingsError(f"MOVIE_MAX_ATTEMPTS is {text!r}; give a whole number from 1.")
+    if not (text.isdecimal() and len(text) <= 3 and int(text)):
+        raise SettingsError(f"MOVIE_MAX_ATTEMPTS is {text!r}; give a whole number from 1 to 999.")
     return int(text)

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from mcp_ghost.cli.arguments import Commands, Parser, add_flags, seconds, whole_number
+from movie_generator.environment import MOST_DAYS
 
 PROGRAM = "movie-generator"
 
@@ -67,7 +68,7 @@ _SHOW = """\
 """
 _STATES = ("pending", "processing", "completed", "failed", "cancelled")
 _job_id = whole_number(1, 2**31 - 1)
-_days = whole_number(0, 100_000)
+_days = whole_number(0, MOST_DAYS)
 
 
 class Flags(argparse.Namespace):

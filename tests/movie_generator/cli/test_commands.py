@@ -325,10 +325,17 @@ def test_empty_variables_count_as_not_set() -> None:
     )
 
 
-@pytest.mark.parametrize("lease", ["0", "-5", "nan", "inf", "a minute"])
-def test_a_lease_that_cannot_be_is_refused(lease: str) -> None:
-    with pytest.raises(SettingsError, match="MOVIE_JOB_LEASE"):
-        Environment.read({"MOVIE_JOB_LEASE": lease})
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(("MOVIE_JOB_LEASE", lease) for lease in ("0", "-5", "nan", "inf", "a minute", "1e14")),
+        *(("MOVIE_KEEP_DAYS", days) for days in ("-1", "nan", "800000", "1e12")),
+        *(("MOVIE_MAX_ATTEMPTS", most) for most in ("0", "1.5", "1000", "9" * 5000)),
+    ],
+)
+def test_a_number_that_cannot_be_is_refused(name: str, text: str) -> None:
+    with pytest.raises(SettingsError, match=f"{name} is .*; give a (whole )?number"):
+        Environment.read({name: text})
 
 
 def test_init_writes_both_files_once_and_never_over_others() -> None:
