@@ -12,6 +12,9 @@ MAX_ATTEMPTS = 5
 """At one job."""
 MOST_DAYS = 100_000
 """For which a finished job is kept; a calendar has an end."""
+DATABASE_WAIT = 60.0
+"""Seconds for which a worker waits for a PostgreSQL server that does not answer."""
+_LONGEST_WAIT = 86_400.0
 _SHORTEST_LEASE, _LONGEST_LEASE = 1.0, 604_800.0
 _TRUE = frozenset({"1", "true", "yes", "on"})
 
@@ -24,6 +27,8 @@ class Environment:
     """MOVIE_DATABASE_URL"""
     job_lease: float
     """MOVIE_JOB_LEASE, seconds"""
+    database_wait: float
+    """MOVIE_DATABASE_WAIT, seconds"""
     max_attempts: int
     """MOVIE_MAX_ATTEMPTS"""
     keep_days: float | None
@@ -46,10 +51,12 @@ class Environment:
         """
         values = os.environ if environ is None else environ
         given = {name: text.strip() for name, text in values.items() if text.strip()}
+        wait = _number(given, "MOVIE_DATABASE_WAIT", "seconds", 0, _LONGEST_WAIT)
         return cls(
             database_url=given.get("MOVIE_DATABASE_URL", "sqlite:///movie_jobs.db"),
             job_lease=_number(given, "MOVIE_JOB_LEASE", "seconds", _SHORTEST_LEASE, _LONGEST_LEASE)
             or 60.0,
+            database_wait=DATABASE_WAIT if wait is None else wait,
             max_attempts=_attempts(given.get("MOVIE_MAX_ATTEMPTS", str(MAX_ATTEMPTS))),
             keep_days=_number(given, "MOVIE_KEEP_DAYS", "days", 0, MOST_DAYS),
             allow_private_urls=given.get("MOVIE_ALLOW_PRIVATE_URLS", "").lower() in _TRUE,

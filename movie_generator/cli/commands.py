@@ -15,14 +15,15 @@ from movie_generator.queue.job import Job, JobStateError, Status
 from movie_generator.queue.jobs import JobQueue
 
 
-def the_queue() -> closing[JobQueue]:
-    """The queue that the environment names."""
+def the_queue(*, waits: bool = False) -> closing[JobQueue]:
+    """The queue that the environment names; if it ``waits``, the server may still be starting."""
     environment = Environment.read()
     return closing(
         JobQueue(
             environment.database_url,
             lease=environment.job_lease,
             max_attempts=environment.max_attempts,
+            patience=environment.database_wait if waits else 0.0,
         )
     )
 
@@ -64,7 +65,7 @@ def work(*, drain: bool, concurrency: int, job_timeout: float) -> None:
     log = "%(asctime)s %(message)s"
     logging.basicConfig(stream=sys.stderr, format=log, level=logging.WARNING, force=True)
     logging.getLogger("movie_generator").setLevel(logging.INFO)
-    with the_queue() as queue:
+    with the_queue(waits=True) as queue:
         worker = Worker(
             queue,
             generate_as_configured,

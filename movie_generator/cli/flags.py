@@ -24,6 +24,8 @@ environment (also read from .env):
   MOVIE_DATABASE_URL    the queue: sqlite:///movie_jobs.db, or
                         postgresql://user:password@host/name
   MOVIE_JOB_LEASE       seconds after which a silent worker loses its job (60)
+  MOVIE_DATABASE_WAIT   seconds for which a worker that starts waits for a
+                        PostgreSQL server that does not answer (60)
   MOVIE_MAX_ATTEMPTS    attempts at a job whose failures may pass (5)
   MOVIE_KEEP_DAYS       days for which workers keep finished jobs (default:
                         for ever)

@@ -18,6 +18,7 @@ from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_f
 from mcp_ghost.redact import redact
 from movie_generator.errors import MovieGeneratorError
 from movie_generator.queue.schema import NewerSchemaError, bring_up_to_date
+from movie_generator.queue.waiting import wait_for_server
 
 _WAIT_FOR_LOCK = 30.0
 _CONNECT_SECONDS = 10
@@ -33,8 +34,8 @@ class JobDatabaseError(MovieGeneratorError, RuntimeError):
 class JobDatabase:
     """Short transactions on the tables, which are made or changed where they are not of today."""
 
-    def __init__(self, url: str) -> None:
-        """Connect to ``url``.
+    def __init__(self, url: str, *, patience: float = 0.0) -> None:
+        """Connect to ``url``; a PostgreSQL server that does not answer gets ``patience`` seconds.
 
         Raises:
             JobDatabaseError: It is not an SQLite or PostgreSQL URL, or leads to no database.
@@ -42,6 +43,8 @@ class JobDatabase:
         self._engine, self._name = _connect(url)
         self.tells = self._engine.dialect.name == "postgresql"
         """Whether other processes can hear of changes."""
+        if self.tells:
+            wait_for_server(self._name, self.connection_arguments(), patience)
         self._prepare()
 
     @contextmanager

@@ -67,17 +67,25 @@ _FRESH: dict[str, Any] = {
 class JobQueue:
     """The jobs in one database; any number of processes may use it at once."""
 
-    def __init__(self, url: str, *, lease: float = 60.0, max_attempts: int = MAX_ATTEMPTS) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        lease: float = 60.0,
+        max_attempts: int = MAX_ATTEMPTS,
+        patience: float = 0.0,
+    ) -> None:
         """Open the queue; a claim holds for ``lease`` seconds after its last sign of life.
 
-        A job whose ``max_attempts``-th attempt fails, or loses its worker, has failed.
+        A job whose ``max_attempts``-th attempt fails, or loses its worker, has failed. A
+        PostgreSQL server that does not answer is waited for, at most ``patience`` seconds.
 
         Raises:
             JobDatabaseError: The database cannot be used. So does every method.
         """
         self.lease = lease
         self.max_attempts = max_attempts
-        self.database = JobDatabase(url)
+        self.database = JobDatabase(url, patience=patience)
 
     def close(self) -> None:
         """Close all connections."""

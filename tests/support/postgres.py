@@ -12,6 +12,8 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ import pytest
 
 from tests.support import PATIENCE
 
+GUARDED = "guarded"
+"""A user who would have to give a password."""
 _numbers = itertools.count(1)
 _INITDB_OPTIONS = ("-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
 _OPTIONS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "listen_addresses=")
@@ -42,6 +46,20 @@ def restart() -> None:
     cluster = _running_cluster(programs)
     cluster.stop()
     cluster.start()
+
+
+@contextmanager
+def stopped() -> Iterator[Callable[[], None]]:
+    """No server until the function given is called, or to the end of the block."""
+    programs = _programs()
+    assert programs is not None
+    cluster = _running_cluster(programs)
+    cluster.stop()
+    try:
+        yield cluster.start
+    finally:
+        if not cluster.is_running:
+            cluster.start()
 
 
 def _programs() -> Path | None:
@@ -74,6 +92,8 @@ class _Cluster:
             cwd=self.folder,
             **self._user,
         )
+        rules = self.folder / "data/pg_hba.conf"
+        rules.write_text(f"local all {GUARDED} scram-sha-256\n{rules.read_text()}")
 
     def start(self) -> None:
         options = [part for option in _OPTIONS for part in ("-c", option)]
@@ -86,6 +106,10 @@ class _Cluster:
                 **self._user,
             )
         self._wait_until_ready()
+
+    @property
+    def is_running(self) -> bool:
+        return self._server.poll() is None
 
     def stop(self) -> None:
         self._server.send_signal(signal.SIGINT)  # which ends all connections first

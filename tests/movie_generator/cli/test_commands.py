@@ -290,6 +290,7 @@ def test_a_job_without_a_result_says_why(queue: JobQueue) -> None:
         (["cancel", "7"], {}, "There is no job 7."),
         (["jobs"], {"MOVIE_DATABASE_URL": "sqlite:////nowhere/jobs.db"}, "unable to open"),
         (["worker"], {"MOVIE_JOB_LEASE": "soon"}, "MOVIE_JOB_LEASE is 'soon'"),
+        (["worker"], {"MOVIE_DATABASE_WAIT": "-1"}, "MOVIE_DATABASE_WAIT is '-1'"),
         (["cancel", "one"], {}, "'one' is not a whole number"),
         (["worker", "--concurrency", "0"], {}, "must be from 1 to 1000, not '0'"),
     ],
@@ -306,6 +307,7 @@ def test_empty_variables_count_as_not_set() -> None:
     names = (
         "DATABASE_URL",
         "JOB_LEASE",
+        "DATABASE_WAIT",
         "MAX_ATTEMPTS",
         "KEEP_DAYS",
         "ALLOW_PRIVATE_URLS",
@@ -316,6 +318,7 @@ def test_empty_variables_count_as_not_set() -> None:
     assert Environment.read({}) == Environment(
         database_url="sqlite:///movie_jobs.db",
         job_lease=60,
+        database_wait=60,
         max_attempts=5,
         keep_days=None,
         allow_private_urls=False,
