@@ -1,4 +1,4 @@
-"""The viewer's web server: reads event logs, answers on loopback, and writes nothing."""
+"""The viewer's web server: reads event logs, answers on loopback, and writes only notes."""
 
 import hashlib
 import ipaddress
@@ -47,6 +47,8 @@ _HEADERS = {
 }
 _WILDCARD = frozenset({"0.0.0.0", "::"})  # noqa: S104  compared with, not bound to
 _READING = ("GET", "HEAD")
+MOST_ADDRESS_BYTES = 1024 * 1024
+"""Of an address and its headers: that of curves names each of the episodes that were chosen."""
 _PARTIAL_SECONDS = 0.5
 """For which logs are read before the page is told of those that are known."""
 _SEARCH_SECONDS = 0.5
@@ -259,6 +261,7 @@ class Server(uvicorn.Server):
         config = uvicorn.Config(
             viewer.app,
             http="h11",
+            h11_max_incomplete_event_size=MOST_ADDRESS_BYTES,
             ws="none",
             loop="asyncio",
             lifespan="off",

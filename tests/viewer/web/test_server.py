@@ -178,6 +178,15 @@ def test_there_is_only_reading(client: httpx.Client) -> None:
             assert answer.headers["allow"] == "GET, HEAD"
 
 
+def test_thousands_of_episodes_can_be_chosen_for_a_curve(client: httpx.Client) -> None:
+    ids = ",".join(f"evaluation~all_parts~seed-{number}~played" for number in range(10_000))
+    path = f"/curves/model/score.json?episodes={ids},played"
+    answer = raw_answer(
+        client, f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    )
+    assert answer.startswith("HTTP/1.1 200 ")
+
+
 OWN_NAMES = (
     "localhost",
     "localhost:1234",
