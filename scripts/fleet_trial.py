@@ -26,6 +26,7 @@ from session.record.event_log import EVENTS_FILE
 
 ROOT = Path(__file__).parents[1]
 _MARK = "FLEET_TRIAL"
+_TESTS = "tests/scripts/evaluation/test_on_ray.py"
 _WORKERS, _TURNS = 4, 10
 _KILL_SECONDS = 10.0
 _GONE_SECONDS = 20.0
@@ -49,6 +50,7 @@ def main() -> int:
         found += _compared(folder / "plain", folder / "killed", flags.episodes)
         found += _two_nodes(folder, flags.episodes)
         found += _interrupted(folder)
+    found += _tested()
     found += [f"left behind: {line}" for line in _left_behind()]
     print(
         "\n".join(it.rstrip() for it in found) or "Nothing was lost, played twice or left behind."
@@ -201,6 +203,13 @@ def _interrupted(folder: Path) -> Iterator[str]:
         left = _left_behind()
         print(f"{signal.Signals(number).name}: exit code {code}, {len(left)} processes left")
         yield from (f"{signal.Signals(number).name} left {line}" for line in left)
+
+
+def _tested() -> Iterator[str]:
+    """What has no figures: knowledge through PostgreSQL, and a start of Ray that fails at first."""
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "soak", "--timeout", "600"]
+    if subprocess.run([*command, str(ROOT / _TESTS)], cwd=ROOT, check=False).returncode:
+        yield f"{_TESTS} failed"
 
 
 def _until(true: Callable[[], bool]) -> None:

@@ -4,21 +4,24 @@ import importlib
 import logging
 import os
 import secrets
-import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from mcp_ghost.servers import reaper
+from mcp_ghost.text import one_line
+from scripts.evaluation.fleet.folder import own_folder
 from session.configuration_file import ConfigurationError
 
 HERE = "ray"
 STARTS = 3
 """Times that a local cluster is started before it is given up."""
+_PREFIX = "zray-"
+"""Short, because the path of a socket has to be."""
 _WARM_UPS = 5
 _HOLD_SECONDS = 0.5
 _ENVIRONMENT = {
@@ -26,6 +29,7 @@ _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",  # or it would report to its makers
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # or it would warn of what it will do one day
 }
+_MODE, _TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"
 
 
 def import_ray() -> ModuleType:
@@ -52,23 +56,33 @@ def cluster(place: str, workers: int, say: Callable[[str], None]) -> Iterator[Mo
     Raises:
         ConfigurationError: There is none, and none can be started.
     """
+    _sign_in(place)
     ray = import_ray()
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     if place != HERE:
         yield from _connected(ray, place, quiet)
         return
-    folder = tempfile.mkdtemp(prefix="zray-")  # the path of a socket has to be short
-    options = {"num_cpus": workers, "include_dashboard": False, "_temp_dir": folder}
-    try:
-        with _nothing_left():
-            try:
-                _start(ray, {"address": "local", **options, **quiet}, say)
-                _warm_up(ray, workers)
-                yield ray
-            finally:
-                ray.shutdown()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with own_folder(_PREFIX) as folder:
+        options = {"num_cpus": workers, "include_dashboard": False, "_temp_dir": str(folder)}
+        with _started(ray, {"address": "local", **options, **quiet}, say):
+            _warm_up(ray, workers)
+            yield ray
+
+
+def _sign_in(place: str) -> None:
+    """Have Ray show a token: it asks for one by default, but its client sends none unless told.
+
+    A cluster of our own gets one for itself, or Ray would leave one in the user's home directory,
+    and clusters that are started later would ask for that.
+    """
+    if _MODE in os.environ:
+        return
+    if place == HERE:
+        os.environ |= {_MODE: "token", _TOKEN: secrets.token_hex(32)}
+        return
+    file = Path(os.environ.get(f"{_TOKEN}_PATH") or Path.home() / ".ray" / "auth_token")
+    if os.environ.get(_TOKEN) or file.is_file():
+        os.environ[_MODE] = "token"
 
 
 @contextmanager
@@ -94,7 +108,8 @@ def _connected(ray: ModuleType, place: str, quiet: dict[str, Any]) -> Iterator[M
         ray.shutdown()
         raise ConfigurationError(
             f"There is no Ray cluster at {place} ({error}). Start its head with: "
-            "uv run --extra fleet ray start --head --ray-client-server-port 10001"
+            "uv run --extra fleet ray start --head --ray-client-server-port 10001. If it is there, "
+            "it may ask for a token: copy ~/.ray/auth_token from its head to this machine."
         ) from error
     try:
         yield ray
@@ -117,17 +132,32 @@ def _hold() -> int:
     return os.getpid()
 
 
-def _start(ray: ModuleType, options: dict[str, Any], say: Callable[[str], None]) -> None:
+@contextmanager
+def _started(
+    ray: ModuleType, options: dict[str, Any], say: Callable[[str], None]
+) -> Iterator[None]:
+    """A cluster; of a try that failed nothing is left when the next one begins."""
     for left in reversed(range(STARTS)):
-        try:
-            ray.init(**options)
-        except Exception as error:  # of many types: none of them is documented
-            ray.shutdown()
-            if not left:
-                raise ConfigurationError(
-                    f"Ray did not start in {STARTS} tries ({error}). Try again when the machine "
-                    "has less to do, or leave out --on."
-                ) from error
-            say("Ray did not start within its 15 s, as on slow machines at first: trying again.")
-        else:
-            return
+        with _nothing_left():
+            try:
+                if _start(ray, options, left, say):
+                    yield
+                    return
+            finally:
+                ray.shutdown()
+
+
+def _start(ray: ModuleType, options: dict[str, Any], left: int, say: Callable[[str], None]) -> bool:
+    """Whether it started; if not, ``left`` is how often it is tried again."""
+    try:
+        ray.init(**options)
+    except Exception as error:  # of many types: none of them is documented
+        why = one_line(error).partition(". ")[0].rstrip(".")
+        if not left:
+            raise ConfigurationError(
+                f"Ray did not start in {STARTS} tries ({why}). Try again when the machine "
+                "has less to do, or leave out --on."
+            ) from error
+        say(f"Ray did not start ({why}), as happens on slow machines at first: trying again.")
+        return False
+    return True

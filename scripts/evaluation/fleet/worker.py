@@ -1,17 +1,13 @@
 """One episode on a node that may share no disk with the driver: its files come and go as bytes."""
 
-import fcntl
-import os
-import shutil
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scripts.evaluation.fleet.folder import own_folder
 from scripts.evaluation.fleet.line import ASK, KEPT, SPEND
 from scripts.evaluation.fleet.local import USED_UP
 from scripts.evaluation.fleet.parcel import Growth, unpack
@@ -47,7 +43,7 @@ class Order(NamedTuple):
 
 def play(order: Order, ask: Ask) -> tuple[str, str]:
     """Play the episode, or go on with it; why it did not come to its end, and its last words."""
-    with _own_folder() as own:
+    with own_folder(_PREFIX) as own:
         folder = own / order.place
         unpack(order.files, folder)
         growth, lock, refused = Growth(folder), threading.Lock(), threading.Event()
@@ -107,35 +103,3 @@ def _at_home(order: Order, own: Path, folder: Path) -> dict[str, Any]:
 
 def _same(path: Path, data: bytes) -> bool:
     return sha256(path.read_bytes()).digest() == sha256(data).digest()
-
-
-@contextmanager
-def _own_folder() -> Iterator[Path]:
-    """A folder for one episode; what killed workers left is removed."""
-    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with suppress(OSError), _locked(left):
-            shutil.rmtree(left, ignore_errors=True)
-    with ExitStack() as stack:
-        own = _new_folder(stack)
-        stack.callback(shutil.rmtree, own, ignore_errors=True)
-        yield own
-
-
-def _new_folder(stack: ExitStack) -> Path:
-    """A new folder and its lock; until it is locked, a worker that sweeps may take it for left."""
-    while True:
-        own = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        with suppress(FileNotFoundError, BlockingIOError):
-            stack.enter_context(_locked(own))
-            if own.is_dir():
-                return own
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)

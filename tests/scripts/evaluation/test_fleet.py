@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -17,8 +18,9 @@ from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply
 from scripts.evaluation.commands.crew import refuse_guests
 from scripts.evaluation.commands.play import parser
 from scripts.evaluation.figures import EpisodeFigures
-from scripts.evaluation.fleet import cluster, worker
+from scripts.evaluation.fleet import cluster
 from scripts.evaluation.fleet.desk import Desk
+from scripts.evaluation.fleet.folder import own_folder
 from scripts.evaluation.fleet.limits import WINDOW_SECONDS, Limits
 from scripts.evaluation.fleet.local import USED_UP
 from scripts.evaluation.fleet.on_ray import databases_of
@@ -256,7 +258,37 @@ def test_a_folder_that_a_sweeping_worker_took_is_made_anew(
 
     make = tempfile.mkdtemp
     monkeypatch.setattr(tempfile, "mkdtemp", swept_at_first)
-    with worker._own_folder() as own:
+    with own_folder("test-") as own:
         assert [str(own)] == made[1:]
         assert own.is_dir()
     assert not own.exists()
+
+
+def test_what_a_killed_program_left_is_removed_and_what_is_in_use_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left = Path(tempfile.mkdtemp(prefix="test-"))
+    (left / "log").write_text("of somebody who was killed")
+    with own_folder("test-") as one, own_folder("test-") as other:
+        assert sorted(tmp_path.iterdir()) == sorted([one, other])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "file", "mode"),
+    [("ray", False, "token"), ("ray://h:1", True, "token"), ("ray://h:1", False, None)],
+)
+def test_a_token_is_shown_where_there_is_one_and_none_is_left_in_the_home_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, *, file: bool, mode: str | None
+) -> None:
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    if file:
+        (tmp_path / ".ray").mkdir()
+        (tmp_path / ".ray" / "auth_token").write_text("abc")
+    cluster._sign_in(place)
+    assert os.environ.get("RAY_AUTH_MODE") == mode
+    assert bool(os.environ.get("RAY_AUTH_TOKEN")) == (place == "ray")
