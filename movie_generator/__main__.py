@@ -59,6 +59,7 @@ def _run(flags: Flags, interruption: Interruption) -> int:
                     drain=flags.drain,
                     concurrency=flags.concurrency,
                     job_timeout=flags.job_timeout,
+                    on_closed=interruption.output_closed,
                 )
         case "jobs" if flags.watch:
             with suppress(KeyboardInterrupt):

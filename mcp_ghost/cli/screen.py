@@ -41,7 +41,7 @@ class Screen:
         self._console = console
         self._live = live
         self._status: Status | None = None
-        self._waiting: _Waiting | None = None
+        self._waiting: _Waiting | _Rows | None = None
         self._lock = threading.RLock()
         """Of these two: what takes long is often done, and told of, by other threads."""
 
@@ -77,9 +77,7 @@ class Screen:
 
     def parts(self, parts: Iterable[tuple[str, str]], *, mark: str = "", style: str = "") -> None:
         """Show one line of (text, style), with dots between; what does not fit is left out."""
-        line = Text(mark.ljust(INDENT), style)
-        for number, (text, its_style) in enumerate(parts):
-            line.append(_GAP if number else "", "dim").append(one_line(text), its_style)
+        line = _dotted(parts, Text(mark.ljust(INDENT), style))
         if self.width is not None:
             line.truncate(self.width, overflow="ellipsis")
         self._print(line)
@@ -111,13 +109,17 @@ class Screen:
         """
         self._wait(_Waiting(label, more, width=self._room))
 
+    def follow(self, rows: Callable[[], Iterable[Iterable[tuple[str, str]]]]) -> None:
+        """Show at the bottom a line of (text, style) for each of ``rows``, asked for every time."""
+        self._wait(_Rows(rows, width=self._room))
+
     def progress(self, label: str, share: float | None = None) -> None:
         """The same with a bar, of which ``share`` is filled; None where nobody can know it.
 
         Where nothing moves, nothing is shown: whoever calls this says in a line what takes long.
         """
         with self._lock:
-            if self._waiting is not None and self._waiting.is_for(label):
+            if isinstance(self._waiting, _Waiting) and self._waiting.is_for(label):
                 self._waiting.advance(share)
                 return
             waiting = _Waiting(label, width=self._room, has_bar=True)
@@ -135,7 +137,7 @@ class Screen:
     def _room(self) -> int:
         return (self.width or _FULL_WIDTH) - INDENT
 
-    def _wait(self, waiting: _Waiting) -> None:
+    def _wait(self, waiting: _Waiting | _Rows) -> None:
         with self._lock:
             if not self._live or self._console.quiet:
                 return
@@ -205,6 +207,31 @@ class _Waiting:
         row = Table.grid(padding=(0, 1))
         row.add_row(label, bar, Text(tail, "dim"))
         return row
+
+
+class _Rows:
+    """Lines about several things that go on at once; rich asks for them at every frame."""
+
+    def __init__(
+        self, rows: Callable[[], Iterable[Iterable[tuple[str, str]]]], *, width: int
+    ) -> None:
+        self._rows = rows
+        self._width = width
+
+    def __rich_console__(
+        self, _console: Console, _options: ConsoleOptions
+    ) -> Iterator[RenderableType]:
+        for parts in self._rows():
+            line = _dotted(parts, Text(no_wrap=True, overflow="ellipsis"))
+            line.truncate(self._width, overflow="ellipsis")
+            yield line
+
+
+def _dotted(parts: Iterable[tuple[str, str]], line: Text) -> Text:
+    """``line`` with (text, style) after it, and dots between."""
+    for number, (text, style) in enumerate(parts):
+        line.append(_GAP if number else "", "dim").append(one_line(text), style)
+    return line
 
 
 class _PipeAwareConsole(Console):

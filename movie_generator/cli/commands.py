@@ -1,9 +1,8 @@
 """What the command line does with the queue: add, work, list, cancel, retry, show."""
 
 import asyncio
-import logging
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -57,14 +56,18 @@ async def _check_all(urls: Iterable[str], environment: Environment) -> None:
             print(f"warning: {error}", file=sys.stderr)
 
 
-def work(*, drain: bool, concurrency: int, job_timeout: float) -> None:
-    """Work on the jobs of the queue until stopped, or until all are finished."""
+def work(
+    *, drain: bool, concurrency: int, job_timeout: float, on_closed: Callable[[], None]
+) -> None:
+    """Work on the jobs of the queue until stopped, or until all are finished.
+
+    Calls ``on_closed`` when nobody reads any longer what is shown.
+    """
+    from movie_generator.cli.worker_view import WorkerView
     from movie_generator.generate import generate_as_configured
     from movie_generator.queue.worker import Worker
 
-    log = "%(asctime)s %(message)s"
-    logging.basicConfig(stream=sys.stderr, format=log, level=logging.WARNING, force=True)
-    logging.getLogger("movie_generator").setLevel(logging.INFO)
+    view = WorkerView(on_closed)
     with the_queue(waits=True) as queue:
         worker = Worker(
             queue,
@@ -73,7 +76,8 @@ def work(*, drain: bool, concurrency: int, job_timeout: float) -> None:
             job_timeout=job_timeout,
             keep_days=Environment.read().keep_days,
         )
-        asyncio.run(worker.run(drain=drain))
+        with view.of(worker):
+            asyncio.run(worker.run(drain=drain))
 
 
 def list_jobs(*, as_json: bool, status: str | None) -> None:

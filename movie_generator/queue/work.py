@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, TypeVar
 
@@ -27,6 +28,8 @@ Progress: TypeAlias = Callable[[float, str], None]
 Generate: TypeAlias = Callable[[str, Progress, Store], Awaitable[VideoScript]]
 """Makes the script of a page from what the store holds; an exception ends the attempt."""
 
+STEPS_LOG = "movie_generator.steps"
+"""The logger of the steps of jobs, which are too many where they are shown as they go on."""
 _LONGEST_BEAT = 3.0
 """A cancelled job is abandoned after this time at the latest."""
 _SHORTEST_BEAT = 0.2
@@ -35,10 +38,25 @@ _STOP_SECONDS = 5.0
 _DATABASE_PAUSE = 0.5
 """Seconds after which a database that failed is asked again."""
 _logger = logging.getLogger("movie_generator")
+_steps = logging.getLogger(STEPS_LOG)
 
 
 class LeaseLostError(Exception):
     """Raised when a job is no longer ours: cancelled, or given to another worker."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A job that is being worked on, as people are shown it."""
+
+    id: int
+    url: str
+    fraction: float
+    """How much is done, from 0 to 1."""
+    step: str
+    """What is being done; empty at the beginning."""
+    seconds: float
+    """For how long."""
 
 
 class Work:
@@ -55,8 +73,15 @@ class Work:
         self._news = asyncio.Event()
         self._fraction = 0.0
         self._message: str | None = None
+        self._step = ""
         self._started = time.monotonic()
         self._renewed = time.monotonic()
+
+    @property
+    def now(self) -> Running:
+        """How it stands; for any thread."""
+        job, seconds = self._claim.job, time.monotonic() - self._started
+        return Running(job.id, job.url, self._fraction, self._step, seconds)
 
     async def do(self) -> None:
         """Work on the job until it is done, put off, failed, lost or given back."""
@@ -146,8 +171,9 @@ class Work:
         self._fraction = min(1.0, max(self._fraction, fraction))
         if message != self._message:
             after = duration(time.monotonic() - self._started)
-            told = one_line(redact(message, secrets_in(os.environ)))
-            self._log(logging.INFO, "%.0f%% after %s: %s", fraction * 100, after, told)
+            self._step = one_line(redact(message, secrets_in(os.environ)))
+            text = "job %s %.0f%% after %s: %s"
+            _steps.info(text, self._claim.job.id, fraction * 100, after, self._step)
         self._message = message
         self._loop.call_soon_threadsafe(self._news.set)
 

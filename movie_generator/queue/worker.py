@@ -38,6 +38,8 @@ class Worker:
     """Seconds between two looks while nothing is heard of the queue; by default the database's."""
     keep_days: float | None = None
     """For how long jobs are kept once they are finished; by default for ever."""
+    running: dict[int, Work] = field(default_factory=dict, init=False)
+    """What is being worked on, by the job's id."""
     name: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}")
 
     async def run(self, *, drain: bool = False) -> None:
@@ -86,7 +88,12 @@ class Worker:
             await self._give_back_claimed(claiming)
             raise
         if claim:
-            await Work(claim, self.queue, self.generate, self.job_timeout).do()
+            work = Work(claim, self.queue, self.generate, self.job_timeout)
+            self.running[claim.job.id] = work
+            try:
+                await work.do()
+            finally:
+                self.running.pop(claim.job.id, None)
         return claim is not None
 
     async def _give_back_claimed(self, claiming: asyncio.Future[Claim | None]) -> None:
