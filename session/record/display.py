@@ -46,7 +46,7 @@ class EpisodeDisplay:
         self._failed_after: float | None = None
         """Milliseconds of a call whose error is still to come."""
         self._draw: dict[str, Callable[[Fields], None]] = {
-            **dict.fromkeys(["notice", "game_paused", "game_continues"], self.notice),
+            **dict.fromkeys(["notice", "game_paused"], self.notice),
             "turn_start": self._turn_start,
             "mcp_tool_call": self._tool_call,
             "mcp_tool_result": self._tool_result,
