@@ -102,6 +102,18 @@ def test_curves_have_bands_and_their_groups_and_episodes_can_be_chosen(window: P
     expect(plot).to_have_attribute("data-lines", "0")
 
 
+def test_hints_are_told_of_episodes_that_count_and_of_no_others(
+    window: Page, workdir: Path
+) -> None:
+    *turns, _end = log_of(workdir / "episodes" / "birch-5")
+    hint = {"event_type": "hint", "turn": 3, "text": "Go up."}
+    write_log(workdir / "episodes" / "stopped", [*turns, hint])
+    page = at(window, "#/all/experiments")
+    expect(page.locator(".count")).to_contain_text("1 unfinished left out")
+    expect(page.locator(".count")).not_to_contain_text("hints")
+    shutil.rmtree(workdir / "episodes" / "stopped")
+
+
 def test_notes_and_tags_are_written_by_who_has_the_token_and_found_by_the_filter(
     browser: Browser, workdir: Path
 ) -> None:

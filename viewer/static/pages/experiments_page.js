@@ -83,7 +83,6 @@ export class ExperimentsPage {
     const chosen = this.episodes.filter(fits);
     if (!chosen.length) return this.#drawNothing();
     const partly = chosen.length < this.episodes.length;
-    this.hinted = chosen.filter((it) => it.hints).length;
     try {
       const curves = await readCurves(this.by, this.figure, partly ? chosen.map((it) => it.id) : null);
       if (asking === this.#asking && !this.closed) this.#draw(curves, partly && MODE === "static" ? this.episodes.length : chosen.length, partly);
@@ -106,11 +105,12 @@ export class ExperimentsPage {
     });
     this.chart.show(lines, figure === "score" || figure === "best_score");
     this.unit.textContent = UNITS[figure];
+    const hinted = groups.reduce((sum, it) => sum + it.hinted, 0);
     const level = `${Math.round(100 * confidence)} %`;
     this.#tell([
       `${format.plural(count - leftOut, "episode")} played to the end`,
       leftOut > 0 && `${whole(leftOut)} unfinished left out`,
-      this.hinted > 0 && `${format.plural(this.hinted, "episode")} with hints by a person, so no figure with them is unaided`,
+      hinted > 0 && `${format.plural(hinted, "episode")} with hints by a person, so no figure with them is unaided`,
       lines.some((it) => it.low) ? `means over seeds; bands and brackets are ${level} intervals` : `means over seeds; a ${level} interval needs at least ${least} seeds that differ`,
       groups.length > MOST_LINES && `the chart shows the first ${MOST_LINES} of ${groups.length} groups`,
       partly && MODE === "static" && "an exported page has the curves of all its episodes only",
