@@ -106,7 +106,7 @@ def _page(flags: Flags, config: GameConfiguration, screen: Screen) -> Iterator[C
 
 def _stay(cockpit: Cockpit, screen: Screen, interruption: Interruption) -> None:
     """Leave the page up once everything is played; Ctrl-C then is the way to close it."""
-    screen.text("The page stays up until Ctrl-C.", "yellow", mark="·")
+    screen.text("The page stays up until you press Ctrl-C.", "yellow", mark="·")
     try:
         cockpit.stay()
     except KeyboardInterrupt:
@@ -200,7 +200,7 @@ def _is_hopeless(error: Exception, before: Exception | None) -> str:
     """Why the next episode would fail like this one, and the one ``before`` it if that failed."""
     cause = error.__cause__
     if isinstance(cause, OSError) and not isinstance(cause, ConnectionError | TimeoutError):
-        return "there is nothing that it could start"
+        return "the program to start cannot be found or run"
     if before is not None and str(error).partition("\n")[0] == str(before).partition("\n")[0]:
         return "two in a row failed like this"
     return ""

@@ -65,7 +65,7 @@ class HostedGame(ZorkOrchestratorV2):
         if self.config.player_name != GUEST:
             self.close()
             raise ConfigurationError(
-                f"{name} was not begun by a client of this server: continue it with "
+                f"{name} was not started by a client of this server: continue it with "
                 f"`uv run python main.py --resume {name}`."
             )
         self._told_by = ContextManager(self.mind.config, self.mind.transcript)
@@ -161,7 +161,7 @@ class HostedGame(ZorkOrchestratorV2):
             turns = counted(self.game_state.turn_count, "turn")
             raise RefusedError(
                 f"The episode has ended after {turns} ({self.game_state.end_reason}): "
-                "new_game begins another."
+                "new_game starts another."
             )
 
     def _close_if_ended(self) -> None:

@@ -33,8 +33,8 @@ MOST_TURNS_SHOWN = 200
 """Of `history`, in one call."""
 _INSTRUCTIONS = (
     "Text adventures to play. Call new_game once, then command for each thing you do: one short "
-    "command in plain English, such as one a player would type. status and history tell again "
-    "what was told before."
+    "command in plain English, such as one a player would type. status says where you stand, and "
+    "history repeats earlier turns."
 )
 _EXPLAINED = (
     ConfigurationError,
@@ -59,7 +59,7 @@ class Answer(BaseModel):
     game: str = Field(description="The name of the game.")
     turn: int = Field(description="How many turns have been played.")
     text: str = Field(description="What the game printed.")
-    ended: str | None = Field(description="Why the episode ended; null while it goes on.")
+    ended: str | None = Field(description="Why the episode ended; null while it continues.")
     facts: dict[str, Any] = Field(
         description="What is known beyond the text, as the level allows; null: not known."
     )
@@ -77,7 +77,7 @@ class History(BaseModel):
     """Turns that were played, in order."""
 
     game: str
-    opening: str = Field(description="The first words of the game.")
+    opening: str = Field(description="What the game prints at its start.")
     turns: list[Turn]
 
 
@@ -124,7 +124,10 @@ class _Tools:
             ),
         ] = None,
         seed: Annotated[
-            int | None, Field(ge=0, le=2**31 - 1, description="Makes chance fall the same again.")
+            int | None,
+            Field(
+                ge=0, le=2**31 - 1, description="The same seed gives the same rolls of the dice."
+            ),
         ] = None,
         level: Annotated[
             ObservationLevel | None,

@@ -107,7 +107,7 @@ async def _until_it_ends(
         if process.returncode is None and time.monotonic() - heard > patience:
             if game and game.ended:
                 return None
-            raise GuestError(f"The player said nothing for {SILENCE_SECONDS:g} s.")
+            raise GuestError(f"The player made no call for {SILENCE_SECONDS:g} s.")
     return process.returncode
 
 
@@ -123,9 +123,9 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
 
 def _judge(code: int | None, game: HostedGame | None) -> None:
     if game is None:
-        raise GuestError(f"The player ended with exit code {code} and has not begun its game.")
+        raise GuestError(f"The player ended with exit code {code} without starting its game.")
     if game.ended:
         return
     if code != 0:
-        raise GuestError(f"The player ended with exit code {code} before its game had ended.")
+        raise GuestError(f"The player ended with exit code {code} before its game was over.")
     game.leave(EndReason.LEFT)

@@ -180,7 +180,7 @@ def _two_nodes(folder: Path, episodes: int) -> Iterator[str]:
             cluster.remove_node(second, allow_graceful=False)
             process.wait()
             reader.join()
-        lost = sum(b"it goes on elsewhere" in line for line in said)
+        lost = sum(b"another worker continues it" in line for line in said)
         print(f"two nodes, one removed: exit code {process.returncode}, {lost} episodes went on")
         if process.returncode:
             print(b"".join(said)[-2000:].decode(errors="replace"))

@@ -145,7 +145,7 @@ def provenance_of(episodes: Mapping[str, Provenance]) -> dict[str, Any]:
     }
 
 
-_NO_MODEL = "None of them asks a model."
+_NO_MODEL = "No model was asked."
 
 
 def said_of(provenance: Mapping[str, Any]) -> str:
@@ -156,7 +156,8 @@ def said_of(provenance: Mapping[str, Any]) -> str:
     if guests := provenance.get("guests"):
         players += f" The player {GUEST} called itself {', '.join(guests)}."
     sentences = [players, _served(provenance), *_told(provenance)]
-    sentences += ["A script of commands played, or took part."] * bool(provenance["script_played"])
+    if provenance["script_played"]:
+        sentences.append("Some or all of the replies came from a script of commands.")
     sentences.append(_set_back(provenance))
     sentences += hints_told(provenance)
     sentences += [_disagreement(*each) for each in provenance["disagreements"].items()]
@@ -175,12 +176,12 @@ def hints_told(provenance: Mapping[str, Any]) -> Iterator[str]:
 def _served(provenance: Mapping[str, Any]) -> str:
     if not provenance["models_asked"]:
         guests = provenance.get("guests")
-        return "What it asked of models is not on record." if guests else _NO_MODEL
+        return "Its requests to models are not on record." if guests else _NO_MODEL
     requests, failed = provenance["requests"], provenance["failed_requests"]
     names = ", ".join(provenance["models_served"])
     if not requests:
         return "No request to a model is on record."
-    by = f"The replies came from {names}, according to their server" if names else "No reply came"
+    by = f"The replies came from {names}, according to their server" if names else "No replies came"
     billed = f"; {dollars(cost)} as billed" if (cost := provenance["cost"]) else ""
     return (
         f"{by} ({counted(requests, 'request')}, {failed} of them without a usable reply{billed})."
@@ -190,13 +191,14 @@ def _served(provenance: Mapping[str, Any]) -> str:
 def _set_back(provenance: Mapping[str, Any]) -> str:
     back, unknown = provenance["set_back"], provenance["moves_unknown"]
     if back:
-        return f"A count of moves went down {counted(back, 'time')}, as when a game is set back."
+        times = counted(back, "time")
+        return f"A game's count of moves went down {times}, as it does when a game is set back."
     if unknown:
         return (
-            f"Whether a game was set back is unknown: {counted(unknown, 'episode')} did not tell "
-            "the count of moves."
+            f"Whether a game was set back is unknown: {counted(unknown, 'episode')} did not "
+            "report the count of moves."
         )
-    return "No game was set back: no count of moves went down."
+    return "No game was set back: the count of moves never went down."
 
 
 def _told(provenance: Mapping[str, Any]) -> Iterator[str]:
@@ -204,8 +206,8 @@ def _told(provenance: Mapping[str, Any]) -> Iterator[str]:
     if levels := provenance.get("observation_levels"):
         known = ", ".join(provenance["prior_knowledge"])
         yield (
-            f"The player was told what the level {', '.join(levels)} tells; "
-            f"prior knowledge of the game was {known}."
+            f"Level of observation: {', '.join(levels)}. "
+            f"Use of prior knowledge of the game: {known}."
         )
 
 

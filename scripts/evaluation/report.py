@@ -70,7 +70,7 @@ def _parts_off(episode: EpisodeFigures, played: Played) -> list[str]:
 
 _SEEDS = {
     "dice": "A seed fixes the game's dice; it does not make a sampling model repeatable.",
-    "player": "A seed is the model's or the player's; the game's dice are the same for all.",
+    "player": "Seeds are those of the model or the player; all games have the same dice.",
 }
 
 
@@ -80,8 +80,8 @@ def statement(played: Played, provenance: dict[str, Any]) -> str:
     story, endpoint = agreed["story"], agreed["endpoint"]
     seeds = ", ".join(map(str, agreed["seeds"]))
     knowledge = (
-        "Knowledge was carried over: the episodes of one variant and seed ran one after the other, "
-        "each with what those before it learned, and the first with nothing."
+        "Knowledge was carried over: the episodes of one variant and seed ran one after another; "
+        "the first began with nothing learned, and each later one with what came before it."
         if agreed["knowledge_carried_over"]
         else "Knowledge was not carried over: each episode began with nothing learned."
     )
@@ -92,15 +92,15 @@ def statement(played: Played, provenance: dict[str, Any]) -> str:
     by = f"with {model} {where} {endpoint}" if models or not begun else f"without a model{ours}"
     return (
         f"{_protocol(agreed)}{story['title']} (SHA-256 {story['sha256'][:12]}), played {by}, "
-        f"up to {counted(played.turns, 'turn')} an episode, "
-        f"{counted(agreed['episodes'], 'episode')} for each variant and seed ({seeds}). "
-        f"{knowledge} MCP tools were {'on offer' if agreed['tools'] else 'off'}. "
+        f"up to {counted(played.turns, 'turn')} per episode, "
+        f"{counted(agreed['episodes'], 'episode')} per variant and seed (seeds: {seeds}). "
+        f"{knowledge} MCP tools were {'on' if agreed['tools'] else 'off'}. "
         f"{said_of(provenance)} "
         f"{_SEEDS[(agreed.get('protocol') or {}).get('seeds_are', 'dice')]} "
-        "Medians, with quartiles in brackets where they differ, are over the episodes played to "
-        "their end; an episode that ended early keeps its score from there on. Means are over "
-        f"seeds, of which each counts once, with {CONFIDENCE:.0%} bootstrap intervals in brackets "
-        "where the seeds allow one."
+        "Medians (with quartiles in brackets if they differ) cover the episodes that were played "
+        "to their end; an episode that ended early keeps its score from then on. Means are taken "
+        f"over seeds, each counting once, with {CONFIDENCE:.0%} bootstrap intervals in brackets "
+        "if the seeds allow them."
         f"{_unknown(played)}"
     )
 
@@ -118,7 +118,7 @@ def _unknown(played: Played) -> str:
         return ""
     return (
         f" THE SCORE IS UNKNOWN in {counted(len(without), 'episode')}, "
-        "of which no figure of scores says anything."
+        "which no figure about scores includes."
     )
 
 

@@ -86,7 +86,7 @@ def play(
                 line, cell = running.pop(episode), episode.cell
                 played = EpisodeFigures.read(plan.folder(cell))
                 if episode.lost and not (played.finished or losses.too_many(cell, played.turns)):
-                    progress.say(f"{cell}: {episode.failure}; it goes on elsewhere")
+                    progress.say(f"{cell}: {episode.failure}; another worker continues it")
                     waiting.appendleft(deque([cell, *line]))
                     continue
                 progress.ended(cell, played, "" if played.finished else episode.failure)

@@ -74,20 +74,20 @@ def test_a_guest_that_goes_on_after_the_end_changes_nothing(tmp_path: Path) -> N
 
 
 def test_a_guest_that_failed_is_continued_by_the_next_one(tmp_path: Path) -> None:
-    with pytest.raises(GuestError, match="exit code 3 before its game had ended"):
+    with pytest.raises(GuestError, match="exit code 3 before its game was over"):
         visited(tmp_path, f"{VISITOR} 3 north")
     folder = visited(tmp_path, f"{VISITOR} 0 north")
     assert EpisodeFigures.read(folder).turns == 2
 
 
 def test_whoever_does_not_play_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(GuestError, match="has not begun its game"):
+    with pytest.raises(GuestError, match="without starting its game"):
         visited(tmp_path, f"{VISITOR} 0")
     with pytest.raises(ConfigurationError, match="'no-such-agent' cannot be started"):
         visited(tmp_path, "no-such-agent {url}")
     monkeypatch.setattr(visit, "SILENCE_SECONDS", 0.2)
     nap = f"1000.{os.getpid()}"
-    with pytest.raises(GuestError, match="said nothing"):
+    with pytest.raises(GuestError, match="made no call"):
         visited(tmp_path, f"sh -c 'sleep {nap} & wait'")
     assert eventually(lambda: not running(nap))
 

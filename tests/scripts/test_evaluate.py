@@ -45,7 +45,12 @@ def test_a_matrix_is_played_and_its_figures_are_written(
     assert (settings["turns"], settings["seeds"], settings["tools"]) == (3, [1, 2], False)
     assert settings["knowledge_carried_over"] is False
     assert settings["model"] == "scripted"
-    for words in ("scripted at http://127.0.0.1", "not carried over", "(1, 2)", "tools were off"):
+    for words in (
+        "scripted at http://127.0.0.1",
+        "not carried over",
+        "(seeds: 1, 2)",
+        "tools were off",
+    ):
         assert words in results["statement"]
         assert words in " ".join(played.stdout.split())
     assert "| without-memories | 3 | 2 | 2 | 2 | 2 |" in (evaluation.out / "results.md").read_text()
@@ -221,7 +226,7 @@ def test_a_folder_that_cannot_be_made_is_said_in_a_line(evaluation: Evaluation) 
         (["--seeds", "one"], "such as 1,2,3"),
         (["--episodes", "0"], "must be 1 or more"),
         (["--base-url", "localhost:1"], "http://"),
-        (["--name", "a/b"], "also a folder's"),
+        (["--name", "a/b"], "cannot name a folder"),
     ],
 )
 def test_a_wrong_flag_ends_with_2_and_a_line_that_says_why(

@@ -40,7 +40,7 @@ def test_players_stand_side_by_side_in_one_table_and_under_one_protocol(
     assert [figures["variant"] for figures in results["variants"]] == PLAYERS
     assert [it["finished"] for it in results["variants"]] == [1] * 5
     assert "Protocol short (SHA-256 " in results["statement"]
-    assert "A seed is the model's or the player's" in results["statement"]
+    assert "Seeds are those of the model or the player" in results["statement"]
     assert results["provenance"]["players"] == sorted(PLAYERS)
     assert results["provenance"]["disagreements"] == {}
     agreed = json.loads((evaluation.out / "evaluation.json").read_text())

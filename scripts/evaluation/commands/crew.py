@@ -29,8 +29,8 @@ def refuse_guests(variants: Sequence[Variant], flags: argparse.Namespace) -> Non
         for name in ("requests_per_minute", "max_cost"):
             if getattr(flags, name):
                 raise ConfigurationError(
-                    f"--{name.replace('_', '-')} cannot hold for a player mcp:COMMAND, which asks "
-                    "models on its own: limit it there, and play it in an evaluation without."
+                    f"--{name.replace('_', '-')} cannot limit a player mcp:COMMAND, which asks "
+                    "models by itself: limit it there, and leave out the flag when it plays."
                 )
 
 

@@ -277,7 +277,7 @@ def _place(text: str) -> str:
     if text in (LOCAL, HERE) or re.fullmatch(r"ray://[^/:@\s]+:\d+", text):
         return text
     raise argparse.ArgumentTypeError(
-        f"'{text}' is no place to play: local, ray, or ray://HOST:PORT"
+        f"'{text}' is not a place to play: choose local, ray, or ray://HOST:PORT"
     )
 
 
@@ -306,5 +306,7 @@ def _player(text: str) -> str:
 
 def _name(text: str) -> str:
     if not text or text.startswith(".") or "/" in text:
-        raise argparse.ArgumentTypeError(f"'{text}' cannot be used: the name is also a folder's")
+        raise argparse.ArgumentTypeError(
+            f"'{text}' cannot name a folder: leave out '/' and a leading '.'"
+        )
     return text

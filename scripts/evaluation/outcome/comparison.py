@@ -40,8 +40,8 @@ def check_comparable(
         if protocols[0] != protocols[1] and not across_protocols:
             raise ConfigurationError(
                 f"{first} was played by the protocol {_said(protocols[0])}, and {other} by "
-                f"{_said(protocols[1])}, so that not only the players differ. To compare them "
-                "nevertheless, add --across-protocols."
+                f"{_said(protocols[1])}, so more than the players differs. To compare them "
+                "anyway, add --across-protocols."
             )
     return _common_turn(evaluations, turns)
 
@@ -50,14 +50,14 @@ def _common_turn(evaluations: Mapping[str, Played], turns: int | None) -> int:
     played = {name: it.turns for name, it in evaluations.items()}
     least = min(played.values())
     if turns is None and len(set(played.values())) > 1:
-        numbers = ", ".join(f"{count} of {name}" for name, count in played.items())
+        numbers = ", ".join(f"{count} in {name}" for name, count in played.items())
         raise ConfigurationError(
-            f"The episodes have different numbers of turns: {numbers}. To compare the scores that "
-            f"all had a chance to reach, add --turns {least}."
+            f"The episodes have different numbers of turns: {numbers}. To compare the scores at a "
+            f"turn that all could reach, add --turns {least}."
         )
     if turns is not None and turns > least:
         raise ConfigurationError(
-            f"--turns {turns} is more than all have played: use {least} or less."
+            f"--turns {turns} is more than they all have: use {least} or fewer."
         )
     return least if turns is None else turns
 
@@ -73,7 +73,7 @@ def comparison_of(evaluations: Mapping[str, Played], turn: int) -> dict[str, Any
     ]
     findings = inference.findings(variants, turn)
     if not any("difference" in it for it in variants):
-        findings.append(f"No variant of {first} is in another evaluation, so nothing is paired.")
+        findings.append(f"No other evaluation has a variant of {first}, so nothing is paired.")
     findings += [
         f"{name}: {sentence}" for name, it in provenance.items() for sentence in hints_told(it)
     ]
@@ -116,7 +116,7 @@ def markdown_of(comparison: dict[str, Any]) -> str:
     story = comparison["story"]
     names = comparison["evaluations"]
     head = (
-        f"{story['title']} (SHA-256 {story['sha256'][:12]}): {', '.join(names[1:])} beside "
+        f"{story['title']} (SHA-256 {story['sha256'][:12]}): {', '.join(names[1:])} compared with "
         f"{names[0]}, after up to {counted(comparison['turn'], 'turn')}."
     )
     found = "\n".join(f"- {sentence}" for sentence in comparison["findings"])

@@ -75,9 +75,9 @@ def findings(variants: Sequence[Figures], turn: int) -> list[str]:
     several = [it for it in known if it.score["low"] is not None]
     if len(several) > 1:
         sentences.append(
-            f"Each of the {len(several)} intervals misses the true difference with a probability "
-            f"of about {1 - CONFIDENCE:.0%}: even where nothing differs, about one in twenty "
-            "does not contain 0."
+            f"Each of the {len(several)} intervals has a chance of about {1 - CONFIDENCE:.0%} of "
+            "missing the true difference: even if nothing differs, about one interval in twenty "
+            "excludes 0."
         )
     return sentences
 
@@ -95,18 +95,18 @@ def _said(difference: _Difference, turn: int) -> str:
     if word in {HIGHER, LOWER}:
         return f"At turn {turn}, the score of {name} is {word} than that of {base}: {by} ({over})."
     if score["low"] is None:
-        same = f"{by} points with each seed" if score["mean"] else "none, with no seed"
+        same = f"differs from {base} by {by}" if score["mean"] else f"scores the same as {base}"
         return (
-            f"The difference of {name} from {base} is {same}: how far other seeds would differ, "
-            "these cannot tell."
+            f"{name} {same} with every seed, so these seeds do not show how much others would "
+            "differ."
         )
     needed = score["seeds_needed"]
     would = (
-        f" If the true difference is the one found, about {needed:,} seeds would show it four "
-        "times in five."
+        f" If the true difference is as large as this one, about {needed:,} seeds would show it "
+        "four times in five."
     )
     return (
-        f"Whether {name} is better or worse than {base} cannot be told: the difference is {by} "
+        f"It is unclear whether {name} is better or worse than {base}: the difference is {by} "
         f"({over}).{would if needed else ''}"
     )
 
@@ -117,9 +117,10 @@ def _too_few(known: Sequence[_Difference]) -> Iterator[str]:
         if few:
             most = max(it.score["seeds"] for it in few)
             yield (
-                f"{counted(most, 'seed').capitalize()} cannot tell whether "
-                f"{_listed([it.name for it in few])} {'is' if len(few) == 1 else 'are'} better or "
-                f"worse than {base}: an interval takes at least {LEAST_SEEDS}."
+                f"{counted(most, 'seed').capitalize()} {'is' if most == 1 else 'are'} too few to "
+                f"tell whether {_listed([it.name for it in few])} "
+                f"{'is' if len(few) == 1 else 'are'} better or worse than {base}: an interval "
+                f"needs at least {LEAST_SEEDS}."
             )
 
 

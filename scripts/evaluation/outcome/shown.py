@@ -33,9 +33,9 @@ def scores(variants: Sequence[Figures], turns: int) -> Table:
 
 def means(variants: Sequence[Figures], turns: int, most: int | None, than: str) -> Iterator[Table]:
     """Means, and differences ``than`` what, where there is anything to compare with."""
-    compared = ("difference", "so it is") if than else ()
+    compared = ("difference", "verdict") if than else ()
     header = ["variant", "turn", "seeds", "mean", f"of {most}" if most else "of the maximum"]
-    paired = f"; differences from {than}, for equal seeds and episodes" if than else ""
+    paired = f"; differences from {than}, paired by seed and episode" if than else ""
     for name, title in (("score", "Mean score"), ("best_score", "Mean of the maximum so far")):
         rows = [
             [
@@ -82,7 +82,7 @@ def learning(points: Sequence[Figures], most: int | None) -> Table:
     of_most = f"of {most}" if most else "of the maximum"
     header = [
         *("variant", "episode", "seeds", "score", of_most, "maximum so far"),
-        *("since the first", "so it is"),
+        *("since the first", "verdict"),
     ]
     return Table(f"Mean final score by episode, with {CONFIDENCE:.0%} intervals", header, rows)
 

@@ -82,10 +82,10 @@ def told(difference: Figures | None) -> str:
     if difference["seeds"] < LEAST_SEEDS:
         return TOO_FEW
     if difference["low"] is None:
-        return "equal" if not difference["mean"] else "the same with each seed"
+        return "equal" if not difference["mean"] else "the same for every seed"
     if difference["low"] > 0:
         return HIGHER
-    return LOWER if difference["high"] < 0 else "cannot be told"
+    return LOWER if difference["high"] < 0 else "unclear"
 
 
 def share(value: float | None) -> str:

@@ -33,7 +33,7 @@ def union_of(parts: Mapping[Path, Mapping[str, Any]], name: str) -> dict[str, An
         if changed := differences({**agreed, **matrix}, {**part, **matrix}):
             raise ConfigurationError(
                 f"{folder} was not played under the same rules as {first}: {'; '.join(changed)}. "
-                "Nothing was merged: see `evaluate.py compare` for what is beside each other."
+                "Nothing was merged; `evaluate.py compare` shows such evaluations side by side."
             )
     return {**agreed, **matrix}
 

@@ -211,7 +211,7 @@ def test_without_ray_a_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) 
 def test_limits_that_would_not_hold_for_a_guest_are_refused() -> None:
     flags = argparse.Namespace(requests_per_minute=None, max_cost=1.0)
     guest = Variant("mcp", player="mcp", command="agent")
-    with pytest.raises(ConfigurationError, match="--max-cost cannot hold"):
+    with pytest.raises(ConfigurationError, match="--max-cost cannot limit"):
         refuse_guests((guest,), flags)
     refuse_guests((CELL.variant,), flags)
 

@@ -137,7 +137,7 @@ def test_a_script_that_plays_is_said_whatever_model_was_asked_for(evaluation: Ev
     results = evaluation.results
     assert results["provenance"]["models_served"] == [SERVED_AS]
     assert results["provenance"]["script_played"] is True
-    assert "A script of commands played" in (evaluation.out / "results.md").read_text()
+    assert "came from a script of commands" in (evaluation.out / "results.md").read_text()
 
 
 def test_all_that_was_billed_counts_also_failed_tries_and_turns_that_were_lost() -> None:
@@ -166,8 +166,8 @@ def test_refused_proposals_and_moves_are_counted_beside_turns() -> None:
     ("moves", "said"),
     [
         ([1, 2], "No game was set back"),
-        ([2, 1], "went down 1 time, as when a game is set back"),
-        ([1, None], "Whether a game was set back is unknown: 1 episode did not tell"),
+        ([2, 1], "went down 1 time, as it does when a game is set back"),
+        ([1, None], "Whether a game was set back is unknown: 1 episode did not report"),
     ],
 )
 def test_whether_a_game_was_set_back_is_read_from_its_moves(

@@ -77,7 +77,9 @@ def test_only_seeds_of_both_are_paired(tmp_path: Path, capsys: Capture) -> None:
     new = evaluation(tmp_path / "new", {"whole": {5: [0], 6: [1], 7: [99]}})
     found = compare(capsys, old, new)
     assert found["variants"][1]["difference"]["1"]["score"]["seeds"] == 2
-    assert found["findings"][0].startswith("2 seeds cannot tell whether new is better or worse")
+    assert found["findings"][0].startswith(
+        "2 seeds are too few to tell whether new is better or worse"
+    )
 
 
 def test_evaluations_of_one_name_are_told_apart_by_their_folders(
@@ -93,11 +95,11 @@ def test_fewer_turns_can_be_compared_where_the_numbers_differ(
     one = evaluation(tmp_path / "one", {"whole": OLD})
     other = evaluation(tmp_path / "other", {"whole": NEW}, turns=9)
     assert main(["compare", str(one), str(other)]) == 2
-    assert "1 of one, 9 of other" in (said := capsys.readouterr().err)
+    assert "1 in one, 9 in other" in (said := capsys.readouterr().err)
     assert "add --turns 1" in said
     assert compare(capsys, one, other, "--turns", 1)["turn"] == 1
     assert main(["compare", str(one), str(other), "--turns", "2"]) == 2
-    assert "--turns 2 is more than all have played" in capsys.readouterr().err
+    assert "--turns 2 is more than they all have" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

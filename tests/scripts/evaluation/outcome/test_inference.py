@@ -68,7 +68,7 @@ def test_pairing_shows_what_the_spread_of_the_seeds_would_hide() -> None:
 def test_what_cannot_be_told_is_said_with_the_seeds_that_it_would_take() -> None:
     found = results(whole=scores(0, 5, 10, 0, 5), other=scores(5, 0, 10, 5, 2))["findings"]
     assert len(found) == 1
-    assert "Whether other is better or worse than whole cannot be told" in found[0]
+    assert "It is unclear whether other is better or worse than whole" in found[0]
     assert "seeds would show it" in found[0]
 
 
@@ -76,8 +76,8 @@ def test_few_seeds_are_said_to_be_too_few() -> None:
     figures = results(whole=scores(0, 5, 10), other=scores(9, 9, 19), third=scores(1, 1, 1))
     (sentence,) = figures["findings"]
     assert sentence == (
-        "3 seeds cannot tell whether other and third are better or worse than whole: "
-        "an interval takes at least 5."
+        "3 seeds are too few to tell whether other and third are better or worse than whole: "
+        "an interval needs at least 5."
     )
     assert "| other | 1 | 3 | 12.3 | 25% | +7.3 | too few seeds |" in markdown_of(figures, 1)
 
@@ -87,17 +87,20 @@ def test_a_difference_that_never_varies_is_told_as_such() -> None:
     assert [row[6] for row in tables_of(figures, 1)[1].rows] == [
         "-",
         "equal",
-        "the same with each seed",
+        "the same for every seed",
     ]
-    assert "of same from whole is none, with no seed: how far other" in figures["findings"][0]
-    assert "of more from whole is +3 points with each seed: " in figures["findings"][1]
+    assert "same scores the same as whole with every seed, so these" in figures["findings"][0]
+    assert "more differs from whole by +3 with every seed, so these" in figures["findings"][1]
 
 
 def test_many_comparisons_come_with_a_warning() -> None:
     figures = results(
         whole=scores(0, 5, 10, 0, 5), a=scores(5, 0, 10, 5, 2), b=scores(9, 9, 19, 8, 9)
     )
-    assert "Each of the 2 intervals misses the true difference" in figures["findings"][-1]
+    assert (
+        "Each of the 2 intervals has a chance of about 5% of missing the true difference"
+        in figures["findings"][-1]
+    )
 
 
 def test_scores_are_also_shares_of_the_maximum() -> None:
@@ -117,7 +120,7 @@ def test_what_is_learned_shows_from_episode_to_episode() -> None:
     assert learned[2]["since_the_first"]["low"] == 9
     text = markdown_of(results_of(played({"whole": rising})), 1)
     assert "| whole | 2 | 6 | 8.5 [" in text
-    assert "| +5 | the same with each seed |" in text
+    assert "| +5 | the same for every seed |" in text
 
 
 def test_one_episode_of_each_seed_is_no_learning_curve() -> None:
