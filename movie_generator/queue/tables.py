@@ -1,6 +1,7 @@
 """The tables of the queue, as they are now; ``migrations`` knows how they came to be."""
 
 import hashlib
+from contextlib import suppress
 from datetime import UTC, datetime
 from urllib.parse import urlsplit, urlunsplit
 
@@ -79,7 +80,9 @@ STEPS = Table(
 
 def url_key(url: str) -> str:
     """The same for every way to write an address; of one length, so that it can be indexed."""
-    parts = urlsplit(url.strip())
-    parts = parts._replace(scheme=parts.scheme.lower(), netloc=parts.netloc.lower())
-    plain = urlunsplit(parts._replace(path=parts.path or "/"))
+    plain = url.strip()
+    with suppress(ValueError):  # what is no address is written in one way
+        parts = urlsplit(plain)
+        parts = parts._replace(scheme=parts.scheme.lower(), netloc=parts.netloc.lower())
+        plain = urlunsplit(parts._replace(path=parts.path or "/"))
     return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()

@@ -45,7 +45,7 @@ INSERT INTO movie_jobs (url, status, progress, error_message, result, result_for
     '2026-01-01 10:00:00.000000', '2026-01-01 10:00:01.000000', '2026-01-01 10:00:02.000000'),
 ('http://site.test/3', 'processing', 0.25, NULL, NULL, NULL, 2, 'w', 'token',
     '2026-01-01 11:00:00.000000', '2026-01-01 10:00:00.000000', '2026-01-01 10:00:01.000000', NULL),
-('http://site.test/4', 'pending', 0, NULL, NULL, NULL, 0, NULL, NULL, NULL,
+('http://[site.test/4', 'pending', 0, NULL, NULL, NULL, 0, NULL, NULL, NULL,
     '2026-01-01 10:00:00.000000', NULL, NULL)
 """
 
