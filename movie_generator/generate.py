@@ -272,7 +272,7 @@ def _source(page: Page) -> SourcePage:
     """What the page says, also about itself; the model is not asked."""
     return SourcePage(
         url=page.url,
-        title=page.title or None,
+        title=None if page.title in page.hearsay else page.title or None,
         language=page.language or None,
         author=page.author or None,
         date=page.date or None,

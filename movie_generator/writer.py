@@ -69,10 +69,8 @@ def _sent_back(response: LLMResponse, why: str) -> list[Message]:
 
 
 def _evidence(page: Page) -> Evidence:
-    """All that the writer is given of the page."""
-    return Evidence(
-        page.text, "\n".join([page.title, page.description, *(it.alt for it in page.images)])
-    )
+    """All that the page says of what the writer is given."""
+    return Evidence(page.text, page.head)
 
 
 def _unsupported(script: VideoScript, evidence: Evidence) -> list[str]:

@@ -41,8 +41,16 @@ class Page:
     author: str = ""
     date: str = ""
     """When it was published, as YYYY-MM-DD."""
+    hearsay: tuple[str, ...] = ()
+    """Title and description where the agent that read the page worded them, and not the page."""
     moved_to: str = ""
     """Where the page sends its readers by itself."""
+
+    @property
+    def head(self) -> str:
+        """Title, description and what images show, in the page's own words."""
+        texts = (self.title, self.description, *(image.alt for image in self.images))
+        return "\n".join(text for text in texts if text not in self.hearsay)
 
     def cut(self, limit: int) -> Page:
         """The page with at most ``limit`` characters of text, and a note on what was cut."""

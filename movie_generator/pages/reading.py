@@ -239,10 +239,11 @@ async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> 
         )
     facts = [reading.metadata for reading in chosen]
     source = await _source(chosen[0], tools)
-    title = _fact(facts, "title", "ogTitle", "og:title") or source.title
-    title = title or handover.title or heading(text) or address(url)
-    description = _fact(facts, "description", "ogDescription", "og:description")
-    description = description or source.description or handover.description
+    own_title = _fact(facts, "title", "ogTitle", "og:title") or source.title
+    own_description = (
+        _fact(facts, "description", "ogDescription", "og:description") or source.description
+    )
+    title = own_title or handover.title or heading(text) or address(url)
     leading = _fact(facts, "ogImage", "og:image")
     found = [(leading, title), *markdown_images(text)]
     found += [(image.url, image.alt) for image in source.images]
@@ -250,10 +251,13 @@ async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> 
     return Page(
         source.url or url,
         title,
-        description,
+        own_description or handover.description,
         text,
         images,
         tuple(notes),
+        hearsay=tuple(
+            sorted({handover.title, handover.description} - {own_title, own_description})
+        ),
         language=source.language or _fact(facts, "language"),
         author=source.author or _fact(facts, "author"),
         date=source.date,
