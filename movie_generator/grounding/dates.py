@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
+from itertools import pairwise
 
 from babel import Locale, UnknownLocaleError
 from babel.dates import get_day_names, get_month_names
@@ -22,6 +23,8 @@ _TIME = re.compile(
     r"|(?<![\d.,:])(\d{1,2})(?:\.(?=\d{2} uhr)| ?h ?)(\d{2})(?: uhr)?\b",
     re.IGNORECASE,
 )
+_FULL_HOUR = re.compile(r"(?<![\d.,:])(\d{1,2}) ?(?:uhr|h|heures?)\b", re.IGNORECASE)
+_TO = re.compile(r" ?(?:-|to|through|until|bis|au?|à|al?) ?")
 _NEARLY = re.compile(
     r"\b(?:about|around|nearly|almost|(?:just|shortly) (?:before|after)|kurz (?:vor|nach)|gegen|"
     r"vers|presque|peu (?:avant|après)|"
@@ -82,17 +85,36 @@ class Moment:
             return None
 
 
-def moments(text: str, languages: tuple[str, ...]) -> Iterator[Moment]:
-    """The dates of a folded text whose numerals are digits; a date of two readings comes twice."""
-    names, months, weekdays = _names(languages)
+def moments(text: str, languages: tuple[str, ...], *, of_page: bool = False) -> Iterator[Moment]:
+    """The dates of a folded text whose numerals are digits; a date of two readings comes twice.
+
+    On a page, what may be a date is one: "May", "Sat", "18 Uhr", the days of "Mon-Fri".
+    """
+    names, months, weekdays = _names(languages, abbreviated=of_page)
     taken: list[range] = []
-    for moment in [*_numeric(text), *_named(text, names, months), *_japanese(text), *_times(text)]:
+    named = _named(text, names, months, ambiguous=of_page)
+    for moment in [*_numeric(text), *named, *_japanese(text), *_times(text)]:
         taken.append(range(moment.start, moment.end))
         yield moment
-    for found in weekdays.finditer(text):
-        word = found[0].casefold()
-        if found[0][0].isupper() and not any(found.start() in it for it in taken):
-            yield Moment(found[0], found.start(), found.end(), weekday=names[word] - 100)
+    days = [
+        Moment(found[0], found.start(), found.end(), weekday=names[found[1].casefold()] - 100)
+        for found in weekdays.finditer(text)
+        if found[0][0].isupper() and not any(found.start() in it for it in taken)
+    ]
+    yield from days
+    if of_page:
+        yield from _between(days, text)
+        for found in _FULL_HOUR.finditer(text):
+            minutes = frozenset({int(found[1]) % 24 * 60})
+            yield Moment(found[0], found.start(), found.end(), minutes=minutes)
+
+
+def _between(days: list[Moment], text: str) -> Iterator[Moment]:
+    for first, last in pairwise(days):
+        if _TO.fullmatch(text[first.end : last.start]):
+            day = first.weekday or 0
+            while (day := (day + 1) % 7) != last.weekday:
+                yield replace(first, weekday=day)
 
 
 def _numeric(text: str) -> Iterator[Moment]:
@@ -108,7 +130,9 @@ def _numeric(text: str) -> Iterator[Moment]:
                 yield Moment(*span, year, month, day)
 
 
-def _named(text: str, names: dict[str, int], months: re.Pattern[str]) -> Iterator[Moment]:
+def _named(
+    text: str, names: dict[str, int], months: re.Pattern[str], *, ambiguous: bool
+) -> Iterator[Moment]:
     for found in months.finditer(text):
         word = found["name"]
         day = found["before"] or found["behind"]
@@ -117,6 +141,7 @@ def _named(text: str, names: dict[str, int], months: re.Pattern[str]) -> Iterato
             not word[0].isupper()
             or (
                 word.casefold().strip(".") in _AMBIGUOUS
+                and not ambiguous
                 and not _after_in(text, found.start("name"))
             )
         ):
@@ -180,7 +205,9 @@ def _times(text: str) -> Iterator[Moment]:
 
 
 @cache
-def _names(languages: tuple[str, ...]) -> tuple[dict[str, int], re.Pattern[str], re.Pattern[str]]:
+def _names(
+    languages: tuple[str, ...], *, abbreviated: bool
+) -> tuple[dict[str, int], re.Pattern[str], re.Pattern[str]]:
     """Names to months (1 to 12) and days of the week (100 to 106), and what finds them."""
     names: dict[str, int] = {}
     days: dict[str, int] = {}
@@ -193,8 +220,11 @@ def _names(languages: tuple[str, ...]) -> tuple[dict[str, int], re.Pattern[str],
             for number, name in get_month_names(width, locale=locale).items():
                 if not name[0].isdigit() and name[-1] != "月":
                     names.setdefault(name.casefold().strip("."), number)
-        for number, name in get_day_names("wide", locale=locale).items():
-            days.setdefault(name.casefold(), number + 100)
+        day_names = [*get_day_names("wide", locale=locale).items()]
+        if abbreviated:
+            day_names += get_day_names("abbreviated", locale=locale).items()
+        for number, name in day_names:
+            days.setdefault(name.casefold().strip("."), number + 100)
     names |= {"sept": 9}
     listed = "|".join(re.escape(it) for it in sorted(names, key=len, reverse=True))
     months = re.compile(
@@ -204,5 +234,7 @@ def _names(languages: tuple[str, ...]) -> tuple[dict[str, int], re.Pattern[str],
         r"(?:,? ?(?:of |de |del |in )?(?<!\d)(?P<year>1\d{3}|20\d{2})(?!\d))?",
         re.IGNORECASE,
     )
-    week = re.compile(rf"(?<!\w)(?:{'|'.join(re.escape(it) for it in days)})(?!\w)", re.IGNORECASE)
+    week = re.compile(
+        rf"(?<!\w)({'|'.join(re.escape(it) for it in days)})s?(?!\w)\.?", re.IGNORECASE
+    )
     return names | days, months, week

@@ -14,7 +14,7 @@ from movie_generator.grounding.folding import Folded, bare, fold, folded
 from movie_generator.grounding.language import is_caseless, language_of
 from movie_generator.grounding.names import Words, unknown_names, words_of
 from movie_generator.grounding.numerals import in_digits
-from movie_generator.grounding.quantities import Quantity, quantities, same
+from movie_generator.grounding.quantities import Quantity, quantities, same, stem
 from movie_generator.grounding.units import SHARE, units
 
 _QUOTED = re.compile(
@@ -33,7 +33,7 @@ _OF_TALK = frozenset(
     " sentence minute second moment".split()
 )
 _CENTURY = re.compile(
-    r"(?<![\d.,])(\d{1,2})(?:th|st|nd|rd)?[ -]{0,2}centur\w+\b|"
+    r"(?<![\d.,])(\d{1,2})(?:(?:th|st|nd|rd)?[ -]{0,2}century|(?:th|st|nd|rd)[ -]{0,2}centuries)\b|"
     r"(\d{1,2})世紀|\b(\d{1,2})\. jahrhundert",
     re.IGNORECASE,
 )
@@ -49,6 +49,7 @@ _LATER = re.compile(
 )
 _SHARE_OF = re.compile(r"\b(\d+|one)(?: times?)? (?:out of|in) (?:every )?(\d+)\b", re.IGNORECASE)
 _YEAR = re.compile(r"(?<![\d.,])(1\d{3}|20\d{2})(?![\d]|[.,]\d)")
+_YEARS = re.compile(r"(?<![\d.,])(1\d|20)\d\d[-/](\d\d)(?![\d.,-])")
 _FIRST = re.compile(
     r"\b(?:the|its|his|her|their|world's|country's) (?:very |world's )?first "
     r"(?!thing|question|step|point|glance|place|part|time|of all|idea|half|reason|lesson)([a-z]+)",
@@ -62,6 +63,12 @@ _EARLIEST = re.compile(
 
 
 _OLD = re.compile(r"\byears?[- ]old\b|\byears of age\b", re.IGNORECASE)
+_AT = re.compile(
+    r"\b(?:at|until|till|by|from|before|after|to|and|um|bis|ab|von|vor|nach|à|dès|jusqu'à|las?) $",
+    re.IGNORECASE,
+)
+_HOURS = 24
+_LOWER = re.compile(r" (?:[a-z]{3})")
 _FAR = 20
 _FEW = 3
 _OF_THOSE = frozenset({"them", "whom", "these", "those", "other"})
@@ -113,13 +120,14 @@ class Evidence:
 
     @cached_property
     def _moments(self) -> list[Moment]:
-        return [*moments(self._digits, self._languages)]
+        return [*moments(self._digits, self._languages, of_page=True)]
 
     @cached_property
     def _years(self) -> list[int]:
         """In the order in which they are named."""
-        named = _YEAR.findall(self._digits)
-        return [int(it) for it in named] + [it.year for it in self._moments if it.year]
+        named = [int(it) for it in _YEAR.findall(self._digits)]
+        closing = [int(f"{it[1]}{it[2]}") for it in _YEARS.finditer(self._digits)]
+        return named + closing + [it.year for it in self._moments if it.year]
 
     def unsupported(self, sentence: str, language: str = "") -> list[str]:
         """What of ``sentence`` does not stand on the page, in words for people and models.
@@ -219,11 +227,15 @@ class Evidence:
     def _supports(self, said: Quantity, text: str) -> bool:
         if said.is_ordinal:
             return self._has_ordinal(said)
-        if 1.0 in said.values and not said.units:
+        if not said.units and said.values & {1.0, *map(float, self._years)}:
             return True
-        alike = [it for it in self._quantities if same(said, it) and not it.is_ordinal]
+        alike = [
+            it for it in self._quantities if same(said, it) and (it.units or not it.is_ordinal)
+        ]
         if said.units:
-            right = [it for it in alike if it.units] or [it for it in alike if not it.units]
+            right = [it for it in alike if it.units] or [
+                it for it in alike if self._stands_alone(it)
+            ]
             is_age = bool(_OLD.search(text[said.place : said.place + _FAR]))
             if right and (right[0].units or is_age or self._names_unit(said)):
                 return True
@@ -231,9 +243,28 @@ class Evidence:
         noun = said.counted[0] if said.counted else ""
         if noun in _OF_TALK and max(said.values) < 6:
             return not any(noun in it.counted for it in self._quantities) or bool(alike)
+        if self._is_hour(said, text) or self._is_enumerated(said, noun):
+            return True
         if not alike:
             return self._lies_between(said, text)
         return not noun or self._counts_that(said, alike)
+
+    def _is_hour(self, said: Quantity, text: str) -> bool:
+        """Whether it is a time of day, such as "until 6", that the page has."""
+        if not _AT.search(text[: said.place]) or max(said.values) > _HOURS:
+            return False
+        minutes = {int(hour) % 24 * 60 for hour in (*said.values, *(it + 12 for it in said.values))}
+        return any(it.minutes & minutes for it in self._moments)
+
+    def _is_enumerated(self, said: Quantity, noun: str) -> bool:
+        """Whether it may sum up what the page lists one by one: "her sons, Ole and Per"."""
+        if said.values.isdisjoint({2.0, 3.0}) or said.is_rounded:
+            return False
+        return not noun or (noun in self._stems and noun not in self._counted)
+
+    @cached_property
+    def _stems(self) -> frozenset[str]:
+        return frozenset(stem(it) for it in re.findall(r"[^\W\d_]+", self._lower))
 
     def _counts_that(self, said: Quantity, alike: list[Quantity]) -> bool:
         """Whether the number counts what it counts on the page, as far as words can tell."""
@@ -241,6 +272,8 @@ class Evidence:
         if any(it.nearby & {*nouns, *_OF_THOSE} for it in alike) or (
             any(not it.units for it in alike) and not nouns
         ):
+            return True
+        if any(not (it.units or it.counted) for it in alike):
             return True
         return not nouns and any(not it.units or it.nearby & set(said.counted) for it in alike)
 
@@ -257,6 +290,10 @@ class Evidence:
         named = {it.casefold() for it in re.findall(r"[^\W\d_]+|[%€$£¥°]", self._plain)}
         return frozenset(unit for word in named & words.keys() for unit in words[word])
 
+    def _stands_alone(self, number: Quantity) -> bool:
+        """Whether no word behind it says what it counts, as in a table."""
+        return not _LOWER.match(self._digits, number.place + len(number.written))
+
     def _names_unit(self, said: Quantity) -> bool:
         return bool(said.units & self._named_units)
 
@@ -264,7 +301,11 @@ class Evidence:
         if any(it.is_ordinal and it.values & said.values for it in self._quantities):
             return True
         romans = {float(_ROMAN_VALUES[it]) for it in _ROMAN.findall(self._plain)}
-        bare_number = any(it.values & said.values and not it.units for it in self._quantities)
+        equal = [it for it in self._quantities if it.values & said.values]
+        # In the 4th minute, after 4 minutes.
+        if any(it.units & said.units for it in equal):
+            return True
+        bare_number = any(not it.units for it in equal)
         few = max(said.values) <= _FEW  # who tells of two things may call one the second
         return bool(romans & said.values) or ((few or bare_number) and not self._has_other_ordinals)
 

@@ -5,7 +5,8 @@ import unicodedata
 from collections import Counter
 
 _SMALL_WORDS = {
-    "en": "the of and to in is was that it for with as by from were are this which has",
+    "en": "the of and to in is was that it for with as by from were are this which has"
+    " if at on or but when you they so before after because where while who",
     "de": "der die das und ist nicht ein eine mit von den dem zu im auf für wurde sich als auch",
     "fr": "le la les des et est une un dans pour qui que au sur par du avec plus pas sont",
     "es": "el la los las y es una un en que por con del se para su fue como más al",
@@ -14,6 +15,7 @@ _SMALL_WORDS = {
     "nl": "de het een en is van in dat op te met voor niet zijn aan was door werd ook die",
 }
 _WORDS = {language: frozenset(words.split()) for language, words in _SMALL_WORDS.items()}
+_ALL = frozenset().union(*_WORDS.values())
 _WORD = re.compile(r"[^\W\d_]+")
 _SAMPLE = 20_000
 _JAPANESE = re.compile(r"[\u3040-\u30ff]")
@@ -37,6 +39,11 @@ def language_of(text: str) -> str:
     counts = {it: sum(word in small for word in words) for it, small in _WORDS.items()}
     best = max(counts, key=lambda it: counts[it])
     return best if counts[best] * 12 >= len(words) else ""
+
+
+def is_small(word: str) -> bool:
+    """Whether ``word`` holds a sentence together and names nothing."""
+    return word in _ALL
 
 
 def is_caseless(text: str) -> bool:

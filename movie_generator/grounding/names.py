@@ -30,6 +30,8 @@ _TITLES = frozenset(
     "bishop pope saint st doctor director "
     "herr frau monsieur madame señor señora signor signora don doña".split()
 )
+_ABBREVIATED = re.compile(r"\b(?:m|mm|mme|mlle|sra?|srta|dr|mrs?|ms|prof|st)$", re.IGNORECASE)
+"""A title whose full stop ends no sentence."""
 _FUNCTION = frozenset(
     "i a an the and or but so yet for nor if as at by in of on to up with from into over under "
     "after before since until while when where why how who what which "
@@ -44,7 +46,8 @@ _FUNCTION = frozenset(
     "north south east west northern southern eastern western earth sun moon god internet web "
     "english "
     "celsius fahrenheit kelvin new year eve christmas easter monday tuesday wednesday "
-    "thursday friday saturday sunday january february march april may "
+    "thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays "
+    "sundays january february march april may "
     "june july august september october november december "
     "jan feb mar apr jun jul aug sep sept oct nov dec".split()
 )
@@ -93,6 +96,8 @@ _NO_GERMAN_NAME = frozenset(
     "während wegen trotz statt laut kaum fast rund etwa knapp ab das ist sind hat kein ein dank "
     "beim zum zur vom ins ans jetzt nun so erst wenig genug manch solch all halb gut zehn".split()
 )
+_WITHOUT_CASES = frozenset({"en", "de", "fr", "es", "pt", "it", "nl"})
+"""Languages whose names keep their form."""
 _INFLECTED = re.compile(r"(?:e|er|es|en|em|s)$")
 _ADJECTIVE = re.compile(r"(?:ians?|eans?|ans?|ese|ish|ic|i|ns?|ers?)$")
 _PLACE_ENDS = frozenset({"", "a", "y", "ia", "land", "lands", "e", "o", "en", "any", "al"})
@@ -130,7 +135,7 @@ class Words:
         key = without_accents(word)
         if related := _RELATED.get(key):
             return next((self.capitals[it] for it in related if it in self.capitals), ())
-        if self.language not in ("en", "de") and len(key) > 3:  # cases of names: Лондон, Лондоне
+        if self.language not in _WITHOUT_CASES and len(key) > 3:  # Лондон, Лондоне
             start = key[: max(3, len(key) - 3)]
             return next(
                 (
@@ -140,18 +145,17 @@ class Words:
                 ),
                 (),
             )
-        if end := _ADJECTIVE.search(key):
-            base = key[: end.start()]
-            if len(base) >= 3:
-                return next(
-                    (
-                        it
-                        for name, it in self.capitals.items()
-                        if name.startswith(base) and name[len(base) :] in _PLACE_ENDS
-                    ),
-                    (),
-                )
-        return ()
+        return next((it for name, it in self.capitals.items() if _same_place(key, name)), ())
+
+
+def _same_place(one: str, other: str) -> bool:
+    """Whether one is the adjective of the other: Chilean, Chile."""
+    for adjective, place in ((one, other), (other, one)):
+        if end := _ADJECTIVE.search(adjective):
+            base = adjective[: end.start()]
+            if len(base) >= 3 and place.startswith(base) and place[len(base) :] in _PLACE_ENDS:
+                return True
+    return False
 
 
 def words_of(text: str, language: str) -> Words:
@@ -214,8 +218,10 @@ def unknown_names(sentence: str, page: Words, language: str) -> Iterator[str]:
             for word in run
             if not (page.has(word) or (len(run) > 1 and word.casefold() in _SHAPES))
         ]
-        if language == "de" and (len(run) < 2 or 0 < len(missing) < len(run)):
-            continue  # Harlow Brücke may be how the writer calls the bridge
+        if language == "de":
+            some = 0 < len(missing) < len(run)
+            if len(run) < 2 or (some and not _has_other_surname(run, missing, page)):
+                continue  # Harlow Brücke may be how the writer calls the bridge
         if missing:
             yield from ([" ".join(run)] if _initials(run) not in page.initials else [])
         elif torn := _torn(run, page):
@@ -232,7 +238,9 @@ def _runs(sentence: str, language: str, page: Words) -> Iterator[list[str]]:
         word = found[0]
         between = sentence[end : found.start()]
         if between.strip(" -") or not between:
-            starts = starts or bool(re.search(r"[.!?:\"(]\s*$", between))
+            starts = starts or bool(
+                re.search(r"[.!?:\"(]\s*$", between) and not _ABBREVIATED.search(sentence[:end])
+            )
             if run:
                 yield run
             run = []
@@ -278,6 +286,12 @@ def _is_name(word: str, language: str, page: Words, *, starts: bool, shouted: bo
             return without_accents(plain) not in page.lower
         return not _is_english(plain)
     return True
+
+
+def _has_other_surname(run: list[str], missing: list[str], page: Words) -> bool:
+    """Whether the page has the first word, and never without a name behind it."""
+    follows = re.findall(rf"(?<![^\W\d_]){re.escape(run[0])}(?![^\W\d_])(.{{0,2}})", page.text)
+    return run[1] in missing and bool(follows) and all(it[1:].isupper() for it in follows)
 
 
 def _torn(run: list[str], page: Words) -> str:

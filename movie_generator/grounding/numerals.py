@@ -57,7 +57,7 @@ _COUNT = {
 }
 _FRACTION = re.compile(
     rf"\b(?:(a|an|one|two|three|four|five|seven|nine)[- ])?({'|'.join(_PARTS)})(s)?\b"
-    r"(?! past| to \w+)(?=( of| the)?)",
+    r"(?! past| to \w+)(?=( of| as| the)?)",
     re.IGNORECASE,
 )
 _PIECE = re.compile(
@@ -81,6 +81,10 @@ _HALF = re.compile(r"\bhalf (?:a|an) (?!dozen)", re.IGNORECASE)
 _PER_CENT = re.compile(r"\b(?:por ciento|por cento|per cento|pour cents?|per cent)\b", re.I)
 _AND_A_HALF = re.compile(r" and a half\b", re.IGNORECASE)
 _WITH_HALF = re.compile(r"\b(\d+|one) §", re.IGNORECASE)
+_HALVES = re.compile(
+    r"(?<![\d.,])(\d+) (?!heures?\b)([^\W\d_]+) (?:y medi[oa]|et demie?|e mezz[oa]|e mei[oa])\b",
+    re.IGNORECASE,
+)
 _DOZEN = re.compile(r"\b(half a|a|two|three|four|five) dozen\b", re.IGNORECASE)
 _DECADE = re.compile(
     r"\b(sixteen|seventeen|eighteen|nineteen)[ -]"
@@ -117,6 +121,7 @@ def in_digits(text: str, language: str) -> str:
     digits = _spelled(text, language)
     digits = _WITH_HALF.sub(lambda it: f"{1 if it[1][0] in 'oO' else it[1]}.5", digits)
     digits = _PRICE.sub(lambda it: f"{it[1]}.{it[3] or it[4]} {it[2]}", digits)
+    digits = _HALVES.sub(r"\1.5 \2", digits)
     clock = _CLOCKS.get(language)
     return clock.sub(_time, digits) if clock else digits
 

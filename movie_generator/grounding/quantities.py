@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from movie_generator.grounding.language import is_small
 from movie_generator.grounding.units import SHARE, Units, kind_and_factor, sign_units, units
 
 _NUMBER = re.compile(
@@ -36,14 +37,14 @@ _APPROXIMATE = re.compile(
     r"\b(about|around|roughly|approximately|nearly|almost|some|close to|over|more than|"
     r"well over|under|less than|"
     r"just over|just under|fewer than|at least|up to|upwards of|circa|ca\.?|etwa|"
-    r"rund|fast|knapp|über|mehr als|"
+    r"rund|fast|knapp|gut|über|mehr als|"
     r"environ|presque|près de|plus de|unos|unas|casi|más de|cerca de|"
     r"circa|quasi|oltre|quase|mais de|ongeveer|bijna|meer dan)"
     r"[ ]?(?:a |the |than )?[$€£¥]?$|(約|およそ|ほぼ|近く)$",
     re.IGNORECASE,
 )
 _AT_LEAST = re.compile(
-    r"^(?:over|more than|well over|just over|at least|upwards of|über|mehr als|plus de|más de|"
+    r"^(?:over|more than|well over|just over|at least|upwards of|gut|über|mehr als|plus de|más de|"
     r"oltre|mais de|meer dan)\b",
     re.IGNORECASE,
 )
@@ -60,7 +61,8 @@ _SENTENCE_END = re.compile(r"[.;:!?\n](?!\d)")
 _RANGE = re.compile(r"(?:\s?-\s?| (?:to|and|or|bis|und|à|et|a|y) )(\d+(?:[.,]\d+)?)")
 """What makes ``3-4 days`` say that the three are days, too."""
 _WORD = re.compile(
-    r"[ -]?(?:of (?:the |its |these |those |their )?|the )?([^\W\d_]+)(?:[ -]([^\W\d_]+))?"
+    r"[ -]?(?:of (?:the |its |these |those |their )?|the )?(?:[^\W\d_]+'s )?(?:\d[\d,.]* )?"
+    r"([^\W\d_]+)(?:[ -]([^\W\d_]+))?"
 )
 
 
@@ -110,6 +112,8 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
             unit, _, _ = _unit(text, upper.start(1), upper.end(), known)
         words = _WORD.match(text, its_end)
         counted = tuple(stem(word) for word in words.groups() if word) if words else ()
+        if counted and is_small(counted[0]):
+            counted = ()
         before = _CLAUSE_END.split(text[max(0, start - 30) : start])[-1]
         behind = _SENTENCE_END.split(text[its_end : its_end + 50])[0]
         rounded = _APPROXIMATE.search(text[max(0, start - 20) : start])
