@@ -14,6 +14,7 @@ _DAY = r"(\d{1,2})(?:st|nd|rd|th|er|º|\.)?"
 _NUMERIC = re.compile(
     r"(?<![\d.])(?:(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})|(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}))(?![\d])"
 )
+_DAY_AND_MONTH = re.compile(r"(?<![\d.,])(0?[1-9]|[12]\d|3[01])\.(0?[1-9]|1[0-2])\.(?!\d)")
 _JAPANESE = re.compile(
     r"(?:(\d{4})年|(令和|平成|昭和|大正|明治)(\d{1,2}|元)年)?(?:(\d{1,2})月)?(?:(\d{1,2})日(?!間))?"
 )
@@ -93,7 +94,7 @@ def moments(text: str, languages: tuple[str, ...], *, of_page: bool = False) -> 
     names, months, weekdays = _names(languages, abbreviated=of_page)
     taken: list[range] = []
     named = _named(text, names, months, ambiguous=of_page)
-    for moment in [*_numeric(text), *named, *_japanese(text), *_times(text)]:
+    for moment in [*_numeric(text, languages), *named, *_japanese(text), *_times(text)]:
         taken.append(range(moment.start, moment.end))
         yield moment
     days = [
@@ -117,7 +118,7 @@ def _between(days: list[Moment], text: str) -> Iterator[Moment]:
                 yield replace(first, weekday=day)
 
 
-def _numeric(text: str) -> Iterator[Moment]:
+def _numeric(text: str, languages: tuple[str, ...]) -> Iterator[Moment]:
     for found in _NUMERIC.finditer(text):
         span = (found[0], found.start(), found.end())
         numbers = [int(it) if it else 0 for it in found.groups()]
@@ -128,6 +129,8 @@ def _numeric(text: str) -> Iterator[Moment]:
         for year, month, day in dict.fromkeys(readings):
             if 1 <= month <= 12 and 1 <= day <= 31:
                 yield Moment(*span, year, month, day)
+    for found in _DAY_AND_MONTH.finditer(text) if "de" in languages else ():
+        yield Moment(found[0], found.start(), found.end(), None, int(found[2]), int(found[1]))
 
 
 def _named(

@@ -18,7 +18,7 @@ from movie_generator.grounding.quantities import Quantity, quantities, same, ste
 from movie_generator.grounding.units import SHARE, units
 
 _QUOTED = re.compile(
-    r"\"([^\"]{4,2000})\"|『([^』]{2,2000})』|「([^」]{6,2000})」|(?<![^\s(])'([^']{12,600})'(?![^\W\d_])"
+    r"\"([^\"]{4,2000})\"|『([^』]{2,2000})』|「([^」]{6,2000})」|(?<![^\s(])'(?!\d\d\b)([^']{12,600})'(?![^\W\d_])"
 )
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
 _ROMAN = re.compile(r"\b[A-Z][a-z]+ (I{1,3}|IV|VI{0,3}|IX|XI{0,3}|XIV|XVI{0,3})\b")
@@ -50,6 +50,11 @@ _LATER = re.compile(
 _SHARE_OF = re.compile(r"\b(\d+|one)(?: times?)? (?:out of|in) (?:every )?(\d+)\b", re.IGNORECASE)
 _YEAR = re.compile(r"(?<![\d.,])(1\d{3}|20\d{2})(?![\d]|[.,]\d)")
 _YEARS = re.compile(r"(?<![\d.,])(1\d|20)\d\d[-/](\d\d)(?![\d.,-])")
+_TIMES = frozenset("time mal foi vece volte vez".split())
+_SHORT_YEAR = re.compile(r"(?<![\w.,])'(\d\d)(?![\w'])")
+_ANNIVERSARIES = frozenset(
+    "birthday anniversary jubilee geburtstag jubiläum anniversaire cumpleaño aniversario".split()
+)
 _FIRST = re.compile(
     r"\b(?:the|its|his|her|their|world's|country's) (?:very |world's )?first "
     r"(?!thing|question|step|point|glance|place|part|time|of all|idea|half|reason|lesson)([a-z]+)",
@@ -134,7 +139,7 @@ class Evidence:
 
         ``language`` is that of the whole script; of a few words nobody can tell.
         """
-        text = folded(sentence)
+        text = _SHORT_YEAR.sub(self._whole_year, folded(sentence))
         language = language or language_of(text) or self.language
         digits = in_digits(text, language)
         found = [f"quotation “{quote}”" for quote in self._strange_quotes(text, language)]
@@ -150,6 +155,10 @@ class Evidence:
         ):
             found.append("the word “first”")
         return [*dict.fromkeys(found)]
+
+    def _whole_year(self, short: re.Match[str]) -> str:
+        """``'72`` as the year of the page that ends so."""
+        return next((f"{it}" for it in self._years if f"{it}".endswith(short[1])), short[0])
 
     def _strange_quotes(self, text: str, language: str) -> Iterator[str]:
         if language != self.language:
@@ -241,6 +250,7 @@ class Evidence:
                 return True
             return self._lies_between(said, text)
         noun = said.counted[0] if said.counted else ""
+        noun = "" if noun in _TIMES else noun
         if noun in _OF_TALK and max(said.values) < 6:
             return not any(noun in it.counted for it in self._quantities) or bool(alike)
         if self._is_hour(said, text) or self._is_enumerated(said, noun):
@@ -273,7 +283,7 @@ class Evidence:
             any(not it.units for it in alike) and not nouns
         ):
             return True
-        if any(not (it.units or it.counted) for it in alike):
+        if any(not it.units and self._stands_alone(it) for it in alike):
             return True
         return not nouns and any(not it.units or it.nearby & set(said.counted) for it in alike)
 
@@ -292,7 +302,9 @@ class Evidence:
 
     def _stands_alone(self, number: Quantity) -> bool:
         """Whether no word behind it says what it counts, as in a table."""
-        return not _LOWER.match(self._digits, number.place + len(number.written))
+        end = number.place + len(number.written)
+        in_date = any(it.start <= number.place < it.end for it in self._moments)
+        return not in_date and not _LOWER.match(self._digits, end)
 
     def _names_unit(self, said: Quantity) -> bool:
         return bool(said.units & self._named_units)
@@ -304,6 +316,8 @@ class Evidence:
         equal = [it for it in self._quantities if it.values & said.values]
         # In the 4th minute, after 4 minutes.
         if any(it.units & said.units for it in equal):
+            return True
+        if _ANNIVERSARIES & {*said.counted} and any("duration-year" in it.units for it in equal):
             return True
         bare_number = any(not it.units for it in equal)
         few = max(said.values) <= _FEW  # who tells of two things may call one the second

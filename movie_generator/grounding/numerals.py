@@ -172,7 +172,9 @@ def _numbers(text: str, language: str) -> Iterator[_Spelled]:
         if written == "second" and before not in _BEFORE_ORDINALS:
             continue
         adjoins = bool(number.start) and end == places[number.start - 1][1]
-        if number.value in _SCALES and (adjoins or before[:1].isdigit()):  # 1.2 million
+        if number.value in _SCALES and (
+            adjoins or before[:1].isdigit() or before == "§"
+        ):  # 1.2 million
             continue
         end = stop
         yield _Spelled(start, stop, f"{number.value:.10g}" + ("th" if number.is_ordinal else ""))
@@ -207,7 +209,9 @@ _SCALES = frozenset({1e2, 1e3, 1e6, 1e9, 1e12})
 _CLOCKS = {
     language: re.compile(pattern, re.IGNORECASE)
     for language, pattern in {
-        "en": r"\b(?:(?P<half>half past)|(?:a )?quarter (?:past|(?P<to>to))) (?P<hour>\d{1,2})\b",
+        "en": r"\b(?:(?P<half>half past)|(?:a )?quarter (?:past|(?P<to>to))"
+        r"|(?<![\d.,])(?P<minutes>5|10|20|25)(?:(?: minutes)? past|(?P<before> minutes to)))"
+        r" (?P<hour>\d{1,2})\b",
         "de": r"\b(?:(?P<half>(?P<to>halb))|viertel (?:nach|(?P<before>vor))) (?P<hour>\d{1,2})\b",
         "fr": r"\b(?P<hour>\d{1,2}) heures (?:(?P<half>et demie)|et quart|(?P<to>moins le quart))",
         "es": r"\blas (?P<hour>\d{1,2}) (?:(?P<half>y media)|y cuarto|(?P<to>menos cuarto))\b",
@@ -219,8 +223,10 @@ def _time(found: re.Match[str]) -> str:
     """``half past 6`` as ``6:30``."""
     named = found.groupdict()
     before = bool(named["to"] or named.get("before"))
-    minutes = 30 if named["half"] else 45 if before else 15
-    return f"{(int(named['hour']) - before) % 24}:{minutes}"
+    minutes = int(named.get("minutes") or (30 if named["half"] else 15))
+    if before and not named["half"]:
+        minutes = 60 - minutes
+    return f"{(int(named['hour']) - before) % 24}:{minutes:02}"
 
 
 def _dozens(found: re.Match[str]) -> str:

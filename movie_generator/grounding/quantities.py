@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from movie_generator.grounding.language import is_small
 from movie_generator.grounding.units import SHARE, Units, kind_and_factor, sign_units, units
@@ -61,7 +62,7 @@ _SENTENCE_END = re.compile(r"[.;:!?\n](?!\d)")
 _RANGE = re.compile(r"(?:\s?-\s?| (?:to|and|or|bis|und|à|et|a|y) )(\d+(?:[.,]\d+)?)")
 """What makes ``3-4 days`` say that the three are days, too."""
 _WORD = re.compile(
-    r"[ -]?(?:of (?:the |its |these |those |their )?|the )?(?:[^\W\d_]+'s )?(?:\d[\d,.]* )?"
+    r"[ -]?(?:of (?:the |its |these |those |their )?(?:[^\W\d_]+'s )?(?:\d[\d,.]* )?|the )?"
     r"([^\W\d_]+)(?:[ -]([^\W\d_]+))?"
 )
 
@@ -111,9 +112,8 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
         if not unit and (upper := _RANGE.match(text, end)):
             unit, _, _ = _unit(text, upper.start(1), upper.end(), known)
         words = _WORD.match(text, its_end)
-        counted = tuple(stem(word) for word in words.groups() if word) if words else ()
-        if counted and is_small(counted[0]):
-            counted = ()
+        counted = (word for word in words.groups() if word) if words else ()
+        counted = tuple(map(stem, takewhile(lambda it: not is_small(it), counted)))
         before = _CLAUSE_END.split(text[max(0, start - 30) : start])[-1]
         behind = _SENTENCE_END.split(text[its_end : its_end + 50])[0]
         rounded = _APPROXIMATE.search(text[max(0, start - 20) : start])
@@ -122,7 +122,7 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
             text[start:its_end].strip(),
             values,
             unit,
-            len(found[1].strip("0").replace(".", "").replace(",", "").strip("0")),
+            len(re.sub(r"\D", "", found[1]).strip("0")),
             start,
             bool(found[2]) and found[2] != "s",
             rounded is not None,
@@ -218,8 +218,8 @@ def _equal(
         return True  # a third is 33 %, and about a third 35
     if quantity.units == SHARE and said == _HALF and quantity.is_rounded:
         return difference <= 0.2 * _HALF  # more than half
-    if converted and quantity.digits >= 2:
-        return difference <= 0.01 * abs(on_page)
+    if converted and quantity.digits >= 2 and difference <= 0.01 * abs(on_page):
+        return True
     return quantity.is_rounded and difference < step and difference <= _ROUNDED * abs(on_page)
 
 
@@ -227,6 +227,6 @@ def _step(value: float, quantity: Quantity) -> float:
     """One more in the last digit that says something: 100 for 2,300."""
     if not value:
         return 0.0
-    if value % 1 == 1 / 2:
-        return 1 / 4  # almost one and a half
+    if value % 1 == 1 / 2 or value in (1 / 4, 3 / 4):
+        return min(value, 1) / 4  # almost one and a half
     return float(10 ** (math.floor(math.log10(abs(value))) - max(quantity.digits, 1) + 1))
