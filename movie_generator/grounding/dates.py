@@ -149,7 +149,7 @@ def _named(
             )
         ):
             continue
-        if day and not 1 <= int(day) <= 31:
+        if word in {"may", "march"} or (day and not 1 <= int(day) <= 31):
             continue
         year = int(found["year"]) if found["year"] else None
         yield Moment(

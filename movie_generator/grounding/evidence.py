@@ -11,10 +11,16 @@ from functools import cached_property
 
 from movie_generator.grounding.dates import Moment, moments
 from movie_generator.grounding.folding import Folded, bare, fold, folded
-from movie_generator.grounding.language import is_caseless, language_of
+from movie_generator.grounding.language import is_caseless, is_small, language_of
 from movie_generator.grounding.names import Words, unknown_names, words_of
 from movie_generator.grounding.numerals import in_digits
-from movie_generator.grounding.quantities import Quantity, quantities, same, stem
+from movie_generator.grounding.quantities import (
+    Quantity,
+    quantities,
+    same,
+    stem,
+    together,
+)
 from movie_generator.grounding.units import SHARE, units
 
 _QUOTED = re.compile(
@@ -33,7 +39,8 @@ _OF_TALK = frozenset(
     " sentence minute second moment".split()
 )
 _CENTURY = re.compile(
-    r"(?<![\d.,])(\d{1,2})(?:(?:th|st|nd|rd)?[ -]{0,2}century|(?:th|st|nd|rd)[ -]{0,2}centuries)\b|"
+    r"(?<![\d.,])(\d{1,2})(?:(?:th|st|nd|rd)?[ -]{0,2}(?:century|siècle|siglo|secolo|século)|"
+    r"(?:th|st|nd|rd)[ -]{0,2}centuries)\b|"
     r"(\d{1,2})世紀|\b(\d{1,2})\. jahrhundert",
     re.IGNORECASE,
 )
@@ -68,12 +75,15 @@ _EARLIEST = re.compile(
 
 
 _OLD = re.compile(r"\byears?[- ]old\b|\byears of age\b", re.IGNORECASE)
+_INSIDE = re.compile(r"(?<=[.!?,;])\s+(?=\S+\s+\S)")
+"""Where who speaks may stand in a quotation."""
 _AT = re.compile(
     r"\b(?:at|until|till|by|from|before|after|to|and|um|bis|ab|von|vor|nach|à|dès|jusqu'à|las?) $",
     re.IGNORECASE,
 )
 _HOURS = 24
-_LOWER = re.compile(r" (?:[a-z]{3})")
+_DOZEN = 12
+_LOWER = re.compile(r" ([^\W\d_]{3,})")
 _FAR = 20
 _FEW = 3
 _OF_THOSE = frozenset({"them", "whom", "these", "those", "other"})
@@ -121,7 +131,8 @@ class Evidence:
 
     @cached_property
     def _quantities(self) -> list[Quantity]:
-        return [*quantities(self._digits, self._languages)]
+        found = [*quantities(self._digits, self._languages)]
+        return [*found, *together(found, self._digits)]
 
     @cached_property
     def _moments(self) -> list[Moment]:
@@ -166,7 +177,11 @@ class Evidence:
         for found in _QUOTED.finditer(text):
             quote = next(it for it in found.groups() if it)
             several = len(quote.split()) > 1 or is_caseless(quote)
-            if several and bare(quote) not in self._lower and not self._whole.find(quote):
+            if several and not (
+                bare(quote) in self._lower
+                or self._whole.find(quote)
+                or self._whole.find(_INSIDE.sub(" ... ", quote))
+            ):
                 yield quote.strip()
 
     @cached_property
@@ -242,9 +257,8 @@ class Evidence:
             it for it in self._quantities if same(said, it) and (it.units or not it.is_ordinal)
         ]
         if said.units:
-            right = [it for it in alike if it.units] or [
-                it for it in alike if self._stands_alone(it)
-            ]
+            right = [it for it in alike if it.units]
+            right = right or [it for it in alike if self._stands_alone(it)]
             is_age = bool(_OLD.search(text[said.place : said.place + _FAR]))
             if right and (right[0].units or is_age or self._names_unit(said)):
                 return True
@@ -278,6 +292,8 @@ class Evidence:
 
     def _counts_that(self, said: Quantity, alike: list[Quantity]) -> bool:
         """Whether the number counts what it counts on the page, as far as words can tell."""
+        if min(said.values) > _DOZEN:
+            return True  # seldom there by chance
         nouns = [it for it in said.counted if it in self._counted]
         if any(it.nearby & {*nouns, *_OF_THOSE} for it in alike) or (
             any(not it.units for it in alike) and not nouns
@@ -304,7 +320,8 @@ class Evidence:
         """Whether no word behind it says what it counts, as in a table."""
         end = number.place + len(number.written)
         in_date = any(it.start <= number.place < it.end for it in self._moments)
-        return not in_date and not _LOWER.match(self._digits, end)
+        word = _LOWER.match(self._digits, end)
+        return not in_date and not (word and word[1].islower() and not is_small(word[1]))
 
     def _names_unit(self, said: Quantity) -> bool:
         return bool(said.units & self._named_units)

@@ -18,6 +18,7 @@ from hunspell import Hunspell
 from movie_generator.grounding.folding import without_accents
 from movie_generator.grounding.language import is_caseless
 from movie_generator.grounding.numerals import in_digits
+from movie_generator.grounding.units import units
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _TITLES = frozenset(
@@ -45,7 +46,7 @@ _FUNCTION = frozenset(
     "didn't doesn't can't won't i'm i've i'll let ok "
     "north south east west northern southern eastern western earth sun moon god internet web "
     "english "
-    "celsius fahrenheit kelvin new year eve christmas easter monday tuesday wednesday "
+    "bc bce ad ce celsius fahrenheit kelvin new year eve christmas easter monday tuesday wednesday "
     "thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays "
     "sundays january february march april may "
     "june july august september october november december "
@@ -102,11 +103,12 @@ _INFLECTED = re.compile(r"(?:e|er|es|en|em|s)$")
 _ADJECTIVE = re.compile(r"(?:ians?|eans?|ans?|ese|ish|ic|i|ns?|ers?)$")
 _PLACE_ENDS = frozenset({"", "a", "y", "ia", "land", "lands", "e", "o", "en", "any", "al"})
 _ADDRESSED = re.compile(
-    r"([\u3400-\u9fff々]{1,6}|[\u30a1-\u30ffー・]{2,20})(?=さん|氏|博士|教授|社長|先生|監督|選手|首相|大統領|市長|知事|会長|女史|記者)"
+    r"([\u3400-\u9fff々]{1,6}[\u3041-\u3096]{0,4}|[\u30a1-\u30ffー・]{2,20})(?=さん|氏|博士|教授|社長|先生|監督|選手|首相|大統領|市長|知事|会長|女史|記者)"
 )
 _NO_NAME_BEFORE = re.compile(
     r"(?:同|両|副|元|前|現|故|各|某)$|^(?:お客|皆|母|父|奥|お|同|両|副|元|前|現|各|患者|住民|医|女|男|彼|諸|女性|男性)$"
 )
+_HIRAGANA = "".join(map(chr, range(0x3041, 0x3097)))
 _DOTTED = re.compile(r"[\u30a1-\u30ffー]+(?:[・=][\u30a1-\u30ffー]+)+")
 
 
@@ -270,6 +272,8 @@ def _is_name(word: str, language: str, page: Words, *, starts: bool, shouted: bo
     plain = re.sub(r"'(?:s|ll|d|ve|re)?$", "", key)
     if not word[0].isupper() or plain in _FUNCTION or plain in _TITLES or len(plain) < 2:
         return False
+    if language == "de" and plain in units(("de",)).words:
+        return False
     if language == "de" and starts:  # Rudolf Virchow, and not: Viele Menschen
         return not shouted and not (
             plain in _NO_GERMAN_NAME
@@ -312,7 +316,9 @@ def _unknown_addressed(sentence: str, page: Words) -> Iterator[str]:
     for found in [*_ADDRESSED.finditer(sentence), *_DOTTED.finditer(sentence)]:
         name = found[0]
         # The run may begin with a word that belongs to something else.
-        parts = (name[start:] for start in range(max(1, len(name) - 1)))
+        written = len(name.rstrip(_HIRAGANA))
+        last = written if written < len(name) else written - 1
+        parts = (name[start:] for start in range(max(1, last)))
         known = page.language != "ja" or any(part in page.text for part in parts)
         if not known and not _NO_NAME_BEFORE.search(name):
             yield name

@@ -85,6 +85,11 @@ _HALVES = re.compile(
     r"(?<![\d.,])(\d+) (?!heures?\b)([^\W\d_]+) (?:y medi[oa]|et demie?|e mezz[oa]|e mei[oa])\b",
     re.IGNORECASE,
 )
+_ROMAN_CENTURY = re.compile(
+    r"\b([XVI]+)(?:e|ème|er)? si[èe]cles?\b|\b([XVI]+) secolo\b|"
+    r"\b(?:siglo|secolo|século) ([XVI]+)\b"
+)
+_ROMAN = {"X": 10, "V": 5, "I": 1}
 _DOZEN = re.compile(r"\b(half a|a|two|three|four|five) dozen\b", re.IGNORECASE)
 _DECADE = re.compile(
     r"\b(sixteen|seventeen|eighteen|nineteen)[ -]"
@@ -112,7 +117,7 @@ def in_digits(text: str, language: str) -> str:
         return _KANJI.sub(lambda found: _kanji(found, text), text)
     if language not in _KNOWN:
         return text
-    text = _PER_CENT.sub("%", text)
+    text = _ROMAN_CENTURY.sub(_century, _PER_CENT.sub("%", text))
     if language == "en":
         text = _AND_A_HALF.sub(" §", text)
         text = _SHORT_HUNDRED.sub(r"\1 hundred ", _PIECE.sub(_piece, text))
@@ -227,6 +232,14 @@ def _time(found: re.Match[str]) -> str:
     if before and not named["half"]:
         minutes = 60 - minutes
     return f"{(int(named['hour']) - before) % 24}:{minutes:02}"
+
+
+def _century(found: re.Match[str]) -> str:
+    """``XVIIe siècle`` as ``17th century``."""
+    values = [_ROMAN[it] for it in next(it for it in found.groups() if it)]
+    after = [*values[1:], 0]
+    value = sum(-one if one < other else one for one, other in zip(values, after, strict=True))
+    return f"{value}th century"
 
 
 def _dozens(found: re.Match[str]) -> str:

@@ -3,8 +3,8 @@
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import takewhile
+from dataclasses import dataclass, replace
+from itertools import pairwise, takewhile
 
 from movie_generator.grounding.language import is_small
 from movie_generator.grounding.units import SHARE, Units, kind_and_factor, sign_units, units
@@ -39,19 +39,20 @@ _APPROXIMATE = re.compile(
     r"well over|under|less than|"
     r"just over|just under|fewer than|at least|up to|upwards of|circa|ca\.?|etwa|"
     r"rund|fast|knapp|gut|über|mehr als|"
+    r"unter|weniger als|höchstens|mindestens|bis zu|moins de|au moins|menos de|al menos|meno di|"
     r"environ|presque|près de|plus de|unos|unas|casi|más de|cerca de|"
     r"circa|quasi|oltre|quase|mais de|ongeveer|bijna|meer dan)"
     r"[ ]?(?:a |the |than )?[$€£¥]?$|(約|およそ|ほぼ|近く)$",
     re.IGNORECASE,
 )
 _AT_LEAST = re.compile(
-    r"^(?:over|more than|well over|just over|at least|upwards of|gut|über|mehr als|plus de|más de|"
-    r"oltre|mais de|meer dan)\b",
+    r"^(?:over|more than|well over|just over|at least|upwards of|gut|über|mehr als|mindestens|"
+    r"plus de|au moins|más de|al menos|oltre|mais de|meer dan)\b",
     re.IGNORECASE,
 )
 _AT_MOST = re.compile(
-    r"^(?:nearly|almost|under|less than|just under|fewer than|fast|knapp|presque|près de|casi|"
-    r"quasi|quase|bijna)\b",
+    r"^(?:nearly|almost|under|less than|just under|fewer than|fast|knapp|unter|weniger als|"
+    r"höchstens|bis zu|presque|près de|moins de|casi|menos de|meno di|quasi|quase|bijna)\b",
     re.IGNORECASE,
 )
 _ROUNDED = 0.25
@@ -65,6 +66,12 @@ _WORD = re.compile(
     r"[ -]?(?:of (?:the |its |these |those |their )?(?:[^\W\d_]+'s )?(?:\d[\d,.]* )?|the )?"
     r"([^\W\d_]+)(?:[ -]([^\W\d_]+))?"
 )
+
+
+_HOUR, _MINUTE = "duration-hour", "duration-minute"
+_AND = re.compile(r",? ?(?:and |und |et |y )?")
+_BETWEEN = re.compile(r"[ -]([a-zà-ÿ]{3,})(?=[ -][a-zà-ÿ])")
+"""A word between a number and its unit: 31 lane miles, 4 whole minutes."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +139,16 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
         )
 
 
+def together(found: list[Quantity], text: str) -> Iterator[Quantity]:
+    """What two of them in a row mean as one: 2 hours and 50 minutes."""
+    for one, other in pairwise(found):
+        if not (_HOUR in one.units and _MINUTE in other.units):
+            continue
+        if _AND.fullmatch(text[one.place + len(one.written) : other.place]):
+            hours = {a + b / 60 for a in one.values for b in other.values}
+            yield replace(one, values=frozenset(hours), digits=3)
+
+
 def _side(word: str) -> int:
     return bool(_AT_LEAST.search(word)) - bool(_AT_MOST.search(word))
 
@@ -143,6 +160,9 @@ def _unit(text: str, start: int, end: int, known: Units) -> tuple[frozenset[str]
         if apart:
             return sign_units(sign[1]), end, sign.start()
     after = known.after.match(text, end)
+    if after is None and (between := _BETWEEN.match(text, end)) and not is_small(between[1]):
+        after = known.after.match(text, between.end())
+        after = after if after and len(after[1]) > len("feet") - 1 else None
     if after is None:
         return frozenset(), end, start
     return known.words[after[1].casefold()], after.end(), start
@@ -214,7 +234,11 @@ def _equal(
         return True
     if (on_page - said) * quantity.side < 0 and not converted:
         return False
-    if quantity.units == SHARE and said % 1 and difference <= (4 if quantity.is_rounded else 0.5):
+    if (
+        quantity.units == SHARE
+        and said * 100 % 1
+        and difference <= (4 if quantity.is_rounded else 0.5)
+    ):
         return True  # a third is 33 %, and about a third 35
     if quantity.units == SHARE and said == _HALF and quantity.is_rounded:
         return difference <= 0.2 * _HALF  # more than half
