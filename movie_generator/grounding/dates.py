@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 from itertools import pairwise
+from operator import attrgetter
 
 from babel import Locale, UnknownLocaleError
 from babel.dates import get_day_names, get_month_names
@@ -25,6 +26,10 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 _FULL_HOUR = re.compile(r"(?<![\d.,:])(\d{1,2}) ?(?:uhr|h|heures?)\b", re.IGNORECASE)
+_DAY_OF_MONTH = re.compile(
+    r",? (\d{1,2})(?:st|nd|rd|th|\.)?(?![\d:]|[.,]\d| ?(?:[ap]\.?m|uhr|h)\b)"
+)
+_START = attrgetter("start")
 _TO = re.compile(r" ?(?:-|to|through|until|bis|au?|à|al?) ?")
 _NEARLY = re.compile(
     r"\b(?:about|around|nearly|almost|(?:just|shortly) (?:before|after)|kurz (?:vor|nach)|gegen|"
@@ -94,7 +99,8 @@ def moments(text: str, languages: tuple[str, ...], *, of_page: bool = False) -> 
     names, months, weekdays = _names(languages, abbreviated=of_page)
     taken: list[range] = []
     named = _named(text, names, months, ambiguous=of_page)
-    for moment in [*_numeric(text, languages), *named, *_japanese(text), *_times(text)]:
+    told = [*_numeric(text, languages), *named, *_japanese(text), *_times(text)]
+    for moment in told:
         taken.append(range(moment.start, moment.end))
         yield moment
     days = [
@@ -105,6 +111,7 @@ def moments(text: str, languages: tuple[str, ...], *, of_page: bool = False) -> 
     yield from days
     if of_page:
         yield from _between(days, text)
+        yield from _in_month(days, text, [it for it in told if it.month])
         for found in _FULL_HOUR.finditer(text):
             minutes = frozenset({int(found[1]) % 24 * 60})
             yield Moment(found[0], found.start(), found.end(), minutes=minutes)
@@ -116,6 +123,17 @@ def _between(days: list[Moment], text: str) -> Iterator[Moment]:
             day = first.weekday or 0
             while (day := (day + 1) % 7) != last.weekday:
                 yield replace(first, weekday=day)
+
+
+def _in_month(days: list[Moment], text: str, months: list[Moment]) -> Iterator[Moment]:
+    """``Thu 18`` in a list that is headed by its month."""
+    for day in days:
+        number = _DAY_OF_MONTH.match(text, day.end)
+        above = max((it for it in months if it.end <= day.start), key=_START, default=None)
+        if number and above and 1 <= int(number[1]) <= 31:
+            yield replace(
+                day, end=number.end(), month=above.month, year=above.year, day=int(number[1])
+            )
 
 
 def _numeric(text: str, languages: tuple[str, ...]) -> Iterator[Moment]:

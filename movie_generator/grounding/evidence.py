@@ -26,6 +26,8 @@ from movie_generator.grounding.units import SHARE, units
 _QUOTED = re.compile(
     r"\"([^\"]{4,2000})\"|『([^』]{2,2000})』|「([^」]{6,2000})」|(?<![^\s(])'(?!\d\d\b)([^']{12,600})'(?![^\W\d_])"
 )
+_CELLS = re.compile(r"\||(?<=\d)\s*\n\s*(?=\d)")
+"""What divides two numbers that would look like one: 12 | 500."""
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
 _ROMAN = re.compile(r"\b[A-Z][a-z]+ (I{1,3}|IV|VI{0,3}|IX|XI{0,3}|XIV|XVI{0,3})\b")
 _ROMAN_VALUES = {
@@ -54,9 +56,27 @@ _LATER = re.compile(
     r"après|plus tard|pendant|durant|después|durante|hacía|tras)\b|後|ぶり",
     re.IGNORECASE,
 )
+_EVERY = re.compile(
+    r"\d(?:[\d.,]*\d)?(?: [^\W\d_]+){0,2} ((?:an?|per|each|every) (second|minute|hour|day|week|month|year))\b",
+    re.IGNORECASE,
+)
+_PERIODS = {
+    period: re.compile(forms, re.IGNORECASE)
+    for period, forms in {
+        "second": r"second|\bs\b|\bsec|fps|hertz|hz\b",
+        "minute": r"minute|\bmin\b|[rb]pm\b",
+        "hour": r"hour|\bhr?\b|[mk]ph\b|kmh\b|knots",
+        "day": r"da(?:y|ily)|night|mornings|evenings",
+        "week": r"week|\bwk\b|(?:mon|tues|wednes|thurs|fri|satur|sun)days?",
+        "month": r"month|\bmo\b",
+        "year": r"year|\byr|annual|annum|p\.a\.|season",
+    }.items()
+}
 _SHARE_OF = re.compile(r"\b(\d+|one)(?: times?)? (?:out of|in) (?:every )?(\d+)\b", re.IGNORECASE)
 _YEAR = re.compile(r"(?<![\d.,])(1\d{3}|20\d{2})(?![\d]|[.,]\d)")
 _YEARS = re.compile(r"(?<![\d.,])(1\d|20)\d\d[-/](\d\d)(?![\d.,-])")
+_PEOPLE = frozenset("people person mensch menschen leute personne gen persona gente".split())
+"""What counts these may count deaths, guests or members on the page."""
 _TIMES = frozenset("time mal foi vece volte vez".split())
 _SHORT_YEAR = re.compile(r"(?<![\w.,])'(\d\d)(?![\w'])")
 _ANNIVERSARIES = frozenset(
@@ -64,7 +84,7 @@ _ANNIVERSARIES = frozenset(
 )
 _FIRST = re.compile(
     r"\b(?:the|its|his|her|their|world's|country's) (?:very |world's )?first "
-    r"(?!thing|question|step|point|glance|place|part|time|of all|idea|half|reason|lesson)([a-z]+)",
+    r"(?!of|thing|question|step|point|glance|place|part|time|idea|half|reason|lesson)([a-z]+)",
     re.IGNORECASE,
 )
 _EARLIEST = re.compile(
@@ -82,8 +102,13 @@ _AT = re.compile(
     re.IGNORECASE,
 )
 _HOURS = 24
-_DOZEN = 12
-_LOWER = re.compile(r" ([^\W\d_]{3,})")
+_CLOCK = frozenset({"uhr", "heure", "o"})
+_LABEL = re.compile(
+    r"\b(?:section|article|page|chapter|step|part|phase|level|version|no\\.|§|artikel|kapitel|"
+    r"seite|teil|abschnitt|chapitre|étape|partie|artículo|capítulo|página|paso|parte) ?$",
+    re.IGNORECASE,
+)
+_BEHIND = re.compile(r" ([^\W\d_]{3,})")
 _FAR = 20
 _FEW = 3
 _OF_THOSE = frozenset({"them", "whom", "these", "those", "other"})
@@ -111,7 +136,8 @@ class Evidence:
 
     @cached_property
     def _plain(self) -> str:
-        return folded(_ADDRESS.sub(" ", f"{self.head}\n{self.text}"))
+        text = _ADDRESS.sub(" ", f"{self.head}\n{self.text}")
+        return folded(_CELLS.sub(" ; ", text))
 
     @cached_property
     def _lower(self) -> str:
@@ -212,12 +238,20 @@ class Evidence:
             taken.append(range(*found.span()))
             if not self._has_decade(*_decade(found.groups())):
                 yield found[0]
+        if language == self.language == "en":
+            yield from self._strange_periods(text)
         said = [*quantities(text, (language,) if language else ())]
         taken += self._shares(text, said)
         for quantity in said:
             inside = any(quantity.place in it or (quantity.place + 1) in it for it in taken)
             if not inside and not self._supports(quantity, text):
                 yield quantity.written
+
+    def _strange_periods(self, text: str) -> Iterator[str]:
+        """Where it says ``742 crowns a month``, and the page nothing of months."""
+        for found in _EVERY.finditer(text):
+            if not _PERIODS[found[2].casefold()].search(self._digits):
+                yield found[0].strip()
 
     def _shares(self, text: str, said: list[Quantity]) -> Iterator[range]:
         """Where it says ``3 out of 4`` and the page has 75 %."""
@@ -257,9 +291,9 @@ class Evidence:
             it for it in self._quantities if same(said, it) and (it.units or not it.is_ordinal)
         ]
         if said.units:
-            right = [it for it in alike if it.units]
-            right = right or [it for it in alike if self._stands_alone(it)]
             is_age = bool(_OLD.search(text[said.place : said.place + _FAR]))
+            right = [it for it in alike if it.units]
+            right = right or [it for it in alike if is_age or self._stands_alone(it)]
             if right and (right[0].units or is_age or self._names_unit(said)):
                 return True
             return self._lies_between(said, text)
@@ -275,7 +309,8 @@ class Evidence:
 
     def _is_hour(self, said: Quantity, text: str) -> bool:
         """Whether it is a time of day, such as "until 6", that the page has."""
-        if not _AT.search(text[: said.place]) or max(said.values) > _HOURS:
+        counts = {*said.counted[:1]} - _CLOCK
+        if counts or not _AT.search(text[: said.place]) or max(said.values) > _HOURS:
             return False
         minutes = {int(hour) % 24 * 60 for hour in (*said.values, *(it + 12 for it in said.values))}
         return any(it.minutes & minutes for it in self._moments)
@@ -292,9 +327,7 @@ class Evidence:
 
     def _counts_that(self, said: Quantity, alike: list[Quantity]) -> bool:
         """Whether the number counts what it counts on the page, as far as words can tell."""
-        if min(said.values) > _DOZEN:
-            return True  # seldom there by chance
-        nouns = [it for it in said.counted if it in self._counted]
+        nouns = [it for it in said.counted if it in self._counted and it not in _PEOPLE]
         if any(it.nearby & {*nouns, *_OF_THOSE} for it in alike) or (
             any(not it.units for it in alike) and not nouns
         ):
@@ -317,11 +350,12 @@ class Evidence:
         return frozenset(unit for word in named & words.keys() for unit in words[word])
 
     def _stands_alone(self, number: Quantity) -> bool:
-        """Whether no word behind it says what it counts, as in a table."""
+        """Whether no word says what it counts or numbers, as in a table."""
         end = number.place + len(number.written)
         in_date = any(it.start <= number.place < it.end for it in self._moments)
-        word = _LOWER.match(self._digits, end)
-        return not in_date and not (word and word[1].islower() and not is_small(word[1]))
+        word = _BEHIND.match(self._digits, end)
+        counts = bool(word) and word[1].islower() and not is_small(word[1])
+        return not (in_date or counts or _LABEL.search(self._digits[: number.place]))
 
     def _names_unit(self, said: Quantity) -> bool:
         return bool(said.units & self._named_units)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
 from movie_generator.grounding.language import is_small
-from movie_generator.grounding.units import SHARE, Units, kind_and_factor, sign_units, units
+from movie_generator.grounding.units import PARTS, SHARE, Units, kind_and_factor, sign_units, units
 
 _NUMBER = re.compile(
     r"(?<![A-Za-z\u00c0-\u1fff\d_.,])[+-]?"
@@ -213,7 +213,11 @@ def same(said: Quantity, on_page: Quantity) -> bool:
     for one, other in pairs:
         kind, factor = kind_and_factor(one)
         its_kind, its_factor = kind_and_factor(other)
-        if kind != its_kind:
+        if its_kind in PARTS.get(kind, ()):
+            factor = 0.01
+        elif kind in PARTS.get(its_kind, ()):
+            its_factor = 0.01
+        elif kind != its_kind:
             continue
         if any(
             _equal(

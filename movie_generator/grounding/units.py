@@ -33,6 +33,9 @@ _FACTORS = {
     "area-square-foot": 0.09290304,
     "volume-cubic-meter": 1000,
     "volume-liter": 1,
+    "volume-hectoliter": 100,
+    "volume-deciliter": 0.1,
+    "volume-centiliter": 0.01,
     "volume-milliliter": 0.001,
     "volume-gallon": 3.785411784,
     "duration-millisecond": 0.001,
@@ -123,6 +126,8 @@ _MORE = {
         "quid": "GBP",
         "yrs": "duration-year",
         "cents": "currency-cent",
+        "cent": "currency-cent",
+        "¢": "currency-cent",
         "pence": "currency-penny",
         "year-old": "duration-year",
     },
@@ -159,6 +164,11 @@ _DEGREES = {
 _SIGNS = {"$": "dollar", "€": "EUR", "£": "GBP", "¥": "JPY CNY", "₹": "INR", "₩": "KRW", "₽": "RUB"}
 _DOLLARS = "USD CAD AUD NZD HKD SGD"
 SHARE = frozenset({"share"})
+PARTS = {
+    "currency-cent": frozenset({*_DOLLARS.split(), "EUR"}),
+    "currency-penny": frozenset({"GBP"}),
+}
+"""Of which currencies they are hundredths."""
 
 
 @dataclass(frozen=True)
