@@ -119,8 +119,8 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
         if not unit and (upper := _RANGE.match(text, end)):
             unit, _, _ = _unit(text, upper.start(1), upper.end(), known)
         words = _WORD.match(text, its_end)
-        counted = (word for word in words.groups() if word) if words else ()
-        counted = tuple(map(stem, takewhile(lambda it: not is_small(it), counted)))
+        behind_it = [word for word in words.groups() if word] if words else []
+        counted = tuple(map(stem, takewhile(lambda it: not is_small(it), behind_it)))
         before = _CLAUSE_END.split(text[max(0, start - 30) : start])[-1]
         behind = _SENTENCE_END.split(text[its_end : its_end + 50])[0]
         rounded = _APPROXIMATE.search(text[max(0, start - 20) : start])

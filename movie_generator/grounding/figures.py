@@ -1,0 +1,225 @@
+"""The numbers of a page, as those of a sentence are held against them."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from movie_generator.grounding.dates import Moment
+from movie_generator.grounding.language import is_small
+from movie_generator.grounding.quantities import Quantity, quantities, same, stem, together
+from movie_generator.grounding.units import SHARE, units
+from movie_generator.grounding.years import Years
+
+_ROMAN = re.compile(r"\b[A-Z][a-z]+ (I{1,3}|IV|VI{0,3}|IX|XI{0,3}|XIV|XVI{0,3})\b")
+_ROMAN_VALUES = {
+    it: n
+    for n, it in enumerate(
+        "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII".split(), 1
+    )
+}
+_OF_TALK = frozenset(
+    "thing way point question reason word side step idea part example fact lesson answer choice"
+    " sentence minute second moment".split()
+)
+_EVERY = re.compile(
+    r"\d(?:[\d.,]*\d)?(?: [^\W\d_]+){0,2} "
+    r"((?:an?|per|each|every) (second|minute|hour|day|week|month|year))\b",
+    re.IGNORECASE,
+)
+_PERIODS = {
+    period: re.compile(forms, re.IGNORECASE)
+    for period, forms in {
+        "second": r"second|\bs\b|\bsec|fps|hertz|hz\b",
+        "minute": r"minute|\bmin\b|[rb]pm\b",
+        "hour": r"hour|\bhr?\b|[mk]ph\b|kmh\b|knots",
+        "day": r"da(?:y|ily)|night|mornings|evenings",
+        "week": r"week|\bwk\b|(?:mon|tues|wednes|thurs|fri|satur|sun)days?",
+        "month": r"month|\bmo\b",
+        "year": r"year|\byr|annual|annum|p\.a\.|season",
+    }.items()
+}
+_SHARE_OF = re.compile(r"\b(\d+|one)(?: times?)? (?:out of|in) (?:every )?(\d+)\b", re.IGNORECASE)
+_PEOPLE = frozenset("people person mensch menschen leute personne gen persona gente".split())
+"""What counts these may count deaths, guests or members on the page."""
+_TIMES = frozenset("time mal foi vece volte vez".split())
+_ANNIVERSARIES = frozenset(
+    "birthday anniversary jubilee geburtstag jubiläum anniversaire cumpleaño aniversario".split()
+)
+_OLD = re.compile(r"\byears?[- ]old\b|\byears of age\b", re.IGNORECASE)
+_AT = re.compile(
+    r"\b(?:at|until|till|by|from|before|after|to|and|um|bis|ab|von|vor|nach|à|dès|jusqu'à|las?) $",
+    re.IGNORECASE,
+)
+_HOURS = 24
+_CLOCK = frozenset({"uhr", "heure", "o"})
+_LABEL = re.compile(
+    r"\b(?:section|article|page|chapter|step|part|phase|level|version|no\\.|§|artikel|kapitel|"
+    r"seite|teil|abschnitt|chapitre|étape|partie|artículo|capítulo|página|paso|parte) ?$",
+    re.IGNORECASE,
+)
+_BEHIND = re.compile(r" ([^\W\d_]{3,})")
+_FAR = 20
+_FEW = 3
+_OF_THOSE = frozenset({"them", "whom", "these", "those", "other"})
+"""What counts refers to something named before."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Those of one page, with what they count."""
+
+    text: str
+    """Folded, its numerals in digits."""
+    language: str
+    moments: list[Moment]
+    """The dates in it."""
+    years: Years
+
+    @cached_property
+    def _languages(self) -> tuple[str, ...]:
+        return (self.language,) if self.language else ()
+
+    @cached_property
+    def _quantities(self) -> list[Quantity]:
+        found = [*quantities(self.text, self._languages)]
+        return [*found, *together(found, self.text)]
+
+    def unsupported(self, text: str, language: str, dates: list[Moment]) -> Iterator[str]:
+        """The numbers of a sentence that the page does not have, as they are written.
+
+        ``text`` is folded, its numerals in digits; the numbers of ``dates`` are left out.
+        """
+        taken = [range(it.start, it.end) for it in dates]
+        for span, is_known in self.years.spans(text):
+            taken.append(span)
+            if not is_known:
+                yield text[span.start : span.stop]
+        if language == self.language == "en":
+            yield from self._strange_periods(text)
+        said = [*quantities(text, (language,) if language else ())]
+        taken += self._shares(text, said)
+        for quantity in said:
+            inside = any(quantity.place in it or (quantity.place + 1) in it for it in taken)
+            if not inside and not self._supports(quantity, text):
+                yield quantity.written
+
+    def _strange_periods(self, text: str) -> Iterator[str]:
+        """Where it says ``742 crowns a month``, and the page nothing of months."""
+        for found in _EVERY.finditer(text):
+            if not _PERIODS[found[2].casefold()].search(self.text):
+                yield found[0].strip()
+
+    def _shares(self, text: str, said: list[Quantity]) -> Iterator[range]:
+        """Where it says ``3 out of 4`` and the page has 75 %."""
+        rounded = {it.place for it in said if it.is_rounded}
+        for found in _SHARE_OF.finditer(text):
+            part, whole = float(found[1]) if found[1].isdigit() else 1.0, float(found[2])
+            if not 0 < part < whole:
+                continue
+            share = Quantity(
+                found[0],
+                frozenset({100 * part / whole}),
+                SHARE,
+                digits=2,
+                place=found.start(),
+                is_rounded=found.start() in rounded,
+            )
+            if any(same(share, it) for it in self._quantities if it.units):
+                yield range(*found.span())
+
+    def _supports(self, said: Quantity, text: str) -> bool:
+        if said.is_ordinal:
+            return self._has_ordinal(said)
+        if not said.units and said.values & {1.0, *map(float, self.years.named)}:
+            return True
+        alike = [
+            it for it in self._quantities if same(said, it) and (it.units or not it.is_ordinal)
+        ]
+        if said.units:
+            is_age = bool(_OLD.search(text[said.place : said.place + _FAR]))
+            right = [it for it in alike if it.units]
+            right = right or [it for it in alike if is_age or self._stands_alone(it)]
+            if right and (right[0].units or is_age or self._names_unit(said)):
+                return True
+            return self.years.lie_between(said, text)
+        noun = said.counted[0] if said.counted else ""
+        noun = "" if noun in _TIMES else noun
+        if noun in _OF_TALK and max(said.values) < 6:
+            return not any(noun in it.counted for it in self._quantities) or bool(alike)
+        if self._is_hour(said, text) or self._is_enumerated(said, noun):
+            return True
+        if not alike:
+            return self.years.lie_between(said, text)
+        return not noun or self._counts_that(said, alike)
+
+    def _is_hour(self, said: Quantity, text: str) -> bool:
+        """Whether it is a time of day, such as "until 6", that the page has."""
+        counts = {*said.counted[:1]} - _CLOCK
+        if counts or not _AT.search(text[: said.place]) or max(said.values) > _HOURS:
+            return False
+        minutes = {int(hour) % 24 * 60 for hour in (*said.values, *(it + 12 for it in said.values))}
+        return any(it.minutes & minutes for it in self.moments)
+
+    def _is_enumerated(self, said: Quantity, noun: str) -> bool:
+        """Whether it may sum up what the page lists one by one: "her sons, Ole and Per"."""
+        if said.values.isdisjoint({2.0, 3.0}) or said.is_rounded:
+            return False
+        return not noun or (noun in self._stems and noun not in self._counted)
+
+    @cached_property
+    def _stems(self) -> frozenset[str]:
+        return frozenset(stem(it) for it in re.findall(r"[^\W\d_]+", self.text.casefold()))
+
+    def _counts_that(self, said: Quantity, alike: list[Quantity]) -> bool:
+        """Whether the number counts what it counts on the page, as far as words can tell."""
+        nouns = [it for it in said.counted if it in self._counted and it not in _PEOPLE]
+        if any(it.nearby & {*nouns, *_OF_THOSE} for it in alike) or (
+            any(not it.units for it in alike) and not nouns
+        ):
+            return True
+        if any(not it.units and self._stands_alone(it) for it in alike):
+            return True
+        return not nouns and any(not it.units or it.nearby & set(said.counted) for it in alike)
+
+    @cached_property
+    def _counted(self) -> frozenset[str]:
+        return frozenset(
+            it for quantity in self._quantities for it in quantity.counted[:2] if len(it) > 2
+        )
+
+    @cached_property
+    def _named_units(self) -> frozenset[str]:
+        """Units that the page names anywhere, such as in the head of a table."""
+        words = units(self._languages).words
+        named = {it.casefold() for it in re.findall(r"[^\W\d_]+|[%€$£¥°]", self.text)}
+        return frozenset(unit for word in named & words.keys() for unit in words[word])
+
+    def _stands_alone(self, number: Quantity) -> bool:
+        """Whether no word says what it counts or numbers, as in a table."""
+        end = number.place + len(number.written)
+        in_date = any(it.start <= number.place < it.end for it in self.moments)
+        word = _BEHIND.match(self.text, end)
+        counted = word and word[1].islower() and not is_small(word[1])
+        return not (in_date or counted or _LABEL.search(self.text[: number.place]))
+
+    def _names_unit(self, said: Quantity) -> bool:
+        return bool(said.units & self._named_units)
+
+    def _has_ordinal(self, said: Quantity) -> bool:
+        if any(it.is_ordinal and it.values & said.values for it in self._quantities):
+            return True
+        romans = {float(_ROMAN_VALUES[it]) for it in _ROMAN.findall(self.text)}
+        equal = [it for it in self._quantities if it.values & said.values]
+        # In the 4th minute, after 4 minutes.
+        if any(it.units & said.units for it in equal):
+            return True
+        if _ANNIVERSARIES & {*said.counted} and any("duration-year" in it.units for it in equal):
+            return True
+        bare_number = any(not it.units for it in equal)
+        few = max(said.values) <= _FEW  # who tells of two things may call one the second
+        return bool(romans & said.values) or ((few or bare_number) and not self._has_other_ordinals)
+
+    @cached_property
+    def _has_other_ordinals(self) -> bool:
+        return any(it.is_ordinal for it in self._quantities)
