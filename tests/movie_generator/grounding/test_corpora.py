@@ -1,47 +1,79 @@
-"""What the check lets pass, and what it refuses wrongly, on pages of our own making."""
+"""What the check lets pass, and what it refuses wrongly, on pages of our own making.
+
+Those in files were written by people who had not seen the check. Except for the last one, the check
+was improved after each, so only the last one's figures say how it does on pages that it has not seen.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
 
 from movie_generator.grounding.evidence import Evidence
 from movie_generator.grounding.language import language_of
-from tests.movie_generator.grounding import corpus, fourth_corpus, second_corpus, third_corpus
+from tests.movie_generator.grounding import corpus
 from tests.movie_generator.grounding.corpus import Case
 
+PAGES = Path(__file__).parents[2] / "data/grounding"
 PASSING = {
     "Milford won by three goals to one.",  # its words stand on the page, apart
     "Councillor Nkemelu couldn't come.",
-    "Das Land Steiermark schießt 1,8 Millionen Euro zu.",  # in German, every noun has a capital
-    "Trainer Jonas Krause nimmt es mit Humor.",
+    "En el guardarropa hubo colas de media jornada.",  # a unit in words that are no number
+    "Die Bauarbeiten leitete ein Ingenieur namens August Rehmann.",  # in German, nouns are capitalized
+    "Die meisten Hitzetage zählte man in Karlsruhe, nämlich vierunddreißig.",
+    "Gebacken wurde es früher im Gemeindebackhaus von Niederkirchen.",
+    "For a pet, the landlord may ask for an extra deposit of up to two weeks' rent.",
+    "El concurso le dio un premio de quinientos duros y una prueba en la emisora.",
 }
-"""Planted facts beyond what the check can see."""
+"""Planted facts that the check cannot tell."""
 
 
-@pytest.mark.parametrize(
-    ("made", "pages", "planted", "refusals"),
-    [
-        pytest.param(corpus.cases(), 50, 200, 0, marks=pytest.mark.soak, id="first"),
-        pytest.param(second_corpus.cases(), 20, 60, 0, id="second"),
-        pytest.param(third_corpus.cases(), 20, 60, 5, id="third"),
-        pytest.param(fourth_corpus.cases(), 10, 30, 5, id="fourth"),
-    ],
-)
-def test_planted_facts_do_not_pass_and_few_truths_are_refused(
-    made: Iterable[Case], pages: int, planted: int, refusals: int
-) -> None:
-    passed: list[str] = []
+def written(name: str) -> Iterator[Case]:
+    """The pages of a file, each with what is true and what is false of it."""
+    for it in json.loads((PAGES / f"{name}.json").read_text(encoding="utf-8")):
+        yield Case(it["page"][:30], it["page"], tuple(it["true"]), tuple(it["false"]))
+
+
+def judged(made: Iterable[Case]) -> tuple[list[str], list[str]]:
+    """The truths that are refused, and the planted facts that pass."""
     refused: list[str] = []
-    told = [0, 0]
+    passed: list[str] = []
     for case in made:
         evidence = Evidence(case.page)
         language = language_of("\n".join(case.true))
-        passed += [it for it in case.false if not evidence.unsupported(it, language)]
         refused += [it for it in case.true if evidence.unsupported(it, language)]
-        told = [told[0] + 1, told[1] + len(case.false)]
-    assert told[0] == pages
-    assert told[1] >= planted
+        passed += [it for it in case.false if not evidence.unsupported(it, language)]
+    return refused, passed
+
+
+@pytest.mark.soak
+def test_of_200_facts_planted_on_50_pages_none_passes_and_no_truth_is_refused() -> None:
+    made = [*corpus.cases()]
+    assert len(made) == 50
+    assert sum(len(case.false) for case in made) >= 200
+    assert judged(made) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("name", "truths", "refusals"),
+    [
+        ("second", 76, 0),
+        ("third", 100, 4),
+        ("fourth", 50, 4),
+        ("fifth", 200, 3),
+        ("sixth", 200, 1),
+        ("seventh", 150, 0),
+        ("eighth", 150, 0),
+    ],
+)
+def test_planted_facts_do_not_pass_and_few_truths_are_refused(
+    name: str, truths: int, refusals: int
+) -> None:
+    made = [*written(name)]
+    assert sum(len(case.true) for case in made) == truths
+    refused, passed = judged(made)
     assert not {*passed} - PASSING
     assert len(refused) <= refusals, refused
