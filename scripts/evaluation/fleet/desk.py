@@ -26,19 +26,25 @@ class Desk:
         rate, dollars, spent = limits
         self._limits = Limits(rate, dollars, spent=spent)
         self._tries: dict[str, int] = {}
+        self._stopped: set[str] = set()
         self._pieces: list[tuple[str, Piece]] = []
 
     def expect(self, episode: str, number: int) -> None:
-        """From now on only try ``number`` at the episode counts; 0: none."""
+        """From now on only try ``number`` at the episode counts."""
         self._tries[episode] = number
+        self._stopped.discard(episode)
+
+    def stop(self, episode: str) -> None:
+        """It is to end; what it still has to tell, such as what it spent, is taken in."""
+        self._stopped.add(episode)
 
     def wanted(self, episode: str, number: int) -> bool:
-        """Whether this try still counts."""
-        return self._tries.get(episode) == number
+        """Whether this try is to go on."""
+        return self._tries.get(episode) == number and episode not in self._stopped
 
     def deliver(self, episode: str, number: int, pieces: list[Piece]) -> bool:
         """Take in what was added to the episode's files; False if the try no longer counts."""
-        if not self.wanted(episode, number):
+        if self._tries.get(episode) != number:
             return False
         self._pieces += ((episode, piece) for piece in pieces)
         return True
@@ -46,6 +52,10 @@ class Desk:
     def ask(self) -> float | None:
         """As ``Limits`` answers."""
         return self._limits.ask()
+
+    def again(self) -> float | None:
+        """As ``Limits`` answers."""
+        return self._limits.again()
 
     def spend(self, dollars: float) -> float:
         """Count what was paid."""

@@ -45,6 +45,10 @@ class Limits:
             self._sent.append(at)
             return at - now
 
+    def again(self) -> float | None:
+        """After that time: 0, or None where what others were paid for meanwhile left nothing."""
+        return None if self.used_up else 0.0
+
     def spend(self, dollars: float) -> None:
         """Count what was paid."""
         with self._lock:

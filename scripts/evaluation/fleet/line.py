@@ -16,7 +16,7 @@ from session.events import event_fields
 from session.record.schema import STEPS
 from shared_utils import run_in_daemon_thread
 
-ASK, SPEND, KEPT = "ask", "spend", "kept"
+ASK, AGAIN, SPEND, KEPT = "ask", "again", "spend", "kept"
 Answer: TypeAlias = Callable[[str, float], float | None]
 """What was asked, and a number with it -> what is answered."""
 
@@ -46,11 +46,12 @@ class Line:
     async def admit(self) -> None:
         """Wait for a request's turn; where none may be sent, the episode is interrupted."""
         wait = await run_in_daemon_thread(self.call, ASK)
+        if wait:
+            await asyncio.sleep(wait)
+            wait = await run_in_daemon_thread(self.call, AGAIN)
         if wait is None:
             os.kill(os.getpid(), signal.SIGTERM)
             await asyncio.Event().wait()  # the main thread cancels this
-        else:
-            await asyncio.sleep(wait)
 
     def charge(self, dollars: float) -> None:
         """Report what a call cost."""

@@ -2,7 +2,7 @@
 
 from scripts.evaluation.figures import LogTail
 from scripts.evaluation.fleet.limits import Limits
-from scripts.evaluation.fleet.line import ASK, SPEND
+from scripts.evaluation.fleet.line import AGAIN, ASK, SPEND
 from scripts.evaluation.fleet.process import EpisodeProcess
 from scripts.evaluation.plan import Cell, Plan
 from session.record.event_log import EVENTS_FILE
@@ -30,8 +30,8 @@ class LocalEpisode(EpisodeProcess):
         return USED_UP if self._refused else super().failure
 
     def _answer(self, what: str, number: float) -> float | None:
-        if what == ASK:
-            wait = self._limits.ask()
+        if what in (ASK, AGAIN):
+            wait = self._limits.ask() if what == ASK else self._limits.again()
             self._refused = wait is None
             return wait
         if what == SPEND:

@@ -21,6 +21,8 @@ from session.record.event_log import EVENTS_FILE
 
 _HEAD = {"node:__internal_head__": 0.001}
 """The desk is lost only if the whole cluster is."""
+_NEWS_SECONDS = 2.0
+"""Until a worker has heard that it is to stop, and what it answers has come back."""
 
 
 class RayEpisode:
@@ -58,11 +60,11 @@ class RayEpisode:
 
     def stop(self) -> None:
         """Ask it to end."""
-        self._ray.get(self._desk.expect.remote(self._order.episode, 0))
+        self._ray.get(self._desk.stop.remote(self._order.episode))
 
     def wait(self, deadline: float) -> None:
         """Wait until it is gone; after ``deadline`` it is killed."""
-        left = max(0.0, deadline - time.monotonic())
+        left = max(0.0, deadline + _NEWS_SECONDS - time.monotonic())
         if not self._ray.wait([self._result], timeout=left)[0]:
             self.kill()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scripts.evaluation.fleet.folder import own_folder
-from scripts.evaluation.fleet.line import ASK, KEPT, SPEND
+from scripts.evaluation.fleet.line import AGAIN, ASK, KEPT, SPEND
 from scripts.evaluation.fleet.local import USED_UP
 from scripts.evaluation.fleet.parcel import Growth, unpack
 from scripts.evaluation.fleet.process import ROOT, EpisodeProcess
@@ -43,6 +43,8 @@ class Order(NamedTuple):
 
 def play(order: Order, ask: Ask) -> tuple[str, str]:
     """Play the episode, or go on with it; why it did not come to its end, and its last words."""
+    if not ask("wanted", order.episode, order.number):  # it had to wait for a worker
+        return "it was stopped before it began", ""
     with own_folder(_PREFIX) as own:
         folder = own / order.place
         unpack(order.files, folder)
@@ -58,9 +60,9 @@ def play(order: Order, ask: Ask) -> tuple[str, str]:
                 raise ConnectionError("another process is playing it by now")
             if what == SPEND:
                 ask("spend", number)
-            if what != ASK:
+            if what not in (ASK, AGAIN):
                 return 0.0
-            wait: float | None = ask("ask")
+            wait: float | None = ask("ask" if what == ASK else "again")
             if wait is None:
                 refused.set()
             return wait

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
+import signal
+import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +26,7 @@ from scripts.evaluation.fleet import cluster
 from scripts.evaluation.fleet.desk import Desk
 from scripts.evaluation.fleet.folder import own_folder
 from scripts.evaluation.fleet.limits import WINDOW_SECONDS, Limits
+from scripts.evaluation.fleet.line import ASK, Line, serve
 from scripts.evaluation.fleet.local import USED_UP
 from scripts.evaluation.fleet.on_ray import databases_of
 from scripts.evaluation.fleet.parcel import Growth, Piece, packed, put, unpack
@@ -32,7 +37,8 @@ from session.game_configuration import GameConfiguration
 from session.record.event_log import EVENTS_FILE
 from storage.episode_knowledge import Episode, EpisodeKnowledge
 from storage.store import Store
-from tests.scripts.evaluations import Evaluation
+from tests.scripts.evaluations import Evaluation, Model
+from tests.support import PATIENCE
 from tests.support.postgres import new_database
 from tests.support.stored import configuration
 
@@ -114,10 +120,10 @@ def plan_of(folder: Path, **settings: Any) -> Plan:  # noqa: ANN401  of any fiel
     return Plan("fleet", folder, config, story, (CELL.variant,), (1,), 1, carry_over=False)
 
 
-def order_of(plan: Plan, number: int) -> Order:
-    job = plan.job(CELL, None)
+def order_of(plan: Plan, number: int, cell: Cell = CELL) -> Order:
+    job = plan.job(cell, None)
     job["settings"] = {**job["settings"], "story": "/nowhere/here.z5"}  # type: ignore[dict-item]
-    folder = plan.folder(CELL)
+    folder = plan.folder(cell)
     place = str(folder.relative_to(plan.out))
     story = plan.story.path.read_bytes()
     return Order("e", number, place, job, packed(folder), story, b"", "/nowhere")
@@ -127,18 +133,18 @@ class Node:
     """Plays with a desk at hand; its network may fail."""
 
     def __init__(self, plan: Plan, desk: Desk) -> None:
-        self.plan, self.desk = plan, desk
+        self.plan, self.desk, self.cell = plan, desk, CELL
         self.after: Callable[[], None] = lambda: None
 
     def ask(self, name: str, *arguments: Any) -> object:  # noqa: ANN401  those of the desk
         answer = getattr(self.desk, name)(*arguments)
         for _, piece in self.desk.news().pieces:
-            put(piece, self.plan.folder(CELL))
+            put(piece, self.plan.folder(self.cell))
         self.after()
         return answer
 
     def turns(self) -> list[int]:
-        log = (self.plan.folder(CELL) / EVENTS_FILE).read_text().splitlines()
+        log = (self.plan.folder(self.cell) / EVENTS_FILE).read_text().splitlines()
         events = [json.loads(line) for line in log]
         return [event["turn"] for event in events if event["event_type"] == "turn"]
 
@@ -292,3 +298,53 @@ def test_a_token_is_shown_where_there_is_one_and_none_is_left_in_the_home_direct
     cluster._sign_in(place)
     assert os.environ.get("RAY_AUTH_MODE") == mode
     assert bool(os.environ.get("RAY_AUTH_TOKEN")) == (place == "ray")
+
+
+def test_what_a_stopped_episode_still_has_to_tell_arrives(tmp_path: Path) -> None:
+    """Else what it had spent since its last turn would be missing from the budget of the next run.
+
+    The driver is interrupted while the episode waits for its model.
+    """
+    model = Model()
+    model.wait_from(3)
+    with ModelServer(model) as server:
+        plan = plan_of(tmp_path, client_base_url=server.base_url, agent_model="scripted")
+        plan = Plan(**{**vars(plan), "variants": (Variant("chat", player="chat"),)})
+        node = Node(plan, Desk(FREE))
+        node.cell = Cell(plan.variants[0], 1, 1)
+        node.desk.expect("e", 1)
+        interrupting = threading.Thread(
+            target=lambda: model.waiting.wait(PATIENCE) and node.desk.stop("e")
+        )
+        interrupting.start()
+        failure, _ = play(order_of(plan, 1, node.cell), node.ask)
+        interrupting.join()
+        assert failure
+        assert node.turns() == [1, 2]
+        assert EpisodeFigures.read(plan.folder(node.cell)).end_reason == "aborted"
+        assert play(order_of(plan, 1, node.cell), node.ask)[0] == "it was stopped before it began"
+
+
+async def test_a_request_that_waited_its_turn_is_not_sent_if_the_money_went_meanwhile() -> None:
+    now = 0.0
+    limits = Limits(1, 1.0, clock=lambda: now)
+    assert limits.ask() == 0.0  # somebody else's, which is still under way
+    now = WINDOW_SECONDS - 0.1
+
+    def answer(what: str, _: float) -> float | None:
+        if what == ASK:
+            wait = limits.ask()
+            limits.spend(1.0)
+            return wait
+        return limits.again()
+
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    ours, theirs = socket.socketpair()
+    serve(ours, answer)
+    line = Line(theirs.detach())
+    with line._socket, line._file:
+        admitted = asyncio.ensure_future(line.admit())
+        await asyncio.wait_for(ended.wait(), PATIENCE)
+        assert not admitted.done()
+        admitted.cancel()
