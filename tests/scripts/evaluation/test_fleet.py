@@ -313,9 +313,12 @@ def test_what_a_stopped_episode_still_has_to_tell_arrives(tmp_path: Path) -> Non
         node = Node(plan, Desk(FREE))
         node.cell = Cell(plan.variants[0], 1, 1)
         node.desk.expect("e", 1)
-        interrupting = threading.Thread(
-            target=lambda: model.waiting.wait(PATIENCE) and node.desk.stop("e")
-        )
+
+        def interrupt() -> None:
+            model.waiting.wait(PATIENCE)
+            node.desk.stop("e")
+
+        interrupting = threading.Thread(target=interrupt)
         interrupting.start()
         failure, _ = play(order_of(plan, 1, node.cell), node.ask)
         interrupting.join()
