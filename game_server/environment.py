@@ -60,14 +60,12 @@ class TextGame(gymnasium.Env[str, str]):
         self.render_mode = render_mode
         self.observation_space = Text(MOST_CHARACTERS, min_length=0, charset=f"{_LATIN}\n")
         self.action_space = Text(MAX_COMMAND_LENGTH, charset=_ASCII)
+        given: dict[str, Any] = {"max_turns_per_episode": max_turns, "workdir": workdir}
+        given = {name: value for name, value in given.items() if value is not None}
+        self._config = GameConfiguration.at_hand(story=story, observation_level=level, **given)
         self._temporary = None if workdir else tempfile.TemporaryDirectory(prefix="zorkgpt-gym-")
-        given: dict[str, Any] = {"max_turns_per_episode": max_turns} if max_turns else {}
-        self._config = GameConfiguration.at_hand(
-            story=story,
-            observation_level=level,
-            workdir=self._temporary.name if self._temporary else workdir,
-            **given,
-        )
+        if self._temporary:
+            self._config = self._config.model_copy(update={"workdir": self._temporary.name})
         self._game: HostedGame | None = None
         self._text = ""
 
@@ -95,7 +93,13 @@ class TextGame(gymnasium.Env[str, str]):
         return self._seen(told, None)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Give the game a command; what it answers, and the points that this won."""
+        """Give the game a command; what it answers, and the points that this won.
+
+        Raises:
+            gymnasium.error.InvalidAction: It is not text; no turn was played.
+        """
+        if not isinstance(action, str):
+            raise gymnasium.error.InvalidAction(f"A command is text, and {action!r} is none.")
         game = self._game
         if game is None or game.ended:
             raise gymnasium.error.ResetNeeded("The game has not begun, or is over: call reset().")

@@ -8,12 +8,12 @@ import threading
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from game_server.hosted import HostedGame
 from session.configuration_file import ConfigurationError
 from session.record.event_log import EVENTS_FILE
+from session.record.folder import episode_folder
 
 if TYPE_CHECKING:
     from session.game_configuration import GameConfiguration
@@ -62,6 +62,8 @@ class Games:
         if self.only:
             self._refuse_other(wanted)
             return self.find(guest, None)
+        if story and not story.isprintable():
+            raise ConfigurationError(f"{story!r} names no story: it is not one line of plain text.")
         if story and story.startswith("gym:") and story != self.config.story:
             raise ConfigurationError(
                 f"'{story}' is not offered here: start the server with --story {story}."
@@ -86,7 +88,7 @@ class Games:
                 game = None
         if game:
             return game
-        known = Path(self.config.workdir, "episodes", named, EVENTS_FILE).is_file()
+        known = (episode_folder(self.config, named, resume=True) / EVENTS_FILE).is_file()
         return self._opened(guest, named, self.config, resume=known or not self.only)
 
     @property
@@ -123,6 +125,8 @@ class Games:
         self, guest: Guest, name: str, config: GameConfiguration, *, resume: bool = False
     ) -> HostedGame:
         with self._lock:
+            if game := self._open.get(name):  # which two calls at once asked for
+                return game
             game = HostedGame(name, config, guest.name, resume=resume)
             by_use = sorted(self._open.values(), key=lambda it: it.used)
             excess = by_use[: max(0, len(by_use) + 1 - MOST_GAMES)]

@@ -60,6 +60,21 @@ def test_a_refused_command_costs_no_turn_and_says_why(env: gymnasium.Env[str, st
     assert env.step("north")[4]["turn"] == 1
 
 
+@pytest.mark.parametrize("action", [5, None, b"north"])
+def test_an_action_that_is_no_text_is_refused_by_name_and_costs_nothing(action: Any) -> None:  # noqa: ANN401  anything
+    it = TextGame("bundled")
+    it.reset(seed=SEED)
+    with pytest.raises(gymnasium.error.InvalidAction, match="A command is text"):
+        it.step(action)
+    assert it.step("north")[4]["turn"] == 1
+    it.close()
+
+
+def test_a_game_of_no_turns_is_not_taken_for_one_of_the_usual_length() -> None:
+    with pytest.raises(ConfigurationError, match="max_turns_per_episode: must be 1 or more"):
+        TextGame("bundled", max_turns=0)
+
+
 def test_a_game_is_cut_off_at_its_last_turn_and_then_needs_a_reset(tmp_path: Path) -> None:
     it = TextGame("bundled", max_turns=2, workdir=str(tmp_path))
     with pytest.raises(gymnasium.error.ResetNeeded):

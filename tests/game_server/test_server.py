@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from game_server import games as games_module
-from game_server.games import Games
+from game_server.games import Games, Guest
 from orchestration.replay import replay
 from scripts.evaluation.figures import EpisodeFigures
 from session.levels import ObservationLevel
@@ -188,12 +188,25 @@ async def test_wrong_wishes_are_explained(tmp_path: Path, games: Games) -> None:
             ("command", {"text": "look"}, "call new_game first"),
             ("new_game", {"story": "nope.z5"}, "no story file"),
             ("new_game", {"story": "gym:CartPole-v1"}, "not offered here"),
+            ("new_game", {"story": "zork1\0"}, "names no story"),
             ("new_game", {"seed": -1}, "seed"),
             ("command", {"text": "look", "game": "nowhere"}, "no episode to resume"),
             ("command", {"text": "look", "game": "../escape"}, "not a valid episode name"),
+            ("command", {"text": "look", "game": "x" * 5000}, "not a valid episode name"),
+            ("command", {"text": "look " * 2000}, "call new_game first"),
             ("command", {"text": "look", "game": "ours"}, "main.py --resume ours"),
         ):
             said = await call(tool, **arguments)
             assert said.is_error
             assert why in said.text
     assert [it.name for it in folder_of(games, "ours").parent.iterdir()] == ["ours"]
+
+
+def test_two_calls_at_once_open_one_game_not_two(tmp_path: Path) -> None:
+    """As of an agent that begins its game and plays the first command in one reply."""
+    only = Games(offered(tmp_path).config, only="mine")
+    caller = Guest("an agent", "session")
+    first = only.find(caller, None)
+    assert only._opened(caller, "mine", only.config) is first  # it, too, had found none open
+    assert [it.name for it in folder_of(only, "mine").parent.iterdir()] == ["mine"]
+    only.close()
