@@ -10,7 +10,7 @@ from session.record.event_log import EVENTS_FILE
 from session.record.index import Line, LogIndex, LogReplacedError, Span, is_being_written
 from session.record.next_steps import next_steps
 from session.record.schema import LoggedEvent
-from viewer.episode_view import EpisodeView, Spent
+from viewer.episode_view import EpisodeView, Spent, Took
 from viewer.experiments.notes import Notes
 from viewer.model_calls import ModelCalls
 from viewer.present import Present
@@ -159,6 +159,11 @@ class Episode:
         """The same after every turn, of an episode that was read."""
         with self._lock:
             return list(self._view.spent)
+
+    def took_by_turn(self) -> list[Took]:
+        """What each turn took, of an episode that was read."""
+        with self._lock:
+            return list(self._view.took)
 
     def changing_json(self) -> JSONObject:
         """What changes while it is played, but for the turns."""

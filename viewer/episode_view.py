@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TypeAlias
 
+from mcp_ghost.messages import Usage
 from mcp_ghost.results import JSONObject
 from mcp_ghost.text import gained, one_line
 from session.game_state import FailedTurn, Hint, TurnRecord
@@ -26,6 +27,8 @@ _OF_FOLD = ("started", "turns", "score", "max_score", "end_reason", "deaths", "t
 """What a row of the index says, as it is."""
 Spent: TypeAlias = tuple[int, int, float, float]
 """(turn, tokens, dollars, seconds)."""
+Took: TypeAlias = tuple[int, int | None, int | None, float | None, float]
+"""(turn, tokens of prompts, tokens of answers, dollars, seconds); None where nobody said."""
 
 
 class EpisodeView(EpisodeFold):
@@ -44,6 +47,10 @@ class EpisodeView(EpisodeFold):
         self._hints: list[JSONObject] = []
         self.spent: list[Spent] = []
         """What was used until after each turn, what came between turns included."""
+        self.took: list[Took] = []
+        """What each turn took, failed attempts at it included."""
+        self._failed = (Usage(), 0.0)
+        """What the failed attempts at the turn to come have taken."""
 
     def take(self, entry: Entry) -> None:
         """Add what one line says."""
@@ -60,6 +67,7 @@ class EpisodeView(EpisodeFold):
             tokens = self.usage.prompt_tokens + self.usage.completion_tokens
             seconds = round(self.turn_seconds + self.reflection_seconds, 3)
             self.spent.append((event.turn, tokens, round(self.usage.cost, 6), seconds))
+            self._take_in(event)
         if isinstance(event, EpisodeStart | KnowledgeLoaded):
             self._begin()
         elif isinstance(event, Reflection):
@@ -68,6 +76,7 @@ class EpisodeView(EpisodeFold):
             text = f"Turn {event.turn} was not played: {event.failure}"
             self._mark(self.turns, "failure", text)
             self._stops["failure"].append(self.turns)
+            self._failed = (self._failed[0] + event.usage, self._failed[1] + event.seconds)
         elif isinstance(event, Hint):
             self._hints.append(event.model_dump(mode="json"))
         self.version += not isinstance(event, TurnRecord)
@@ -123,6 +132,15 @@ class EpisodeView(EpisodeFold):
     def news(self) -> tuple[int, ...]:
         """Changes whenever there is more to tell than the turns themselves do."""
         return self.version, self.map.version, self._learned.version
+
+    def _take_in(self, record: TurnRecord) -> None:
+        usage, seconds = self._failed[0] + record.usage, self._failed[1] + record.seconds
+        self._failed = (Usage(), 0.0)
+        # Providers that say nothing are not free, and who asked no model used none that is known.
+        asked = usage.total_tokens > 0
+        tokens = (usage.prompt_tokens, usage.completion_tokens) if asked else (None, None)
+        cost = round(usage.cost, 6) if usage.cost else None
+        self.took.append((record.turn, *tokens, cost, round(seconds, 3)))
 
     def _begin(self) -> None:
         """Begin what is folded, whichever of the start and what was carried over came first."""

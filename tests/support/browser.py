@@ -9,11 +9,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from mcp_ghost.testing import ModelServer
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 CHROMIUM = shutil.which("chromium")
 PATIENCE = 10_000
 """Milliseconds that anything on the page may take."""
+TURNS_WITH_TOOLS = 18
 Result = TypeVar("Result")
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
@@ -96,8 +99,31 @@ def beside(work: Callable[[], Result]) -> Result:
     return results[0]
 
 
-def play_with_tools(workdir: Path, turns: int, every: int = 4) -> Path:
-    """The folder of an episode in which a real tool was called every few turns."""
+def shows(page: Page, turn: int) -> None:
+    """The transcript is at ``turn``."""
+    expect(current(page)).to_have_attribute("data-turn", str(turn))
+
+
+@contextmanager
+def served_files(folder: Path) -> Iterator[str]:
+    """The address at which the standard library's file server has a folder."""
+    handler = partial(_QuietHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class _QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None: ...
+
+
+def play_with_tools(workdir: Path) -> Path:
+    """The folder of an episode in which a real tool was called every four turns."""
     server = {
         "command": sys.executable,
         "args": ["-m", "thoughtbox"],
@@ -106,14 +132,14 @@ def play_with_tools(workdir: Path, turns: int, every: int = 4) -> Path:
     workdir.mkdir(parents=True, exist_ok=True)
     servers = workdir / "mcp.json"
     servers.write_text(json.dumps({"mcpServers": {"thoughtbox": server}}))
-    with ModelServer(ScriptedModel(BUNDLED_COMMANDS, every)) as model:
+    with ModelServer(ScriptedModel(BUNDLED_COMMANDS, 4)) as model:
         config = GameConfiguration(
             client_base_url=model.base_url,
             story="bundled",
             seed=7,
             engine="fernz",
             workdir=str(workdir),
-            max_turns_per_episode=turns,
+            max_turns_per_episode=TURNS_WITH_TOOLS,
             mcp_enabled=True,
             mcp_config_file=str(servers),
             reflection_enabled=True,

@@ -64,6 +64,8 @@ def test_a_turn_that_was_not_played_is_a_mark_and_is_paid_for(tmp_path: Path) ->
     assert (summary["turns"], summary["calls"], summary["cost"]) == (2, 3, 0.5)
     (mark,) = (it for it in episode.json()["marks"] if it["kind"] == "failure")
     assert (mark["turn"], mark["text"][:28]) == (1, "Turn 2 was not played: an an")
+    assert [(it[0], it[3]) for it in episode.took_by_turn()] == [(1, None), (2, 0.5)]
+    assert episode.took_by_turn()[1][4] >= turns_of(folder)[1]["seconds"]
 
 
 def test_the_score_line_has_the_first_the_last_and_every_change(folder: Path) -> None:

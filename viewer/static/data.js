@@ -63,6 +63,7 @@ export const readPartOfIndex = () => (MODE === "live" ? read("data/episodes.json
 export class Episode {
   #reading = new Map(); // chunk -> promise
   #read = new Map(); // chunk -> the newest turn when it was read
+  #took = null; // promise
 
   constructor(id, chunk, info) {
     this.id = id;
@@ -82,6 +83,7 @@ export class Episode {
     // An account may be ahead of the turns, which come one by one.
     const turns = this.summary ? this.last : info.summary.turns;
     this.accounted = info.summary.turns;
+    this.#took = null; // attempts that failed may have been added
     this.info = { ...this.info, ...info };
     this.summary = { ...info.summary, turns };
     this.memories = byId(this.info.memories);
@@ -151,6 +153,7 @@ export class Episode {
     this.turns.set(turn.turn, turn);
     if (turn.turn <= this.last) return false;
     this.summary.turns = turn.turn;
+    this.#took?.then((rows) => turn.turn > (rows.at(-1)?.[0] ?? 0) && rows.push(tookOf(turn)), () => {});
     if (turn.turn > this.accounted) this.#extend(turn);
     return true;
   }
@@ -207,6 +210,15 @@ export class Episode {
     return read(`${place(this.id)}/spent.json`);
   }
 
+  /** [turn, tokens in, tokens out, dollars, seconds] of each turn, null where nobody said. */
+  took() {
+    this.#took ??= read(`${place(this.id)}/took.json`).catch((error) => {
+      this.#took = null;
+      throw error;
+    });
+    return this.#took;
+  }
+
   /** What models were sent in a turn, and what came back. */
   modelCalls(turn) {
     return read(`${place(this.id)}/calls/${turn}.json`);
@@ -240,6 +252,7 @@ export function before(pairs, turn) {
 }
 
 const place = (id) => `data/${encodeURIComponent(id)}`;
+const tookOf = ({ turn, usage, seconds }) => [turn, ...(usage.prompt_tokens + usage.completion_tokens ? [usage.prompt_tokens, usage.completion_tokens] : [null, null]), usage.cost || null, seconds];
 const byId = (things) => new Map(things.map((thing) => [thing.id, thing]));
 
 /** Whether something learned is held true after `turn`. */

@@ -50,6 +50,8 @@ def episode_data(episode: Episode, path: str) -> bytes | None:
         return encoded(episode.notes.json())
     if path == "spent.json":
         return encoded(episode.spent_by_turn())
+    if path == "took.json":
+        return encoded(episode.took_by_turn())
     if found := _CHUNK.fullmatch(path):
         turns = episode.chunk(int(found[1]))
         return encoded(turns) if turns else None
@@ -63,7 +65,7 @@ def episode_data(episode: Episode, path: str) -> bytes | None:
 
 def episode_paths(episode: Episode, *, prompts: bool) -> Iterator[str]:
     """Every path below ``data/<id>/`` that the page may ask for, those of prompts if wanted."""
-    yield from ("episode.json", "notes.json", "spent.json")
+    yield from ("episode.json", "notes.json", "spent.json", "took.json")
     for number in episode.chunks():
         yield f"turns/{number}.json"
         for turn in episode.chunk(number):

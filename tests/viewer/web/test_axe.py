@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.browser import PATIENCE, beside, needs_chromium, opened, started_browser
+from tests.support.browser import PATIENCE, beside, needs_chromium, opened
 from tests.support.viewing import recorded
 from viewer.experiments.notes import Notes
 from viewer.web.cockpit import Cockpit
@@ -64,12 +64,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     shutil.copytree(folder, folder.with_name("other"))
     with watching(workdir, open_browser=False, cockpit=Cockpit()) as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def browser(address: str) -> Iterator[Browser]:
-    with started_browser() as browser:
-        yield browser
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -2,44 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.support.browser import (
-    beside,
-    current,
-    needs_chromium,
-    opened,
-    play_with_tools,
-    started_browser,
-)
-from viewer.web.watch import watching
+from tests.support.browser import TURNS_WITH_TOOLS as TURNS
+from tests.support.browser import current, needs_chromium, shows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-TURNS = 18
-
-
-@pytest.fixture
-def replay(tmp_path: Path) -> Iterator[Page]:
-    """An episode at turn 15."""
-    beside(lambda: play_with_tools(tmp_path, TURNS))
-    with (
-        watching(tmp_path, open_browser=False) as address,
-        started_browser() as browser,
-        opened(browser, f"{address}#/played/turn/15") as page,
-    ):
-        shows(page, 15)
-        yield page
-
-
-def shows(page: Page, turn: int) -> None:
-    expect(current(page)).to_have_attribute("data-turn", str(turn))
 
 
 @needs_chromium

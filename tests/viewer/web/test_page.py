@@ -2,66 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.support import ROOT
 from tests.support.browser import (
     PATIENCE,
+    TURNS_WITH_TOOLS,
     beside,
     current,
     needs_chromium,
     opened,
-    play_with_tools,
-    started_browser,
 )
 from tests.support.viewing import log_of, recorded, write_log
 from viewer.web.watch import watching
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Locator, Page
 
     from tests.support.viewing import Event
 
-TURNS = 18
-VENDOR = ROOT / "viewer" / "static" / "vendor"
+TURNS = TURNS_WITH_TOOLS
 expect.set_options(timeout=PATIENCE)
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    workdir = tmp_path_factory.mktemp("work")
-    beside(lambda: play_with_tools(workdir, TURNS))
-    with watching(workdir, open_browser=False) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def browser(address: str) -> Iterator[Browser]:
-    with started_browser() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def window(browser: Browser, address: str) -> Iterator[Page]:
-    with opened(browser, address) as page:
-        yield page
-
-
-@pytest.fixture
-def replay(window: Page) -> Page:
-    """The page at turn 15, opened anew."""
-    window.evaluate("location.hash = '#/'")
-    expect(window.get_by_role("heading", name="Episodes")).to_be_visible()
-    window.evaluate("location.hash = '#/played/turn/15'")
-    expect(current(window)).to_have_attribute("data-turn", "15")
-    return window
 
 
 def shows(page: Page, turn: int) -> None:
@@ -338,6 +302,75 @@ def test_the_prompt_of_a_turn_shows_what_was_sent_and_what_came_back(replay: Pag
     expect(prompt).to_be_hidden()
 
 
+def usage_of(page: Page, figure: str) -> Locator:
+    """The chart of a figure, once the tab that has it is open."""
+    tabs = page.locator("nav.tabs:visible").get_by_role("button", name="Usage")
+    tabs.click()
+    return page.locator(".usage").get_by_role("slider", name=f"{figure} by turn")
+
+
+@needs_chromium
+def test_what_each_turn_took_is_drawn_until_the_turn_shown_and_keys_and_clicks_choose_one(
+    replay: Page,
+) -> None:
+    tokens = usage_of(replay, "Tokens")
+    expect(tokens).to_have_attribute("data-bars", "15")
+    expect(tokens).to_have_attribute("aria-valuetext", re.compile(r"^Turn 15: [\d,]+ \("))
+    tokens.focus()
+    for key, turn in (("ArrowLeft", 14), ("ArrowDown", 13), ("PageUp", TURNS), ("Home", 0)):
+        replay.keyboard.press(key)
+        shows(replay, turn)
+        expect(tokens).to_have_attribute("data-bars", str(turn))
+        expect(tokens).to_have_attribute("aria-valuenow", str(turn))
+        expect(tokens).to_be_focused()
+    over = tokens.locator(".u-over")
+    box = over.bounding_box()
+    assert box
+    over.click(position={"x": box["width"] * 10 / (TURNS + 1), "y": box["height"] / 2})
+    shows(replay, 10)
+    usage = replay.get_by_role("region", name="Usage")
+    usage.get_by_text("As a table").click()
+    expect(usage.locator("tbody tr")).to_have_count(10)
+    usage.get_by_role("region", name="Time").get_by_role("link").click()
+    expect(usage.locator("tbody tr[aria-current]")).to_have_count(1)
+    assert replay.evaluate("location.hash").startswith("#/played/turn/")
+    replay.locator("nav.sides").get_by_role("button", name="Situation").click()
+    expect(usage).to_be_hidden()
+
+
+INKED = """({ firstElementChild: plot }) => {
+    const canvas = plot.querySelector("canvas");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    return new Set(new Uint32Array(data.buffer)).size > 2;
+}"""
+
+
+@needs_chromium
+def test_unknown_costs_are_gaps_that_are_said_on_a_telephone_and_in_high_contrast(
+    browser: Browser, tmp_path: Path
+) -> None:
+    events = log_of(beside(lambda: recorded(tmp_path / "source")))
+    for event in events:
+        if event["event_type"] == "turn":
+            event["usage"]["cost"] = 0 if event["turn"] in (3, 4, 9) else 0.01 * event["turn"]
+    write_log(tmp_path / "work" / "episodes" / "gaps", events)
+    phone = {"viewport": {"width": 390, "height": 844}, "forced_colors": "active"}
+    with (
+        watching(tmp_path / "work", open_browser=False) as address,
+        opened(browser, f"{address}#/gaps/turn/5", **phone) as page,
+    ):
+        cost = usage_of(page, "Cost")
+        expect(cost).to_have_attribute("data-bars", "3")
+        expect(cost).to_have_attribute("data-unknown", "2")
+        said = page.get_by_role("region", name="Cost").locator(".sum")
+        expect(said).to_contain_text("$0.08 so far; median $0.02, most $0.05 in turn 5")
+        expect(said).to_contain_text("unknown in 2 turns (dotted), which are not counted")
+        assert cost.evaluate(INKED)
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        page.keyboard.press("ArrowLeft")
+        expect(page.get_by_role("region", name="Cost")).to_contain_text("Turn 4: unknown")
+
+
 @needs_chromium
 def test_a_missing_episode_and_a_wrong_address_say_so(browser: Browser, address: str) -> None:
     with opened(browser, f"{address}#/nowhere", forgiven="404") as page:
@@ -346,28 +379,3 @@ def test_a_missing_episode_and_a_wrong_address_say_so(browser: Browser, address:
         expect(page.get_by_role("alert")).to_contain_text("no such page")
         page.get_by_role("link", name="All episodes", exact=True).click()
         expect(page.get_by_role("heading", name="Episodes")).to_be_visible()
-
-
-def test_vendored_files_are_those_that_were_noted() -> None:
-    noted = dict(re.findall(r"^\| `(\S+)` \|.*\| `([0-9a-f]{64})` \|$", read("VENDORED.md"), re.M))
-    there = {path.name for path in VENDOR.iterdir()} - {"VENDORED.md"}
-    assert set(noted) == there
-    for name, digest in noted.items():
-        assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() == digest, name
-
-
-def read(name: str) -> str:
-    return (VENDOR / name).read_text(encoding="utf-8")
-
-
-def test_the_page_loads_nothing_from_elsewhere() -> None:
-    static = Path(ROOT / "viewer" / "static")
-    ours = [
-        *(p for p in static.rglob("*.js") if "vendor" not in p.parts),
-        *static.glob("css/*.css"),
-        *ROOT.glob("viewer/templates/*"),
-    ]
-    assert len(ours) > 15
-    for path in ours:
-        text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
-        assert not re.search(r"https?://|innerHTML|\beval\(|style=", text), path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from playwright.sync_api import expect
 
 from session.record.event_log import read
 from session.record.schema import ModelCall
-from tests.support.browser import PATIENCE, needs_chromium, opened, started_browser
+from tests.support.browser import PATIENCE, needs_chromium, opened
 from tests.support.viewing import log_of, playing
 from viewer.web.cockpit import Cockpit
 from viewer.web.watch import watching
@@ -25,12 +24,6 @@ pytestmark = [needs_chromium, pytest.mark.slow]
 NOT_BEGUN = "404"
 PHONE = {"width": 390, "height": 844}
 HINT = "Mind <b>the step</b>."
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started_browser() as browser:
-        yield browser
 
 
 def button(page: Page, name: str) -> Locator:

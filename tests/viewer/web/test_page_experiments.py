@@ -7,19 +7,14 @@ import io
 import json
 import re
 import shutil
-import threading
-from collections.abc import Iterator
-from functools import partial
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.browser import PATIENCE, beside, current, needs_chromium, opened, started_browser
+from tests.support.browser import PATIENCE, beside, current, needs_chromium, opened, served_files
 from tests.support.viewing import log_of, recorded, write_log
-from tests.viewer.web.test_page_index import QuietHandler
 from viewer.experiments.notes import Notes
 from viewer.library import Library
 from viewer.web.cockpit import Cockpit
@@ -50,24 +45,6 @@ def workdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ]
             write_log(workdir / "work" / "episodes" / f"{model[:5]}-{seed}", kept)
     return workdir / "work"
-
-
-@pytest.fixture(scope="module")
-def address(workdir: Path) -> Iterator[str]:
-    with watching(workdir, open_browser=False) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def browser(address: str) -> Iterator[Browser]:
-    with started_browser() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def window(browser: Browser, address: str) -> Iterator[Page]:
-    with opened(browser, address) as page:
-        yield page
 
 
 def at(page: Page, place: str) -> Page:
@@ -247,19 +224,17 @@ def test_an_export_searches_averages_and_shows_notes_without_a_server_of_ours(
     Notes(workdir / "episodes" / "birch-5").write(2, "Exported", [])
     library = Library(workdir)
     export_site(library, library.episodes(), tmp_path / "site")
-    handler = partial(QuietHandler, directory=str(tmp_path / "site"))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever).start()
-        address = f"http://127.0.0.1:{server.server_port}/"
-        with opened(browser, f"{address}#/birch-5/turn/2?find=watering can") as page:
-            expect(page.locator(".notes")).to_contain_text("Exported")
-            expect(page.locator(".finder .told")).to_contain_text("turn")
-            page.keyboard.press("n")
-            expect(current(page)).to_contain_text("watering can")
-            at(page, "#/all/search?find=watering can&filter=model:birch")
-            expect(page.locator(".count")).to_contain_text("of 5 episodes")
-            expect(page.locator(".found mark").first).to_have_text("watering can")
-            at(page, "#/all/experiments?filter=model:birch")
-            expect(page.locator(".experiments tbody tr")).to_have_count(2)
-            expect(page.locator(".count")).to_contain_text("all its episodes only")
-        server.shutdown()
+    with (
+        served_files(tmp_path / "site") as address,
+        opened(browser, f"{address}#/birch-5/turn/2?find=watering can") as page,
+    ):
+        expect(page.locator(".notes")).to_contain_text("Exported")
+        expect(page.locator(".finder .told")).to_contain_text("turn")
+        page.keyboard.press("n")
+        expect(current(page)).to_contain_text("watering can")
+        at(page, "#/all/search?find=watering can&filter=model:birch")
+        expect(page.locator(".count")).to_contain_text("of 5 episodes")
+        expect(page.locator(".found mark").first).to_have_text("watering can")
+        at(page, "#/all/experiments?filter=model:birch")
+        expect(page.locator(".experiments tbody tr")).to_have_count(2)
+        expect(page.locator(".count")).to_contain_text("all its episodes only")

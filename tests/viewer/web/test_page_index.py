@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from session.record.branch import branch_off
-from tests.support.browser import PATIENCE, beside, current, needs_chromium, opened, started_browser
+from tests.support.browser import PATIENCE, beside, current, needs_chromium, opened, served_files
 from tests.support.viewing import log_of, recorded, write_log
 from viewer.__main__ import main
 from viewer.web.watch import watching
@@ -48,24 +44,6 @@ def workdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder = workdir / "trial" / "all-parts" / f"seed-{number}" / "episodes" / f"e{number}"
         write_log(folder, kept)
     return workdir
-
-
-@pytest.fixture(scope="module")
-def address(workdir: Path) -> Iterator[str]:
-    with watching(workdir, open_browser=False) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def browser(address: str) -> Iterator[Browser]:  # played before the browser's loop runs
-    with started_browser() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def window(browser: Browser, address: str) -> Iterator[Page]:
-    with opened(browser, address) as page:
-        yield page
 
 
 @pytest.fixture
@@ -293,31 +271,15 @@ def test_the_exported_site_works_from_a_plain_file_server(
 ) -> None:
     site = tmp_path / "site"
     assert main(["export", str(site), "--workdir", str(workdir)]) == 0
-    handler = partial(QuietHandler, directory=str(tmp_path))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            with opened(browser, f"http://127.0.0.1:{server.server_port}/site/") as page:
-                page.get_by_role("link", name="played").click()
-                expect(page.locator("#state")).to_have_text("Replay · Ended: Turn limit")
-                page.keyboard.press("ArrowLeft")
-                expect(current(page)).to_have_attribute("data-turn", "11")
-                expect(page.locator(".map .canvas")).to_have_attribute(
-                    "data-rooms", re.compile("5")
-                )
-                page.go_back()
-                expect(rows(page)).to_have_count(4)
-        finally:
-            server.shutdown()
-            thread.join()
+    with served_files(tmp_path) as address, opened(browser, f"{address}site/") as page:
+        page.get_by_role("link", name="played").click()
+        expect(page.locator("#state")).to_have_text("Replay · Ended: Turn limit")
+        page.keyboard.press("ArrowLeft")
+        expect(current(page)).to_have_attribute("data-turn", "11")
+        expect(page.locator(".map .canvas")).to_have_attribute("data-rooms", re.compile("5"))
+        page.go_back()
+        expect(rows(page)).to_have_count(4)
     page = browser.new_page()
     page.goto((site / "index.html").as_uri())
     expect(page.get_by_text("the page was opened from disk")).to_be_visible()
     page.close()
-
-
-class QuietHandler(SimpleHTTPRequestHandler):
-    """The standard library's file server, without its log."""
-
-    def log_message(self, *_: object) -> None: ...

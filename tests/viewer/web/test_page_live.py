@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,25 +9,15 @@ import pytest
 from playwright.sync_api import expect
 
 from scripts.benchmarks.viewer import write_long_log
-from tests.support.browser import PATIENCE, beside, current, needs_chromium, opened, started_browser
+from tests.support.browser import PATIENCE, beside, needs_chromium, opened, shows
 from tests.support.viewing import playing, recorded
 from viewer.web.watch import watching
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
 expect.set_options(timeout=PATIENCE)
 pytestmark = [needs_chromium, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started_browser() as browser:
-        yield browser
-
-
-def shows(page: Page, turn: int) -> None:
-    expect(current(page)).to_have_attribute("data-turn", str(turn))
 
 
 def test_a_game_is_followed_live_from_the_empty_index_to_its_end(

@@ -1,7 +1,7 @@
 // Lines of several episodes or groups in one plot, told apart by colour and by dashes.
 
 import { colour, h } from "../dom.js";
-import { plotOptions, stepped } from "./score_chart.js";
+import { Chart, figureOptions, stepped } from "./chart.js";
 import uPlot from "../vendor/uPlot.esm.js";
 
 export const MOST_LINES = 8;
@@ -11,37 +11,24 @@ const VEIL = "22"; // the opacity of a band, in hexadecimal
 /** What marks a line in tables: the same stroke. */
 export const swatch = (number) => h("span", { class: "swatch", "data-line": number, "data-dash": number % DASHES.length });
 
-export class LinesChart {
+export class LinesChart extends Chart {
   #lines = [];
 
   constructor(label) {
-    this.node = h("div", { class: "plot", role: "img", "aria-label": label });
-    this.sizes = new ResizeObserver(() => this.#draw());
-    this.sizes.observe(this.node);
-    this.themed = () => this.#draw();
-    addEventListener("themechange", this.themed);
-  }
-
-  close() {
-    removeEventListener("themechange", this.themed);
-    this.sizes.disconnect();
-    this.plot?.destroy();
+    super(h("div", { class: "plot", role: "img", "aria-label": label }));
   }
 
   /** Draw `lines`, each with turns, values and, where there are intervals, low and high; `steps` where a value holds until the next. */
   show(lines, steps) {
     this.#lines = lines.slice(0, MOST_LINES);
     this.steps = steps;
-    this.#draw();
+    this.draw();
   }
 
-  #draw() {
-    this.plot?.destroy();
-    this.plot = null;
-    const { clientWidth: width, clientHeight: height } = this.node;
+  draw() {
     this.node.dataset.lines = this.#lines.length;
     this.node.dataset.bands = this.#lines.filter((it) => it.low).length;
-    if (!width || !this.#lines.length) return;
+    if (!this.#lines.length) return this.put();
     const series = [], bands = [], tables = [];
     const paths = this.steps ? stepped : undefined;
     this.#lines.forEach((line, i) => {
@@ -53,14 +40,11 @@ export class LinesChart {
       series.push(edge, { ...edge });
       bands.push({ series: [series.length, series.length - 1], fill: veiled(stroke) });
     });
-    const options = { ...plotOptions(series, { bands }), width, height };
-    options.axes[1].size = 58;
-    options.axes[1].incrs = undefined;
-    options.axes[1].values = (_, ticks) => ticks.map((it) => (it >= 10_000 ? new Intl.NumberFormat("en", { notation: "compact" }).format(it) : String(Number(it.toPrecision(4)))));
-    options.scales.y.range = (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.08];
-    this.plot = new uPlot(options, uPlot.join(tables, tables.map((table) => table.map(() => 0))), this.node);
+    this.put(figureOptions(series, tick, { bands }), uPlot.join(tables, tables.map((table) => table.map(() => 0))));
   }
 }
+
+const tick = (it) => (it >= 10_000 ? new Intl.NumberFormat("en", { notation: "compact" }).format(it) : String(Number(it.toPrecision(4))));
 
 function veiled(stroke) {
   const [r, g, b] = stroke.match(/[\d.]+/g).map(Number);

@@ -4,27 +4,13 @@ import { clamp, colour, h } from "../dom.js";
 import { before } from "../data.js";
 import { hinted, known } from "../format.js";
 import { harmless } from "../text.js";
+import { plotOptions, stepped } from "./chart.js";
 import uPlot from "../vendor/uPlot.esm.js";
 
 const SHAPES = { damaged: "cross", death: "cross", failure: "cross", victory: "star", reflection: "ring" };
 const KINDS = { score: "Score", death: "Death", item: "Item", room: "New room", victory: "Victory", failure: "Failure", reflection: "Reflection", damaged: "Damaged log" };
-const STEPS = [1, 10, 100, 1000, 10_000, 100_000].flatMap((it) => [it, 2 * it, 5 * it]); // whole numbers between two lines
 const REACH = 8; // pixels within which a mark is meant
-
-/** What all score plots have in common. */
-export function plotOptions(series, extra = {}) {
-  const [soft, line] = ["soft", "line"].map(colour);
-  const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: "12px Literata, Georgia, serif", incrs: STEPS };
-  return {
-    width: 300, height: 150, legend: { show: false }, padding: [10, 12, 0, 0],
-    scales: { x: { time: false }, y: { range: (_, low, high) => [Math.min(0, low), Math.max(10, high * 1.08)] } },
-    axes: [{ ...axis, grid: { show: false }, size: 24 }, { ...axis, size: 38 }],
-    cursor: { drag: { x: false, y: false }, y: false, points: { show: false } },
-    series: [{}, ...series], ...extra,
-  };
-}
-
-export const stepped = uPlot.paths.stepped({ align: 1 });
+const APART = 14; // pixels at least between two reflections, which come often
 
 export class ScoreChart {
   #turn = 0;
@@ -123,10 +109,14 @@ export class ScoreChart {
     ctx.moveTo(at, plot.bbox.top);
     ctx.lineTo(at, plot.bbox.top + plot.bbox.height);
     ctx.stroke();
+    let ring = -Infinity;
     for (const mark of this.episode.info.marks) {
-      if (!SHAPES[mark.kind]) continue;
+      const shape = SHAPES[mark.kind];
+      const left = plot.valToPos(mark.turn, "x", true);
+      if (!shape || (shape === "ring" && left - ring < APART * ratio)) continue;
+      if (shape === "ring") ring = left;
       const score = before(this.episode.info.scores, mark.turn)?.[1] ?? 0;
-      drawShape(ctx, this.colours, SHAPES[mark.kind], plot.valToPos(mark.turn, "x", true), plot.valToPos(score, "y", true), 4.5 * ratio);
+      drawShape(ctx, this.colours, shape, left, plot.valToPos(score, "y", true), 4.5 * ratio);
     }
     ctx.restore();
   }

@@ -55,7 +55,7 @@ function spent({ usage, seconds }) {
   const parts = [usage.calls > 1 && `${usage.calls} calls`,
     `${format.short(usage.prompt_tokens)} in`, `${format.short(usage.completion_tokens)} out`,
     format.cached(usage), usage.cost > 0 && format.money(usage.cost), format.duration(seconds)];
-  return parts.filter(Boolean).join(" · ");
+  return parts.filter(Boolean).map((it) => it.replaceAll(" ", "\u00a0")).join(" · ");
 }
 
 /** Where there was no answer, its place is taken by the reason, which is shown anyway. */

@@ -12,9 +12,10 @@ import { ScoreChart } from "../drawing/score_chart.js";
 import { Prompt } from "../episode/prompt.js";
 import { Situation } from "../episode/situation.js";
 import { Transcript } from "../episode/transcript.js";
+import { Usage } from "../episode/usage.js";
 
-const PANELS = [["story", "Story"], ["situation", "Situation"], ["prompt", "Prompt"], ["map", "Map"]];
-const ASIDE = PANELS.slice(1, 3); // one of them beside the story
+const PANELS = [["story", "Story"], ["situation", "Situation"], ["prompt", "Prompt"], ["usage", "Usage"], ["map", "Map"]];
+const ASIDE = PANELS.slice(1, 4); // one of them beside the story
 
 export class EpisodePage {
   #shown = 0;
@@ -65,6 +66,7 @@ export class EpisodePage {
     this.transcript?.close();
     this.map?.close();
     this.chart?.close();
+    this.usage?.close();
     delete this.main.dataset.view;
     delete this.main.dataset.side;
   }
@@ -115,6 +117,7 @@ export class EpisodePage {
     this.#markFound();
     this.situation.show(turn);
     this.prompt.show(turn);
+    this.usage.show(turn);
   }
 
   #search(text) {
@@ -170,6 +173,7 @@ export class EpisodePage {
     this.situation = new Situation(this.episode);
     this.prompt = new Prompt(this.episode);
     this.chart = new ScoreChart(this.episode, (turn) => this.#jump(turn));
+    this.usage = new Usage(this.episode, (turn) => this.#jump(turn));
     this.cockpit = new Cockpit(this.episode);
     this.controls = new Controls({ go: (turn) => this.#jump(turn), step: (by) => this.step(by), play: () => this.play(), follow: () => this.follow() });
     this.finder = new Finder(this.episode, { shown: () => this.#shown, go: (turn) => this.#jump(turn), text: () => this.#markFound() });
@@ -182,7 +186,7 @@ export class EpisodePage {
     fill(this.main, h("div", { class: "episode" },
       h("nav", { class: "tabs", "aria-label": "Parts of the page" }, this.tabs),
       h("section", { class: "story", "aria-label": "Story" }, this.finder.node, this.transcript.node, this.controls.news, this.cockpit.node),
-      h("div", { class: "side" }, h("nav", { class: "tabs sides", "aria-label": "Beside the story" }, this.sides), this.situation.node, this.prompt.node),
+      h("div", { class: "side" }, h("nav", { class: "tabs sides", "aria-label": "Beside the story" }, this.sides), this.situation.node, this.prompt.node, this.usage.node),
       this.charts,
       this.controls.node));
     this.chart.start();
@@ -192,7 +196,7 @@ export class EpisodePage {
     return h("button", { type: "button", "aria-pressed": String(pressed), onclick: () => this.#choose(name) }, label);
   }
 
-  /** On a narrow screen, show one part at a time; on a wide one, situation or prompt. */
+  /** On a narrow screen, show one part at a time; on a wide one, one of those beside the story. */
   #choose(name) {
     const press = (tabs, names) => tabs.forEach((tab, i) => tab.setAttribute("aria-pressed", String(names[i][0] === name)));
     this.main.dataset.view = name;
@@ -200,8 +204,10 @@ export class EpisodePage {
     if (!ASIDE.some(([side]) => side === name)) return;
     this.main.dataset.side = name;
     press(this.sides, ASIDE);
-    this.prompt.visible = name === "prompt";
-    this.prompt.show();
+    for (const [side, part] of [["prompt", this.prompt], ["usage", this.usage]]) {
+      part.visible = name === side;
+      part.show();
+    }
   }
 
   #showHeading() {
@@ -271,6 +277,7 @@ export class EpisodePage {
     } else {
       this.#countNews(1);
       this.#showControls();
+      this.usage.show();
     }
   }
 
@@ -290,6 +297,7 @@ export class EpisodePage {
     this.chart.update();
     this.map?.show(this.#shown);
     this.situation.show(this.#shown);
+    this.usage.show();
     if (this.#following) this.go(this.#shown, { keepsAddress: true, edge: "end" });
   }
 

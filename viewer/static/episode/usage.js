@@ -1,0 +1,112 @@
+// What each turn took, until the one that is shown: tokens, dollars and seconds.
+
+import { ofEpisode } from "../address.js";
+import { fill, h, keepingFocus } from "../dom.js";
+import { TurnsChart } from "../drawing/turns_chart.js";
+import { duration, money, plural, short, whole } from "../format.js";
+
+const FIGURES = [
+  { title: "Tokens", of: ([, sent, back]) => (sent === null ? null : sent + back), show: whole, tick: short, split: ([, sent, back]) => ` (${whole(sent)} in, ${whole(back)} out)` },
+  { title: "Cost", of: ([, , , cost]) => cost, show: money, tick: (it) => (it ? `$${Number(it.toPrecision(3))}` : "$0"), split: () => "" },
+  { title: "Time", of: ([, , , , seconds]) => seconds, show: duration, tick: (it) => `${Number(it.toPrecision(3))} s`, split: () => "" },
+];
+const LISTED = 100; // turns in the table
+
+export class Usage {
+  #turn = 0;
+  #rows = [];
+  #asked = 0; // counts requests for data: only the latest is shown
+
+  /** `go` leads to a turn. */
+  constructor(episode, go) {
+    this.episode = episode;
+    this.visible = false;
+    this.told = h("p", { class: "fine", role: "status" });
+    this.charts = FIGURES.map((figure) => new TurnsChart(`${figure.title} by turn`, { go, tick: figure.tick, point: (turn) => this.#point(figure, turn) }));
+    this.points = FIGURES.map(() => h("span", { class: "fine" }));
+    this.sums = FIGURES.map(() => h("p", { class: "fine sum" }));
+    this.sections = FIGURES.map(({ title }, i) => h("section", { "aria-label": title }, h("h3", {}, title, " ", this.points[i]), this.charts[i].node, this.sums[i]));
+    this.between = h("p", { class: "fine" });
+    this.table = h("div", { class: "scroll" });
+    this.details = h("details", { ontoggle: () => this.#list() }, h("summary", {}, "As a table"), this.table);
+    this.node = h("section", { class: "usage", "aria-label": "Usage", tabindex: "0" }, h("h2", { class: "unseen" }, "Usage"), this.told, this.sections, this.between, this.details);
+  }
+
+  close() {
+    for (const chart of this.charts) chart.close();
+  }
+
+  /** Show what the turns until `turn` took, as soon as anybody looks. */
+  async show(turn = this.#turn) {
+    this.#turn = turn;
+    if (!this.visible) return;
+    const ticket = ++this.#asked;
+    try {
+      const rows = await this.episode.took();
+      if (ticket !== this.#asked) return;
+      this.told.textContent = "";
+      this.#rows = rows.filter(([it]) => it <= turn);
+      this.#draw();
+    } catch (error) {
+      if (ticket === this.#asked) this.told.textContent = `It could not be loaded (${error.message}).`;
+    }
+  }
+
+  #draw() {
+    FIGURES.forEach((figure, i) => {
+      const points = this.#rows.map((row) => [row[0], figure.of(row)]);
+      this.charts[i].show(points, this.#turn, this.episode.last, this.#say(figure, this.#turn));
+      this.#point(figure, null);
+      keepingFocus(this.sums[i], () => fill(this.sums[i], this.#sum(figure, points)));
+    });
+    this.#tellBetween();
+    this.#list();
+  }
+
+  #point(figure, turn) {
+    const said = turn === null || turn > this.#turn ? this.#turn : turn;
+    this.points[FIGURES.indexOf(figure)].textContent = this.#say(figure, said);
+  }
+
+  #say({ of, show, split }, turn) {
+    const row = this.#rows.find(([it]) => it === turn);
+    if (!row) return turn ? `Turn ${turn}: unknown` : "Before the first turn";
+    return `Turn ${turn}: ${of(row) === null ? "unknown" : `${show(of(row))}${split(row)}`}`;
+  }
+
+  /** The chart in words. */
+  #sum({ title, show }, points) {
+    const known = points.filter(([, value]) => value !== null);
+    const unknown = points.length - known.length;
+    if (!points.length) return "";
+    if (!known.length) return `Unknown in every turn so far${title === "Time" ? "" : ": none was reported"}.`;
+    const said = (value) => h("span", { class: "figure" }, show(value));
+    const values = known.map(([, value]) => value).sort((a, b) => a - b);
+    const most = known.find(([, value]) => value === values.at(-1))[0];
+    return [
+      said(values.reduce((sum, value) => sum + value, 0)), " so far; median ", said(values[values.length >> 1]), ", most ", said(values.at(-1)), " in ",
+      h("a", { href: ofEpisode(this.episode.id, most), "data-focus": "most" }, `turn ${most}`),
+      unknown > 0 && `; unknown in ${plural(unknown, "turn")} (dotted), which ${unknown === 1 ? "is" : "are"} not counted`, ".",
+    ];
+  }
+
+  /** Reflections take something, too, and belong to no turn. */
+  #tellBetween() {
+    const past = this.episode.info.reflections.filter((it) => it.turn <= this.#turn);
+    const sum = (figure) => past.reduce((all, it) => all + figure(it), 0);
+    const cost = sum((it) => it.usage.cost);
+    this.between.textContent = past.length ? `Not in these charts: ${plural(past.length, "reflection")}, with ${plural(sum((it) => it.usage.prompt_tokens + it.usage.completion_tokens), "token")}, ${cost ? money(cost) : "unknown cost"}, ${duration(sum((it) => it.seconds))}.` : "";
+  }
+
+  #list() {
+    if (!this.details.open) return;
+    const rows = this.#rows.slice(-LISTED);
+    const cell = (value, show) => h("td", { class: "number" }, value === null ? "unknown" : show(value));
+    keepingFocus(this.table, () => fill(this.table,
+      this.#rows.length > LISTED && h("p", { class: "fine" }, `The latest ${LISTED} turns; the download has all.`),
+      h("table", {}, h("thead", {}, h("tr", {}, ["Turn", "In", "Out", "Cost", "Time"].map((name, i) => h("th", { scope: "col", class: i > 0 && "number" }, name)))),
+        h("tbody", {}, rows.map(([turn, sent, back, cost, seconds]) => h("tr", { "aria-current": turn === this.#turn && "true" },
+          h("th", { scope: "row" }, h("a", { href: ofEpisode(this.episode.id, turn), "data-focus": `turn ${turn}` }, String(turn))),
+          cell(sent, whole), cell(back, whole), cell(cost, money), cell(seconds, duration)))))));
+  }
+}
