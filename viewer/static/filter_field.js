@@ -11,7 +11,7 @@ export class FilterField {
   /** `typed` is called with every new text. */
   constructor(typed) {
     this.input = h("input", { type: "search", id: "filter", "data-first": true, autocomplete: "off", spellcheck: "false", placeholder: "score>10 model:deepseek", "aria-describedby": "count", title: HINT, oninput: () => typed(this.input.value) });
-    this.nodes = [h("label", { for: "filter" }, "Filter"), this.input];
+    this.nodes = h("span", { class: "field" }, h("label", { for: "filter" }, "Filter"), this.input);
   }
 
   /** Which episodes fit; where the text cannot be read, those that fitted before, and the reason. */

@@ -89,7 +89,7 @@ export class ScoreChart {
 
   #tell(turn) {
     const marks = this.episode.info.marks.filter((it) => it.turn === turn).map((it) => `${KINDS[it.kind] ?? it.kind}: ${it.text}`);
-    this.caption.textContent = harmless([`Turn ${turn}`, `score ${known(before(this.episode.info.scores, turn)?.[1])}`, ...this.#help(), ...marks].join(" · "));
+    this.caption.title = this.caption.textContent = harmless([`Turn ${turn}`, `score ${known(before(this.episode.info.scores, turn)?.[1])}`, ...this.#help(), ...marks].join(" · "));
   }
 
   /** A score is not shown without saying that the player was helped. */

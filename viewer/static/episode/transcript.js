@@ -9,7 +9,8 @@ const NEAR_END = 60; // pixels
 
 export class Transcript {
   #blocks = [];
-  #last = { top: 0, size: "" };
+  #top = 0;
+  #pulled = 0; // pixels that the wheel asked for, towards the beginning
   #reveals = 0;
   #shown = null;
   #wanted = null; // the block that is or will be scrolled to
@@ -18,7 +19,7 @@ export class Transcript {
   constructor(episode, on) {
     this.episode = episode;
     this.on = on;
-    this.node = h("div", { class: "transcript", role: "feed", tabindex: "0", "data-first": true, "aria-label": "Transcript", onscroll: () => this.#scrolled() });
+    this.node = h("div", { class: "transcript", role: "feed", tabindex: "0", "data-first": true, "aria-label": "Transcript", onscroll: () => this.#scrolled(), onwheel: (event) => this.#wheeled(event) });
     this.watcher = new IntersectionObserver((entries) => this.#seen(entries), { root: this.node, rootMargin: `${AHEAD}px 0px` });
     this.widths = new ResizeObserver(([{ contentRect }]) => this.#measured(contentRect.width));
     this.widths.observe(this.node);
@@ -78,22 +79,23 @@ export class Transcript {
 
   #scrollTo(top) {
     this.node.scrollTop = top;
-    this.#last = this.#position();
+    this.#top = this.node.scrollTop;
+    this.#pulled = 0;
   }
 
-  #position() {
-    const { scrollTop, scrollHeight, clientHeight } = this.node;
-    return { top: scrollTop, size: `${scrollHeight} ${clientHeight}` };
-  }
-
-  /** Tell which way the reader scrolled; where the content changed, the browser may have. */
+  /** Tell which way the reader scrolled. By itself, the browser only goes to the end of what has become shorter. */
   #scrolled() {
-    const before = this.#last;
-    this.#last = this.#position();
-    if (before.size !== this.#last.size) return;
-    const moved = this.#last.top - before.top;
+    const moved = this.node.scrollTop - this.#top;
+    this.#top = this.node.scrollTop;
     if (moved < -4 && this.#toEnd > NEAR_END) this.on.back();
     else if (moved > 4 && this.#toEnd < 4) this.on.end();
+  }
+
+  /** A reader who begins to scroll back is not taken to a turn that comes before the page has moved. */
+  #wheeled({ deltaY, target }) {
+    if (deltaY > 0 || target.closest("pre") || !this.node.scrollTop) return void (this.#pulled = 0);
+    this.#pulled -= deltaY;
+    if (this.#pulled > NEAR_END) this.on.back();
   }
 
   /** Lines that break elsewhere move everything; heights noted before are void. */

@@ -27,7 +27,7 @@ export class SearchPage {
     this.list = h("div", { class: "found" });
     fill(this.main, h("div", { class: "compare search-all" },
       h("form", { class: "index-head", role: "search", onsubmit: (event) => { event.preventDefault(); this.#ask(); } }, h("h1", {}, "Search"),
-        h("div", { class: "tools" }, h("label", { for: "sought" }, "Words"), this.input, this.field.nodes, h("button", { type: "submit" }, "Search"))),
+        h("div", { class: "tools" }, h("span", { class: "field" }, h("label", { for: "sought" }, "Words"), this.input), this.field.nodes, h("button", { type: "submit" }, "Search"))),
       this.told, this.list));
     this.#show();
   }
