@@ -16,6 +16,7 @@ from scripts.benchmarks.map_figures import figures
 from scripts.scripted_model import read_commands
 from session.game_state import TurnRecord
 from tests.support.games import ZORK1, needs_zork1, started
+from tests.support.work import steps
 from viewer.map.lines import flaws
 from viewer.map.links import COMPASS, links_of
 from viewer.map.map_view import MapView
@@ -162,6 +163,16 @@ def test_a_drawing_that_would_mislead_gives_way_to_a_new_one() -> None:
     drawn = drawing.draw([1, 2, 3, 4, 5], ways)
     assert figures_of(drawn, ways)["wrong directions"] == 0
     assert figures_of(drawn, ways)["askew"] == 0
+
+
+def test_much_that_was_found_since_the_last_drawing_costs_little_more_than_a_new_one() -> None:
+    rooms = range(1, 31)
+    ways = [way(room, "east" if room % 6 else "south", room + 1) for room in rooms[:-1]]
+    ways += [way(room, "north", room - 6) for room in rooms[6:]]
+    drawing = Sheets()
+    drawing.draw(rooms[:3], ways[:2])
+    anew = steps(lambda: sheets(rooms, ways))
+    assert steps(lambda: drawing.draw(rooms, ways)) < 1.5 * anew
 
 
 @settings(max_examples=25)
