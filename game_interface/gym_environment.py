@@ -179,8 +179,8 @@ def _made(wanted: str) -> Env[Any, Any]:
         return gymnasium.make(wanted, disable_env_checker=True)
     except (gymnasium.error.Error, ImportError) as error:
         raise StoryNotFoundError(
-            f"there is no environment {wanted!r} ({error}); give gym:ID, or gym:MODULE:ID where a "
-            "module has to be imported for it"
+            f"there is no environment {wanted!r} ({error}); to import the module that "
+            "registers it, write gym:MODULE:ID"
         ) from error
 
 

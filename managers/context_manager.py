@@ -20,7 +20,7 @@ _REMINDER = (
     "plan."
 )
 """The answers above show only what is told there."""
-_FROM_WATCHER = 'A line from the person watching, who is not part of the game: "{}"'
+_FROM_WATCHER = 'A hint from the person watching, who is not part of the game: "{}"'
 _LEAST_CHARACTERS = 100
 """Of a section's last line, which may exceed the budget rather than be cut to nothing."""
 

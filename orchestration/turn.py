@@ -235,8 +235,8 @@ def _play_again(saved: SavedEpisode, game: Played) -> None:
         if answer != turn.response:
             raise SnapshotError(
                 f"{game.story.title} does not answer {turn.command!r} as it did in turn "
-                f"{turn.turn}, so the episode cannot go on: it depends on more than seed and "
-                "commands"
+                f"{turn.turn}, so the episode cannot be continued: it depends on more "
+                "than seed and commands"
             )
 
 

@@ -169,7 +169,7 @@ def hints_told(provenance: Mapping[str, Any]) -> Iterator[str]:
     if hints := provenance.get("hints"):
         yield (
             f"A PERSON GAVE THE PLAYER HINTS in {counted(len(hints), 'episode')} "
-            f"({counted(sum(hints.values()), 'line')}): no figure that includes them is unaided."
+            f"({counted(sum(hints.values()), 'hint')}): no figure that includes them is unaided."
         )
 
 

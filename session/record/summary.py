@@ -132,7 +132,7 @@ def show_total(screen: Screen, episodes: Sequence[StorySoFar]) -> None:
 
 def _hinted(hints: int) -> str:
     """What to say beside the figures of an episode in which the player was helped."""
-    return f"{counted(hints, 'line')} from the person watching: not an unaided score" * bool(hints)
+    return f"{counted(hints, 'hint')} from the person watching: not an unaided score" * bool(hints)
 
 
 def _hinted_of(episodes: Sequence[StorySoFar]) -> str:

@@ -82,7 +82,7 @@ def test_a_paused_game_is_killed_and_goes_on_and_ctrl_c_ends_it_with_its_servers
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=PATIENCE)[0]
         assert process.returncode == 130
-    assert "1 line from the person watching" in said
+    assert "1 hint from the person watching" in said
     assert program.leftovers() == []
     (folder,) = program.episodes()
     kinds = [event["event_type"] for event in read_events(folder)]

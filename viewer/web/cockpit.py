@@ -133,7 +133,9 @@ class Cockpit:
         if len(line) > MOST_HINT_CHARACTERS:
             raise RefusedError(f"A hint has at most {MOST_HINT_CHARACTERS} characters.")
         if len(self._said) + self._told >= MOST_HINTS_WAITING:
-            raise RefusedError("Enough hints are waiting: the player is told before its next turn.")
+            raise RefusedError(
+                "Too many hints are waiting: the player reads them before its next turn."
+            )
         return line
 
     def json(self) -> JSONObject:

@@ -19,7 +19,7 @@ def is_control(path: str) -> bool:
 async def answer(request: Request, cockpit: Cockpit, episode: Episode) -> Response:
     """Do what was pressed, if whoever started the game did it: 204, or a line that says why not."""
     if not token.shows(request, cockpit.token):
-        return PlainTextResponse("Only the page that the game has opened may do this.", 403)
+        return PlainTextResponse("Only the page that the game opened may do this.", 403)
     if not cockpit.controls(episode.folder) or episode.end_reason is not None:
         return PlainTextResponse("This game is not being played here.", 409)
     pressed = await token.sent(request)

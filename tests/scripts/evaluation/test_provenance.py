@@ -207,7 +207,7 @@ def test_hints_of_a_person_are_told_beside_every_figure() -> None:
     alone = episode(start(player="model"), turn(1, 1))
     provenance = provenance_of({"one": helped.provenance, "two": alone.provenance})
     assert provenance["hints"] == {"one": 1}
-    told = "A PERSON GAVE THE PLAYER HINTS in 1 episode (1 line): no figure that includes them is"
+    told = "A PERSON GAVE THE PLAYER HINTS in 1 episode (1 hint): no figure that includes them is"
     assert told in said_of(provenance)
     assert "HINTS" not in said_of(provenance_of({"two": alone.provenance}))
     assert (helped.summary()["hints"], alone.summary()["hints"]) == (1, 0)

@@ -129,7 +129,7 @@ def test_a_hint_reaches_the_model_once_and_marks_the_episode(
     assert KEY not in json.dumps(log_of(folder))
     text = (folder / LOG_FILE).read_text()
     assert f"Hint for turn 2, by the person watching: {HINT} Use ***." in text
-    assert "1 line from the person watching: not an unaided score" in text
+    assert "1 hint from the person watching: not an unaided score" in text
     shown = client.get("data/played/episode.json").json()
     assert (shown["summary"]["hints"], shown["hints"]) == (1, [{"turn": 2, "text": hint["text"]}])
     assert client.get("data/episodes.json").json()["episodes"][0]["hints"] == 1
@@ -273,7 +273,7 @@ def test_no_more_lines_wait_for_a_turn_than_may_however_long_the_game_is_paused(
     for number in range(MOST_HINTS_WAITING):
         cockpit.press("hint", f"Line {number}.")
         assert next(told) == f"Line {number}."
-    with pytest.raises(RefusedError, match="Enough hints"):
+    with pytest.raises(RefusedError, match="Too many hints"):
         cockpit.press("hint", "One more.")
     cockpit.press("resume")
     assert list(told) == []

@@ -65,7 +65,7 @@ export class SearchPage {
     fill(this.list);
     this.told.dataset.wrong = Boolean(wrong);
     if (wrong || !plain(this.find)) {
-      this.told.textContent = wrong || "The words are looked for in thoughts, commands, answers of the game and results of tools.";
+      this.told.textContent = wrong || "The search covers thoughts, commands, the game’s answers and the results of tools.";
       return this.input.focus();
     }
     this.#search(ticket, this.episodes.filter(fits)).catch((error) => {
