@@ -23,6 +23,7 @@ _QUOTED = re.compile(
 _CELLS = re.compile(r"\||(?<=\d)\s*\n\s*(?=\d)")
 """What divides two numbers that would look like one: 12 | 500."""
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
+_CODE = re.compile(r"(?<![\w-])([A-Z][A-Za-z]*)-?(\d+)(?![\w.,]\d|\w)")
 _FIRST = re.compile(
     r"\b(?:the|its|his|her|their|world's|country's) (?:very |world's )?first "
     r"(?!of|thing|question|step|point|glance|place|part|time|idea|half|reason|lesson)([a-z]+)",
@@ -96,6 +97,7 @@ class Evidence:
         digits = in_digits(text, language)
         found = [f"quotation “{quote}”" for quote in self._strange_quotes(text, language)]
         found += [f"name “{name}”" for name in unknown_names(text, self._words, language)]
+        found += [f"name “{code}”" for code in self._strange_codes(text)]
         dates = [*moments(digits, (language,) if language else ())]
         found += [f"date “{date}”" for date in self._strange_dates(dates)]
         found += [f"number “{it}”" for it in self._figures.unsupported(digits, language, dates)]
@@ -120,6 +122,19 @@ class Evidence:
                 or self._whole.find(_INSIDE.sub(" ... ", quote))
             ):
                 yield quote.strip()
+
+    @cached_property
+    def _codes(self) -> dict[str, set[str]]:
+        """Letters with a number to them, such as CO2: which numbers."""
+        codes: dict[str, set[str]] = {}
+        for found in _CODE.finditer(self._plain):
+            codes.setdefault(found[1], set()).add(found[2])
+        return codes
+
+    def _strange_codes(self, text: str) -> Iterator[str]:
+        for found in _CODE.finditer(text):
+            if found[2] not in self._codes.get(found[1], {found[2]}):
+                yield found[0]
 
     @cached_property
     def _whole(self) -> Folded:
