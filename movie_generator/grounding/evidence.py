@@ -23,10 +23,11 @@ _QUOTED = re.compile(
 _CELLS = re.compile(r"\||(?<=\d)\s*\n\s*(?=\d)")
 """What divides two numbers that would look like one: 12 | 500."""
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
+_STARS = re.compile("★+")
 _CODE = re.compile(r"(?<![\w-])([A-Z][A-Za-z]*)-?(\d+)(?![\w.,]\d|\w)")
 _FIRST = re.compile(
-    r"\b(?:the|its|his|her|their|world's|country's) (?:very |world's )?first "
-    r"(?!of|thing|question|step|point|glance|place|part|time|idea|half|reason|lesson)([a-z]+)",
+    r"\b(?:\w+'s (?:very )?first|the (?:very )?first (?:ever|to|in|person|people|man|woman|human|"
+    r"country|nation|state|city|town|company|team|school))\b",
     re.IGNORECASE,
 )
 _EARLIEST = re.compile(
@@ -60,6 +61,7 @@ class Evidence:
     @cached_property
     def _plain(self) -> str:
         text = _ADDRESS.sub(" ", f"{self.head}\n{self.text}")
+        text = _STARS.sub(lambda it: f" {len(it[0])} stars ", text)
         return folded(_CELLS.sub(" ; ", text))
 
     @cached_property

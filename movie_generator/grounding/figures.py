@@ -46,6 +46,8 @@ _TIMES = frozenset("time mal foi vece volte vez".split())
 _ANNIVERSARIES = frozenset(
     "birthday anniversary jubilee geburtstag jubiläum anniversaire cumpleaño aniversario".split()
 )
+_FIFTY = 50.0
+_HALF = re.compile(r"\bhal(?:f|ves|ved)\b|\b0[.,]5\b", re.IGNORECASE)
 _OLD = re.compile(r"\byears?[- ]old\b|\byears of age\b", re.IGNORECASE)
 _AT = re.compile(
     r"\b(?:at|until|till|by|from|before|after|to|and|um|bis|ab|von|vor|nach|à|dès|jusqu'à|las?) $",
@@ -58,6 +60,8 @@ _LABEL = re.compile(
     r"seite|teil|abschnitt|chapitre|étape|partie|artículo|capítulo|página|paso|parte) ?$",
     re.IGNORECASE,
 )
+_ITEM = re.compile(r"(?:^|[.!?:;)]) ?$")
+"""Before the number of a step: ``3. Cook it.``"""
 _BEHIND = re.compile(r" ([^\W\d_]{3,})")
 _FAR = 20
 _FEW = 3
@@ -136,6 +140,8 @@ class Figures:
         alike = [
             it for it in self._quantities if same(said, it) and (it.units or not it.is_ordinal)
         ]
+        if said.units == SHARE and _FIFTY in said.values and _HALF.search(self.text):
+            return True
         if said.units:
             is_age = bool(_OLD.search(text[said.place : said.place + _FAR]))
             right = [it for it in alike if it.units]
@@ -165,7 +171,9 @@ class Figures:
         """Whether it may sum up what the page lists one by one: "her sons, Ole and Per"."""
         if said.values.isdisjoint({2.0, 3.0}) or said.is_rounded:
             return False
-        return not noun or (noun in self._stems and noun not in self._counted)
+        if not noun:
+            return not said.counted
+        return noun in self._stems and noun not in self._counted
 
     @cached_property
     def _stems(self) -> frozenset[str]:
@@ -180,6 +188,8 @@ class Figures:
             return True
         if any(not it.units and self._stands_alone(it) for it in alike):
             return True
+        if any(len(_telling(it.nearby) & said.nearby) > 1 for it in alike if not it.units):
+            return True  # other words for the same, among the same words
         return not nouns and any(not it.units or it.nearby & set(said.counted) for it in alike)
 
     @cached_property
@@ -201,7 +211,9 @@ class Figures:
         in_date = any(it.start <= number.place < it.end for it in self.moments)
         word = _BEHIND.match(self.text, end)
         counted = word and word[1].islower() and not is_small(word[1])
-        return not (in_date or counted or _LABEL.search(self.text[: number.place]))
+        before = self.text[: number.place]
+        is_item = self.text.startswith(". ", end) and _ITEM.search(before)
+        return not (in_date or counted or is_item or _LABEL.search(before))
 
     def _names_unit(self, said: Quantity) -> bool:
         return bool(said.units & self._named_units)
@@ -211,8 +223,10 @@ class Figures:
             return True
         romans = {float(_ROMAN_VALUES[it]) for it in _ROMAN.findall(self.text)}
         equal = [it for it in self._quantities if it.values & said.values]
-        # In the 4th minute, after 4 minutes.
-        if any(it.units & said.units for it in equal):
+        # In the 4th minute, after 4 minutes; for the 5th time, 5 times.
+        if said.counted and said.counted[0] in _TIMES and any(not it.units for it in equal):
+            return True
+        if any(it.units & said.units or {*said.counted[:1]} & {*it.counted} for it in equal):
             return True
         if _ANNIVERSARIES & {*said.counted} and any("duration-year" in it.units for it in equal):
             return True
@@ -223,3 +237,7 @@ class Figures:
     @cached_property
     def _has_other_ordinals(self) -> bool:
         return any(it.is_ordinal for it in self._quantities)
+
+
+def _telling(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(it for it in words if len(it) > 3 and not is_small(it))

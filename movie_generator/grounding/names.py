@@ -99,8 +99,15 @@ _NO_GERMAN_NAME = frozenset(
 )
 _WITHOUT_CASES = frozenset({"en", "de", "fr", "es", "pt", "it", "nl"})
 """Languages whose names keep their form."""
+_MONEY = re.compile(
+    r" (?:dollars?|cents?|pounds?|pence|francs?|kron\w+|crowns?|pesos?|rupees?|reais|lira|"
+    r"yen|won)\b"
+)
+"""What has a country before it is checked with its number."""
 _INFLECTED = re.compile(r"(?:e|er|es|en|em|s)$")
 _ADJECTIVE = re.compile(r"(?:ians?|eans?|ans?|ese|ish|ic|i|ns?|ers?)$")
+_DEMONYM = re.compile(r"(?:[ao]ise?s?|ien(?:ne)?s?|ens[ei]s?|es[ae]s?|[ae]ñ[oa]s?|an[oa]s?)$")
+"""Of a place, in lower case: lyonnaise."""
 _PLACE_ENDS = frozenset({"", "a", "y", "ia", "land", "lands", "e", "o", "en", "any", "al"})
 _ADDRESSED = re.compile(
     r"([\u3400-\u9fff々]{1,6}[\u3041-\u3096]{0,4}|[\u30a1-\u30ffー・]{2,20})(?=さん|氏|博士|教授|社長|先生|監督|選手|首相|大統領|市長|知事|会長|女史|記者)"
@@ -147,7 +154,11 @@ class Words:
                 ),
                 (),
             )
-        return next((it for name, it in self.capitals.items() if _same_place(key, name)), ())
+        named = (it for name, it in self.capitals.items() if _same_place(key, name))
+        start = key[: max(4, len(key) - 2)]
+        if any(it.startswith(start) and _DEMONYM.search(it) for it in self.lower):
+            return (0,)
+        return next(named, ())
 
 
 def _same_place(one: str, other: str) -> bool:
@@ -247,7 +258,8 @@ def _runs(sentence: str, language: str, page: Words) -> Iterator[list[str]]:
                 yield run
             run = []
         titled = not run and end and _is_title(sentence[:end])
-        if _is_name(word, language, page, starts=starts, shouted=shouted) or (
+        money = _MONEY.match(sentence, found.end())
+        if (not money and _is_name(word, language, page, starts=starts, shouted=shouted)) or (
             language == "de" and titled and word[0].isupper()
         ):
             run.append(word)
@@ -283,6 +295,8 @@ def _is_name(word: str, language: str, page: Words, *, starts: bool, shouted: bo
     if language != "en":
         return not starts and not shouted
     capitals_only = word.isupper() and len(word) > 2
+    if without_accents(plain) in page.lower and not _is_english(plain):
+        return False  # lottie_k
     if starts or shouted or capitals_only:
         if without_accents(plain) in page.lower and not page.has(plain):
             return False
@@ -293,9 +307,13 @@ def _is_name(word: str, language: str, page: Words, *, starts: bool, shouted: bo
 
 
 def _has_other_surname(run: list[str], missing: list[str], page: Words) -> bool:
-    """Whether the page has the first word, and never without a name behind it."""
-    follows = re.findall(rf"(?<![^\W\d_]){re.escape(run[0])}(?![^\W\d_])(.{{0,2}})", page.text)
-    return run[1] in missing and bool(follows) and all(it[1:].isupper() for it in follows)
+    """Whether the page has a word of it before another name, and never without one."""
+    for first, last in pairwise(run):
+        word = rf"(?<![^\W\d_]){re.escape(first)}(?![^\W\d_])(.{{0,2}})"
+        follows = re.findall(word, page.text)
+        if last in missing and follows and all(it[1:].isupper() for it in follows):
+            return not first.endswith("er")  # Berliner may stand before any noun
+    return False
 
 
 def _torn(run: list[str], page: Words) -> str:

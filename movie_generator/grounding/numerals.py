@@ -25,7 +25,19 @@ _NEVER = {
         "erstes",
     },
     "fr": {"un", "une", "premier", "première", "neuf", "second", "seconde"},
-    "es": {"un", "una", "uno", "primer", "primero", "primera", "segundo", "segundos", "cuarto"},
+    "es": {
+        "un",
+        "una",
+        "uno",
+        "unos",
+        "unas",
+        "primer",
+        "primero",
+        "primera",
+        "segundo",
+        "segundos",
+        "cuarto",
+    },
     "pt": {"um", "uma", "primeiro", "primeira", "segundo", "segundos", "quarto"},
     "it": {"un", "una", "uno", "primo", "prima", "secondo", "secondi"},
     "nl": {"een", "eerste"},
@@ -61,7 +73,7 @@ _FRACTION = re.compile(
     re.IGNORECASE,
 )
 _PIECE = re.compile(
-    rf"\b(?:(a|one|two|three)[- ])?({'|'.join(_PARTS)})s? of an? "
+    rf"\b(?:(a|one|two|three)[- ])?(?:({'|'.join(_PARTS)})s? of an?|(half|quarter)) "
     r"(?=(?:second|minute|hour|day|week|month|year|decade|century|mile|inch|pound|gallon|"
     r"(?:kilo)?met(?:re|er)|lit(?:re|er)|million|billion)\b)",
     re.IGNORECASE,
@@ -73,7 +85,7 @@ _SHORT_HUNDRED = re.compile(
 """One-sixty; one-thirty may be a time."""
 _PRICE = re.compile(
     r"\b(\d+) (euros?|dollars?|pounds?|livres|pesos|libras|francs?)"
-    r"(?: (\d{2})|"
+    r"(?: (?:con )?(\d{2})|"
     r",? (?:and|und|et|con|y) (\d{2}) (?:cents?|centimes|céntimos|pence))(?![\d.,]\d)\b",
     re.IGNORECASE,
 )
@@ -256,7 +268,7 @@ def _decade(found: re.Match[str]) -> str:
 def _piece(found: re.Match[str]) -> str:
     """``a quarter of a century`` as ``0.25 century``."""
     count = _COUNT.get((found[1] or "a").casefold(), 1)
-    return f"{count / _PART[found[2].casefold()]:.4g} "
+    return f"{count / _PART[(found[2] or found[3]).casefold()]:.4g} "
 
 
 def _share(found: re.Match[str]) -> str:

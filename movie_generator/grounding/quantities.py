@@ -70,6 +70,11 @@ _WORD = re.compile(
 
 _HOUR, _MINUTE = "duration-hour", "duration-minute"
 _AND = re.compile(r",? ?(?:and |und |et |y )?")
+_COMPOUND = re.compile(
+    r" [A-ZÄÖÜ][a-zäöüß]+"
+    r"(stunden?|minuten?|tagen?|monaten?|jahren?|metern?|kilometern?|tonnen?|litern?)\b"
+)
+"""Such as Arbeitsstunden."""
 _BETWEEN = re.compile(r"[ -]([a-zà-ÿ]{3,})(?=[ -][a-zà-ÿ])")
 """A word between a number and its unit: 31 lane miles, 4 whole minutes."""
 
@@ -163,6 +168,11 @@ def _unit(text: str, start: int, end: int, known: Units) -> tuple[frozenset[str]
     if after is None and (between := _BETWEEN.match(text, end)) and not is_small(between[1]):
         after = known.after.match(text, between.end())
         after = after if after and len(after[1]) > len("feet") - 1 else None
+    if after is None and (compound := _COMPOUND.match(text, end)):
+        after = known.after.match(compound[1])
+        if after and after.end() == len(compound[1]):
+            return known.words[after[1].casefold()], compound.end(), start
+        after = None
     if after is None:
         return frozenset(), end, start
     return known.words[after[1].casefold()], after.end(), start
