@@ -24,6 +24,7 @@ _CELLS = re.compile(r"\||(?<=\d)\s*\n\s*(?=\d)")
 """What divides two numbers that would look like one: 12 | 500."""
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
 _STARS = re.compile("★+")
+_TWICE = re.compile(r"\btwice\b", re.IGNORECASE)
 _CODE = re.compile(r"(?<![\w-])([A-Z][A-Za-z]*)-?(\d+)(?![\w.,]\d|\w)")
 _FIRST = re.compile(
     r"\b(?:\w+'s (?:very )?first|the (?:very )?first (?:ever|to|in|person|people|man|woman|human|"
@@ -70,7 +71,7 @@ class Evidence:
 
     @cached_property
     def _digits(self) -> str:
-        return in_digits(self._plain, self.language)
+        return in_digits(_TWICE.sub("2 times", self._plain), self.language)
 
     @cached_property
     def _words(self) -> Words:

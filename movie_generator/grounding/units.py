@@ -282,5 +282,5 @@ def _words(language: str) -> list[tuple[str, str]]:
             name = get_currency_name(code, count, locale).casefold()
             found += [(name, code), (name.split()[-1], code)]
         found += [(code.casefold(), code), (get_currency_symbol(code, locale).casefold(), code)]
-    words = {"in", "a", "as"} | ({"real", "won"} if language == "en" else set())
+    words = {"in", "a", "as"} | ({"real", "won", "bit", "bits"} if language == "en" else set())
     return [(word, unit) for word, unit in found if word not in words]
