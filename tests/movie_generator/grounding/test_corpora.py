@@ -67,6 +67,7 @@ def test_of_200_facts_planted_on_50_pages_none_passes_and_no_truth_is_refused() 
         ("sixth", 200, 1),
         ("seventh", 150, 0),
         ("eighth", 150, 0),
+        ("ninth", 300, 4),
     ],
 )
 def test_planted_facts_do_not_pass_and_few_truths_are_refused(
