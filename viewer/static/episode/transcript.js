@@ -15,21 +15,21 @@ export class Transcript {
   #shown = null;
   #wanted = null; // the block that is or will be scrolled to
 
-  /** `on` has the functions back (the reader scrolled back), end (to the end), rewrapped. */
+  /** `on` has the functions back (the reader scrolled back), end (to the end), rewrapped, reframed (there is more or less room). */
   constructor(episode, on) {
     this.episode = episode;
     this.on = on;
     this.node = h("div", { class: "transcript", role: "feed", tabindex: "0", "data-first": true, "aria-label": "Transcript", onscroll: () => this.#scrolled(), onwheel: (event) => this.#wheeled(event) });
     this.watcher = new IntersectionObserver((entries) => this.#seen(entries), { root: this.node, rootMargin: `${AHEAD}px 0px` });
-    this.widths = new ResizeObserver(([{ contentRect }]) => this.#measured(contentRect.width));
-    this.widths.observe(this.node);
+    this.sizes = new ResizeObserver(([{ contentRect }]) => this.#measured(contentRect));
+    this.sizes.observe(this.node);
     document.fonts.ready.then(() => this.#shown !== null && this.on.rewrapped());
     this.grow();
   }
 
   close() {
     this.watcher.disconnect();
-    this.widths.disconnect();
+    this.sizes.disconnect();
   }
 
   /** Make room for turns that were added, and show them where their chunk is in the page. */
@@ -99,9 +99,12 @@ export class Transcript {
   }
 
   /** Lines that break elsewhere move everything; heights noted before are void. */
-  #measured(width) {
+  #measured({ width, height }) {
     const before = this.width;
+    const reframed = this.height !== undefined && this.height !== height;
     this.width = width;
+    this.height = height;
+    if (before === width && reframed && this.#shown !== null) this.on.reframed();
     if (before === undefined || before === width || !width) return;
     for (const block of this.#blocks) block.height = undefined;
     if (this.#shown !== null) this.on.rewrapped();

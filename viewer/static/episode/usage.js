@@ -80,7 +80,7 @@ export class Usage {
     const unknown = points.length - known.length;
     if (!points.length) return "";
     if (!known.length) return `Unknown in every turn so far${title === "Time" ? "" : ": none was reported"}.`;
-    const said = (value) => h("span", { class: "figure" }, show(value));
+    const said = (value) => h("span", { class: "unbroken" }, show(value));
     const values = known.map(([, value]) => value).sort((a, b) => a - b);
     const most = known.find(([, value]) => value === values.at(-1))[0];
     return [
