@@ -163,7 +163,8 @@ class Work:
             self._log(logging.WARNING, "%s, next in %.1f s: %s", attempt, pause, reason)
             return
         if failure.passes:
-            reason = f"{reason} Given up after {job.attempts} attempts."
+            whole = reason if reason.endswith((".", "!", "?", "…")) else f"{reason}."
+            reason = f"{whole} Given up after {job.attempts} attempts."
         await self._store(partial(self._queue.fail, self._claim, reason, forget=forget))
         self._log(logging.WARNING, "failed: %s", reason)
 

@@ -118,7 +118,7 @@ def test_after_the_last_attempt_a_job_has_failed_and_a_retry_goes_on_from_what_i
     generate = failing(*(LLMStatusError("busy", 503) for _ in range(3)))
     job = drained(queue, generate)
     assert (job.status, job.attempts) == ("failed", 3)
-    assert job.error_message == "busy Given up after 3 attempts."
+    assert job.error_message == "busy. Given up after 3 attempts."
     queue.retry(job.id)
     job = drained(queue, generate)
     assert (job.status, job.attempts) == ("completed", 1)
