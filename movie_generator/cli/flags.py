@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 from mcp_ghost.cli.arguments import Commands, Parser, add_flags, seconds, whole_number
+from movie_generator import __version__
 from movie_generator.environment import MOST_DAYS
 
 PROGRAM = "movie-generator"
@@ -98,7 +100,14 @@ class Flags(argparse.Namespace):
 
 def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     """Read the command line; a wrong one ends the program with code 2 and a line that says why."""
+    given = sys.argv[1:] if arguments is None else [*arguments]
     parser = Parser(prog=PROGRAM, description=_DESCRIPTION, epilog=_EPILOG)
+    version = f"{PROGRAM} {__version__}"
+    parser.add_argument(
+        "--version", action="version", version=version, help="print the version and exit"
+    )
+    if given and "://" in given[0]:
+        parser.error(f"a command must come first; for one page: {PROGRAM} script URL")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _command(commands, "init", "write config.yaml and mcp.jsonc, with every setting, to start with")
     _add_script(commands)
@@ -106,7 +115,7 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     _add_queue(commands)
     _add_worker(commands)
     _add_jobs(commands)
-    return parser.parse_args(arguments, Flags())
+    return parser.parse_args(given, Flags())
 
 
 def _add_script(commands: Commands) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from mcp_ghost.config import load_servers
+from movie_generator import __version__
 from movie_generator.cli import commands
 from movie_generator.environment import Environment
 from movie_generator.errors import SettingsError
@@ -82,6 +83,7 @@ def test_help_names_every_command_and_loads_no_database() -> None:
     loaded = "import sys, movie_generator.cli.flags; print('sqlalchemy' in sys.modules)"
     printed = subprocess.check_output([sys.executable, "-c", loaded], env=environment(), text=True)
     assert printed == "False\n"
+    assert run("--version")[:2] == (0, f"movie-generator {__version__}\n")
 
 
 def test_urls_are_queued_and_listed_as_json() -> None:
@@ -285,6 +287,7 @@ def test_a_job_without_a_result_says_why(queue: JobQueue) -> None:
         (["jobs"], {"MOVIE_DATABASE_URL": "sqlite:////nowhere/jobs.db"}, "unable to open"),
         (["worker"], {"MOVIE_JOB_LEASE": "soon"}, "MOVIE_JOB_LEASE is 'soon'"),
         (["worker"], {"MOVIE_DATABASE_WAIT": "-1"}, "MOVIE_DATABASE_WAIT is '-1'"),
+        ([PAGE, "-o", "one.yaml"], {}, "for one page: movie-generator script URL"),
         (["cancel", "one"], {}, "'one' is not a whole number"),
         (["worker", "--concurrency", "0"], {}, "must be from 1 to 1000, not '0'"),
     ],
