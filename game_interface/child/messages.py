@@ -81,7 +81,7 @@ def _plain(value: object) -> object:
         return {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, frozenset):
         return sorted(value)
-    raise TypeError(f"{value!r} is no part of an answer")
+    raise TypeError(f"{value!r} is not part of an answer")
 
 
 @cache

@@ -58,7 +58,7 @@ class StoryImage:
         try:
             return self.data[address]
         except IndexError:
-            raise damaged(f"it points to {address:#x}, which is behind its end") from None
+            raise damaged(f"it points to {address:#x}, which is beyond its end") from None
 
     def word(self, address: int) -> int:
         """The two bytes at `address` as a number."""

@@ -25,7 +25,7 @@ USER_AGENT = f"Mozilla/5.0 (compatible; {PRODUCT})"
 MOST_REDIRECTS = 5
 MOST_BYTES = 512_000
 """What RFC 9309 asks for at least; rules behind it are not read."""
-_HOW_TO_READ = "'obey_robots: false' in config.yaml reads it all the same."
+_HOW_TO_READ = "'obey_robots: false' in config.yaml reads it anyway."
 
 
 class RobotsRefusedError(PageError):

@@ -71,7 +71,7 @@ class UrlPolicy:
         above = [".".join(name.split(".")[start:]) for start in range(1, name.count(".") + 1)]
         if any(it in _METADATA_NAMES for it in (name, *above)):
             raise UrlRefusedError(
-                f"{one_line(host)} is where a cloud tells a machine its keys; nothing is ever "
+                f"{one_line(host)} is where a cloud gives a machine its keys; nothing is ever "
                 "fetched from there."
             )
         if self.hosts is not None and not self.hosts & {name, *(f"*.{it}" for it in above)}:
