@@ -135,7 +135,7 @@ def test_what_is_no_web_address_is_refused_with_private_addresses_allowed() -> N
      "instance-data.ec2.internal"],
 )  # fmt: skip
 def test_names_of_metadata_are_refused_wherever_they_would_lead(host: str) -> None:
-    with pytest.raises(UrlRefusedError, match="tells a machine its keys") as caught:
+    with pytest.raises(UrlRefusedError, match="gives a machine its keys") as caught:
         asyncio.run(check_url(f"http://{host}/", PRIVATE))
     assert not isinstance(caught.value, UrlUnresolvedError)
 
