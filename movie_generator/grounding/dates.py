@@ -25,11 +25,23 @@ _TIME = re.compile(
     r"|(?<![\d.,:])(\d{1,2})(?:\.(?=\d{2} uhr)| ?h ?)(\d{2})(?: uhr)?\b",
     re.IGNORECASE,
 )
+_DOTTED_TIME = re.compile(
+    r"\b(?:at|by|from|until|till|before|after|um|ab|bis|gegen) (\d{1,2})\.([0-5]\d)"
+    r"(?![\d%]| ?[a-z€$£°])"
+)
 _FULL_HOUR = re.compile(r"(?<![\d.,:])(\d{1,2}) ?(?:uhr|h|heures?)\b", re.IGNORECASE)
 _DAY_OF_MONTH = re.compile(
     r",? (\d{1,2})(?:st|nd|rd|th|\.)?(?![\d:]|[.,]\d| ?(?:[ap]\.?m|uhr|h)\b)"
 )
 _START = attrgetter("start")
+_OR_BEFORE = re.compile(
+    r"(?<![\d.,])([1-9]|[12]\d|3[01])(?:st|nd|rd|th|\.)? ?"
+    r"(?:-|to|and|or|until|bis|und|oder|au|et|ou|al?|y|o) ?(?:the |le |el |dem )?$"
+)
+_OR_BEHIND = re.compile(
+    r" ?(?:-|to|and|or) ?(?:the )?([1-9]|[12]\d|3[01])(?:st|nd|rd|th)?(?![\d.:%])"
+)
+"""The other day of "12 or 13 September"."""
 _TO = re.compile(r" ?(?:-|to|through|until|bis|au?|à|al?) ?")
 _NEARLY = re.compile(
     r"\b(?:about|around|nearly|almost|(?:just|shortly) (?:before|after)|kurz (?:vor|nach)|gegen|"
@@ -112,6 +124,10 @@ def moments(text: str, languages: tuple[str, ...], *, of_page: bool = False) -> 
     if of_page:
         yield from _between(days, text)
         yield from _in_month(days, text, [it for it in told if it.month])
+        for found in _DOTTED_TIME.finditer(text):
+            hour, minute = int(found[1]) % 24, int(found[2])
+            readings = {hour * 60 + minute, hour % 12 * 60 + 720 + minute}
+            yield Moment(found[0], found.start(), found.end(), minutes=frozenset(readings))
         for found in _FULL_HOUR.finditer(text):
             minutes = frozenset({int(found[1]) % 24 * 60})
             yield Moment(found[0], found.start(), found.end(), minutes=minutes)
@@ -170,14 +186,13 @@ def _named(
         if word in {"may", "march"} or (day and not 1 <= int(day) <= 31):
             continue
         year = int(found["year"]) if found["year"] else None
-        yield Moment(
-            found[0].strip(" ,."),
-            found.start(),
-            found.end(),
-            year,
-            names[word.casefold().strip(".")],
-            int(day) if day else None,
-        )
+        month = names[word.casefold().strip(".")]
+        whole = Moment(found[0].strip(" ,."), found.start(), found.end(), year, month)
+        yield replace(whole, day=int(day) if day else None)
+        if found["before"] and (other := _OR_BEFORE.search(text, 0, found.start())):
+            yield replace(whole, start=other.start(), end=other.end(1), day=int(other[1]))
+        if found["behind"] and (other := _OR_BEHIND.match(text, found.end("behind"))):
+            yield replace(whole, start=other.start(1), end=other.end(), day=int(other[1]))
 
 
 def _after_in(text: str, place: int) -> bool:

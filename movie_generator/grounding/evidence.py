@@ -18,13 +18,14 @@ from movie_generator.grounding.numerals import in_digits
 from movie_generator.grounding.years import Years
 
 _QUOTED = re.compile(
-    r"\"([^\"]{4,2000})\"|『([^』]{2,2000})』|「([^」]{6,2000})」|(?<![^\s(])'(?!\d\d\b)([^']{12,600})'(?![^\W\d_])"
+    r"\"([^\"]{4,2000})\"|『([^』]{2,2000})』|「([^」]{6,2000}|[\u3400-\u9fff\u30a1-\u30faー]{2,5})」|(?<![^\s(])'(?!\d\d\b)([^']{12,600})'(?![^\W\d_])"
 )
 _CELLS = re.compile(r"\||(?<=\d)\s*\n\s*(?=\d)")
 """What divides two numbers that would look like one: 12 | 500."""
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
 _STARS = re.compile("★+")
 _TWICE = re.compile(r"\btwice\b", re.IGNORECASE)
+_TO_HOUR = re.compile(r"\b(5|10|20|25) to (\d{1,2})\b(?![.,:]\d)")
 _CODE = re.compile(r"(?<![\w-])([A-Z][A-Za-z]*)-?(\d+)(?![\w.,]\d|\w)")
 _FIRST = re.compile(
     r"\b(?:\w+'s (?:very )?first|the (?:very )?first (?:ever|to|in|person|people|man|woman|human|"
@@ -97,7 +98,7 @@ class Evidence:
         """
         text = self._years.completed(folded(sentence))
         language = language or language_of(text) or self.language
-        digits = in_digits(text, language)
+        digits = _TO_HOUR.sub(self._as_time, in_digits(text, language))
         found = [f"quotation “{quote}”" for quote in self._strange_quotes(text, language)]
         found += [f"name “{name}”" for name in unknown_names(text, self._words, language)]
         found += [f"name “{code}”" for code in self._strange_codes(text)]
@@ -112,6 +113,12 @@ class Evidence:
         ):
             found.append("the word “first”")
         return [*dict.fromkeys(found)]
+
+    def _as_time(self, found: re.Match[str]) -> str:
+        """``20 to 12`` as ``11:40``, if that is a time on the page."""
+        minutes = (int(found[2]) - 1) % 12 * 60 + 60 - int(found[1])
+        known = any({minutes, minutes + 720} & it.minutes for it in self._moments)
+        return f"{minutes // 60}:{minutes % 60:02}" if known else found[0]
 
     def _strange_quotes(self, text: str, language: str) -> Iterator[str]:
         if language != self.language:

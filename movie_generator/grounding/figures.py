@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from movie_generator.grounding.dates import Moment
@@ -46,6 +46,20 @@ _TIMES = frozenset("time mal foi vece volte vez".split())
 _ANNIVERSARIES = frozenset(
     "birthday anniversary jubilee geburtstag jubiläum anniversaire cumpleaño aniversario".split()
 )
+_SCALED = re.compile(
+    r"(?<!\d)[$€£] ?(k|mn?|bn|thousands?|millions?|billions?)\b"
+    r"|\(?in (?:[$€£] ?)?(thousands?|millions?|billions?)\b|\((?:[$€£] ?)?(k|mn?|bn)\)",
+    re.IGNORECASE,
+)
+_SCALES = {
+    "k": 1e3,
+    "thousand": 1e3,
+    "m": 1e6,
+    "mn": 1e6,
+    "million": 1e6,
+    "bn": 1e9,
+    "billion": 1e9,
+}
 _FIFTY = 50.0
 _HALF = re.compile(r"\bhal(?:f|ves|ved)\b|\b0[.,]5\b", re.IGNORECASE)
 _OLD = re.compile(r"\byears?[- ]old\b|\byears of age\b", re.IGNORECASE)
@@ -53,6 +67,7 @@ _AT = re.compile(
     r"\b(?:at|until|till|by|from|before|after|to|and|um|bis|ab|von|vor|nach|à|dès|jusqu'à|las?) $",
     re.IGNORECASE,
 )
+_SOON = re.compile(r"\b(?:before|vor|avant|antes de las?) $", re.IGNORECASE)
 _HOURS = 24
 _CLOCK = frozenset({"uhr", "heure", "o"})
 _LABEL = re.compile(
@@ -142,6 +157,8 @@ class Figures:
         ]
         if said.units == SHARE and _FIFTY in said.values and _HALF.search(self.text):
             return True
+        if said.units and self._is_in_scaled_table(said):
+            return True
         if said.units:
             is_age = bool(_OLD.search(text[said.place : said.place + _FAR]))
             right = [it for it in alike if it.units]
@@ -159,13 +176,30 @@ class Figures:
             return self.years.lie_between(said, text)
         return not noun or self._counts_that(said, alike)
 
+    def _is_in_scaled_table(self, said: Quantity) -> bool:
+        """Whether it stands in a table whose head says that all is in millions, or the like."""
+        return any(
+            same(replace(said, values=frozenset(it / scale for it in said.values)), number)
+            for scale in self._scales
+            for number in self._quantities
+            if not number.units and self._stands_alone(number)
+        )
+
+    @cached_property
+    def _scales(self) -> set[float]:
+        found = (next(it for it in its if it) for its in _SCALED.findall(self.text))
+        return {_SCALES[it.casefold().rstrip("s")[:8]] for it in found}
+
     def _is_hour(self, said: Quantity, text: str) -> bool:
         """Whether it is a time of day, such as "until 6", that the page has."""
         counts = {*said.counted[:1]} - _CLOCK
         if counts or not _AT.search(text[: said.place]) or max(said.values) > _HOURS:
             return False
-        minutes = {int(hour) % 24 * 60 for hour in (*said.values, *(it + 12 for it in said.values))}
-        return any(it.minutes & minutes for it in self.moments)
+        hours = {int(it) % 12 * 60 for it in said.values}
+        told = {minute % 720 for it in self.moments for minute in it.minutes}
+        if _SOON.search(text[: said.place]):
+            return any((minute - hour) % 720 > 720 - 60 for minute in told for hour in hours)
+        return bool(hours & told)
 
     def _is_enumerated(self, said: Quantity, noun: str) -> bool:
         """Whether it may sum up what the page lists one by one: "her sons, Ole and Per"."""

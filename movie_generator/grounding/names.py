@@ -92,6 +92,7 @@ _SHAPES = frozenset(
 """What a place is may be said with its name."""
 _NO_GERMAN_NAME = frozenset(
     "heute gestern morgen auch nur mit ohne und aber oder doch noch schon bei nach von zu vor auf "
+    "ihr ihre ihren ihrem ihrer ihnen sie dein deine "
     "aus an in im am um für gegen durch seit bis dass wenn als wie was wer wo warum weil da dann "
     "dort hier sehr ganz mehr viel zwei drei fünf sechs acht zehn elf zwölf über unter zwischen "
     "während wegen trotz statt laut kaum fast rund etwa knapp ab das ist sind hat kein ein dank "
@@ -252,7 +253,7 @@ def _runs(sentence: str, language: str, page: Words) -> Iterator[list[str]]:
         between = sentence[end : found.start()]
         if between.strip(" -") or not between:
             starts = starts or bool(
-                re.search(r"[.!?:\"(]\s*$", between) and not _ABBREVIATED.search(sentence[:end])
+                re.search(r"[.!?:\"(¡¿]\s*$", between) and not _ABBREVIATED.search(sentence[:end])
             )
             if run:
                 yield run
@@ -284,14 +285,10 @@ def _is_name(word: str, language: str, page: Words, *, starts: bool, shouted: bo
     plain = re.sub(r"'(?:s|ll|d|ve|re)?$", "", key)
     if not word[0].isupper() or plain in _FUNCTION or plain in _TITLES or len(plain) < 2:
         return False
-    if language == "de" and plain in units(("de",)).words:
+    if language == "de" and (plain in _NO_GERMAN_NAME or plain in units(("de",)).words):
         return False
     if language == "de" and starts:  # Rudolf Virchow, and not: Viele Menschen
-        return not shouted and not (
-            plain in _NO_GERMAN_NAME
-            or _INFLECTED.search(plain)
-            or in_digits(plain, language) != plain
-        )
+        return not shouted and not (_INFLECTED.search(plain) or in_digits(plain, language) != plain)
     if language != "en":
         return not starts and not shouted
     capitals_only = word.isupper() and len(word) > 2

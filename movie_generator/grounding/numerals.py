@@ -90,9 +90,14 @@ _PRICE = re.compile(
     re.IGNORECASE,
 )
 _HALF = re.compile(r"\bhalf (?:a|an) (?!dozen)", re.IGNORECASE)
+_ONE = re.compile(
+    r"\b(?:an?|une?|one|ein) (euro|dollar|pound|livre|peso|libra|franc)"
+    r" (?:con |et |and )?(\d{2})\b",
+    re.IGNORECASE,
+)
 _PER_CENT = re.compile(r"\b(?:por ciento|por cento|per cento|pour cents?|per cent)\b", re.I)
-_AND_A_HALF = re.compile(r" and a half\b", re.IGNORECASE)
-_WITH_HALF = re.compile(r"\b(\d+|one) §", re.IGNORECASE)
+_AND_A_HALF = re.compile(r" (?:and|&) a (?:(half)|quarter)\b", re.IGNORECASE)
+_WITH_HALF = re.compile(r"\b(\d+|one)( [a-z]+)? ([§¶])", re.IGNORECASE)
 _HALVES = re.compile(
     r"(?<![\d.,])(\d+) (?!heures?\b)([^\W\d_]+) (?:y medi[oa]|et demie?|e mezz[oa]|e mei[oa])\b",
     re.IGNORECASE,
@@ -131,12 +136,13 @@ def in_digits(text: str, language: str) -> str:
         return text
     text = _ROMAN_CENTURY.sub(_century, _PER_CENT.sub("%", text))
     if language == "en":
-        text = _AND_A_HALF.sub(" §", text)
+        text = _AND_A_HALF.sub(lambda it: " §" if it[1] else " ¶", text)
         text = _SHORT_HUNDRED.sub(r"\1 hundred ", _PIECE.sub(_piece, text))
         text = _HALF.sub("0.5 ", _DOZEN.sub(_dozens, _DECADE.sub(_decade, text)))
         text = _FRACTION.sub(_share, text)
     digits = _spelled(text, language)
-    digits = _WITH_HALF.sub(lambda it: f"{1 if it[1][0] in 'oO' else it[1]}.5", digits)
+    digits = _WITH_HALF.sub(_with_part, digits)
+    digits = _ONE.sub(r"1.\2 \1", digits)
     digits = _PRICE.sub(lambda it: f"{it[1]}.{it[3] or it[4]} {it[2]}", digits)
     digits = _HALVES.sub(r"\1.5 \2", digits)
     clock = _CLOCKS.get(language)
@@ -190,7 +196,7 @@ def _numbers(text: str, language: str) -> Iterator[_Spelled]:
             continue
         adjoins = bool(number.start) and end == places[number.start - 1][1]
         if number.value in _SCALES and (
-            adjoins or before[:1].isdigit() or before == "§"
+            adjoins or before[:1].isdigit() or before in {"§", "¶"}
         ):  # 1.2 million
             continue
         end = stop
@@ -244,6 +250,12 @@ def _time(found: re.Match[str]) -> str:
     if before and not named["half"]:
         minutes = 60 - minutes
     return f"{(int(named['hour']) - before) % 24}:{minutes:02}"
+
+
+def _with_part(found: re.Match[str]) -> str:
+    """``4 §`` as 4.5, ``4 ounces ¶`` as 4.25 ounces."""
+    whole = 1 if found[1][0] in "oO" else found[1]
+    return f"{whole}.{'5' if found[3] == '§' else '25'}{found[2] or ''}"
 
 
 def _century(found: re.Match[str]) -> str:

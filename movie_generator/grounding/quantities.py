@@ -45,6 +45,9 @@ _APPROXIMATE = re.compile(
     r"[ ]?(?:a |the |than )?[$€£¥]?$|(約|およそ|ほぼ|近く)$",
     re.IGNORECASE,
 )
+_APPROXIMATE_BEHIND = re.compile(
+    r"[^\d\s、。]{0,3}?(?:以上|余り|あまり|超|強|近く|弱|足らず|未満|ほど|くらい|ぐらい|程度|前後)"
+)
 _AT_LEAST = re.compile(
     r"^(?:over|more than|well over|just over|at least|upwards of|gut|über|mehr als|mindestens|"
     r"plus de|au moins|más de|al menos|oltre|mais de|meer dan)\b",
@@ -129,6 +132,7 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
         before = _CLAUSE_END.split(text[max(0, start - 30) : start])[-1]
         behind = _SENTENCE_END.split(text[its_end : its_end + 50])[0]
         rounded = _APPROXIMATE.search(text[max(0, start - 20) : start])
+        rounded = rounded or _APPROXIMATE_BEHIND.match(text, its_end)
         around = re.findall(r"[^\W\d_]+", f"{before} {behind}")
         yield Quantity(
             text[start:its_end].strip(),
@@ -138,7 +142,7 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
             start,
             bool(found[2]) and found[2] != "s",
             rounded is not None,
-            _side(rounded[0]) if rounded else 0,
+            _side(rounded[0].strip()) if rounded else 0,
             () if unit else counted,
             frozenset(stem(word) for word in around),
         )
@@ -155,6 +159,8 @@ def together(found: list[Quantity], text: str) -> Iterator[Quantity]:
 
 
 def _side(word: str) -> int:
+    if found := re.search(r"(以上|余り|あまり|超|強)|(近く|弱|足らず|未満)", word):
+        return 1 if found[1] else -1
     return bool(_AT_LEAST.search(word)) - bool(_AT_MOST.search(word))
 
 

@@ -276,6 +276,8 @@ def _words(language: str) -> list[tuple[str, str]]:
                 word = unicodedata.normalize("NFKC", word).casefold()
                 if word:
                     found.append((word, unit))
+                if language == "de" and word.endswith("er"):
+                    found.append((f"{word}n", unit))  # mit Millilitern
     found += _MORE.get(language, {}).items()
     for code in _CURRENCIES:
         for count in (1, 2, 5):
