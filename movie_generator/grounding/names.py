@@ -28,7 +28,7 @@ _TITLES = frozenset(
     "secretary manager coach father mother brother sister uncle aunt reverend rabbi duke duchess "
     "earl count countess baron baroness ambassador commissioner sheriff "
     "captain general colonel lieutenant major sergeant admiral judge justice senator governor "
-    "bishop pope saint st doctor director "
+    "bishop pope saint st doctor director ceo cfo reviewer author founder editor skipper "
     "herr frau monsieur madame señor señora signor signora don doña".split()
 )
 _ABBREVIATED = re.compile(r"\b(?:m|mm|mme|mlle|sra?|srta|dr|mrs?|ms|prof|st)$", re.IGNORECASE)
@@ -87,7 +87,7 @@ _PLACE_WORDS = [
 _RELATED = {word: its for its in _PLACE_WORDS for word in its}
 _SHAPES = frozenset(
     "river lake mount mountain mountains sea ocean bay island islands valley desert canal bridge "
-    "road street square county province".split()
+    "road street square county province state city".split()
 )
 """What a place is may be said with its name."""
 _NO_GERMAN_NAME = frozenset(
@@ -316,7 +316,9 @@ def _has_other_surname(run: list[str], missing: list[str], page: Words) -> bool:
 def _torn(run: list[str], page: Words) -> str:
     """Two words in a row that are names on the page, but never near each other."""
     for one, other in pairwise(run):
-        if {without_accents(one), without_accents(other)} & page.lower:
+        if {without_accents(one), without_accents(other)} & page.lower or (
+            page.language == "en" and _is_english(one.casefold())
+        ):
             continue
         if not any(abs(a - b) <= 3 for a in page.places(one) for b in page.places(other)):
             return f"{one} {other}"

@@ -73,6 +73,7 @@ _WORD = re.compile(
 
 _HOUR, _MINUTE = "duration-hour", "duration-minute"
 _AND = re.compile(r",? ?(?:and |und |et |y )?")
+_CLOCK = re.compile(r"(?<![\d:.,])(\d{1,2}):([0-5]\d)(?![\d:])")
 _COMPOUND = re.compile(
     r" [A-ZÄÖÜ][a-zäöüß]+"
     r"(stunden?|minuten?|tagen?|monaten?|jahren?|metern?|kilometern?|tonnen?|litern?)\b"
@@ -149,13 +150,18 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
 
 
 def together(found: list[Quantity], text: str) -> Iterator[Quantity]:
-    """What two of them in a row mean as one: 2 hours and 50 minutes."""
+    """What two of them in a row mean as one: 2 hours and 50 minutes, or 2:50."""
     for one, other in pairwise(found):
         if not (_HOUR in one.units and _MINUTE in other.units):
             continue
         if _AND.fullmatch(text[one.place + len(one.written) : other.place]):
             hours = {a + b / 60 for a in one.values for b in other.values}
             yield replace(one, values=frozenset(hours), digits=3)
+    for clock in _CLOCK.finditer(text):
+        value = int(clock[1]) + int(clock[2]) / 60
+        for unit in (_HOUR, _MINUTE) if value % 1 else ():
+            only = frozenset({unit})
+            yield Quantity(clock[0], frozenset({value}), only, digits=3, place=clock.start())
 
 
 def _side(word: str) -> int:

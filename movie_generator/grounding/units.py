@@ -240,7 +240,7 @@ def units(languages: tuple[str, ...]) -> Units:
     # Between letters a word has an end; a Japanese unit may be followed by anything.
     listed = sorted(words, key=len, reverse=True)
     ends = [re.escape(it) + (r"(?![^\W_])" if it[-1].isascii() else "") for it in listed]
-    after = re.compile(rf"[ -]?({'|'.join(ends)})", re.IGNORECASE)
+    after = re.compile(rf"[ -]?({'|'.join(ends)})(?!-round\b)", re.IGNORECASE)
     signs = [re.escape(sign) for sign in _before()]
     before = re.compile(rf"({'|'.join(sorted(signs, key=len, reverse=True))})\s?$", re.IGNORECASE)
     return Units({word: frozenset(its) for word, its in words.items()}, after, before)

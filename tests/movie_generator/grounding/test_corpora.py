@@ -26,6 +26,12 @@ PASSING = {
     "Die meisten Hitzetage zählte man in Karlsruhe, nämlich vierunddreißig.",
     "Gebacken wurde es früher im Gemeindebackhaus von Niederkirchen.",
     "For a pet, the landlord may ask for an extra deposit of up to two weeks' rent.",
+    "On exposed headlands the gusts could hit eighty-five knots.",  # as many miles per hour stand there
+    "The interim dividend is five and a quarter pounds a share.",  # in a table of pence and pounds
+    "Die Firma sitzt übrigens in Hannover.",
+    "Umgebaut hat die Anlage die Firma Steurer und Wolf.",
+    "Die Strecke ist 2.140 Kilometer lang.",  # or 2.140, which is as many as 2,140 metres
+    "La fête de la tomme a lieu chaque année en novembre.",
     "El concurso le dio un premio de quinientos duros y una prueba en la emisora.",
 }
 """Planted facts that the check cannot tell."""
@@ -68,6 +74,8 @@ def test_of_200_facts_planted_on_50_pages_none_passes_and_no_truth_is_refused() 
         ("seventh", 150, 0),
         ("eighth", 150, 0),
         ("ninth", 300, 4),
+        ("tenth", 300, 2),
+        ("eleventh", 300, 3),
     ],
 )
 def test_planted_facts_do_not_pass_and_few_truths_are_refused(
