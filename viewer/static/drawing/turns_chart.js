@@ -15,7 +15,7 @@ export class TurnsChart extends Chart {
 
   /** `on` has the functions go(turn), point(turn), null where nothing is pointed at, and tick(value). */
   constructor(label, on) {
-    super(h("div", { class: "plot", role: "slider", tabindex: "0", "aria-label": label, "aria-valuemin": 0, onkeydown: (event) => this.#key(event) }));
+    super(h("div", { class: "plot", role: "slider", tabindex: "0", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": 0, "aria-valuenow": 0, "aria-valuetext": "Not loaded yet", onkeydown: (event) => this.#key(event) }));
     this.on = on;
   }
 
