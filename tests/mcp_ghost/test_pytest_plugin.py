@@ -51,6 +51,7 @@ def pytest_in(folder: Path, base_url: str, *arguments: str) -> subprocess.Comple
 
 
 @pytest.mark.mcp
+@pytest.mark.soak
 def test_the_readmes_test_is_recorded_with_the_flag_and_replayed_without(tmp_path: Path) -> None:
     ghost_example.write_files(tmp_path)
     (tmp_path / "test_also.py").write_text(ALSO)

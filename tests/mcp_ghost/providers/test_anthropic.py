@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import LLMResponse, assistant_message, tool_message
@@ -69,7 +69,6 @@ def text(said: str, **fields: object) -> dict[str, Any]:
 
 
 @given(messages=conversations())
-@settings(max_examples=150, deadline=None)
 def test_no_conversation_is_refused(messages: list[Message]) -> None:
     for options in ({"tools": TOOLS}, {"known_tools": TOOLS}, {}):
         assert refusal(payload(messages, **options), HEADERS) is None

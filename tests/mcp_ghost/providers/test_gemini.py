@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import LLMResponse, assistant_message, tool_message
@@ -68,7 +68,6 @@ def decode(
 
 
 @given(messages=conversations())
-@settings(max_examples=150, deadline=None)
 def test_no_conversation_is_refused(messages: list[Message]) -> None:
     for model in (NEW, OLD):
         for options in ({"tools": TOOLS}, {"known_tools": TOOLS}, {}):

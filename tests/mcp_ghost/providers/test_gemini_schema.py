@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_ghost.providers.gemini_schema import gemini_parameters
@@ -173,7 +173,6 @@ _schemas = st.recursive(
 
 @given(schema=_schemas, definition=_schemas)
 @example(schema={"anyOf": [False], "properties": {"a": {"$ref": "#"}}}, definition={})
-@settings(max_examples=300, deadline=None)
 def test_no_schema_is_refused(schema: object, definition: object) -> None:
     parameters = {"type": "object", "properties": {"p": schema}, "$defs": {"a": definition}}
     assert declared(gemini_parameters(parameters)) is None

@@ -1,7 +1,7 @@
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_ghost.messages import Message, tool_message
@@ -239,7 +239,6 @@ json_st = st.recursive(
 
 
 # Property 10: Tool Schemas in OpenAI Format
-@settings(max_examples=200, deadline=None)
 @given(
     offered=st.lists(
         st.tuples(names_st, names_st, st.text(max_size=2000), json_st), min_size=1, max_size=5
@@ -275,7 +274,6 @@ def test_whatever_tools_are_offered_no_provider_refuses_the_request(
 
 
 # Property 15: Cache Control Metadata
-@settings(max_examples=100, deadline=None)
 @given(
     roles=st.lists(st.sampled_from(["system", "user"]), min_size=1, max_size=8),
     content=st.text(),

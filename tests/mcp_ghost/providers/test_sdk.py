@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from pydantic import TypeAdapter
 
 from mcp_ghost.golden.drift import FIELDS
@@ -97,7 +97,6 @@ def typed(wire: str, sent: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("wire", WIRES)
 @given(messages=conversations())
-@settings(max_examples=60, deadline=None)
 def test_every_conversation_is_of_the_sdks_request_type(wire: str, messages: list[Message]) -> None:
     for options in ({"tools": TOOLS}, {"known_tools": TOOLS}, {"tools": TOOLS, "stop": "END"}):
         sent = payload(wire, messages, **options)

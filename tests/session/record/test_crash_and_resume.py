@@ -247,6 +247,7 @@ def cut(folder: Path, turn: int) -> None:
     path.write_text("".join(lines[: last + 1]), encoding="utf-8")
 
 
+@pytest.mark.soak
 def test_a_game_that_was_won_when_the_crash_came_is_won_when_it_is_resumed(tmp_path: Path) -> None:
     with ModelServer(ScriptedModel(WALKTHROUGH)) as model:
         config = GameConfiguration(
