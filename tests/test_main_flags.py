@@ -91,7 +91,7 @@ def test_a_watched_game_is_served_while_it_is_played_and_then_until_ctrl_c(
             assert shown["summary"]["turns"] == 1
             assert "ZorkGPT" in httpx.get(found[1]).text
             go_on.set()
-            while "stays up until Ctrl-C" not in process.stdout.readline():
+            while "stays up until you press Ctrl-C" not in process.stdout.readline():
                 pass
             shown = httpx.get(f"{found[1]}data/latest/episode.json").json()
             assert shown["summary"]["end_reason"] == "max_turns"
@@ -145,7 +145,10 @@ def test_no_further_episode_is_played_where_there_is_no_such_command(
     assert played.returncode == 1
     assert len(program.episodes()) == 1
     assert "command not found: no-such-command" in played.stderr
-    assert "No more episodes will be played: there is nothing that it could start." in played.stderr
+    assert (
+        "No more episodes will be played: the program to start cannot be found or run."
+        in played.stderr
+    )
 
 
 def test_a_story_that_does_not_exist_leaves_nothing_behind(program: Program) -> None:
