@@ -17,7 +17,7 @@ from typing import TypeAlias
 from mcp_ghost.results import JSONObject
 from session.game_state import EndReason
 from viewer.episode import Episode
-from viewer.experiments.bootstrap import CONFIDENCE, LEAST_SEEDS, Estimate
+from viewer.experiments.bootstrap import CONFIDENCE, LEAST_SEEDS, MOST_RESAMPLED, Estimate
 
 GROUPINGS = ("model", "variant", "seed")
 FIGURES = ("score", "best_score", "tokens", "cost", "seconds")
@@ -102,11 +102,12 @@ def _estimate(group: _Group, figure: str, turn: int, *, per_turn: bool = False) 
         ]
         for one_seed in group.values()
     )
-    return _estimated(tuple(sorted(statistics.fmean(it) for it in by_seed if it)))
+    values = sorted(statistics.fmean(it) for it in by_seed if it)
+    return _drawn(tuple(values)) if len(values) <= MOST_RESAMPLED else Estimate.of(values)
 
 
 @lru_cache(maxsize=4096)
-def _estimated(values: tuple[float, ...]) -> Estimate | None:
+def _drawn(values: tuple[float, ...]) -> Estimate | None:
     """Kept, for scores hold for many turns."""
     return Estimate.of(values)
 

@@ -52,6 +52,33 @@ def test_the_interval_of_many_values_is_that_of_the_normal_distribution() -> Non
     assert high == pytest.approx(49.5 + half, abs=0.5)
 
 
+@pytest.mark.parametrize("count", [60, 150])
+@pytest.mark.parametrize("draw", [normal, skewed, lambda dice: dice.lognormvariate(0, 1)])
+def test_of_many_values_the_interval_is_calculated_and_about_the_one_drawn(
+    count: int, draw: Callable[[random.Random], float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dice = random.Random(count)
+    values = [draw(dice) for _ in range(count)]
+    drawings = bootstrap._resamples.cache_info().currsize
+    calculated = interval_of(values)
+    assert bootstrap._resamples.cache_info().currsize == drawings
+    monkeypatch.setattr(bootstrap, "RESAMPLES", 4000)
+    monkeypatch.setattr(bootstrap, "MOST_RESAMPLED", count)
+    error = statistics.stdev(values) / count**0.5
+    assert calculated == pytest.approx(interval_of(values), abs=0.12 * error)
+
+
+def test_of_fifty_values_it_is_still_the_one_drawn() -> None:
+    assert interval_of([it * it for it in range(20)]) == (72.6, 179.35)
+    assert interval_of([it * it for it in range(50)]) == (604.46, 1021.78)
+
+
+def test_where_one_of_many_makes_the_mean_the_interval_stays_within_what_was_seen() -> None:
+    low, high = interval_of([0] * 99 + [1]) or (-1, -1)
+    assert low == 0
+    assert 0.02 <= high <= 0.05
+
+
 def test_the_interval_of_five_values_is_that_counted_by_hand() -> None:
     # Of 5 ** 5 resamples one is 10 five times, and five are 10 four times and 15: 11 on average.
     # Beyond each end of the interval lies a share of 0.00096, or three of them: inside those five.

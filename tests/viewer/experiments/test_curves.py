@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +104,31 @@ def test_long_curves_have_a_bounded_number_of_points_and_the_last_turn() -> None
     assert len(group["curve"]) <= POINTS + 2
     assert group["curve"][-1] == [1999, 1.0, None, None]
     assert group["hinted"] == 1
+
+
+def test_a_thousand_seeds_take_seconds_and_not_minutes() -> None:
+    class Stub:
+        def __init__(self, seed: int) -> None:
+            self.dice = random.Random(seed)
+            scores = [(turn, self.dice.randrange(5) + turn // 9) for turn in range(200)]
+            self.row = {
+                "id": f"e{seed}", "end_reason": "max_turns", "seed": seed, "title": "T",
+                "story": "t", "model": "m", "turns": 199, "scores": scores, "hints": 0,
+            }  # fmt: skip
+
+        def summary(self) -> JSONObject:
+            return self.row
+
+        def spent(self) -> list[tuple[int, int, float, float]]:
+            return [(turn, turn * 7, turn * 0.5, turn * 2.0) for turn in (50, 100, 199)]
+
+    stubs: list[Any] = [Stub(seed) for seed in range(1000)]
+    began = time.process_time()
+    (group,) = curves(stubs, "model", "score")["groups"]
+    assert time.process_time() - began < 10  # drawing took minutes
+    assert group["seeds"] == 1000
+    _, mean, low, high = group["curve"][-1]
+    assert low < mean < high < low + 0.3
 
 
 def test_the_best_score_never_falls() -> None:
