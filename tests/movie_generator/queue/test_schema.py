@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -96,6 +97,25 @@ def test_jobs_of_the_first_version_are_taken_over_and_go_on(
         assert queue.enqueue(["http://SITE.test/2", "http://site.test/5"]) == [2, 5]
     assert difference(engine) == []
     assert version(engine) == VERSION
+
+
+def test_a_migration_does_not_change_with_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def later(_url: str) -> str:
+        return "made by a later version"
+
+    monkeypatch.setattr("movie_generator.queue.tables.url_key", later)
+    engine = create_engine(f"sqlite:///{tmp_path / 'jobs.db'}")
+    make_first(engine)
+    JobQueue(str(engine.url)).close()
+    with engine.connect() as connection:
+        keys = (
+            connection.execute(text("SELECT url_key FROM movie_jobs ORDER BY id")).scalars().all()
+        )
+    engine.dispose()
+    assert keys[0] == hashlib.sha256(b"http://site.test/1").hexdigest()
+    assert keys[3] == hashlib.sha256(b"http://[site.test/4").hexdigest()
 
 
 def test_a_new_database_has_the_tables_to_which_migrations_lead(

@@ -1,9 +1,11 @@
 """Steps that are kept, pauses between attempts, and one job for one URL."""
 
+import hashlib
+from contextlib import suppress
+from urllib.parse import urlsplit, urlunsplit
+
 import sqlalchemy as sa
 from alembic import op
-
-from movie_generator.queue.tables import url_key
 
 revision = "0002"
 down_revision = "0001"
@@ -28,5 +30,15 @@ def upgrade() -> None:
     jobs = sa.table("movie_jobs", sa.column("id"), sa.column("url"), sa.column("url_key"))
     connection = op.get_bind()
     for row in connection.execute(sa.select(jobs.c.id, jobs.c.url)).all():
-        keyed = sa.update(jobs).where(jobs.c.id == row.id).values(url_key=url_key(row.url))
+        keyed = sa.update(jobs).where(jobs.c.id == row.id).values(url_key=_key(row.url))
         connection.execute(keyed)
+
+
+def _key(url: str) -> str:
+    """The key as this version made it: a later way to make keys needs a migration of its own."""
+    plain = url.strip()
+    with suppress(ValueError):  # what is no address is written in one way
+        parts = urlsplit(plain)
+        parts = parts._replace(scheme=parts.scheme.lower(), netloc=parts.netloc.lower())
+        plain = urlunsplit(parts._replace(path=parts.path or "/"))
+    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
