@@ -11,10 +11,11 @@ from playwright.sync_api import expect
 from scripts.benchmarks.viewer import write_long_log
 from tests.support.browser import PATIENCE, beside, needs_chromium, opened, shows
 from tests.support.viewing import playing, recorded
+from viewer.web.cockpit import Cockpit
 from viewer.web.watch import watching
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Route
 
 expect.set_options(timeout=PATIENCE)
 pytestmark = [needs_chromium, pytest.mark.slow]
@@ -95,6 +96,34 @@ def test_an_earlier_turn_stays_shown_while_the_game_goes_on_and_f_follows_again(
         shows(page, 3)
         gate.open()
         shows(page, 4)
+
+
+def test_a_note_that_is_not_saved_stays_though_the_game_goes_on_meanwhile(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with (
+        playing(tmp_path, 3) as gate,
+        watching(tmp_path, open_browser=False, cockpit=Cockpit()) as address,
+        opened(browser, address, forgiven="ERR_FAILED") as page,
+    ):
+        gate.open()
+        page.get_by_role("link", name="played").click()
+        shows(page, 1)
+        page.get_by_label("Note on turn 1").fill("Odd")
+        held: list[Route] = []
+        page.route("**/notes", lambda route: held.append(route))
+        save = page.locator(".notes").get_by_role("button", name="Save").first
+        with page.expect_request("**/notes"):
+            save.click()
+        gate.open()
+        shows(page, 2)
+        held.pop().abort()
+        expect(page.locator(".notes [role=status]").first).not_to_be_empty()
+        expect(page.get_by_label("Note on turn 1")).to_have_value("Odd")
+        page.unroute("**/notes")
+        save.click()
+        expect(page.locator(".notes").get_by_text("Saved")).to_be_visible()
+        expect(page.get_by_label("Note on turn 2")).to_have_value("")
 
 
 def test_a_lost_server_is_said_and_no_turn_is_lost_when_it_is_back(

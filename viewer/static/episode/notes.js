@@ -12,7 +12,8 @@ export class Notes {
 
   constructor(episode) {
     this.episode = episode;
-    this.forms = [new NoteForm("Note on this turn", (note) => this.#save(note, this.forms[0].turn)), new NoteForm("Note on the episode", (note) => this.#save(note, null))];
+    const saved = () => this.show(this.#turn);
+    this.forms = [new NoteForm("Note on this turn", (note) => this.#save(note, this.forms[0].turn), saved), new NoteForm("Note on the episode", (note) => this.#save(note, null), saved)];
     this.node = h("section", { class: "notes", "aria-label": "Notes" });
     this.ready = this.#load();
   }
@@ -43,7 +44,6 @@ export class Notes {
   async #save(note, turn) {
     this.#notes = await this.episode.write({ turn, ...note });
     announce("The note is saved.");
-    this.show(this.#turn);
   }
 }
 
@@ -54,8 +54,9 @@ export const tagList = (tags) => tags?.length > 0 && h("ul", { class: "tags" }, 
 class NoteForm {
   #kept = "\n"; // of both fields, empty
 
-  constructor(name, save) {
+  constructor(name, save, saved) {
     this.save = save;
+    this.saved = saved;
     this.name = h("h3", {}, name);
     this.note = h("textarea", { rows: 2, maxlength: 4000, oninput: () => this.#mark() });
     this.tags = h("input", { type: "text", autocomplete: "off", placeholder: "tags, with commas between", oninput: () => this.#mark() });
@@ -90,13 +91,13 @@ class NoteForm {
   }
 
   async #submit() {
-    const before = this.#kept;
-    this.#kept = this.#text; // so that what comes back is shown
+    const sent = this.#text;
     try {
       await this.save({ note: this.note.value, tags: this.tags.value.split(",") });
+      this.#kept = sent; // not before: another turn may be shown meanwhile, and saving may fail
+      this.saved();
       this.told.textContent = "Saved";
     } catch (error) {
-      this.#kept = before;
       this.told.textContent = error.message;
     }
     this.#mark();
