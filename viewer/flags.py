@@ -13,7 +13,7 @@ _DESCRIPTION = """\
 Show episodes. Without a command, serve a page with every episode in a work
 folder, including live ones. Only event logs are read. Nothing is written
 except the files that you ask for, the notes that you write on the page
-(notes.json next to a log), and a hidden file in the work folder,
+(annotations.json next to a log), and a hidden file in the work folder,
 .summaries.json, which makes the next start quick and may be deleted.
 """
 _EPILOG = """\

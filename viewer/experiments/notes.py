@@ -13,7 +13,9 @@ from mcp_ghost.files import write_whole
 from mcp_ghost.results import JSONObject, jsonable
 from mcp_ghost.text import counted, harmless
 
-NOTES_FILE = "notes.json"
+NOTES_FILE = "annotations.json"
+FORMER_NOTES_FILE = "notes.json"
+"""Its name in older episodes, too like that of the player's own notes."""
 MOST_NOTE_CHARACTERS = 4000
 MOST_TAGS = 20
 MOST_TAG_CHARACTERS = 40
@@ -43,9 +45,15 @@ class Notes:
     """The notes in an episode's folder."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = folder / NOTES_FILE
+        self._folder = folder
         self._state: tuple[int, ...] | None = None
         self._known = _Written()
+
+    @property
+    def _file(self) -> Path:
+        """Where they are, or will be."""
+        present, former = self._folder / NOTES_FILE, self._folder / FORMER_NOTES_FILE
+        return former if former.exists() and not present.exists() else present
 
     def state(self) -> tuple[int, ...]:
         """Changes whenever the notes do."""
@@ -78,7 +86,8 @@ class Notes:
             OSError: It cannot be written; what was there before is still there.
         """
         written = Note(note=_checked(note), tags=_checked_tags(tags))
-        with _alone(self._file.parent):
+        file = self._folder / NOTES_FILE
+        with _alone(self._folder):
             notes = _read(self._file)
             if turn is None:
                 notes.note, notes.tags = written.note, written.tags
@@ -89,8 +98,9 @@ class Notes:
             notes.turns = dict(sorted(notes.turns.items()))
             text = notes.model_dump_json(indent=1) + "\n"
             if len(text.encode()) > MOST_BYTES:
-                raise NotesError(f"{self._file} would grow beyond {MOST_BYTES:,} bytes.")
-            write_whole(self._file, text)
+                raise NotesError(f"{file} would grow beyond {MOST_BYTES:,} bytes.")
+            write_whole(file, text)
+            (self._folder / FORMER_NOTES_FILE).unlink(missing_ok=True)
         return notes.model_dump(mode="json")
 
     def _read(self) -> _Written:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.viewing import append, log_of, recorded
 from viewer.experiments.notes import (
+    FORMER_NOTES_FILE,
     MOST_BYTES,
     MOST_NOTE_CHARACTERS,
     MOST_TAG_CHARACTERS,
@@ -57,7 +58,21 @@ def test_notes_stand_beside_the_log_and_are_kept(folder: Path) -> None:
         "turns": {"3": {"note": "The lamp!", "tags": ["lamp", "two words"]}},
     }
     assert log_of(folder) == before
-    assert sorted(it.name for it in folder.iterdir()) == ["events.jsonl", NOTES_FILE]
+    assert {it.name for it in folder.iterdir()} == {"events.jsonl", NOTES_FILE}
+
+
+def test_notes_of_older_episodes_are_read_and_move_when_one_is_written(folder: Path) -> None:
+    former = folder / FORMER_NOTES_FILE
+    former.write_text(json.dumps({"note": "Old", "turns": {"2": WRITTEN}}))
+    notes = Notes(folder)
+    assert (notes.row()["note"], notes.row()["noted_turns"]) == ("Old", 1)
+    before = notes.state()
+    notes.write(3, "New", [])
+    assert notes.state() != before
+    assert Notes(folder).json()["note"] == "Old"
+    assert list(Notes(folder).json()["turns"]) == ["2", "3"]
+    assert not former.exists()
+    assert (folder / NOTES_FILE).is_file()
 
 
 def test_notes_are_seen_by_others_as_soon_as_they_are_written(folder: Path) -> None:
@@ -73,8 +88,11 @@ def test_notes_are_seen_by_others_as_soon_as_they_are_written(folder: Path) -> N
 
 
 @pytest.mark.parametrize("damage", ["{", '{"note": 3}', "[]", " " * (MOST_BYTES + 1)])
-def test_a_damaged_file_is_shown_as_none_and_never_overwritten(folder: Path, damage: str) -> None:
-    file = folder / NOTES_FILE
+@pytest.mark.parametrize("name", [NOTES_FILE, FORMER_NOTES_FILE])
+def test_a_damaged_file_is_shown_as_none_and_never_overwritten(
+    folder: Path, damage: str, name: str
+) -> None:
+    file = folder / name
     file.write_text(damage)
     notes = Notes(folder)
     assert notes.json() == {"note": "", "tags": [], "turns": {}}
