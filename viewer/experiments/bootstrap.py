@@ -48,12 +48,13 @@ class Estimate:
     """None where the values cannot tell."""
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Estimate | None":
+    def of(cls, values: Sequence[float], resamples: int | None = None) -> "Estimate | None":
         """Of one value for each seed; None of nothing."""
         if not values:
             return None
         spread = statistics.stdev(values) if len(values) > 1 else 0.0
-        return cls(statistics.fmean(values), len(values), spread, interval_of(values))
+        interval = interval_of(values, resamples)
+        return cls(statistics.fmean(values), len(values), spread, interval)
 
     @property
     def all_equal(self) -> bool:
@@ -77,8 +78,11 @@ class Estimate:
         }
 
 
-def interval_of(values: Sequence[float]) -> tuple[float, float] | None:
+def interval_of(
+    values: Sequence[float], resamples: int | None = None
+) -> tuple[float, float] | None:
     """The interval for their mean; None where they are too few, or all equal."""
+    resamples = resamples or RESAMPLES
     if len(values) < LEAST_SEEDS or len(set(values)) == 1:
         return None
     ordered = sorted(values)  # the order of seeds must not matter
@@ -86,9 +90,9 @@ def interval_of(values: Sequence[float]) -> tuple[float, float] | None:
         return _calculated(ordered)
     means = sorted(
         (math.fsum(drawn(ordered)) / len(ordered), times)
-        for drawn, times in _resamples(len(ordered), RESAMPLES)
+        for drawn, times in _resamples(len(ordered), resamples)
     )
-    outside = math.ceil(_tail(len(values)) * RESAMPLES)
+    outside = math.ceil(_tail(len(values)) * resamples)
     return _from_outside(means, outside), _from_outside(means[::-1], outside)
 
 

@@ -17,18 +17,27 @@ from typing import TypeAlias
 from mcp_ghost.results import JSONObject
 from session.game_state import EndReason
 from viewer.episode import Episode
-from viewer.experiments.bootstrap import CONFIDENCE, LEAST_SEEDS, MOST_RESAMPLED, Estimate
+from viewer.experiments.bootstrap import (
+    CONFIDENCE,
+    LEAST_SEEDS,
+    MOST_RESAMPLED,
+    RESAMPLES,
+    Estimate,
+)
 
 GROUPINGS = ("model", "variant", "seed")
 FIGURES = ("score", "best_score", "tokens", "cost", "seconds")
 POINTS = 60
 """Turns of a curve at most for which a mean is taken."""
+MOST_DRAWN = 200
+"""Seeds of all groups that draw resamples; if there are more, bands draw fewer before their end."""
+LEAST_RESAMPLES = 1000
 _SPENT = {"tokens": 1, "cost": 2, "seconds": 3}
 """Where what was used stands in a point of `Episode.spent`."""
 Line: TypeAlias = Sequence[tuple[int, float]]
 """(turn, value), where each value holds until the next."""
-_Group: TypeAlias = dict[object, list[tuple[JSONObject, Mapping[str, Line]]]]
-"""Seed -> its episodes, each with its lines."""
+_Group: TypeAlias = dict[object, list[tuple[JSONObject, Line, Mapping[str, float]]]]
+"""Seed -> its episodes, each with the figure's line and what each figure ended with."""
 
 
 def curves(episodes: Iterable[Episode], by: str, figure: str) -> JSONObject:
@@ -42,7 +51,12 @@ def curves(episodes: Iterable[Episode], by: str, figure: str) -> JSONObject:
             continue
         seed = row["id"] if row["seed"] is None else row["seed"]
         name = (str(row["title"] or row["story"]), _name(row, by))
-        groups[name][seed].append((row, lines_of(row, episode.spent())))
+        lines = lines_of(row, episode.spent())
+        ends = {each: line[-1][1] for each, line in lines.items() if line}
+        groups[name][seed].append((row, lines[figure], ends))
+    drawing = sum(len(it) for it in groups.values() if LEAST_SEEDS <= len(it) <= MOST_RESAMPLED)
+    fewer = RESAMPLES * MOST_DRAWN // max(drawing, MOST_DRAWN)
+    resamples = max(fewer, LEAST_RESAMPLES)
     return {
         "by": by,
         "figure": figure,
@@ -50,7 +64,7 @@ def curves(episodes: Iterable[Episode], by: str, figure: str) -> JSONObject:
         "least_seeds": LEAST_SEEDS,
         "left_out": left_out,
         "groups": [
-            {"story": story, "name": name, **_group_json(group, figure)}
+            {"story": story, "name": name, **_group_json(group, figure, resamples)}
             for (story, name), group in sorted(groups.items())
         ],
     }
@@ -72,44 +86,57 @@ def _name(row: JSONObject, by: str) -> str:
     return f"seed {row['seed']}" if by == "seed" else str(row["model"] or "no model")
 
 
-def _group_json(group: _Group, figure: str) -> JSONObject:
+def _group_json(group: _Group, figure: str, resamples: int) -> JSONObject:
     several = [each for one_seed in group.values() for each in one_seed]
-    last = max(row["turns"] for row, _ in several)
+    last = max(row["turns"] for row, *_ in several)
     turns = range(0, last + 1, max(1, math.ceil(last / POINTS)))
-    points = ((turn, _estimate(group, figure, turn)) for turn in dict.fromkeys([*turns, last]))
+    points = (
+        (turn, _estimate(group, turn, RESAMPLES if turn == last else resamples))
+        for turn in dict.fromkeys([*turns, last])
+    )
     return {
         "episodes": len(several),
         "seeds": len(group),
-        "hinted": sum(row["hints"] > 0 for row, _ in several),
+        "hinted": sum(row["hints"] > 0 for row, *_ in several),
         "turns": last,
         "curve": [[turn, *_shown(it)] for turn, it in points if it],
-        "figures": {name: _last(group, name, last) for name in FIGURES},
+        "figures": {name: _last(group, name) for name in FIGURES},
     }
 
 
-def _last(group: _Group, figure: str, last: int) -> list[float | None] | None:
+def _last(group: _Group, figure: str) -> list[float | None] | None:
     """The estimate at the end; of what is used, for each turn played."""
-    estimate = _estimate(group, figure, last, per_turn=figure in _SPENT)
-    return _shown(estimate) if estimate else None
-
-
-def _estimate(group: _Group, figure: str, turn: int, *, per_turn: bool = False) -> Estimate | None:
     by_seed = (
         [
-            value / (row["turns"] or 1 if per_turn else 1)
-            for row, lines in one_seed
-            if (value := _at(lines[figure], turn)) is not None
+            ends[figure] / (row["turns"] or 1 if figure in _SPENT else 1)
+            for row, _, ends in one_seed
+            if figure in ends
         ]
         for one_seed in group.values()
     )
+    estimate = _estimated(by_seed, RESAMPLES)
+    return _shown(estimate) if estimate else None
+
+
+def _estimate(group: _Group, turn: int, resamples: int) -> Estimate | None:
+    by_seed = (
+        [value for _, line, _ in one_seed if (value := _at(line, turn)) is not None]
+        for one_seed in group.values()
+    )
+    return _estimated(by_seed, resamples)
+
+
+def _estimated(by_seed: Iterable[Sequence[float]], resamples: int) -> Estimate | None:
     values = sorted(statistics.fmean(it) for it in by_seed if it)
-    return _drawn(tuple(values)) if len(values) <= MOST_RESAMPLED else Estimate.of(values)
+    if len(values) > MOST_RESAMPLED:
+        return Estimate.of(values)
+    return _drawn(tuple(values), resamples)
 
 
 @lru_cache(maxsize=4096)
-def _drawn(values: tuple[float, ...]) -> Estimate | None:
+def _drawn(values: tuple[float, ...], resamples: int) -> Estimate | None:
     """Kept, for scores hold for many turns."""
-    return Estimate.of(values)
+    return Estimate.of(values, resamples)
 
 
 def _at(line: Line, turn: int) -> float | None:

@@ -11,7 +11,7 @@ import pytest
 from mcp_ghost.results import JSONObject
 from tests.support.viewing import log_of, recorded, write_log
 from viewer.experiments.bootstrap import LEAST_SEEDS, Estimate
-from viewer.experiments.curves import POINTS, curves, lines_of
+from viewer.experiments.curves import LEAST_RESAMPLES, POINTS, curves, lines_of
 from viewer.library import Library
 from viewer.turns import encoded
 
@@ -56,6 +56,23 @@ def test_a_curve_is_the_mean_over_seeds_with_the_interval_of_evaluations(library
     assert group["curve"][-1] == [12, *expected]
     assert group["figures"]["score"] == expected
     assert group["curve"][0][1:] == [0, None, None]  # all equal: how others differ is not known
+
+
+def test_bands_of_many_groups_draw_less_before_their_end(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = drawn(library, "model", "score")["groups"][0]
+    monkeypatch.setattr("viewer.experiments.curves.MOST_DRAWN", 1)
+    group = drawn(library, "model", "score")["groups"][0]
+    assert group["figures"] == whole["figures"]
+    assert group["curve"][-1] == whole["curve"][-1]
+    assert [it[:2] for it in group["curve"]] == [it[:2] for it in whole["curve"]]
+    rows = [it.summary() for it in library.episodes() if it.id.startswith("birch")]
+    then = [[score for turn, score in row["scores"] if turn <= 10][-1] for row in rows]
+    estimate = Estimate.of(then, LEAST_RESAMPLES)
+    assert estimate is not None
+    assert estimate.interval is not None
+    assert group["curve"][10] == [10, *(round(it, 6) for it in (estimate.mean, *estimate.interval))]
 
 
 def test_what_an_episode_used_holds_after_its_end_and_is_told_for_each_turn(
