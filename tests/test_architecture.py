@@ -50,10 +50,15 @@ def module(name: str) -> str | None:
 
 
 @cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imported(name: str) -> frozenset[str]:
     """The modules that a module imports, also inside functions and for types only."""
     found: set[str | None] = set()
-    for node in ast.walk(ast.parse(modules()[name].read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(modules()[name])):
         if isinstance(node, ast.Import):
             found |= {module(alias.name) for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -137,6 +142,6 @@ def test_no_file_and_no_function_is_too_long() -> None:
     for path in [*modules().values(), *(ROOT / "tests").rglob("*.py")]:
         text = path.read_text(encoding="utf-8")
         assert len(text.splitlines()) <= MOST_LINES, path
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 assert length(node) <= MOST_LINES_OF_A_FUNCTION, f"{path}: {node.name}"

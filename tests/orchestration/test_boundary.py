@@ -326,7 +326,13 @@ def test_whether_prior_knowledge_may_be_used_is_told_and_recorded(
     assert "never heard of" not in heads["allowed"]
 
 
-@pytest.mark.parametrize("level", Level)
+@pytest.mark.parametrize(
+    "level",
+    [
+        pytest.param(it, marks=[] if it in (Level.TEXT, Level.FACTS) else pytest.mark.soak)
+        for it in Level
+    ],
+)
 def test_an_episode_that_is_resumed_goes_on_at_its_level(tmp_path: Path, level: Level) -> None:
     script = [answer(command) for command in BUNDLED_COMMANDS[:8]]
     settings: dict[str, Any] = {"observation_level": level}

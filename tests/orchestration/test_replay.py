@@ -161,6 +161,7 @@ def test_results_that_were_cut_and_images_reach_the_model_as_they_did(
     assert replay(episode.folder).turns == 1
 
 
+@pytest.mark.soak
 def test_an_episode_of_the_embedded_model_is_replayed_without_it(tmp_path: Path) -> None:
     config = GameConfiguration(
         story="bundled", seed=7, engine="fernz", workdir=str(tmp_path), max_turns_per_episode=2

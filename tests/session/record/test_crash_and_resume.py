@@ -27,7 +27,7 @@ from tests.support.episodes import read_events
 from tests.support.warm import WarmPopen
 
 WALKTHROUGH = read_commands(DATA / "weatherworks_walkthrough.txt")
-TURNS = 60
+TURNS = 30
 KILLED_REFLECTIONS = 3
 REFLECTED_TURNS = 16
 """Of the episode that is killed while it looks back after turn 4; it looks back again later."""
