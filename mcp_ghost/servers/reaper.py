@@ -35,6 +35,8 @@ _ENVIRONMENT_BYTES = 1 << 21
 _ROUNDS = 50
 _PAUSE = 0.01
 """Seconds between looks for strays: one may have forked, and dying takes a moment."""
+_EXEC = 0.5
+"""Seconds until the last look: who is just becoming another program shows no environment."""
 _logger = logging.getLogger(__name__)
 
 
@@ -131,9 +133,11 @@ def _help() -> None:
         groups = {pgid for pgid in groups if signal_group(pgid, 0)}
     for pgid in groups:
         signal_group(pgid, signal.SIGKILL)
-    for pgid, mark in guarded.items():
-        if mark != NO_MARK:
+    strays = {pgid: mark for pgid, mark in guarded.items() if mark != NO_MARK}
+    for pause in (_EXEC, 0) if strays else ():
+        for pgid, mark in strays.items():
             end_strays(pgid, mark)
+        time.sleep(pause)
 
 
 def end_strays(pid: int, mark: str) -> None:
