@@ -1,9 +1,9 @@
 """A worker process for tests: the real one, with a generator whose doings are left in a file.
 
-The last part of a job's URL says how it goes: ``quick`` is done soon, ``steady`` takes a tenth of a
-second, ``slow`` one and a half leases, ``hang`` never ends on the first worker, ``deaf`` blocks the
-first worker as long as a file named like the doings' with ``.block`` exists, ``deadly`` kills its
-worker.
+The last part of a job's URL says how it goes: ``quick`` is done soon, ``steady`` takes half a
+second, as a model's shortest reply may, ``slow`` one and a half leases, ``hang`` never ends on the
+first worker, ``deaf`` blocks the first worker as long as a file named like the doings' with
+``.block`` exists, ``deadly`` kills its worker.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Generator:
 
     async def _work(self, kind: str, *, first: bool) -> None:
         if kind == "steady":
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.5)
         elif kind == "slow":
             await asyncio.sleep(1.5 * self._lease)
         elif kind == "hang" and first:
