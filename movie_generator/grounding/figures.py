@@ -71,7 +71,7 @@ _SOON = re.compile(r"\b(?:before|vor|avant|antes de las?) $", re.IGNORECASE)
 _HOURS = 24
 _CLOCK = frozenset({"uhr", "heure", "o"})
 _LABEL = re.compile(
-    r"\b(?:section|article|page|chapter|step|part|phase|level|version|no\\.|§|artikel|kapitel|"
+    r"\b(?:section|article|page|chapter|step|part|phase|level|version|no\.|§|artikel|kapitel|"
     r"seite|teil|abschnitt|chapitre|étape|partie|artículo|capítulo|página|paso|parte) ?$",
     re.IGNORECASE,
 )
