@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from types import FrameType
+
+_ONE_REQUEST = 1.0
+"""Seconds in which signals are one request: a whole group gets one, and ``uv run`` repeats it."""
 
 
 class Interruption:
@@ -12,6 +16,7 @@ class Interruption:
 
     def __init__(self) -> None:
         self._number: int = signal.SIGINT
+        self._asked = -_ONE_REQUEST
 
     @property
     def exit_code(self) -> int:
@@ -32,6 +37,9 @@ class Interruption:
             signal.pthread_kill(main, signal.SIGTERM)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if time.monotonic() - self._asked < _ONE_REQUEST:
+            return
+        self._asked = time.monotonic()
         if self._number == signal.SIGINT:
             self._number = number
         as_ctrl_c = signal.getsignal(signal.SIGINT)  # asyncio's own while a loop runs

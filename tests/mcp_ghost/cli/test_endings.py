@@ -68,6 +68,23 @@ def test_a_signal_ends_it_with_the_code_that_a_shell_would_give(number: int, cod
     assert ended(f"import os; os.kill(os.getpid(), {int(number)})").returncode == code
 
 
+def test_the_same_signal_again_at_once_does_not_cut_the_cleaning_up_short() -> None:
+    again = f"os.kill(os.getpid(), {int(signal.SIGTERM)})"
+    done = ended(
+        f"import os\n    try: {again}\n    finally: {again}; sys.stderr.write('cleaned up')"
+    )
+    assert (done.returncode, done.stderr) == (143, "cleaned up")
+
+
+def test_a_signal_that_comes_again_later_hurries_it() -> None:
+    again = f"os.kill(os.getpid(), {int(signal.SIGTERM)})"
+    wait = "import time; time.sleep(1.1)"
+    done = ended(
+        f"import os\n    try: {again}\n    finally: {wait}; {again}; sys.stderr.write('cleaned up')"
+    )
+    assert (done.returncode, done.stderr) == (143, "")
+
+
 def test_a_closed_pipe_ends_it_without_a_word() -> None:
     done = ended("print('x' * 100_000)", stdout_closed=True)
     assert (done.returncode, done.stderr) == (141, "")
