@@ -29,7 +29,7 @@ POSIX_ONLY = "mcp_ghost runs on Linux and macOS. On Windows, run it inside WSL."
 
 
 class MCPGhostError(Exception):
-    """Base of everything below."""
+    """Base of all errors of this package."""
 
 
 class MCPError(MCPGhostError):

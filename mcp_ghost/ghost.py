@@ -76,75 +76,80 @@ async def mcp_ghost(
     authorize: Authorize | None = None,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> dict[str, Any]:
-    """Let a model do ``user_prompt`` with the tools of MCP servers, and say what happened.
+    """Let a model do ``user_prompt`` with the tools of MCP servers, and report what happened.
 
     Args:
-        server_config: ``{"mcpServers": {...}}``, or the path of a JSON or JSONC file with it; an
-            entry, or all of it, may be an ``MCPServer`` of the MCP SDK, which runs in this process.
+        server_config: ``{"mcpServers": {...}}``, or the path of a JSON, JSONC or TOML file with
+            it. An entry, or all of it, may be an ``MCPServer`` of the MCP SDK, which then runs in
+            this process.
         system_prompt: How the model should use the tools, in your words.
         provider: "openai", "anthropic", "gemini", or one added with ``register_provider()``.
-        api_key: By default from the environment or ``.env``, where the provider's own SDK looks.
+        api_key: By default taken from the environment or ``.env``, under the names that the
+            provider's own SDK uses.
         user_prompt: The request.
-        model: By default a current one of the provider's.
-        namespace: Prefix of the tools' names on the wire.
+        model: By default, one of the provider's current models.
+        namespace: Prefix of the tools' names as the provider sees them.
         timeout: Seconds for one tool call.
-        max_iterations: Replies in which the model may call tools; after that it has to answer.
-        enable_backtracking: Whether the model may find another way after a failed call; else the
+        max_iterations: Replies in which the model may call tools; after these it has to answer.
+        enable_backtracking: Whether the model may find another way after a failed call. If not, the
             first failure ends the run.
-        conversation_memory: Whether the model sees the whole run; else only the latest exchange.
-        base_url: Where the provider is, if not where its own SDK would look.
+        conversation_memory: Whether the model sees the whole run, or only the latest exchange.
+        base_url: The provider's address, by default the one that its own SDK would use.
         llm_timeout: Seconds for one reply of the model.
         startup_timeout: Seconds for one server to start.
         deadline: Seconds for the whole run.
         token_budget: Tokens, as the provider counts them, after which the model is not asked again.
-        cost_budget: US dollars after which it is not asked again, where the provider reports them.
+        cost_budget: US dollars after which it is not asked again, if the provider reports costs.
         max_tokens: Refused, because it could mean ``token_budget`` or ``reply_tokens``.
-        reply_tokens: At most this many tokens in one reply; by default what the model allows.
-            Calls in a cut-off reply are not executed.
-        temperature: How freely the model chooses its words; by default as the provider has it.
+        reply_tokens: At most this many tokens in one reply; by default as many as the model
+            allows. Calls in a cut-off reply are not executed.
+        temperature: How freely the model chooses its words; by default, the provider decides.
         reasoning_effort: How long the model thinks: "none", "minimal", "low", "medium", "high",
             "xhigh" or "max", translated for each provider.
-        stop: Texts before which a reply ends.
+        stop: A reply ends before any of these strings.
         headers: HTTP headers for the provider, on top of its own.
-        extra_body: Further fields of the request, as the provider calls them.
+        extra_body: Further fields of the request, under the provider's names for them.
         output: The form of the answer: a pydantic model, another type that pydantic knows, or a
-            JSON schema. ``final_result`` has it, as plain JSON, or the run did not succeed.
-        allow: The only tools to offer: names or shell patterns, of "server.tool" or of the tool.
+            JSON schema. If the run succeeds, ``final_result`` is plain JSON of that form.
+        allow: The only tools to offer: names or shell patterns, compared with "server.tool" and
+            with the tool's own name.
         deny: Tools not to offer; takes precedence over ``allow``.
         tool_search_above: Tokens of schemas, estimated at four characters each, above which the
-            model gets a tool that finds tools, instead of all of them; None for never.
+            model gets a tool that finds tools, instead of all of them. None: never.
         max_parallel_calls: Calls of one reply that run at the same time on one server, if their
             tools say that they only read; others keep their order. Different servers never wait
             for each other.
-        loop_limit: Equal calls of a read-only tool, in successive replies, after which
-            the same result is not requested again; None for no limit. Tools that may write, or
-            do not say, are never stopped.
+        loop_limit: How often in a row a read-only tool may give the same result to the same call;
+            then the call is not made again. None: no limit. Tools that may write, or do not say,
+            are never stopped.
         images: Whether the model sees the images that tools return ("auto": unless it refuses
-            them), or is only told about them ("never"). The result has them in any case.
-        max_result_tokens_per_turn: Tokens, as estimated, that the results of one reply's calls may
-            add to the conversation together; longer ones are cut, visibly. None for no limit.
-        result_limit: Characters of one tool result that the model gets.
+            them), or is only told about them ("never"). The result contains them in any case.
+        max_result_tokens_per_turn: Estimated tokens that the results of one reply's calls may add
+            to the conversation altogether; longer ones are visibly cut. None: no limit.
+        result_limit: Characters of one tool result that the model sees.
         context_limit: Tokens of a request, as the provider counts them, above which older parts of
             the conversation are shortened, then summarised by the model; by default as much as the
             model can read, if its name is known, minus room for the reply.
-        stream: Tell ``on_event`` what the model says and thinks as it arrives: "text" and
-            "thinking".
+        stream: Whether ``on_event`` is told what the model says and thinks as it arrives, in the
+            events "text" and "thinking".
         on_event: Called with a dict for each step; may be a coroutine function.
-        elicit: Asks the user what a server wants to know: a coroutine function of the server's
-            name, its message and a JSON schema, which returns a dict, or None to decline. What the
-            dict lacks is filled in from the schema's defaults. Without it, servers cannot ask.
-        approve: Asked before calls: a coroutine function of the tool's name, the arguments and what
-            the tool says of itself (``readOnlyHint`` and so on). True makes the call; False or a
-            text, which is the reason, refuses it, and the model is told.
-        approve_when: Before which calls: "destructive" (all but those of tools that say that they
-            only read, or destroy nothing), "always", or a list of patterns as in ``allow``.
-        pause: End the run where somebody has to be asked and ``approve`` or ``elicit`` is not
-            given. The result has ``pending`` and ``state`` then, for :func:`resume`.
-        checkpoint: A file that always holds the state of the run, for :func:`resume` after the
-            program was ended.
-        authorize: Signs the user in to a server by URL: a coroutine function of the page's address,
-            which returns the address that the browser is sent back to. By default the browser
-            opens, and an address on this machine listens.
+        elicit: Asks the user what a server wants to know: a coroutine function that takes the
+            server's name, its message and a JSON schema, and returns a dict, or None to decline.
+            Missing keys are filled in from the schema's defaults. Without this, servers cannot ask.
+        approve: Asked before calls: a coroutine function that takes the tool's name, the arguments
+            and what the tool says about itself (``readOnlyHint`` and so on). If it returns True,
+            the call is made. If it returns False, or the reason as a string, the call is refused
+            and the model is told.
+        approve_when: The calls before which ``approve`` is asked: "destructive" (except for tools
+            that say that they only read, or destroy nothing), "always", or a list of patterns as
+            in ``allow``.
+        pause: Whether the run ends where somebody has to be asked and ``approve`` or ``elicit`` is
+            not given. Its result then has ``pending`` and ``state``, for :func:`resume`.
+        checkpoint: A file that always holds the state of the run, so that :func:`resume` can
+            continue it if the program is killed.
+        authorize: Signs the user in to a server reached by URL: a coroutine function that takes the
+            address of the page and returns the one that the browser is sent back to. By
+            default, the browser opens, and the program listens at an address on this machine.
         transport: Replaces the network, for tests and recordings.
 
     Returns:
@@ -178,9 +183,9 @@ class Ghost:
             await ghost.run("And how many rows has the largest?")
 
     Args:
-        options: Those of ``mcp_ghost()`` except ``user_prompt``; ``system_prompt`` may be left
-            out. ``deadline``, ``max_iterations``, ``token_budget`` and ``cost_budget`` are those of
-            each request.
+        options: The arguments of ``mcp_ghost()`` except ``user_prompt``; ``system_prompt`` may be
+            left out. ``deadline``, ``max_iterations``, ``token_budget`` and ``cost_budget`` apply
+            to each request separately.
         messages: What ``Ghost.messages`` returned, perhaps in another process, to continue from.
 
     Raises:
@@ -211,14 +216,14 @@ class Ghost:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The conversation without the system prompt: plain JSON, for another's ``messages``."""
+        """The conversation without the system prompt: plain JSON, to pass to another Ghost."""
         said = [it for it in self._conversation.messages if it["role"] != "system"]
         return copy.deepcopy(said)
 
     async def run(self, user_prompt: str) -> dict[str, Any]:
-        """Do ``user_prompt``, and say what happened in the form of ``mcp_ghost()``.
+        """Do ``user_prompt``, and return what ``mcp_ghost()`` does.
 
-        ``conversation_history`` is that of all requests, everything else of this one. After a
+        ``conversation_history`` covers all requests so far, everything else only this one. After a
         request that was cut short, the next one continues from there.
 
         Raises:
@@ -229,7 +234,7 @@ class Ghost:
         return await self._operate(user_prompt, self._settings)
 
     async def stream(self, user_prompt: str) -> AsyncGenerator[dict[str, Any], None]:
-        """Do ``user_prompt``, and yield its events, with what the model says as it arrives.
+        """Do ``user_prompt``, and yield events: each step, and what the model says as it arrives.
 
         The last one, "run_end", has the result under ``result``. Leaving the loop early ends the
         request.
@@ -264,7 +269,7 @@ class Ghost:
     async def resume(
         self, state: Mapping[str, Any] | str | Path, decisions: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Go on with a request that paused, or whose program was ended; see :func:`resume`.
+        """Continue a request that paused, or whose program was killed; see :func:`resume`.
 
         ``state`` replaces what this Ghost knew about the conversation.
         """
@@ -307,22 +312,21 @@ async def resume(
     decisions: Mapping[str, Any] | None = None,
     **options: Unpack[Options],
 ) -> dict[str, Any]:
-    """Continue a run that paused, or whose program was ended; perhaps in another process.
+    """Continue a run that paused, or whose program was killed, perhaps in another process.
 
-    No call whose result is known is made again. One that went out and whose result is unknown
-    may have acted: unless its tool says that repeating it does no harm, the model is told so and
-    decides.
+    No call whose result is known is made again. A call whose result never arrived may have taken
+    effect: unless its tool says that repeating it does no harm, the model is told so and decides.
 
     Args:
-        state: What the result of the paused run has under ``state``, or the path of its
-            checkpoint, which the run goes on to keep.
-        decisions: By the ``id`` of what was ``pending``: for a call, True, False or a reason why
-            not; for a question of a server, a dict of answers, or None to decline. What is left
-            out stays pending.
-        options: Those of the run; they are not part of the state, since they hold keys.
+        state: ``state`` in the result of the paused run, or the path of its checkpoint, which is
+            kept up to date from then on.
+        decisions: For each entry of ``pending``, by its ``id``: for a call, True, False or a reason
+            why not; for a question from a server, a dict of answers, or None to decline.
+            Whatever is left out stays pending.
+        options: The arguments of the run. They are not part of the state, since they hold keys.
 
     Returns:
-        What ``mcp_ghost()`` returns, of the whole run.
+        What ``mcp_ghost()`` returns, for the whole run.
 
     Raises:
         ValueError: An argument cannot be used.
@@ -358,7 +362,7 @@ def _takes_arguments_of(
 
 @_takes_arguments_of(mcp_ghost)
 async def run_ghost(*args: Any, **kwargs: Any) -> GhostResult:  # noqa: ANN401
-    """``mcp_ghost()`` with a typed result, which has the price and the cached tokens as well."""
+    """``mcp_ghost()`` with a typed result, which also has the cost and the cached tokens."""
     arguments = inspect.signature(mcp_ghost).bind(*args, **kwargs)
     arguments.apply_defaults()
     return await _run(**arguments.arguments)

@@ -43,8 +43,8 @@ class AgentLoop:
         system_prompt: Goes before the task.
         llm_timeout: Seconds for one reply.
         result_limit: Characters of one result that the model sees.
-        observer: Told what happens.
-        client: Asked instead of the model that the key, the name and the address make.
+        observer: Is told what happens.
+        client: Used instead of one made from the key, the name and the address.
         checkpoints: Hold what the model was told in an earlier run that did not finish.
     """
 

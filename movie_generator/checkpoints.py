@@ -76,7 +76,7 @@ class Checkpoints:
 
     @property
     def are_kept(self) -> bool:
-        """Whether anybody can go on from them."""
+        """Whether there is a store to continue from."""
         return self._store is not None
 
     async def step(self, kind: str, subject: JSON, make: Callable[[], Awaitable[JSON]]) -> JSON:
@@ -101,11 +101,11 @@ class Checkpoints:
         return value
 
     def transport(self) -> httpx.AsyncBaseTransport | None:
-        """The way of a ``ProviderClient`` to its model, of whom nothing is asked twice."""
+        """A transport for a ``ProviderClient`` that asks the model nothing twice."""
         return None if self._store is None else _AnsweredOnce(self)
 
     def tools(self, tools: Tools) -> Tools:
-        """The same ``tools``, of which no call is made again once its outcome is known."""
+        """The same ``tools``, except that no call is repeated once its outcome is known."""
         return tools if self._store is None else _CalledOnce(tools, self)
 
     async def told(self, messages: list[Message], answers: list[Message]) -> list[Message]:

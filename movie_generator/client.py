@@ -22,7 +22,7 @@ class MCPClient:
     """All servers of ``config`` that are not disabled; an async context manager.
 
     Args:
-        config: The path of a file, of another program too, or the dict that is in it.
+        config: The path of a configuration, which may be another program's, or its content.
         startup_timeout: Seconds for all servers to come up, side by side.
         result_limit: Characters of one result that are kept.
 

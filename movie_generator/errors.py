@@ -25,18 +25,18 @@ _PASSING_WORDS = re.compile(
     r"|\b(?:service|temporarily) unavailable\b|\bbad gateway\b|\bconnection (?:reset|refused)\b",
     re.IGNORECASE,
 )
-"""How tools tell of what passes: they have words, and no status."""
+"""How tools report temporary failures: in words, without a status."""
 
 
 class MovieGeneratorError(Exception):
-    """Base of everything below."""
+    """Base of all errors of this package."""
 
     passes = False
-    """Whether the same may well succeed later."""
+    """Whether the same may succeed later."""
     retry_after: float | None = None
-    """Seconds before which a server wants not to be asked again."""
+    """Seconds for which a server wants no further request."""
     starts_over = False
-    """Whether what was done so far led to it, so that another attempt has no use of that."""
+    """Whether the steps so far led to it, so that another attempt must not reuse them."""
 
 
 class SettingsError(MovieGeneratorError, ValueError):
@@ -62,10 +62,10 @@ class ScriptError(MovieGeneratorError):
 
 
 def is_passing(status: int) -> bool:
-    """Whether a server that answers so may well do better later."""
+    """Whether a failure with this status may be temporary."""
     return status in _PASSING_STATUSES or status >= 500
 
 
 def sounds_passing(reason: str) -> bool:
-    """Whether what a tool says of its failure lets hope that it works later."""
+    """Whether a tool's words about its failure suggest that it is temporary."""
     return _PASSING_WORDS.search(reason) is not None

@@ -57,11 +57,11 @@ async def generate_script_from_url(
         config_path: config.yaml; by default all settings have their defaults.
         api_key: For the model; see :func:`movie_generator.llm.model_client`, as for ``base_url``.
         base_url: By default OPENROUTER_BASE_URL, else that of the provider whose key is at hand.
-        on_progress: Told in order what is being done.
+        on_progress: Called with how much is done, and what is being done.
         config: Instead of ``config_path``.
         allow_private_urls: By default as MOVIE_ALLOW_PRIVATE_URLS says.
         allowed_hosts: By default those of MOVIE_ALLOWED_HOSTS; if there are none, all.
-        store: Keeps each step when it is finished; what it holds already is not done again.
+        store: Keeps each finished step; a step that it already holds is not repeated.
 
     Raises:
         SettingsError: The configuration cannot be used.
@@ -105,9 +105,9 @@ async def generate_script_from_url_with_agent(
         url: A page, http or https.
         mcp_config_path: The servers: a JSON file, which may hold comments, or the dict in it.
         config_path: See :func:`generate_script_from_url`, as for the rest.
-        api_key: For the model.
-        base_url: Of the model.
-        on_progress: Told in order what is being done.
+        api_key: The key for the model.
+        base_url: The address of the model.
+        on_progress: Called with how much is done, and what is being done.
         config: Instead of ``config_path``.
         allow_private_urls: By default as MOVIE_ALLOW_PRIVATE_URLS says.
         allowed_hosts: By default those of MOVIE_ALLOWED_HOSTS; if there are none, all.
@@ -116,7 +116,7 @@ async def generate_script_from_url_with_agent(
     Raises:
         MCPError: The servers' configuration cannot be used, or none of them starts.
         AgentError: The agent did not finish within its limit.
-        Exception: Those of :func:`generate_script_from_url`.
+        Exception: Whatever :func:`generate_script_from_url` raises.
     """
     config = config or AppConfig.load(config_path)
     servers = _servers(mcp_config_path, config)

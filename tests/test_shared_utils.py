@@ -90,7 +90,7 @@ def test_the_name_fits_the_providers_whatever_the_class_is_called() -> None:
 @pytest.mark.parametrize(
     ("kind", "why"),
     [
-        (dict[str, int], "free keys"),
+        (dict[str, int], "arbitrary keys"),
         (Any, "any type"),
         (list[Any], "any type"),
         (tuple[int, str], "tuples"),

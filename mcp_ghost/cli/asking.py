@@ -103,9 +103,11 @@ class Consent:
         for name, value in arguments.items():
             self._screen.text(f"{name}: {one_line(as_text(value), 300)}")
         hints = ", ".join(name for name, holds in annotations.items() if holds)
-        self._screen.text(f"It says of itself: {hints or 'nothing'}.", "dim")
+        self._screen.text(
+            f"The tool describes itself as: {hints or 'nothing in particular'}.", "dim"
+        )
         try:
-            line = await line_after("   y yes, n no, a always in this run, or why not: ")
+            line = await line_after("   y = yes, n = no, a = always in this run, or say why not: ")
         except EOFError:
             return "nobody answers"
         return line.strip()

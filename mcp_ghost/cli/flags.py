@@ -18,7 +18,7 @@ The key comes from the environment or from .env: OPENAI_API_KEY,
 ANTHROPIC_API_KEY, GOOGLE_API_KEY or GEMINI_API_KEY. A model on this machine
 needs none. The result goes to standard output, progress to standard error.
 
-exit code: 0 success; 1 a run without success; 2 wrong usage or configuration;
+exit code: 0 success; 1 the run did not succeed; 2 wrong usage or configuration;
   130 interrupted by Ctrl-C (143 by SIGTERM, 129 by a closed terminal, 141 by
   a closed pipe)
 
@@ -119,9 +119,7 @@ class Flags(argparse.Namespace):
         if given == ["never"]:
             return None
         if not somebody_is_there:
-            raise ValueError(
-                "--approve needs a terminal to ask on; the prompt cannot come from it."
-            )
+            raise ValueError("--approve needs a terminal to ask on; do not pipe the prompt in.")
         return given[0] if given in (["destructive"], ["always"]) else given
 
 

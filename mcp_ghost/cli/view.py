@@ -21,7 +21,7 @@ _NOTICES = {
     "backtrack": "{tool_name} failed: asking for another way",
     "breaker_open": "{tool_name} keeps failing: turned off for this run",
     "loop": "{tool_name} kept giving the same result: not executed again",
-    "tools_changed": "{server} now has other tools ({tools})",
+    "tools_changed": "{server} has changed its tools ({tools})",
     "compaction": "the conversation is long: summarising older turns",
 }
 """What is said of an event, in the words of its fields."""

@@ -32,9 +32,9 @@ def load_servers(
         source: A dict, an object that is a server, or a file: TOML where its name ends so, else
             JSON, which may hold comments. Trailing commas need a name in .jsonc, or a program that
             takes them.
-        lenient: Trailing commas need nothing.
-        check: Whether all servers that are not disabled will be used. Whoever uses only some of
-            them calls ``checked()`` of those instead.
+        lenient: Allow trailing commas in any file.
+        check: Check every server that is not disabled. To use only some of them, pass False and
+            call ``checked()`` on those.
 
     Raises:
         MCPConfigError: The source cannot be read or used; the message says where.

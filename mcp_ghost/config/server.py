@@ -54,7 +54,7 @@ class OAuth(BaseModel):
         if self.client_secret and not self.client_id:
             raise ValueError("'client_secret' needs the 'client_id' that it belongs to")
         if self.grant_type == "client_credentials" and not self.client_secret:
-            raise ValueError("'client_credentials' need 'client_id' and 'client_secret'")
+            raise ValueError("'client_credentials' needs 'client_id' and 'client_secret'")
         return self
 
 
@@ -120,7 +120,7 @@ class ServerConfig(BaseModel):
         if not targets[0].strip():
             raise ValueError(f"'{'url' if self.command is None else 'command'}' is empty")
         if self.auth and self.url is None:
-            raise ValueError("'auth' is for servers by 'url'; a command gets keys through 'env'")
+            raise ValueError("'auth' needs a 'url'; pass keys to a command in 'env'")
         return self
 
     @classmethod
@@ -225,7 +225,7 @@ def problem(
 
 def _unknown_key(field: str, known: Collection[str], others: Collection[str] = ()) -> str:
     near = difflib.get_close_matches(field.rpartition(".")[2], [*known, *others], n=1)
-    hint = f" (did you mean '{near[0]}'?)" if near else f"; known are {', '.join(known)}"
+    hint = f" (did you mean '{near[0]}'?)" if near else f"; known keys: {', '.join(known)}"
     return f"unknown key '{field}'{hint}"
 
 

@@ -39,15 +39,15 @@ def compare_golden(
     same_answer: SameAnswer | None = None,
     now: datetime | None = None,
 ) -> list[str]:
-    """How ``result`` differs from ``golden``, one line each; an empty list is good.
+    """How ``result`` differs from ``golden``, one line for each difference.
 
-    Compared are the sequence of tools, their arguments, results and failures, whether there is a
-    final result, the time (``time_factor`` times the recorded one, and half a minute) and the
-    tokens; for what :func:`replay_golden` returned, also its requests with what they say about the
-    tools' results, and the final result itself: the model's words are those recorded. A tool that
-    the golden calls volatile may return anything. ``same_answer`` is told the recorded final result
-    and the present one, and says whether they mean the same, or why not. Then come the lines of
-    :func:`golden_notices`.
+    It compares the sequence of tools, their arguments, results and failures, whether there is a
+    final result, the time (at most ``time_factor`` times the recorded one, plus half a minute) and
+    the tokens. If ``result`` comes from :func:`replay_golden`, it also compares the requests, with
+    what they say about the tools' results, and the final result itself, since the model's words are
+    the recorded ones. Tools that the golden calls volatile may return anything. ``same_answer`` is
+    called with the recorded final result and the present one, and returns whether they mean the
+    same, or why not. The lines of :func:`golden_notices` come last.
     """
     golden = as_golden(golden)
     differences = _differences(result, golden, time_factor, token_factor, same_answer)
@@ -65,7 +65,7 @@ def assert_matches_golden(
 ) -> None:
     """Raise AssertionError with all differences, in the order in which they arose.
 
-    A GoldenWarning says that a golden is outdated.
+    An outdated golden is reported by a GoldenWarning.
     """
     golden = as_golden(golden)
     for notice in golden_notices(golden, max_age_days=max_age_days):
@@ -181,7 +181,7 @@ def _bound(
     recorded: float, now: float, factor: float | None, slack: float, unit: str
 ) -> Iterator[str]:
     if factor is not None and now > (limit := recorded * factor + slack):
-        yield f"{unit}: {now:.6g} are more than {limit:.6g} (recorded {recorded:.6g})"
+        yield f"{unit}: {now:.6g}, more than the limit of {limit:.6g} (recorded {recorded:.6g})"
 
 
 def _age(golden: Golden, max_days: float | None, now: datetime | None) -> Iterator[str]:
@@ -190,7 +190,7 @@ def _age(golden: Golden, max_days: float | None, now: datetime | None) -> Iterat
     try:
         recorded = datetime.fromisoformat(str(golden.get("recorded_at")))
     except ValueError:
-        yield "age: recorded_at does not say when it was recorded"
+        yield "age: recorded_at is not a date; record it again"
         return
     recorded = recorded if recorded.tzinfo else recorded.replace(tzinfo=UTC)
     days = ((now or datetime.now(UTC)) - recorded).total_seconds() / 86400

@@ -16,7 +16,7 @@ class Fields(NamedTuple):
 
 
 def provider_drift(golden: Mapping[str, Any]) -> list[str]:
-    """One line for each surprise in the recorded replies; none for a provider of the user's own."""
+    """One line for each unexpected or missing field in the recorded replies of a known provider."""
     golden = as_golden(golden)
     provider = str(golden.get("input", {}).get("provider", "")).strip().lower()
     replies = [
@@ -40,7 +40,7 @@ def _surprises(value: object, fields: Mapping[str, Fields], where: str) -> Itera
         for name in value:
             yield from _surprises(value[name], fields, f"{dot}{name}")
     elif value is not None and {where, f"{where}[]"} & fields.keys():
-        yield f"{where or 'the reply'} is not of the known form"
+        yield f"{where or 'the reply'} does not have the known form"
 
 
 FIELDS: Mapping[str, Mapping[str, Fields]] = {

@@ -26,7 +26,7 @@ _AS_THEY_ARE = ("recorded_at", "recorded_from", "volatile")
 
 
 class Golden(dict[str, Any]):
-    """What a file holds, and where the file is."""
+    """The content of a golden, and the path of its file."""
 
     def __init__(self, content: Mapping[str, Any], path: Path | None = None) -> None:
         super().__init__(content)
@@ -37,7 +37,7 @@ def load_golden(path: str | Path) -> Golden:
     """Read a golden as it was written, with ``{path:...}`` in it; a bare result becomes one.
 
     Raises:
-        GoldenError: There is none at ``path``.
+        GoldenError: There is no golden at ``path``, or it cannot be read.
     """
     path = Path(path)
     try:

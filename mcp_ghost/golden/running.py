@@ -61,7 +61,7 @@ async def record_golden(
     transport: httpx.AsyncBaseTransport | None = None,
     **arguments: Any,  # noqa: ANN401  those of mcp_ghost
 ) -> dict[str, Any]:
-    """Run ``mcp_ghost(**arguments)`` and write what happened to ``path``; the result of the run.
+    """Run ``mcp_ghost(**arguments)``, write what happened to ``path``, and return the result.
 
     Paths may be given as ``{path:tests}`` (see :func:`mcp_ghost.golden.scrub.places`) in
     ``server_config`` and the prompts. ``recorded_from`` says whose replies they are; unless told

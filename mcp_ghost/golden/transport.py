@@ -37,7 +37,7 @@ class RecordingTransport(httpx.AsyncBaseTransport):
         """The keys that were sent."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send, and keep the exchange whatever comes of it."""
+        """Send the request, and keep the exchange, whatever its outcome."""
         self.secrets |= _keys(request)
         exchange: dict[str, Any] = {
             "iteration": self._iteration,
@@ -72,7 +72,7 @@ class RecordingTransport(httpx.AsyncBaseTransport):
 
 
 class ReplayTransport(httpx.AsyncBaseTransport):
-    """Answers with the replies of a golden in order; no key, no network."""
+    """Answers with the replies of a golden, in order, without key or network."""
 
     def __init__(self, golden: Mapping[str, Any] | str | Path) -> None:
         """Raises GoldenError when there is nothing to replay."""
@@ -91,7 +91,7 @@ class ReplayTransport(httpx.AsyncBaseTransport):
 
     @property
     def drift(self) -> list[str]:
-        """How the run's requests differ from the recorded ones, in what matters."""
+        """How the run's requests differ from the recorded ones, apart from wording."""
         fewer = len(self._recorded) - self.asked
         if fewer <= 0:
             return self._differences
@@ -100,13 +100,13 @@ class ReplayTransport(httpx.AsyncBaseTransport):
 
     @property
     def exhausted(self) -> GoldenExhaustedError | None:
-        """What was wrong when the run asked once too often."""
+        """The error of a run that asked more often than was recorded."""
         if self.asked <= len(self._recorded):
             return None
         where = f" ({self._differences[0]})" if self._differences else ""
         return GoldenExhaustedError(
             f"The golden holds {len(self._recorded)} replies, and the run asked for more. The loop "
-            f"took another path than when it was recorded{where}. "
+            f"took a different path from the recorded one{where}. "
             "If that is intended, record it again."
         )
 

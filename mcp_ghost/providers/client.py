@@ -349,7 +349,7 @@ class ProviderClient:
         names = ", ".join(figures)[:200]
         self._log.warning(
             f"{self._endpoint.where} reports a usage that cannot be true ({names}): such figures "
-            "count as the nearest that can, and budgets may end too late.",
+            "are replaced by the nearest possible ones, and budgets may be exceeded.",
             extra={"event_type": "llm_usage_doubted", "model": model, "fields": names},
         )
 
@@ -368,11 +368,11 @@ def get_llm_client(
 ) -> ProviderClient:
     """A client for the provider of that name.
 
-    Key and address come from the argument, the environment or ``.env`` in the working directory,
-    in this order (``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` and so on).
+    Key and address come from the arguments, else the environment, else ``.env`` in the working
+    directory (``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` and so on).
 
     Raises:
-        LLMError: An unknown provider, no key, or one that cannot be sent.
+        LLMError: The provider is unknown, or the key is missing or cannot be sent.
     """
     chosen = get_provider(provider)
     key = api_key or setting(chosen.key_variables)
@@ -381,7 +381,7 @@ def get_llm_client(
     if key is None and not keyless:
         raise LLMError(
             f"No API key for {chosen.name}: set {' or '.join(chosen.key_variables)} "
-            "in the environment or in .env, or give api_key."
+            "in the environment or in .env, or pass api_key."
         )
     return ProviderClient(chosen, key, model, address, **options)
 

@@ -276,7 +276,7 @@ def _candidate(body: Mapping[str, Any]) -> JSONObject:
     candidates = body.get("candidates")
     first = candidates[0] if isinstance(candidates, list) and candidates else None
     if not isinstance(first, dict):
-        raise LLMReplyError("The model server sent a reply without any candidate in it.")
+        raise LLMReplyError("The model server sent a reply without any candidates.")
     return first
 
 

@@ -281,7 +281,7 @@ def _choice(body: Mapping[str, Any]) -> JSONObject:
         if error:
             raise _reported(error)
     if not choice:
-        raise LLMReplyError("The model server sent a reply without any choice in it.")
+        raise LLMReplyError("The model server sent a reply without any choices.")
     return choice
 
 

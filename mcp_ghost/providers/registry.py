@@ -30,14 +30,14 @@ def get_provider(name: str) -> Provider:
     provider = _PROVIDERS.get(name.strip().lower()) if isinstance(name, str) else None
     if provider is None:
         raise UnknownProviderError(
-            f"Unknown provider {name!r}. Known are: {', '.join(_PROVIDERS)}. "
+            f"Unknown provider {name!r}. Known providers: {', '.join(_PROVIDERS)}. "
             "Others can be added with register_provider()."
         )
     return provider
 
 
 def register_provider(provider: Provider) -> None:
-    """Add ``provider``, replacing one of the same name."""
+    """Add ``provider``; it replaces any other of the same name."""
     _PROVIDERS[provider.name.strip().lower()] = provider
 
 

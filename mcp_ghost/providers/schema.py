@@ -73,16 +73,16 @@ def _strict(schema: JSONObject, where: str) -> JSONObject:
         strict |= _strict_object(schema, where)
     elif schema.get("type") == "array":
         if not isinstance(schema.get("items"), dict):
-            raise ValueError(f"{where}: strict mode has neither lists of just anything nor tuples.")
+            raise ValueError(f"{where}: strict mode has no tuples, and lists need an item type.")
         strict["items"] = _strict(schema["items"], where)
     elif not strict.keys() & {"type", "enum", "const"}:
-        raise ValueError(f"{where}: strict mode has no value of just any type.")
+        raise ValueError(f"{where}: strict mode cannot express a value of any type.")
     return strict
 
 
 def _strict_object(schema: JSONObject, where: str) -> JSONObject:
     if schema.get("additionalProperties"):
-        raise ValueError(f"{where}: strict mode has no dict with free keys.")
+        raise ValueError(f"{where}: strict mode has no dicts with arbitrary keys.")
     properties = schema.get("properties", {})
     return {
         "properties": {key: _strict(properties[key], f"{where}.{key}") for key in properties},

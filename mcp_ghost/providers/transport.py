@@ -55,7 +55,7 @@ _ADVICE = {
     400: "The request does not suit this server or model.",
     401: "Check the key in {key}.",
     402: "The account has no credit left.",
-    403: "Check what the key in {key} may do.",
+    403: "Check the permissions of the key in {key}.",
     404: "Check the model name '{model}' and the base URL.",
     413: "The request is too long for this server.",
     429: "Wait, or raise the limits of the account.",
@@ -198,7 +198,9 @@ class Transport:
                 finally:
                     await response.aclose()
         except TimeoutError as error:
-            raise connection_error(httpx.ReadTimeout("the answer trickles"), endpoint) from error
+            raise connection_error(
+                httpx.ReadTimeout("the answer arrives too slowly"), endpoint
+            ) from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise connection_error(error, endpoint) from error
 
@@ -255,7 +257,9 @@ async def _unpacked(response: httpx.Response, endpoint: Endpoint) -> AsyncIterat
     """The pieces of the body, unpacked, up to the most that it may have."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in _ENCODINGS:
-        raise LLMReplyError(f"{endpoint.where} sent a reply packed as '{encoding[:40]}'.")
+        raise LLMReplyError(
+            f"{endpoint.where} sent a reply encoded as '{encoding[:40]}', which was not requested."
+        )
     if isinstance(response.stream, httpx.AsyncByteStream):
         response.stream = _Pieces(response.stream)
     size = 0

@@ -30,7 +30,7 @@ _OF_THE_RECORDING = ("api_key", "base_url", "transport")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the flag."""
     group = parser.getgroup("mcp_ghost")
-    group.addoption(_FLAG, action="store_true", help="ask the models, and record the goldens anew")
+    group.addoption(_FLAG, action="store_true", help="ask the models, and record the goldens again")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     for item in items:
         if item.get_closest_marker("record_golden"):
-            item.add_marker(pytest.mark.skip(reason=f"records only with {_FLAG}"))
+            item.add_marker(pytest.mark.skip(reason=f"runs only with {_FLAG}"))
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def golden(request: pytest.FixtureRequest) -> GoldenRun:
 
 
 class GoldenRun:
-    """What the fixture ``golden`` is; calling it is for plain tests, ``run`` for coroutines."""
+    """The fixture ``golden``: call it in plain tests, and await ``run`` in coroutines."""
 
     def __init__(self, path: Path, *, is_recording: bool) -> None:
         self.path = path
@@ -82,12 +82,12 @@ class GoldenRun:
         volatile: Iterable[str] = (),
         **arguments: Any,  # noqa: ANN401  those of mcp_ghost
     ) -> dict[str, Any]:
-        """The result of ``mcp_ghost(**arguments)``, which has to be as recorded.
+        """The result of ``mcp_ghost(**arguments)``, which has to match the golden.
 
-        ``path`` is the golden, from the folder of the test; ``servers`` are those of
-        :func:`mcp_ghost.golden.replay_golden`, ``same_answer`` that of
+        ``path`` is relative to the folder of the test; ``servers`` means what it does in
+        :func:`mcp_ghost.golden.replay_golden`, ``same_answer`` what it does in
         :func:`mcp_ghost.golden.compare_golden`, and ``volatile`` is recorded. With
-        ``--record-golden``, the model is asked, the golden written, and nothing compared.
+        ``--record-golden``, the model is asked, the golden is written, and nothing is compared.
 
         Raises:
             AssertionError: The run differs from the golden; the message says how.

@@ -154,7 +154,7 @@ class Operation:
             return _Ending(None, f"the model could not be asked: {self._account.words(error)}")
         except Exception as error:  # noqa: BLE001  the edge: a run that has begun ends with a result
             trace = self._account.clean_text("".join(traceback.format_exception(error)))
-            _logger.error("A fault of mcp_ghost, or of what it was given, ended a run:\n%s", trace)  # noqa: TRY400  the trace may hold the key
+            _logger.error("An error in mcp_ghost, or in what was passed to it:\n%s", trace)  # noqa: TRY400  the trace may hold the key
             self._account.failed("mcp_ghost", error)
             return _Ending(None, f"{type(error).__name__}: {self._account.words(error)}")
 
@@ -173,7 +173,9 @@ class Operation:
             told = {"server": server, "tools": tools, "revision": revision}
             await self._events.emit("server_connected", **told)
         if is_first and toolbox.unmatched:
-            _logger.warning("No tool fits allow or deny: %s", ", ".join(toolbox.unmatched))
+            _logger.warning(
+                "These patterns of allow or deny match no tool: %s", ", ".join(toolbox.unmatched)
+            )
         if self._conversation.servers and not toolbox.routes and not toolbox.connected:
             servers = ", ".join(self._conversation.servers)
             raise RunStoppedError(f"no server could be started ({servers})")

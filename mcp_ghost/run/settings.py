@@ -210,11 +210,11 @@ class Settings:
             raise ValueError(f"reasoning_effort must be {known}, not {self.reasoning_effort!r}.")
         words = [self.stop] if isinstance(self.stop, str) else self.stop or ()
         if not all(isinstance(word, str) and word for word in words):
-            raise ValueError(f"stop must be a text or a list of texts, not {self.stop!r}.")
+            raise ValueError(f"stop must be a string or a list of strings, not {self.stop!r}.")
         for name, texts in (("headers", True), ("extra_body", False)):
             given = getattr(self, name)
             if given is not None and not _has_names(given, texts=texts):
-                wanted = "names and texts" if texts else "names and JSON values"
+                wanted = "names and strings" if texts else "names and JSON values"
                 raise ValueError(f"{name} must be a dict of {wanted}.")
 
 

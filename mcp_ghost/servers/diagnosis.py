@@ -135,7 +135,7 @@ async def _node_hint(environment: Mapping[str, str], process: ServerProcess | No
         return f" '{node}' does not run: {advice}."
     is_old = int(version.lstrip("v").partition(".")[0]) < NODE_VERSION
     if is_old and process is not None and _TOO_OLD.search(process.stderr_tail()):
-        return f" This is Node.js {version}; current servers need more: {advice}."
+        return f" This is Node.js {version}; current servers need a newer one: {advice}."
     return ""
 
 

@@ -134,7 +134,7 @@ class ServerSession:
             MCPConfigError: A variable of the configuration is not defined.
         """
         if self._owner is not None or self._closing.is_set():
-            raise MCPError(f"This session with MCP server '{self.name}' was used before.")
+            raise MCPError(f"This session with '{self.name}' was opened before: make a new one.")
         with first_start(self.name, self._config, timeout, install_timeout, say) as seconds:
             self._setting = settings[seconds > timeout]
             await self._start(seconds)
@@ -230,7 +230,7 @@ class ServerSession:
         except Exception as error:  # noqa: BLE001 - the next call will meet it, and can tell
             self._fresh_until = math.inf  # nobody waits for it a second time
             words = self._redactor.words(str(error))
-            _logger.warning("MCP server '%s' does not list its tools: %s", self.name, words)
+            _logger.warning("MCP server '%s' did not list its tools again: %s", self.name, words)
             return False
         return True
 
@@ -278,7 +278,7 @@ class ServerSession:
         if cause is not None and self._link is not None:
             message = await self._link.startup_message(seconds, cause)
             if isinstance(cause, TimeoutError):
-                message += f"\nIf it only needs longer, raise {self._setting}."
+                message += f"\nIf it only needs more time, raise {self._setting}."
             raise MCPServerStartupError(message) from cause
 
     async def _live(

@@ -91,7 +91,7 @@ class Toolbox:
     async def __aenter__(self) -> Self:
         """Open all servers in parallel; what fails is in ``failures``."""
         if self._sessions or self._is_open:
-            raise MCPError("This toolbox was used before.")
+            raise MCPError("This toolbox was opened before: make a new one.")
         self._is_open = True
         try:
             async with asyncio.TaskGroup() as group:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """What arrived."""
+    """A request that arrived at the model server."""
 
     body: JSONObject
     """As on the wire."""
@@ -55,7 +55,7 @@ class ModelRequest:
 
 @dataclass(frozen=True)
 class Reply:
-    """What is sent back; the functions below make the usual ones."""
+    """What the model server sends back; ``content_reply`` and the like make the usual ones."""
 
     body: JSONObject | bytes = b""
     """With a Content-Length beyond these bytes: the answer is cut off."""
@@ -73,7 +73,7 @@ class Reply:
     """Filled in by the server where a request asks for a stream."""
 
     def after(self, seconds: float) -> Reply:
-        """The same, later."""
+        """The same reply, sent after so many seconds."""
         return replace(self, delay=seconds)
 
 
@@ -84,7 +84,7 @@ Script: TypeAlias = Callable[[ModelRequest], Reply | str] | Iterable[Reply | str
 def content_reply(
     text: object, *, finish_reason: str = "stop", usage: JSONObject | None = None, **message: object
 ) -> Reply:
-    """An answer; ``message`` adds fields beside it, such as ``reasoning``, on every wire."""
+    """An answer in words; ``message`` adds fields to it, such as ``reasoning``, on every wire."""
     return _completion({"content": text, **message}, finish_reason, usage)
 
 
@@ -105,7 +105,7 @@ def tool_reply(
 def error_reply(
     status: int, message: str = "made to fail", headers: dict[str, str] | None = None
 ) -> Reply:
-    """A failure, in the shape of the wire's provider."""
+    """A failure, in the provider's format."""
     error = {"message": message, "type": "server_error", "param": None, "code": None}
     return Reply({"error": error}, status, headers or {})
 

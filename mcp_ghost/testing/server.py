@@ -34,10 +34,10 @@ class ModelServer:
 
     Args:
         script: What to answer; the same script plays on every wire.
-        wire: Whose format is spoken.
-        dialect: Which of OpenAI's, where it is that.
+        wire: The provider whose format is spoken.
+        dialect: With OpenAI's format, which of its dialects.
         namespace: Prefix of the tool names in the script, as a client may want it.
-        port: By default any that is free.
+        port: By default, any free one.
     """
 
     def __init__(
@@ -70,12 +70,12 @@ class ModelServer:
 
     @property
     def base_url(self) -> str:
-        """What to give a client."""
+        """The address to give to a client."""
         return f"http://127.0.0.1:{self._http.server_port}{self._wire.base_path}"
 
     @property
     def refusals(self) -> list[str]:
-        """Why requests were refused; empty is good."""
+        """Why requests were refused; empty if none was."""
         return [request.refusal for request in self.requests if request.refusal]
 
     def async_transport(self) -> httpx.AsyncBaseTransport:
@@ -111,7 +111,7 @@ class ModelServer:
             return f"The request is malformed: {error!r}"
 
     def failure(self, status: int, message: str) -> Reply:
-        """A failure in the shape of the wire."""
+        """A failure in the provider's format."""
         return Reply(self._wire.error(status, message), status)
 
     def _on_the_wire(self, reply: Reply, request: ModelRequest) -> Reply:

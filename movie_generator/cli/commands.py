@@ -41,7 +41,7 @@ def _tell_known(job: Job) -> None:
     """Say that a URL has a job already, and what can be done about it."""
     ended = job.status in (Status.FAILED, Status.CANCELLED)
     way = f"retry {job.id} does it again" if ended else "--again makes a new one"
-    print(f"job {job.id} has this URL already, and is {job.status}; {way}", file=sys.stderr)
+    print(f"job {job.id} already has this URL and is {job.status}; {way}", file=sys.stderr)
 
 
 async def _check_all(urls: Iterable[str], environment: Environment) -> None:

@@ -28,13 +28,13 @@ environment (also read from .env):
   MOVIE_JOB_LEASE       seconds after which a silent worker loses its job (60)
   MOVIE_DATABASE_WAIT   seconds for which a worker that starts waits for a
                         PostgreSQL server that does not answer (60)
-  MOVIE_MAX_ATTEMPTS    attempts at a job whose failures may pass (5)
+  MOVIE_MAX_ATTEMPTS    attempts at a job if its failures are temporary (5)
   MOVIE_KEEP_DAYS       days for which workers keep finished jobs (default:
                         for ever)
   MOVIE_ALLOW_PRIVATE_URLS=1
                         lets URLs lead to this machine and into private
                         networks
-  MOVIE_ALLOWED_HOSTS   only these may be read: example.com, *.example.org
+  MOVIE_ALLOWED_HOSTS   only these hosts may be read: example.com, *.example.org
 
 exit code: 0 done; 1 failed; 2 wrong usage or configuration; 130 interrupted
   by Ctrl-C (143 by SIGTERM). A worker without --drain that is stopped hands

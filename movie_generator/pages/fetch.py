@@ -28,10 +28,10 @@ MAX_REDIRECTS = 10
 
 
 async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy = PUBLIC) -> Page:
-    """Read the page at ``url``, redirects included, those that it holds itself, too.
+    """Read the page at ``url``, following redirects, also those that pages contain.
 
     Raises:
-        PageError: It cannot be read, holds no text, or its site wishes no program to read it.
+        PageError: It cannot be read, holds no text, or its site asks programs not to read it.
         UrlRefusedError: It leads where nothing may be fetched.
     """
 

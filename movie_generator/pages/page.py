@@ -42,9 +42,9 @@ class Page:
     date: str = ""
     """When it was published, as YYYY-MM-DD."""
     hearsay: tuple[str, ...] = ()
-    """Title and description where the agent that read the page worded them, and not the page."""
+    """Title and description, if the agent that read the page worded them."""
     moved_to: str = ""
-    """Where the page sends its readers by itself."""
+    """The address to which the page itself redirects its readers."""
 
     @property
     def head(self) -> str:

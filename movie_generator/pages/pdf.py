@@ -21,7 +21,7 @@ def page_from_pdf(pdf: bytes, url: str, limit: int) -> Page:
         from pypdf.errors import DependencyError, PyPdfError
     except ImportError as error:
         raise PageError(
-            f"{address(url)} is a PDF. To read those, install the extra 'pdf': pip install pypdf"
+            f"{address(url)} is a PDF. To read PDFs, install the extra 'pdf': pip install pypdf"
         ) from error
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it tells of each oddity that it mends
     texts: list[str] = []

@@ -33,7 +33,7 @@ class RobotsRefusedError(PageError):
 
 
 class RobotsUnknownError(RobotsRefusedError):
-    """Raised when it cannot be had just now."""
+    """Raised when a site's robots.txt cannot be read for the moment."""
 
     passes = True
 
@@ -72,7 +72,7 @@ class Robots:
             )
         if rules is not None and not rules.can_fetch(url, PRODUCT):
             raise RobotsRefusedError(
-                f"{address(url)} is not read: the site's robots.txt asks programs not to. "
+                f"{address(url)} is not read: the site's robots.txt asks programs not to read it. "
                 f"{_HOW_TO_READ}"
             )
 

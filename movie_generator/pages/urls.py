@@ -44,7 +44,7 @@ class UrlUnresolvedError(UrlRefusedError):
 
 @dataclass(frozen=True)
 class UrlPolicy:
-    """What may be fetched beside what never may."""
+    """Which hosts may be fetched from, apart from those that never may."""
 
     allow_private: bool = False
     """This machine and private networks, too."""
@@ -120,12 +120,12 @@ def parse_url(text: str) -> httpx.URL:
         raise UrlRefusedError(f"{shown} is not an http:// or https:// URL.")
     if url.userinfo:
         raise UrlRefusedError(
-            f"{shown} contains a user name or password, which would be stored and shown."
+            f"{shown} contains a user name or password, which would be stored and shown: remove it."
         )
     if not _HOST.fullmatch(url.raw_host) or _AMBIGUOUS.search(text):
         raise UrlRefusedError(f"{shown} names no host, or one that programs read differently.")
     if url.port is not None and not 0 < url.port < 65536:
-        raise UrlRefusedError(f"{shown} has no port between 1 and 65535.")
+        raise UrlRefusedError(f"The port of {shown} is not between 1 and 65535.")
     return url
 
 
@@ -166,7 +166,7 @@ async def checked_addresses(
         leads = f"{one_line(host)} {'is' if str(address) == host else f'leads to {address},'}"
         if not is_private_use(address):
             raise UrlRefusedError(
-                f"{leads} an address with a special purpose, from which nothing is ever fetched."
+                f"{leads} a special-purpose address, from which nothing is ever fetched."
             )
         if not policy.allow_private:
             raise UrlRefusedError(

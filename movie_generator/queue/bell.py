@@ -32,12 +32,12 @@ class Bell:
         self._rung = asyncio.Event()
 
     def ring(self) -> None:
-        """Wake all who wait."""
+        """Wake everyone who waits."""
         rung, self._rung = self._rung, asyncio.Event()
         rung.set()
 
     def next_ring(self) -> asyncio.Event:
-        """Set at the next ring; to be had before the look that finds nothing."""
+        """Set at the next ring; get it before looking at the queue."""
         return self._rung
 
     async def wait(self, ring: asyncio.Event, seconds: float | None) -> None:

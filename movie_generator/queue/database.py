@@ -32,7 +32,7 @@ class JobDatabaseError(MovieGeneratorError, RuntimeError):
 
 
 class JobDatabase:
-    """Short transactions on the tables, which are made or changed where they are not of today."""
+    """Short transactions on the tables, which are created or migrated as needed."""
 
     def __init__(self, url: str, *, patience: float = 0.0) -> None:
         """Connect to ``url``; a PostgreSQL server that does not answer gets ``patience`` seconds.
@@ -73,7 +73,7 @@ class JobDatabase:
             connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
 
     def tell(self, connection: Connection) -> None:
-        """Let those who listen know of this transaction's changes once it is committed."""
+        """Tell listeners of this transaction's changes once it is committed."""
         if self.tells:
             connection.execute(select(func.pg_notify(CHANNEL, "")))
 
@@ -113,7 +113,7 @@ def _connect(address: str) -> tuple[Engine, str]:
             return _sqlite(url.render_as_string(hide_password=False)), name
         case "sqlite":
             raise JobDatabaseError(
-                "Only one process can see an in-memory database; put a file in its URL, such as "
+                "Only one process can see an in-memory database; name a file in the URL, such as "
                 "sqlite:///movie_jobs.db."
             )
         case "postgresql" | "postgres":

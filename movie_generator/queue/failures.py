@@ -1,4 +1,4 @@
-"""Failures: which may pass, when to try again, and how they are told in one line."""
+"""Failures: which are temporary, when to try again, and how to report them in one line."""
 
 import random
 from dataclasses import dataclass

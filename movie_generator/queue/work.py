@@ -90,7 +90,7 @@ class Work:
             outcome = await self._generated()
             await finished(self._end(outcome))  # a finished result is not thrown away
         except LeaseLostError:
-            self._log(logging.WARNING, "was cancelled or taken by another worker; left it")
+            self._log(logging.WARNING, "was cancelled or taken by another worker; leaving it")
         except asyncio.CancelledError:
             await finished(self._give_back())
             raise

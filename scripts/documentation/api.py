@@ -54,19 +54,53 @@ def _class(name: str, value: type) -> Iterator[str]:
 
 
 def _described(level: str, name: str, function: Callable[..., object]) -> Iterator[str]:
-    signature = re.sub(r"'([^']*)'", r"\1", _signature(function))
     keyword = "async def" if inspect.iscoroutinefunction(function) else "def"
     short = name.rpartition(".")[2]
-    yield f"{level} {name}\n\n```python\n{keyword} {short}{signature}\n```\n"
+    yield f"{level} {name}\n\n```python\n{keyword} {short}{_signature(function)}\n```\n"
     if text := _text(function):
         yield f"{text}\n"
 
 
 def _signature(function: Callable[..., object]) -> str:
     signature = inspect.signature(function)
-    parameters = [it for it in signature.parameters.values() if it.name != "self"]
-    text = str(signature.replace(parameters=parameters))
-    return text if len(text) < 100 else text.replace(", ", ",\n    ").replace("(", "(\n    ", 1)
+    parameters = [_as_written(it) for it in signature.parameters.values() if it.name != "self"]
+    returned = _annotation(signature.return_annotation)
+    text = str(signature.replace(parameters=parameters, return_annotation=returned))
+    if len(text) < 100:
+        return text
+    lines = [str(it) for it in parameters]
+    names = [it.name for it in parameters if it.kind is inspect.Parameter.KEYWORD_ONLY]
+    if names and "*args" not in text:
+        lines.insert(next(i for i, it in enumerate(parameters) if it.name == names[0]), "*")
+    return (
+        "(\n"
+        + "".join(f"    {line},\n" for line in lines)
+        + f") -> {inspect.formatannotation(returned)}"
+    )
+
+
+def _as_written(parameter: inspect.Parameter) -> inspect.Parameter:
+    """``parameter`` with its annotation unquoted, and dots for a default that says too much."""
+    shown = repr(parameter.default)
+    is_long = len(shown) > 40 or shown.startswith("<factory")
+    default = _Written("...") if is_long else parameter.default
+    if parameter.default is inspect.Parameter.empty:
+        default = parameter.default
+    return parameter.replace(annotation=_annotation(parameter.annotation), default=default)
+
+
+def _annotation(annotation: object) -> object:
+    return _Written(annotation) if isinstance(annotation, str) else annotation
+
+
+class _Written:
+    """A text that shows itself as it is, without quotation marks."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
 
 
 def _text(value: object) -> str:

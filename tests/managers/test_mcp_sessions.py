@@ -286,7 +286,7 @@ def test_a_start_that_may_download_has_more_time(journal: Journal, tmp_path: Pat
     with late, pytest.raises(MCPError, match=r"within 0\.3 s") as caught:
         late.play()
     setting = "server_install_timeout_seconds in [tool.zorkgpt.mcp]"
-    assert str(caught.value).endswith(f"If it only needs longer, raise {setting}.")
+    assert str(caught.value).endswith(f"If it only needs more time, raise {setting}.")
     with Player([LOOK], journal, **waits) as patient:
         assert patient.play()["action"] == "look"
     again = Player([], journal, **waits)

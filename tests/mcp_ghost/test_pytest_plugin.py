@@ -61,7 +61,7 @@ def test_the_readmes_test_is_recorded_with_the_flag_and_replayed_without(tmp_pat
     assert "4 passed" in recorded.stdout, recorded.stdout
     replayed = pytest_in(tmp_path, NOWHERE)
     assert "3 passed, 1 skipped" in replayed.stdout, replayed.stdout
-    assert "records only with --record-golden" in replayed.stdout
+    assert "runs only with --record-golden" in replayed.stdout
 
     golden = tmp_path / "goldens" / "test_notes.json"
     content = json.loads(golden.read_text())

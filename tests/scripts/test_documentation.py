@@ -30,7 +30,7 @@ _COMMAND = re.compile(r"^ *(uv (?:run|sync) .*)$|(?<!`)`(uv (?:run|sync) [^`]*)`
 
 def test_the_reference_of_the_library_is_up_to_date() -> None:
     assert api.PAGE.read_text(encoding="utf-8") == api.page(), (
-        "Write it anew with: uv run python scripts/documentation/api.py"
+        "Write it again with: uv run python scripts/documentation/api.py"
     )
 
 

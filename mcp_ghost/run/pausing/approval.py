@@ -90,9 +90,9 @@ def checked_decisions(
     for key, decision in decisions.items():
         if key not in waiting:
             known = ", ".join(waiting) or "none"
-            raise ValueError(f"decisions: nothing waits under '{key}'. What waits: {known}.")
+            raise ValueError(f"decisions: nothing is pending under '{key}'. Pending: {known}.")
         if waiting[key]["kind"] == "approval" and not isinstance(decision, bool | str):
-            raise ValueError(f"decisions: '{key}' wants True, False or a reason why not.")
+            raise ValueError(f"decisions: '{key}' must be True, False or a reason why not.")
         if waiting[key]["kind"] == "question" and not isinstance(decision, Mapping | None):
-            raise ValueError(f"decisions: '{key}' wants a dict of answers, or None to decline.")
+            raise ValueError(f"decisions: '{key}' must be a dict of answers, or None to decline.")
     return dict(decisions)

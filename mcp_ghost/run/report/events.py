@@ -60,4 +60,4 @@ class Events:
             if not limit.expired():  # one of its own
                 raise
             self._on_event = None
-            _logger.warning("on_event takes too long and is not called again")
+            _logger.warning("on_event took too long and is not called again")

@@ -37,9 +37,9 @@ async def ask(request: httpx2.Request) -> httpx2.Response:
     """
     url = str(request.url)
     if request.method == "POST" and request.url.scheme != "https" and not is_loopback(url):
-        return _fault(f"{address(url)} is not https, and nothing secret is sent to it")
+        return _fault(f"{address(url)} is not https, so nothing secret is sent to it")
     if await _leads_to_keys(request.url):
-        return _fault(f"{address(url)} leads to an address with a special purpose")
+        return _fault(f"{address(url)} leads to a special-purpose address")
     bounds = dict.fromkeys(("connect", "read", "write", "pool"), _SECONDS)
     copy = httpx2.Request(
         request.method,

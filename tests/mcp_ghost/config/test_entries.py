@@ -188,7 +188,7 @@ def test_of_oauth_all_but_the_type_may_be_left_out_and_values_may_be_variables()
         ({"oauth": []}, "'oauth'"),
         (
             {"auth": {"type": "oauth"}, "command": "x", "url": None},
-            "'auth' is for servers by 'url'",
+            "'auth' needs a 'url'",
         ),
     ],
 )

@@ -172,7 +172,7 @@ def test_a_reply_without_end_is_given_up_at_its_bound(
 def test_a_reply_packed_as_nobody_asked_for_is_refused(encoding: str) -> None:
     headers = {"Content-Encoding": encoding}
     packed = Reply(gzip.compress(gzip.compress(b"{}")), headers=headers)
-    with ModelServer([packed] * 2) as server, pytest.raises(LLMReplyError, match="packed as"):
+    with ModelServer([packed] * 2) as server, pytest.raises(LLMReplyError, match="encoded as"):
         game.ask(game.client_of(server))
 
 

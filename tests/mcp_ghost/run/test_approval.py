@@ -175,8 +175,8 @@ def test_what_is_not_decided_stays_pending_and_what_is_decided_is_kept(bank: Ban
 @pytest.mark.parametrize(
     ("decisions", "why"),
     [
-        ({"call_9": True}, "nothing waits under 'call_9'"),
-        ({"FIRST": {"a": 1}}, "wants True, False or a reason why not"),
+        ({"call_9": True}, "nothing is pending under 'call_9'"),
+        ({"FIRST": {"a": 1}}, "must be True, False or a reason why not"),
     ],
 )
 def test_decisions_that_fit_nothing_are_refused(

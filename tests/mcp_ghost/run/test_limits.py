@@ -280,7 +280,7 @@ def test_a_listener_that_hangs_is_given_up(caplog: pytest.LogCaptureFixture) -> 
     result, _ = play(["Done."], {}, on_event=never_ending, deadline=0.5)
     assert "deadline" in result["summary"]
     (record,) = caplog.records
-    assert record.getMessage() == "on_event takes too long and is not called again"
+    assert record.getMessage() == "on_event took too long and is not called again"
 
 
 # --- secrets ----------------------------------------------------------------------------------

@@ -260,7 +260,7 @@ def test_a_program_signs_in_by_itself_with_its_secret(server: Guarded) -> None:
     assert server.asked == []
     server.scopes.clear()
     assert use(config, "write", authorize=nobody)[0].content == "did write"
-    with pytest.raises(ValueError, match="'client_credentials' need 'client_id' and"):
+    with pytest.raises(ValueError, match="'client_credentials' needs 'client_id' and"):
         server.config(grant_type="client_credentials")
 
 
@@ -278,4 +278,4 @@ async def test_no_server_sends_us_to_where_a_cloud_keeps_keys(
 ) -> None:
     monkeypatch.setenv("NO_PROXY", "*")
     response = await ask(httpx2.Request("GET", f"http://{host}/latest/meta-data"))
-    assert "leads to an address with a special purpose" in response.extensions[FAULT]
+    assert "leads to a special-purpose address" in response.extensions[FAULT]

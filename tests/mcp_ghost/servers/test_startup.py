@@ -137,7 +137,7 @@ def test_a_node_that_is_too_old_is_named_where_it_is_the_cause(
     config = ServerConfig(command="npx", args=["-y", "x"], env={"PATH": f"{tmp_path}:/bin"})
     message = startup_failure(config)
     assert "Command: npx -y x" in message
-    assert ("This is Node.js v18.19.1; current servers need more" in message) is is_to_blame
+    assert ("This is Node.js v18.19.1; current servers need a newer one" in message) is is_to_blame
 
 
 def test_the_last_words_of_a_server_are_searched_in_linear_time() -> None:

@@ -198,7 +198,7 @@ def test_the_same_url_is_one_job_unless_it_is_wanted_again(
     commands.enqueue([PAGE, PAGE, PAGE.upper().replace("/PAGE", "/page")])
     output, errors = capsys.readouterr()
     assert output == "1\n1\n1\n"
-    assert "job 1 has this URL already, and is pending; --again makes a new one" in errors
+    assert "job 1 already has this URL and is pending; --again makes a new one" in errors
     queue.cancel(1)
     commands.enqueue([PAGE])
     assert "is cancelled; retry 1 does it again" in capsys.readouterr().err

@@ -119,9 +119,9 @@ def get(
 )  # fmt: skip
 def test_link_local_and_metadata_addresses_are_refused_always(host: str) -> None:
     url = f"http://{host}/"
-    with pytest.raises(UrlRefusedError, match="with a special purpose"):
+    with pytest.raises(UrlRefusedError, match="a special-purpose address"):
         asyncio.run(check_url(url, PRIVATE))
-    with pytest.raises(UrlRefusedError, match="with a special purpose"):
+    with pytest.raises(UrlRefusedError, match="a special-purpose address"):
         get(url, PRIVATE)
 
 

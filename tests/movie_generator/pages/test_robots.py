@@ -127,7 +127,7 @@ def test_redirects_of_the_file_are_followed_five_times_and_then_it_counts_as_mis
 
 def test_the_file_cannot_lead_into_a_private_network() -> None:
     pages = robots("http://169.254.169.254/latest")
-    with site(pages) as served, pytest.raises(UrlRefusedError, match="special purpose"):
+    with site(pages) as served, pytest.raises(UrlRefusedError, match="special-purpose"):
         asked(f"{served.url}/page")
 
 
@@ -187,7 +187,7 @@ def test_a_site_that_is_not_there_allows_nothing() -> None:
 @pytest.mark.mcp
 def test_an_agent_is_not_let_loose_on_a_page_where_programs_are_not_wanted(tmp_path: Path) -> None:
     with site(robots(FORBIDDEN)) as served, ModelServer([]) as model:
-        with pytest.raises(RobotsRefusedError, match="asks programs not to"):
+        with pytest.raises(RobotsRefusedError, match="asks programs not to read it"):
             asyncio.run(by_agent(f"{served.url}/page", model, tmp_path))
         assert model.requests == []
 
@@ -209,7 +209,7 @@ def test_an_agents_tools_are_not_called_with_pages_where_programs_are_not_wanted
         with ModelServer(script) as model:
             asyncio.run(by_agent(f"{served.url}/open", model, tmp_path))
         assert served.asked == ["/robots.txt"]
-    assert "asks programs not to" in model.requests[1].last["content"]
+    assert "asks programs not to read it" in model.requests[1].last["content"]
     assert "Words for all." in written_from(model.requests[-1])
     calls = (tmp_path / "calls").read_text()
     assert "open" in calls
