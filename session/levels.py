@@ -17,8 +17,7 @@ class ObservationLevel(StrEnum):
 
     def reaches(self, other: "ObservationLevel") -> bool:
         """Whether it tells all that ``other`` tells."""
-        order = list(ObservationLevel)
-        return order.index(self) >= order.index(other)
+        return _ORDER[self] >= _ORDER[other]
 
     @property
     def tells_status(self) -> bool:
@@ -34,3 +33,6 @@ class ObservationLevel(StrEnum):
     def tells_exits(self) -> bool:
         """Whether exits are told that nobody has tried."""
         return self.reaches(ObservationLevel.FACTS_EXITS)
+
+
+_ORDER = {level: number for number, level in enumerate(ObservationLevel)}

@@ -47,6 +47,8 @@ def directions_in(prose: str) -> set[str]:
     text = prose.lower()
     found = {match.group().replace("-", "") for match in _COMPASS.finditer(text)}
     for sentence in _SENTENCE.split(text):
+        if not any(word in sentence for word in _VERTICAL):
+            continue
         words = _WORD.findall(sentence)
         for place, word in enumerate(words):
             before = words[max(0, place - _WORDS_BETWEEN) : place]

@@ -90,11 +90,13 @@ class Perception:
     def _read(self, text: str, command: str, seen: Observation) -> None:
         """Learn what the game has said, and of which of the things that are in view."""
         echo = stems(command)
-        self._printed |= stems(text) - echo
+        printed = stems(text) - echo
+        self._printed |= printed
         if seen.room:
             here, said = self._room(seen.room.id), said_here(text, seen.room.name)
             here.directions |= directions_in(said)
-            words, names = stems(said) - echo, {thing_name(thing) for thing in seen.visible}
+            words = printed if said == text else stems(said) - echo
+            names = {thing_name(thing) for thing in seen.visible}
             here.things |= names & self._carried  # what was just put down
             here.things |= {name for name in names if is_named(name, names, words)}
         self._carried = {thing_name(thing) for thing in seen.inventory or ()}

@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Iterable, Set
+from functools import lru_cache
 
 _WORD = re.compile(r"\w+(?:'\w+)*")
 _LITTLE = frozenset({"a", "an", "and", "of", "the"})
+_NAMES = 4096
+"""Of things, whose words are remembered: more than a game has, and each turn asks for them anew."""
 
 
 def stems(text: str) -> set[str]:
@@ -31,10 +34,10 @@ def said_here(text: str, room_name: str) -> str:
 def is_named(name: str, others: Iterable[str], words: Set[str]) -> bool:
     """Whether ``words`` name the thing: by a noun of its own, or else by its whole name."""
     nouns = _nouns(name)
+    if nouns.isdisjoint(words):
+        return False
     shared = {noun for other in others if other != name for noun in _nouns(other)}
-    if nouns - shared & words & nouns:
-        return True
-    return bool(nouns & words) and _telling(name) <= words
+    return bool(nouns - shared & words & nouns) or _telling(name) <= words
 
 
 def as_printed(name: str, printed: Set[str]) -> str:
@@ -45,15 +48,17 @@ def as_printed(name: str, printed: Set[str]) -> str:
     return " ".join(words).removeprefix("of ").removesuffix(" of")
 
 
-def _nouns(name: str) -> set[str]:
+@lru_cache(_NAMES)
+def _nouns(name: str) -> frozenset[str]:
     """The last word of ``name``, and the one before "of"."""
     words = [_stem(word) for word in _WORD.findall(name.lower())]
     before = words.index("of") - 1 if "of" in words[1:] else -1
-    return {words[-1], words[before]} if words else set()
+    return frozenset({words[-1], words[before]} if words else ())
 
 
-def _telling(name: str) -> set[str]:
-    return stems(name) - _LITTLE
+@lru_cache(_NAMES)
+def _telling(name: str) -> frozenset[str]:
+    return frozenset(stems(name) - _LITTLE)
 
 
 def _stem(word: str) -> str:
