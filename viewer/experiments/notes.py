@@ -88,7 +88,8 @@ class Notes:
         written = Note(note=_checked(note), tags=_checked_tags(tags))
         file = self._folder / NOTES_FILE
         with _alone(self._folder):
-            notes = _read(self._file)
+            source = self._file
+            notes = _read(source)
             if turn is None:
                 notes.note, notes.tags = written.note, written.tags
             elif written.note or written.tags:
@@ -100,7 +101,8 @@ class Notes:
             if len(text.encode()) > MOST_BYTES:
                 raise NotesError(f"{file} would grow beyond {MOST_BYTES:,} bytes.")
             write_whole(file, text)
-            (self._folder / FORMER_NOTES_FILE).unlink(missing_ok=True)
+            if source != file:
+                source.unlink(missing_ok=True)
         return notes.model_dump(mode="json")
 
     def _read(self) -> _Written:

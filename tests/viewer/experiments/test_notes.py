@@ -75,6 +75,16 @@ def test_notes_of_older_episodes_are_read_and_move_when_one_is_written(folder: P
     assert (folder / NOTES_FILE).is_file()
 
 
+def test_a_former_file_that_was_not_read_is_never_removed(folder: Path) -> None:
+    """As where an older version of the program has written one since."""
+    Notes(folder).write(3, "New", [])
+    former = folder / FORMER_NOTES_FILE
+    former.write_text(json.dumps({"note": "Written by an older version"}))
+    Notes(folder).write(4, "Newer", [])
+    assert former.is_file()
+    assert list(Notes(folder).json()["turns"]) == ["3", "4"]
+
+
 def test_notes_are_seen_by_others_as_soon_as_they_are_written(folder: Path) -> None:
     library = Library(folder.parents[1])
     (episode,) = library.episodes()
