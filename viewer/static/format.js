@@ -29,9 +29,9 @@ export function money(dollars) {
 }
 
 export function duration(seconds) {
-  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  if (seconds < 0.9995) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 59.95) return `${seconds.toFixed(1)} s`;
+  return clock(Math.round(seconds));
 }
 
 /** Seconds that are counted aloud by nobody: "12 s", "2 min 5 s". */

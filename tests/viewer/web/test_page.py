@@ -369,6 +369,15 @@ def test_unknown_costs_are_gaps_that_are_said_on_a_telephone_and_in_high_contras
         assert page.evaluate("document.documentElement.scrollWidth") == 390
         page.keyboard.press("ArrowLeft")
         expect(page.get_by_role("region", name="Cost")).to_contain_text("Turn 4: unknown")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        expect(said).to_contain_text("$0.14 so far; median $0.04, most $0.06")  # of 1, 2, 5 and 6
+
+
+@needs_chromium
+def test_times_are_rounded_before_minutes_are_told_from_seconds(window: Page) -> None:
+    said = "import('./static/format.js').then(it => [0.25, 0.9999, 59.96, 119.7].map(it.duration))"
+    assert window.evaluate(said) == ["250 ms", "1.0 s", "1 min 0 s", "2 min 0 s"]
 
 
 @needs_chromium

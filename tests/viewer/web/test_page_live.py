@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 expect.set_options(timeout=PATIENCE)
 pytestmark = [needs_chromium, pytest.mark.slow]
+ENLARGED = """it => it.dispatchEvent(
+    new WheelEvent("wheel", { deltaY: -900, ctrlKey: true, bubbles: true }))"""
+"""The wheel with Ctrl held makes the page larger and scrolls nothing."""
 
 
 def test_a_game_is_followed_live_from_the_empty_index_to_its_end(
@@ -50,7 +53,7 @@ def test_reading_back_pauses_following_until_the_button_is_pressed(
     browser: Browser, tmp_path: Path
 ) -> None:
     with (
-        playing(tmp_path, 11) as gate,
+        playing(tmp_path, 12) as gate,
         watching(tmp_path, open_browser=False) as address,
         opened(browser, address) as page,
     ):
@@ -70,12 +73,15 @@ def test_reading_back_pauses_following_until_the_button_is_pressed(
         button.click()
         shows(page, 10)
         expect(page.locator(".turn[data-turn='10']")).to_be_in_viewport()
+        page.locator(".transcript").evaluate(ENLARGED)
+        gate.open(1)
+        shows(page, 11)
         page.locator(".transcript").hover()
         page.mouse.wheel(0, -900)
-        expect(page.locator(".turn[data-turn='10']")).not_to_be_in_viewport()
+        expect(page.locator(".turn[data-turn='11']")).not_to_be_in_viewport()
         gate.open()
         page.get_by_role("button", name="1 new turn").click()
-        shows(page, 11)
+        shows(page, 12)
 
 
 def test_an_earlier_turn_stays_shown_while_the_game_goes_on_and_f_follows_again(

@@ -92,7 +92,8 @@ export class Transcript {
   }
 
   /** A reader who begins to scroll back is not taken to a turn that comes before the page has moved. */
-  #wheeled({ deltaY, target }) {
+  #wheeled({ deltaY, ctrlKey, target }) {
+    if (ctrlKey) return; // which makes everything larger or smaller
     if (deltaY > 0 || target.closest("pre") || !this.node.scrollTop) return void (this.#pulled = 0);
     this.#pulled -= deltaY;
     if (this.#pulled > NEAR_END) this.on.back();

@@ -12,6 +12,8 @@ const FIGURES = [
 ];
 const LISTED = 100; // turns in the table
 
+const middleOf = (sorted) => (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
+
 export class Usage {
   #turn = 0;
   #rows = [];
@@ -84,7 +86,7 @@ export class Usage {
     const values = known.map(([, value]) => value).sort((a, b) => a - b);
     const most = known.find(([, value]) => value === values.at(-1))[0];
     return [
-      said(values.reduce((sum, value) => sum + value, 0)), " so far; median ", said(values[values.length >> 1]), ", most ", said(values.at(-1)), " in ",
+      said(values.reduce((sum, value) => sum + value, 0)), " so far; median ", said(middleOf(values)), ", most ", said(values.at(-1)), " in ",
       h("a", { href: ofEpisode(this.episode.id, most), "data-focus": "most" }, `turn ${most}`),
       unknown > 0 && `; unknown in ${plural(unknown, "turn")} (dotted), which ${unknown === 1 ? "is" : "are"} not counted`, ".",
     ];
