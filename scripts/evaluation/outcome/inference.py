@@ -49,11 +49,15 @@ def learning(played: Played) -> list[Figures]:
 
 def _learned(played: Played, variant: str, number: int) -> Figures:
     score, best = samples.score_at(played.turns), samples.best_at(played.turns)
-    first, now = (samples.numbered(played.of(variant), it) for it in (1, number))
+    sample = played.of(variant)
+    first, now = (samples.numbered(sample, it) for it in (1, number))
     since = None if number == 1 else samples.difference(now, first, score)
+    # What a hint led to is carried over like all that is learned.
+    helpful = range(1, number + 1) if played.agreed["knowledge_carried_over"] else (number,)
+    hinted = {key.seed for key, it in sample.items() if it.hints and key.number in helpful}
     return {
         "episodes": len(now),
-        "hinted": sum(bool(it.hints) for it in now.values()),
+        "hinted": len(hinted),
         "score": _figures(samples.mean(now, score)),
         "best_score": _figures(samples.mean(now, best)),
         "since_the_first": _difference(since),

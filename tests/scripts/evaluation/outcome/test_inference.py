@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from scripts.evaluation.outcome import inference
 from scripts.evaluation.outcome.comparison import comparison_of
 from scripts.evaluation.outcome.comparison import tables_of as comparison_tables
+from scripts.evaluation.outcome.played import Key
 from scripts.evaluation.outcome.samples import difference, mean, score_at
 from scripts.evaluation.plot import plot_learning
 from scripts.evaluation.report import markdown_of, results_of, tables_of
@@ -138,6 +140,16 @@ def test_a_score_that_nobody_knows_is_in_no_figure_and_is_said() -> None:
     assert whole["mean"]["1"] == {"score": None, "best_score": None}
     assert "THE SCORE IS UNKNOWN in 3 episodes" in found["statement"]
     assert "| whole | 1 | 0 | - | - |" in markdown_of(found, 1)
+
+
+@pytest.mark.parametrize(("carried", "hinted"), [(False, [0, 1, 0]), (True, [0, 1, 1])])
+def test_who_knows_what_an_episode_with_hints_learned_is_marked_too(
+    *, carried: bool, hinted: list[int]
+) -> None:
+    learned = played({"whole": {1: [0, 5, 9], 2: [1, 2, 3]}})
+    learned = replace(learned, agreed={**learned.agreed, "knowledge_carried_over": carried})
+    learned.episodes[Key("whole", 1, 2)].hints = 1
+    assert [it["hinted"] for it in inference.learning(learned)] == hinted
 
 
 @pytest.mark.slow
