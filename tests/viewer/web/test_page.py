@@ -353,6 +353,8 @@ def test_unknown_costs_are_gaps_that_are_said_on_a_telephone_and_in_high_contras
     for event in events:
         if event["event_type"] == "turn":
             event["usage"]["cost"] = 0 if event["turn"] in (3, 4, 9) else 0.01 * event["turn"]
+        if event["event_type"] == "reflection":
+            event["usage"] = {}
     write_log(tmp_path / "work" / "episodes" / "gaps", events)
     phone = {"viewport": {"width": 390, "height": 844}, "forced_colors": "active"}
     with (
@@ -372,6 +374,9 @@ def test_unknown_costs_are_gaps_that_are_said_on_a_telephone_and_in_high_contras
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
         expect(said).to_contain_text("$0.14 so far; median $0.04, most $0.06")  # of 1, 2, 5 and 6
+        page.keyboard.press("End")
+        between = page.locator(".usage").get_by_text(re.compile("^Not in these charts: "))
+        expect(between).to_contain_text(re.compile("with unknown tokens, unknown cost, "))
 
 
 @needs_chromium

@@ -96,8 +96,10 @@ export class Usage {
   #tellBetween() {
     const past = this.episode.info.reflections.filter((it) => it.turn <= this.#turn);
     const sum = (figure) => past.reduce((all, it) => all + figure(it), 0);
+    const tokens = sum((it) => it.usage.prompt_tokens + it.usage.completion_tokens);
     const cost = sum((it) => it.usage.cost);
-    this.between.textContent = past.length ? `Not in these charts: ${plural(past.length, "reflection")}, with ${plural(sum((it) => it.usage.prompt_tokens + it.usage.completion_tokens), "token")}, ${cost ? money(cost) : "unknown cost"}, ${duration(sum((it) => it.seconds))}.` : "";
+    const said = [tokens ? plural(tokens, "token") : "unknown tokens", cost ? money(cost) : "unknown cost", duration(sum((it) => it.seconds))];
+    this.between.textContent = past.length ? `Not in these charts: ${plural(past.length, "reflection")}, with ${said.join(", ")}.` : "";
   }
 
   #list() {
