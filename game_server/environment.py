@@ -99,7 +99,7 @@ class TextGame(gymnasium.Env[str, str]):
             gymnasium.error.InvalidAction: It is not text; no turn was played.
         """
         if not isinstance(action, str):
-            raise gymnasium.error.InvalidAction(f"A command is text, and {action!r} is none.")
+            raise gymnasium.error.InvalidAction(f"A command must be text, not {action!r}.")
         game = self._game
         if game is None or game.ended:
             raise gymnasium.error.ResetNeeded("The game has not begun, or is over: call reset().")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from session.configuration_file import ConfigurationError
 from session.game_state import TurnRecord
 from session.record.event_log import read
 from tests.game_server.guests import guest, offered
+from tests.support import ROOT
 from tests.support.games import BUNDLED_COMMANDS, needs_zork1, written
 from tests.support.program import Program
 from tests.support.tiny_story import READ_KEYS, Object, build, say
@@ -52,6 +55,14 @@ def test_info_tells_what_the_level_tells(env: gymnasium.Env[str, str]) -> None:
     quiet.close()
 
 
+def test_the_readmes_example_needs_no_import_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    (name,) = re.findall(r'gymnasium\.make\("(.+?)"\)', (ROOT / "README.md").read_text())
+    for story in ("bundled", "zork1"):
+        monkeypatch.delitem(gymnasium.registry, f"zorkgpt/{story}-v0")
+    monkeypatch.delitem(sys.modules, TextGame.__module__)
+    gymnasium.make(name).close()
+
+
 def test_a_refused_command_costs_no_turn_and_says_why(env: gymnasium.Env[str, str]) -> None:
     env.reset(seed=SEED)
     _, reward, terminated, truncated, info = env.step("quit")
@@ -64,7 +75,7 @@ def test_a_refused_command_costs_no_turn_and_says_why(env: gymnasium.Env[str, st
 def test_an_action_that_is_no_text_is_refused_by_name_and_costs_nothing(action: Any) -> None:  # noqa: ANN401  anything
     it = TextGame("bundled")
     it.reset(seed=SEED)
-    with pytest.raises(gymnasium.error.InvalidAction, match="A command is text"):
+    with pytest.raises(gymnasium.error.InvalidAction, match="A command must be text"):
         it.step(action)
     assert it.step("north")[4]["turn"] == 1
     it.close()
