@@ -136,7 +136,7 @@ class EpisodeView(EpisodeFold):
     def _take_in(self, record: TurnRecord) -> None:
         usage, seconds = self._failed[0] + record.usage, self._failed[1] + record.seconds
         self._failed = (Usage(), 0.0)
-        # Providers that say nothing are not free, and who asked no model used none that is known.
+        # 0 stands for what nobody reported, too: a provider that reports no cost is not free.
         asked = usage.total_tokens > 0
         tokens = (usage.prompt_tokens, usage.completion_tokens) if asked else (None, None)
         cost = round(usage.cost, 6) if usage.cost else None

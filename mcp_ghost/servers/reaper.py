@@ -36,7 +36,7 @@ _ROUNDS = 50
 _PAUSE = 0.01
 """Seconds between looks for strays: one may have forked, and dying takes a moment."""
 _EXEC = 0.5
-"""Seconds until the last look: who is just becoming another program shows no environment."""
+"""Seconds until the last look: a process shows no environment while it becomes another program."""
 _logger = logging.getLogger(__name__)
 
 

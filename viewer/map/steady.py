@@ -7,7 +7,7 @@ from viewer.map.links import COMPASS, Link, Spot
 from viewer.map.packing import aligned, moved, size_of
 
 MOST_NEW = 12
-"""Rooms, or parts, that are put to what was drawn; to try each side of each takes time."""
+"""Rooms, or parts, that are added to what was drawn; trying each side of each takes time."""
 _FAR = 4
 """Steps from the room it was reached from that a new room may lie."""
 _ROOMIER = 1.5
@@ -38,10 +38,7 @@ def kept(
 def _grown(
     rooms: Sequence[int], links: Sequence[Link], known: list[dict[int, Spot]]
 ) -> dict[int, Spot] | None:
-    """What is known, and then each new room, put to what is linked with it; None if in vain.
-
-    So many that trying would take long are not put to it either.
-    """
+    """What is known, and new rooms put to what they are linked with; None if in vain or too big."""
     old = {room for spots in known for room in spots}
     rest = sorted(known, key=len, reverse=True) + [
         {room: (0, 0)} for room in rooms if room not in old

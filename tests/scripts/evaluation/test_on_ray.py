@@ -134,7 +134,7 @@ def test_a_start_of_ray_that_fails_is_said_and_tried_again_and_leaves_nothing(
                 os.kill(pid, signal.SIGKILL)
                 killed.append(pid)
 
-    killer = threading.Thread(target=kill_the_first)
+    killer = threading.Thread(target=kill_the_first, daemon=True)
     killer.start()
     with evaluation.start(
         "--player", "random", "--turns", "40", "--seeds", "1", "--on", "ray"
