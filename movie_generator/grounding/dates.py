@@ -1,6 +1,7 @@
 """Days, months, years, days of the week and times of day, however they are written."""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
@@ -33,7 +34,7 @@ _FULL_HOUR = re.compile(r"(?<![\d.,:])(\d{1,2}) ?(?:uhr|h|heures?)\b", re.IGNORE
 _DAY_OF_MONTH = re.compile(
     r",? (\d{1,2})(?:st|nd|rd|th|\.)?(?![\d:]|[.,]\d| ?(?:[ap]\.?m|uhr|h)\b)"
 )
-_START = attrgetter("start")
+_END = attrgetter("end")
 _OR_BEFORE = re.compile(
     r"(?<![\d.,])([1-9]|[12]\d|3[01])(?:st|nd|rd|th|\.)? ?"
     r"(?:-|to|and|or|until|bis|und|oder|au|et|ou|al?|y|o) ?(?:the |le |el |dem )?$"
@@ -49,6 +50,8 @@ _NEARLY = re.compile(
     r"hacia(?: las)?|casi(?: las)?|poco (?:antes|después) de las) $",
     re.IGNORECASE,
 )
+_NEAR = 30
+"""Characters before a date in which words that belong to it stand."""
 _SLACK = 10
 """Minutes that "shortly before" may mean."""
 _AMBIGUOUS = frozenset(
@@ -109,16 +112,16 @@ def moments(text: str, languages: tuple[str, ...], *, of_page: bool = False) -> 
     On a page, what may be a date is one: "May", "Sat", "18 Uhr", the days of "Mon-Fri".
     """
     names, months, weekdays = _names(languages, abbreviated=of_page)
-    taken: list[range] = []
+    taken: set[int] = set()
     named = _named(text, names, months, ambiguous=of_page)
     told = [*_numeric(text, languages), *named, *_japanese(text), *_times(text)]
     for moment in told:
-        taken.append(range(moment.start, moment.end))
+        taken.update(range(moment.start, moment.end))
         yield moment
     days = [
         Moment(found[0], found.start(), found.end(), weekday=names[found[1].casefold()] - 100)
         for found in weekdays.finditer(text)
-        if found[0][0].isupper() and not any(found.start() in it for it in taken)
+        if found[0][0].isupper() and found.start() not in taken
     ]
     yield from days
     if of_page:
@@ -143,10 +146,13 @@ def _between(days: list[Moment], text: str) -> Iterator[Moment]:
 
 def _in_month(days: list[Moment], text: str, months: list[Moment]) -> Iterator[Moment]:
     """``Thu 18`` in a list that is headed by its month."""
+    months = sorted(months, key=_END)
+    ends = [it.end for it in months]
     for day in days:
         number = _DAY_OF_MONTH.match(text, day.end)
-        above = max((it for it in months if it.end <= day.start), key=_START, default=None)
-        if number and above and 1 <= int(number[1]) <= 31:
+        before = bisect_right(ends, day.start)
+        if number and before and 1 <= int(number[1]) <= 31:
+            above = months[bisect_left(ends, ends[before - 1])]  # the first of two readings
             yield replace(
                 day, end=number.end(), month=above.month, year=above.year, day=int(number[1])
             )
@@ -189,7 +195,9 @@ def _named(
         month = names[word.casefold().strip(".")]
         whole = Moment(found[0].strip(" ,."), found.start(), found.end(), year, month)
         yield replace(whole, day=int(day) if day else None)
-        if found["before"] and (other := _OR_BEFORE.search(text, 0, found.start())):
+        if found["before"] and (
+            other := _OR_BEFORE.search(text, max(0, found.start() - _NEAR), found.start())
+        ):
             yield replace(whole, start=other.start(), end=other.end(1), day=int(other[1]))
         if found["behind"] and (other := _OR_BEHIND.match(text, found.end("behind"))):
             yield replace(whole, start=other.start(1), end=other.end(), day=int(other[1]))
@@ -198,7 +206,9 @@ def _named(
 def _after_in(text: str, place: int) -> bool:
     return bool(
         re.search(
-            r"\b(in|of|since|until|by|im|en|early|late|mid)[ -]$", text[:place], re.IGNORECASE
+            r"\b(in|of|since|until|by|im|en|early|late|mid)[ -]$",
+            text[max(0, place - _NEAR) : place],
+            re.IGNORECASE,
         )
     )
 
@@ -236,7 +246,7 @@ def _times(text: str) -> Iterator[Moment]:
             readings = {minutes % 720 + (720 if half.casefold() == "p" else 0)}
         else:
             readings = {minutes, minutes % 720 + 720} if int(hour) <= 12 else {minutes}
-        slack = _SLACK if _NEARLY.search(text, 0, found.start()) else 0
+        slack = _SLACK if _NEARLY.search(text, max(0, found.start() - _NEAR), found.start()) else 0
         yield Moment(found[0], found.start(), found.end(), minutes=frozenset(readings), slack=slack)
 
 

@@ -37,6 +37,8 @@ _EARLIEST = re.compile(
     r"opening|never before|founding|maiden|initial\w*)\b",
     re.IGNORECASE,
 )
+LONGEST_SENTENCE = 5_000
+"""Characters."""
 _INSIDE = re.compile(r"(?<=[.!?,;])\s+(?=\S+\s+\S)")
 """Where who speaks may stand in a quotation."""
 
@@ -96,6 +98,8 @@ class Evidence:
 
         ``language`` is that of the whole script; of a few words nobody can tell.
         """
+        if len(sentence) > LONGEST_SENTENCE:
+            return [f"wording of more than {LONGEST_SENTENCE:,} characters"]
         text = self._years.completed(folded(sentence))
         language = language or language_of(text) or self.language
         digits = _TO_HOUR.sub(self._as_time, in_digits(text, language))

@@ -242,12 +242,16 @@ class Figures:
     def _stands_alone(self, number: Quantity) -> bool:
         """Whether no word says what it counts or numbers, as in a table."""
         end = number.place + len(number.written)
-        in_date = any(it.start <= number.place < it.end for it in self.moments)
         word = _BEHIND.match(self.text, end)
         counted = word and word[1].islower() and not is_small(word[1])
-        before = self.text[: number.place]
+        before = self.text[max(0, number.place - _FAR) : number.place]
         is_item = self.text.startswith(". ", end) and _ITEM.search(before)
-        return not (in_date or counted or is_item or _LABEL.search(before))
+        return not (number.place in self._dated or counted or is_item or _LABEL.search(before))
+
+    @cached_property
+    def _dated(self) -> frozenset[int]:
+        """The places in dates."""
+        return frozenset(place for it in self.moments for place in range(it.start, it.end))
 
     def _names_unit(self, said: Quantity) -> bool:
         return bool(said.units & self._named_units)

@@ -15,11 +15,14 @@ _VARIANTS = str.maketrans(
         **dict.fromkeys("‐‑‒–—―−", "-"),
         **dict.fromkeys("\u00ad\u200b\u200c\u200d\ufeff\u200e\u200f", ""),
         "…": "...",
+        **dict.fromkeys(
+            range(0xD800, 0xE000), "\ufffd"
+        ),  # halves of pairs, which UTF-8 cannot hold
     }
 )
 # What Markdown adds to the words: where a link leads, and marks around words and before lines.
 _MARKUP = re.compile(
-    r"\]\([^)\s]{0,2000}(?:\s\"[^\"\n]{0,200}\")?\)|\\(?=[^\w\s])|!?\[|\]|[*`|]+"
+    r"\]\([^)\s]{0,2000}+(?:\s\"[^\"\n]{0,200}\")?\)|\\(?=[^\w\s])|!?\[|\]|[*`|]+"
     r"|(?<!\w)_+|_+(?!\w)|^[ ]{0,3}(?:#{1,6}|>|[-+])[ \t]+",
     re.MULTILINE,
 )

@@ -116,6 +116,8 @@ _ADDRESSED = re.compile(
 _NO_NAME_BEFORE = re.compile(
     r"(?:同|両|副|元|前|現|故|各|某)$|^(?:お客|皆|母|父|奥|お|同|両|副|元|前|現|各|患者|住民|医|女|男|彼|諸|女性|男性)$"
 )
+_LONGEST_NAME = 8
+"""Words that may have initials."""
 _HIRAGANA = "".join(map(chr, range(0x3041, 0x3097)))
 _DOTTED = re.compile(r"[\u30a1-\u30ffー]+(?:[・=][\u30a1-\u30ffー]+)+")
 
@@ -188,11 +190,11 @@ def words_of(text: str, language: str) -> Words:
             lower.add(without_accents(word))
         joined = text[previous_end : found.start()].strip() in ("", "-", "&")
         if word[0].isupper():
-            run = [*run, word] if joined else [word]
+            run = [*run[:_LONGEST_NAME], word] if joined else [word]
             letters = "".join(it[0] for it in run)
             initials |= (
                 {letters[at:].casefold() for at in range(len(letters) - 1)}
-                if len(run) < 9
+                if len(run) <= _LONGEST_NAME
                 else set()
             )
         elif not (
@@ -320,7 +322,8 @@ def _torn(run: list[str], page: Words) -> str:
             page.language == "en" and _is_english(one.casefold())
         ):
             continue
-        if not any(abs(a - b) <= 3 for a in page.places(one) for b in page.places(other)):
+        near = {place + by for place in page.places(other) for by in range(-3, 4)}
+        if near.isdisjoint(page.places(one)):
             return f"{one} {other}"
     return ""
 

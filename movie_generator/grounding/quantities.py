@@ -199,7 +199,8 @@ def _readings(written: str) -> frozenset[float]:
     if last in " '":
         return frozenset({float(re.sub(r"\D", "", plain))})
     whole, _, part = plain.rpartition(last)
-    as_decimal = float(f"{re.sub(r'[^0-9]', '', whole)}.{part}")
+    whole_digits = re.sub(r"\D", "", whole)
+    as_decimal = float(f"{whole_digits}.{part}")
     as_thousands = float(re.sub(r"\D", "", plain))
     if marks.count(last) > 1:
         return frozenset({as_thousands})
@@ -256,6 +257,8 @@ def _equal(
     said: float, on_page: float, quantity: Quantity, step: float, *, converted: bool
 ) -> bool:
     difference = abs(said - on_page)
+    if not math.isfinite(difference):  # of more digits than a float has room for
+        return False
     if difference <= 1e-4 * abs(on_page) + 1e-9:
         return True
     if (on_page - said) * quantity.side < 0 and not converted:
@@ -275,7 +278,7 @@ def _equal(
 
 def _step(value: float, quantity: Quantity) -> float:
     """One more in the last digit that says something: 100 for 2,300."""
-    if not value:
+    if not value or math.isinf(value):
         return 0.0
     if value % 1 == 1 / 2 or value in (1 / 4, 3 / 4):
         return min(value, 1) / 4  # almost one and a half

@@ -7,8 +7,11 @@ _ABBREVIATIONS = frozenset(
     "inc ltd co corp dept est etc e.g i.e cf al bzw z.b usw "
     "mio mrd tel str ing m mme mlle sra".split()
 )
-_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s+\S)|[。！？!?]+[」』）\"”]*|\n+")
+_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*(?=\s+\S)|[。！？!?]+[」』）\"”]*|\n+")
 _LAST_WORD = re.compile(r"([\w.]+)\.$")
+_SPACE = re.compile(r"\s*")
+_NEAR = 20
+"""Characters before an end that tell of an abbreviation."""
 
 
 def sentences(text: str) -> list[str]:
@@ -16,18 +19,18 @@ def sentences(text: str) -> list[str]:
     found: list[str] = []
     start = 0
     for end in _END.finditer(text):
-        if _goes_on(text[start : end.end()], text[end.end() :]):
+        space = _SPACE.match(text, end.end())
+        stop = space.end() if space else end.end()
+        if _goes_on(text[max(start, end.end() - _NEAR) : end.end()], text[stop : stop + 1]):
             continue
-        stop = len(text) - len(text[end.end() :].lstrip())
         found.append(text[start:stop])
         start = stop
     return [*found, text[start:]] if text[start:].strip() else found
 
 
-def _goes_on(before: str, after: str) -> bool:
+def _goes_on(before: str, follows: str) -> bool:
     """Whether what looks like an end is inside a sentence: ``Dr. Lind``, ``the 3. of May``."""
     word = _LAST_WORD.search(before)
-    follows = after.lstrip()[:1]
     if follows.islower():
         return not before.endswith("\n")
     if word is None:
