@@ -15,9 +15,8 @@ _VARIANTS = str.maketrans(
         **dict.fromkeys("‐‑‒–—―−", "-"),
         **dict.fromkeys("\u00ad\u200b\u200c\u200d\ufeff\u200e\u200f", ""),
         "…": "...",
-        **dict.fromkeys(
-            range(0xD800, 0xE000), "\ufffd"
-        ),  # halves of pairs, which UTF-8 cannot hold
+        # Halves of pairs, which UTF-8 cannot hold.
+        **{chr(half): "\ufffd" for half in range(0xD800, 0xE000)},
     }
 )
 # What Markdown adds to the words: where a link leads, and marks around words and before lines.
