@@ -62,7 +62,11 @@ def crew_of(
         if flags.on != HERE:
             jobs = flags.jobs or there
         threads = _threads(plan, cores() if flags.on == HERE else there, jobs)
-        yield RayCrew(ray, plan, flags.on, limits, threads), jobs
+        try:
+            yield RayCrew(ray, plan, flags.on, limits, threads), jobs
+        except ray.exceptions.RayError as error:
+            error.add_note("What was played is kept; the same command continues it.")
+            raise
 
 
 def _threads(plan: Plan, processors: int, jobs: int) -> int | None:

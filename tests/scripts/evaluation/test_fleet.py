@@ -12,13 +12,17 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from game_interface import open_game
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply
+from scripts.evaluation.commands import crew
 from scripts.evaluation.commands.crew import refuse_guests
 from scripts.evaluation.commands.play import parser
 from scripts.evaluation.figures import EpisodeFigures
@@ -212,6 +216,25 @@ def test_without_ray_a_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ConfigurationError, match="uv sync --extra fleet"):
         cluster.import_ray()
+
+
+def test_whoever_loses_the_cluster_is_told_what_is_kept_and_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class LostError(Exception): ...
+
+    ray = SimpleNamespace(
+        exceptions=SimpleNamespace(RayError=LostError), cluster_resources=lambda: {"CPU": 1}
+    )
+    monkeypatch.setattr(crew, "cluster", lambda *_: nullcontext(ray))
+    monkeypatch.setattr("scripts.evaluation.fleet.on_ray.RayCrew", lambda *_: None)
+    flags = parser().parse_args(["--story", "bundled", "--on", "ray"])
+    with (
+        pytest.raises(LostError) as caught,
+        crew.crew_of(plan_of(tmp_path), flags, Console(quiet=True), 0),
+    ):
+        raise LostError("The actor died.")
+    assert caught.value.__notes__ == ["What was played is kept; the same command continues it."]
 
 
 def test_limits_that_would_not_hold_for_a_guest_are_refused() -> None:
