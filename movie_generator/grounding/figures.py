@@ -243,7 +243,9 @@ class Figures:
         """Whether no word says what it counts or numbers, as in a table."""
         end = number.place + len(number.written)
         word = _BEHIND.match(self.text, end)
-        counted = word and word[1].islower() and not is_small(word[1])
+        counted = self.text.startswith(" of ", end) or (
+            word is not None and word[1].islower() and not is_small(word[1])
+        )
         before = self.text[max(0, number.place - _FAR) : number.place]
         is_item = self.text.startswith(". ", end) and _ITEM.search(before)
         return not (number.place in self._dated or counted or is_item or _LABEL.search(before))

@@ -72,6 +72,8 @@ _FRACTION = re.compile(
     r"(?! past| to \w+)(?=( of| as| the)?)",
     re.IGNORECASE,
 )
+_COMPARED = re.compile(r"\b(?:than|nearly|almost) $", re.IGNORECASE)
+"""Before a share, as in "more than a third"."""
 _PIECE = re.compile(
     rf"\b(?:(a|one|two|three)[- ])?(?:({'|'.join(_PARTS)})s? of an?|(half|quarter)) "
     r"(?=(?:second|minute|hour|day|week|month|year|decade|century|mile|inch|pound|gallon|"
@@ -287,7 +289,8 @@ def _share(found: re.Match[str]) -> str:
     """``two thirds`` and ``a quarter of`` as a share; ``a third bridge`` stays an ordinal."""
     count = (found[1] or "").casefold()
     name = found[2].casefold()
-    means_share = found[3] or found[4] or name == "half"
+    compared = _COMPARED.search(found.string, max(0, found.start() - 10), found.start())
+    means_share = found[3] or found[4] or name == "half" or compared
     if not means_share or (name != "half" and not count):
         return found[0]
     return f"{100 * _COUNT.get(count, 1) / _PART[name]:.6g}%"

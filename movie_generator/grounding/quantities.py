@@ -14,7 +14,8 @@ _NUMBER = re.compile(
     r"(\d{1,3}(?:[ ,.']\d{3})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"
     r"(th|st|nd|rd|s|º|ª|ème|er|e|\.(?= [a-zäöü]))?(?![\d])"
 )
-_CJK_BEFORE = re.compile(r"[^\x00-\u02ff]$")
+_COMMAS_BETWEEN_THOUSANDS = {("en",), ("ja",), ("zh",)}
+"""Languages in which 31,000 is no decimal."""
 _NAMES = {
     100: "hundred",
     1e3: "thousand|thousands|k|tausend|mille|mil",
@@ -71,6 +72,7 @@ _WORD = re.compile(
 )
 
 
+_LEAST_SCALE = 1000
 _HOUR, _MINUTE = "duration-hour", "duration-minute"
 _AND = re.compile(r",? ?(?:and |und |et |y )?")
 _CLOCK = re.compile(r"(?<![\d:.,])(\d{1,2}):([0-5]\d)(?![\d:])")
@@ -111,7 +113,7 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
     """The numbers of a folded text whose numerals are digits."""
     known = units(languages)
     for found in _NUMBER.finditer(text):
-        values = _readings(found[1])
+        values = _readings(found[1], languages)
         end = found.end()
         scale = _SCALE.match(text, end)
         if scale and scale[1].casefold() in _SMALL and text[end : end + 1] == " ":
@@ -127,6 +129,8 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
         unit, its_end, start = _unit(text, found.start(), end, known)
         if not unit and (upper := _RANGE.match(text, end)):
             unit, _, _ = _unit(text, upper.start(1), upper.end(), known)
+            if upper[1].endswith("000") and max(values) < _LEAST_SCALE:
+                values |= {value * _LEAST_SCALE for value in values}  # 2 to 3 thousand
         words = _WORD.match(text, its_end)
         behind_it = [word for word in words.groups() if word] if words else []
         counted = tuple(map(stem, takewhile(lambda it: not is_small(it), behind_it)))
@@ -190,7 +194,7 @@ def _unit(text: str, start: int, end: int, known: Units) -> tuple[frozenset[str]
     return known.words[after[1].casefold()], after.end(), start
 
 
-def _readings(written: str) -> frozenset[float]:
+def _readings(written: str, languages: tuple[str, ...]) -> frozenset[float]:
     marks = [it for it in written if not it.isdigit()]
     plain = re.sub(r"[ ']", "", written)
     if not marks:
@@ -205,11 +209,9 @@ def _readings(written: str) -> frozenset[float]:
     if marks.count(last) > 1:
         return frozenset({as_thousands})
     if len(part) == 3 and not set(marks) - {last}:
-        return (
-            frozenset({as_decimal, as_thousands})
-            if last == "." or len(whole) > 3
-            else frozenset({as_thousands, as_decimal})
-        )
+        if last == "," and whole != "0" and languages in _COMMAS_BETWEEN_THOUSANDS:
+            return frozenset({as_thousands})
+        return frozenset({as_decimal, as_thousands})
     return frozenset({as_decimal})
 
 

@@ -186,3 +186,24 @@ def test_the_first_word_of_a_sentence_is_a_name_unless_english_has_it(
     reasons = Evidence(TEXT).unsupported(sentence, "en")
     assert len(reasons) == len(unknown)
     assert all(name in reason for name, reason in zip(unknown, reasons, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("said", "stands"),
+    [
+        ("It carries 31,000 vehicles a day.", True),
+        ("It carries 31 vehicles a day.", False),  # a comma of English divides thousands
+        ("Repairs took 18 months.", True),
+        ("Repairs took two months.", False),  # the two are cables
+        ("More than a third came by train.", True),
+        ("More than two thirds came by train.", False),
+    ],
+)
+def test_a_number_is_read_as_its_language_writes_it_and_with_what_it_counts(
+    said: str, stands: bool
+) -> None:
+    page = Evidence(
+        "It carries 31,000 vehicles a day. A storm damaged two of its 14 cables, and the repairs "
+        "took 18 months. Of the visitors, 35 % came by train."
+    )
+    assert (page.unsupported(said, "en") == []) is stands
