@@ -28,7 +28,15 @@ _NEWS_SECONDS = 2.0
 class RayEpisode:
     """One try at an episode."""
 
-    def __init__(self, ray: ModuleType, desk: Any, cell: Cell, order: Order, plan: Plan) -> None:  # noqa: ANN401  Ray has no types
+    def __init__(
+        self,
+        ray: ModuleType,
+        task: Any,  # noqa: ANN401  Ray has no types
+        desk: Any,  # noqa: ANN401  likewise
+        cell: Cell,
+        order: Order,
+        plan: Plan,
+    ) -> None:
         self.cell = cell
         self.tail = LogTail(plan.folder(cell) / EVENTS_FILE)
         self.failure = ""
@@ -38,7 +46,6 @@ class RayEpisode:
         self._ray, self._desk, self._order = ray, desk, order
         self._errors = plan.errors(cell)
         ray.get(desk.expect.remote(order.episode, order.number))
-        task = ray.remote(num_cpus=1, max_retries=0)(_play)
         self._result = task.remote(order, desk)
 
     def ended(self) -> bool:
@@ -93,6 +100,8 @@ class RayCrew:
         self._folders = {str(cell): plan.folder(cell) for cell in plan.cells}
         options = {"num_cpus": 0, "resources": _HEAD, "max_restarts": 0}
         self._desk = ray.remote(**options)(Desk).remote(limits)
+        # Made once: Ray takes each for another function, which it sends to every worker.
+        self._task = ray.remote(num_cpus=1, max_retries=0)(_play)
         self._story = plan.story.path.read_bytes() if plan.story.path.is_file() else b""
         self._servers = _servers(plan)
 
@@ -116,7 +125,7 @@ class RayCrew:
             servers=self._servers,
             cwd=str(Path.cwd()),
         )
-        return RayEpisode(self._ray, self._desk, cell, order, plan)
+        return RayEpisode(self._ray, self._task, self._desk, cell, order, plan)
 
     def update(self) -> None:
         """Write what has come in."""
