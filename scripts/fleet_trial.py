@@ -144,9 +144,10 @@ def _killing() -> Iterator[list[int]]:
 
     def kill() -> None:
         while not over.wait(_KILL_SECONDS):
-            playing = [_parent(pid) for pid, _ in _ours("scripts.evaluation.episode")]
-            for pid in playing[:1]:
-                with suppress(ProcessLookupError):
+            with suppress(OSError):  # it has just ended
+                warm = [pid for pid, _ in _ours("scripts.evaluation.fleet.warm")]
+                playing = {_parent(pid) for pid in warm}.difference(warm)
+                for pid in sorted(playing)[:1]:
                     os.kill(pid, signal.SIGKILL)
                     killed.append(pid)
 

@@ -21,6 +21,8 @@ from tests.support.episodes import read_events
 from tests.support.program import MARK, Program
 
 KEY = "sk-made-up-key-of-nobody"
+PLAYING = (b"scripts.evaluation.episode", b"scripts.evaluation.fleet.warm")
+"""In the command of a process that plays an episode, or is there to be forked for one."""
 COMMANDS = ["north", "north", "examine me"]
 
 
@@ -110,7 +112,7 @@ class Evaluation:
                 command = (process / "cmdline").read_bytes()
             except OSError:
                 continue
-            if ours and b"scripts.evaluation.episode" in command:
+            if ours and any(it in command for it in PLAYING):
                 found.append(int(process.name))
         return found
 

@@ -10,8 +10,8 @@ import pytest
 from tests.support import ROOT
 
 PROGRAMS = ["main", "viewer", "mcp_ghost", "movie_generator", "game_server", "storage"]
-WORKER = "scripts.evaluation.episode"
-"""It takes no flags, and is told on standard input what to play."""
+WORKERS = {"scripts.evaluation.episode", "scripts.evaluation.fleet.warm"}
+"""They take no flags, and are told otherwise what to play."""
 SCRIPTS = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
     for path in sorted((ROOT / "scripts").rglob("*.py"))
@@ -19,7 +19,7 @@ SCRIPTS = [
 ]
 
 
-@pytest.mark.parametrize("module", [*PROGRAMS, *sorted({*SCRIPTS} - {WORKER})])
+@pytest.mark.parametrize("module", [*PROGRAMS, *sorted({*SCRIPTS} - WORKERS)])
 def test_help_says_what_a_program_is_for(
     module: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE, Errors, program
 from mcp_ghost.files import write_whole
-from scripts.evaluation.fleet.process import ROOT
+from scripts.evaluation.fleet.start import ROOT
 from scripts.evaluation.outcome.played import Played
 from scripts.evaluation.report import markdown_of, results_of
 from session.configuration_file import ConfigurationError

@@ -13,6 +13,7 @@ from scripts.evaluation.figures import LogTail
 from scripts.evaluation.fleet.cluster import HERE, import_ray
 from scripts.evaluation.fleet.desk import Desk, News
 from scripts.evaluation.fleet.parcel import packed, put
+from scripts.evaluation.fleet.warm import Warm
 from scripts.evaluation.fleet.worker import Order, play
 from scripts.evaluation.plan import Cell, Plan
 from session.configuration_file import ConfigurationError
@@ -23,6 +24,8 @@ _HEAD = {"node:__internal_head__": 0.001}
 """The desk is lost only if the whole cluster is."""
 _NEWS_SECONDS = 2.0
 """Until a worker has heard that it is to stop, and what it answers has come back."""
+_WARM = Warm()
+"""Of this process, if it is a worker's."""
 
 
 class RayEpisode:
@@ -198,7 +201,7 @@ def _play(order: Order, desk: Any) -> tuple[str, str]:  # noqa: ANN401  Ray has 
     def ask(name: str, *arguments: object) -> object:
         return ray.get(getattr(desk, name).remote(*arguments))
 
-    return play(order, ask)
+    return play(order, ask, _WARM)
 
 
 def _settings(job: dict[str, Any]) -> dict[str, Any]:

@@ -5,11 +5,9 @@ killed, an episode has either not begun or is ended by the reaper.
 """
 
 import json
-import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -17,8 +15,8 @@ from typing import Any
 
 from mcp_ghost.servers import reaper
 from scripts.evaluation.fleet.line import Answer, serve
+from scripts.evaluation.fleet.start import Start, start
 
-ROOT = Path(__file__).parents[3]
 _SIGNALS = {it.value: it.name for it in signal.Signals}  # real-time ones have no names
 
 
@@ -33,26 +31,16 @@ class EpisodeProcess:
         *,
         lock: int | None = None,
         cwd: Path | None = None,
+        begin: Start = start,
     ) -> None:
         """Start it; ``errors`` is where it says what went wrong, ``answer`` what it may do."""
         self._errors = errors
         self._errors.parent.mkdir(parents=True, exist_ok=True)
-        paths = [str(ROOT), os.environ.get("PYTHONPATH")]
         ours, theirs = socket.socketpair()
-        inherited = [theirs.fileno(), *([] if lock is None else [lock])]
+        inherited = [] if lock is None else [lock]  # taken until the last episode is gone
         with self._errors.open("wb") as output, theirs:
-            self._process = subprocess.Popen(
-                # -P: a file in the working directory must not replace a module.
-                [sys.executable, "-P", "-m", "scripts.evaluation.episode"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=output,
-                cwd=cwd,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-                pass_fds=inherited,  # the folder is taken until the last episode is gone
-                start_new_session=True,  # Ctrl-C is for this program, which then stops them all
-            )
-            job = {**job, "line": theirs.fileno()}
+            self._process, line = begin(output, theirs, inherited, str(cwd) if cwd else None)
+            job = {**job, "line": line}
         reaper.guard(self._process.pid)
         serve(ours, answer)
         self._begin(json.dumps(job))
@@ -68,7 +56,7 @@ class EpisodeProcess:
     def failure(self) -> str:
         """Why the process could not play the episode; empty when it could."""
         code = self._process.returncode
-        if code == 0:
+        if not code:
             return ""
         lines = self.last_words().strip().splitlines()
         if code < 0:

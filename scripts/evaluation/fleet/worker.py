@@ -11,7 +11,8 @@ from scripts.evaluation.fleet.folder import own_folder
 from scripts.evaluation.fleet.line import AGAIN, ASK, KEPT, SPEND
 from scripts.evaluation.fleet.local import USED_UP
 from scripts.evaluation.fleet.parcel import Growth, unpack
-from scripts.evaluation.fleet.process import ROOT, EpisodeProcess
+from scripts.evaluation.fleet.process import EpisodeProcess
+from scripts.evaluation.fleet.start import ROOT, Start, start
 
 _POLL = 0.1
 _LOOK_SECONDS = 0.5
@@ -41,7 +42,7 @@ class Order(NamedTuple):
     """Of the driver; a node that has no such folder takes that of the program."""
 
 
-def play(order: Order, ask: Ask) -> tuple[str, str]:
+def play(order: Order, ask: Ask, begin: Start = start) -> tuple[str, str]:
     """Play the episode, or go on with it; why it did not come to its end, and its last words."""
     if not ask("wanted", order.episode, order.number):  # it had to wait for a worker
         return "it was stopped before it began", ""
@@ -69,7 +70,7 @@ def play(order: Order, ask: Ask) -> tuple[str, str]:
 
         cwd = Path(order.cwd) if Path(order.cwd).is_dir() else ROOT
         job = _at_home(order, own, folder)
-        process = EpisodeProcess(job, own / "errors", answer, cwd=cwd)
+        process = EpisodeProcess(job, own / "errors", answer, cwd=cwd, begin=begin)
         try:
             _watch(process, lambda: bool(ask("wanted", order.episode, order.number)), ship)
         finally:
