@@ -218,13 +218,13 @@ def test_calls_before_open_and_after_close_are_errors() -> None:
         with pytest.raises(MCPToolCallError, match="not open"):
             await session.call("echo", {})
         await session.open()
-        with pytest.raises(MCPError, match="used before"):
+        with pytest.raises(MCPError, match="opened before"):
             await session.open()
         await session.close()
         await session.close()
         with pytest.raises(MCPToolCallError, match="not open"):
             await session.call("echo", {})
-        with pytest.raises(MCPError, match="used before"):
+        with pytest.raises(MCPError, match="opened before"):
             await session.open()
 
     asyncio.run(misuse())

@@ -108,7 +108,7 @@ def test_a_toolbox_can_be_used_once() -> None:
         with pytest.raises(MCPToolCallError, match="not open"):
             await toolbox.call("a.echo", {})
         async with toolbox:
-            with pytest.raises(MCPError, match="used before"):
+            with pytest.raises(MCPError, match="opened before"):
                 await toolbox.__aenter__()
         await toolbox.close()
         with pytest.raises(MCPToolCallError, match="not open"):
