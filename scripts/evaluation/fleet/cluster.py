@@ -27,6 +27,7 @@ _HOLD_SECONDS = 0.5
 _ENVIRONMENT = {
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # or each worker would be installed anew
     "RAY_USAGE_STATS_ENABLED": "0",  # or it would report to its makers
+    "SPT_NOENV": "1",  # or its agents' titles would wipe out the mark by which strays are found
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # or it would warn of what it will do one day
 }
 _MODE, _TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"
@@ -70,7 +71,7 @@ def cluster(place: str, workers: int, say: Callable[[str], None]) -> Iterator[Mo
 
 
 def _sign_in(place: str) -> None:
-    """Have Ray show a token: it asks for one by default, but its client sends none unless told.
+    """Have Ray send a token: it asks for one by default, but its client sends none unless told.
 
     A cluster of our own gets one for itself, or Ray would leave one in the user's home directory,
     and clusters that are started later would ask for that.

@@ -25,6 +25,7 @@ from tests.scripts.evaluations import KEY, Evaluation
 from tests.support import PATIENCE
 from tests.support.games import WALKTHROUGH
 from tests.support.postgres import new_database
+from tests.support.servers import eventually, is_running
 
 pytest.importorskip("ray", reason="Ray is not installed: uv sync --extra fleet")
 pytestmark = [pytest.mark.soak, pytest.mark.mcp]
@@ -153,6 +154,27 @@ def test_a_start_of_ray_that_fails_is_said_and_tried_again_and_leaves_nothing(
     assert "trying again" in errors
     assert seen == 1  # of the first try nothing is left beside the second
     assert evaluation.program.leftovers() == []
+
+
+def test_a_killed_evaluation_leaves_no_process_of_its_cluster(tmp_path: Path) -> None:
+    """Its agents too, whose new titles wipe out what shows whose they are."""
+    evaluation = Evaluation(tmp_path, "http://127.0.0.1:9/v1")
+    flags = ("--player", "random", "--turns", "100000", "--seeds", "1", "--on", "ray")
+    with evaluation.start(*flags) as process:
+        assert eventually(evaluation.episodes)
+        cluster = descendants(process.pid)
+        process.kill()
+    assert sum(b"Agent" in command for command in cluster.values()) >= 2
+    assert eventually(lambda: not [pid for pid in cluster if is_running(pid)], 10)
+
+
+def descendants(pid: int) -> dict[int, bytes]:
+    """The processes that a process and its own have started, with their commands."""
+    found = {}
+    children = Path(f"/proc/{pid}/task").glob("*/children")
+    for child in [int(it) for file in children for it in file.read_text().split()]:
+        found |= {child: Path(f"/proc/{child}/cmdline").read_bytes(), **descendants(child)}
+    return found
 
 
 def running(mark: bytes, word: bytes) -> list[int]:
