@@ -161,7 +161,7 @@ def test_a_killed_evaluation_leaves_no_process_of_its_cluster(tmp_path: Path) ->
     evaluation = Evaluation(tmp_path, "http://127.0.0.1:9/v1")
     flags = ("--player", "random", "--turns", "100000", "--seeds", "1", "--on", "ray")
     with evaluation.start(*flags) as process:
-        assert eventually(evaluation.episodes)
+        assert eventually(lambda: bool(evaluation.episodes()))
         cluster = descendants(process.pid)
         process.kill()
     assert sum(b"Agent" in command for command in cluster.values()) >= 2
@@ -170,7 +170,7 @@ def test_a_killed_evaluation_leaves_no_process_of_its_cluster(tmp_path: Path) ->
 
 def descendants(pid: int) -> dict[int, bytes]:
     """The processes that a process and its own have started, with their commands."""
-    found = {}
+    found: dict[int, bytes] = {}
     children = Path(f"/proc/{pid}/task").glob("*/children")
     for child in [int(it) for file in children for it in file.read_text().split()]:
         found |= {child: Path(f"/proc/{child}/cmdline").read_bytes(), **descendants(child)}
