@@ -61,7 +61,7 @@ def cluster(place: str, workers: int, say: Callable[[str], None]) -> Iterator[Mo
     ray = import_ray()
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     if place != HERE:
-        yield from _connected(ray, place, quiet)
+        yield from _connected(ray, place, quiet, say)
         return
     with own_folder(_PREFIX) as folder:
         options = {"num_cpus": workers, "include_dashboard": False, "_temp_dir": str(folder)}
@@ -102,20 +102,41 @@ def _nothing_left() -> Iterator[None]:
             reaper.release(first.pid)
 
 
-def _connected(ray: ModuleType, place: str, quiet: dict[str, Any]) -> Iterator[ModuleType]:
+def _connected(
+    ray: ModuleType, place: str, quiet: dict[str, Any], say: Callable[[str], None]
+) -> Iterator[ModuleType]:
     try:
-        ray.init(place, **quiet)
-    except Exception as error:  # of many types: none of them is documented
-        ray.shutdown()
-        raise ConfigurationError(
-            f"There is no Ray cluster at {place} ({error}). Start its head with: "
-            "uv run --extra fleet ray start --head --ray-client-server-port 10001. If it is there, "
-            "it may ask for a token: copy ~/.ray/auth_token from its head to this machine."
-        ) from error
-    try:
+        for left in reversed(range(STARTS)):
+            if _connect(ray, place, quiet, left, say):
+                break
         yield ray
     finally:
         ray.shutdown()
+
+
+def _connect(
+    ray: ModuleType, place: str, quiet: dict[str, Any], left: int, say: Callable[[str], None]
+) -> bool:
+    """Whether it let us in; if it answered without that, ``left`` is how often we try again."""
+    try:
+        ray.init(place, **quiet)
+    except ConnectionAbortedError as error:  # it answered, with a traceback
+        ray.shutdown()
+        why = str(error).strip().splitlines()[-1].rstrip(".")
+        if not left:
+            raise ConfigurationError(
+                f"The Ray cluster at {place} let nobody in in {STARTS} tries ({why}). Try again "
+                "when its head has less to do, or look at the logs there."
+            ) from error
+        say(f"The Ray cluster at {place} did not let us in ({why}): trying again.")
+        return False
+    except Exception as error:  # of many types: none of them is documented
+        raise ConfigurationError(
+            f"There is no Ray cluster at {place} ({one_line(error)}). Start its head with: "
+            "uv run --extra fleet ray start --head --ray-client-server-port 10001. If it is there, "
+            "it may ask for a token: copy ~/.ray/auth_token from its head to this machine."
+        ) from error
+    return True
 
 
 def _warm_up(ray: ModuleType, workers: int) -> None:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -126,34 +126,61 @@ def test_a_start_of_ray_that_fails_is_said_and_tried_again_and_leaves_nothing(
     """Ray's first node is killed while it starts."""
     evaluation = Evaluation(tmp_path, "http://127.0.0.1:9/v1")
     mark = f"TEST_RUN={evaluation.program.mark}".encode()
-    killed: list[int] = []
-    over = threading.Event()
-
-    def kill_the_first() -> None:
-        while not killed and not over.wait(0.002):
-            for pid in running(mark, RAYLET)[:1]:
-                os.kill(pid, signal.SIGKILL)
-                killed.append(pid)
-
-    killer = threading.Thread(target=kill_the_first, daemon=True)
-    killer.start()
-    with evaluation.start(
-        "--player", "random", "--turns", "40", "--seeds", "1", "--on", "ray"
-    ) as process:
+    flags = ("--player", "random", "--turns", "40", "--seeds", "1", "--on", "ray")
+    with first_killed(lambda: running(mark, RAYLET)) as killed, evaluation.start(*flags) as process:
         seen = 0
         while process.poll() is None:
             if evaluation.children():
                 seen = max(seen, len(running(mark, b"/gcs/gcs_server")))
             time.sleep(0.05)
         _, errors = process.communicate()
-    over.set()
-    killer.join()
     assert len(killed) == 1
     assert process.returncode == 0, errors
     assert errors.count("Ray did not start (") == 1
     assert "trying again" in errors
     assert seen == 1  # of the first try nothing is left beside the second
     assert evaluation.program.leftovers() == []
+
+
+def test_a_cluster_that_does_not_let_us_in_at_first_is_asked_again(tmp_path: Path) -> None:
+    """Its server for this program is killed while it starts."""
+    evaluation = Evaluation(tmp_path, "http://127.0.0.1:9/v1")
+    flags = ("--player", "random", "--turns", "3", "--seeds", "1", "--on")
+    with (
+        tempfile.TemporaryDirectory(prefix="ray-") as name,
+        head(Path(name), TEST_RUN=evaluation.program.mark) as place,
+        first_killed(lambda: serving(f"TEST_RUN={evaluation.program.mark}".encode())) as killed,
+    ):
+        done = evaluation.run(*flags, place)
+    assert len(killed) == 1
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("did not let us in (") == 1
+
+
+def serving(mark: bytes) -> list[int]:
+    """What the head of a cluster starts for each program that comes."""
+    return [pid for pid, command in marked(mark) if b"--mode=specific-server" in command]
+
+
+@contextmanager
+def first_killed(found: Callable[[], list[int]]) -> Iterator[list[int]]:
+    """Kill the first process that is found; its id."""
+    killed: list[int] = []
+    over = threading.Event()
+
+    def kill_the_first() -> None:
+        while not killed and not over.wait(0.002):
+            for pid in found()[:1]:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+
+    killer = threading.Thread(target=kill_the_first, daemon=True)
+    killer.start()
+    try:
+        yield killed
+    finally:
+        over.set()
+        killer.join()
 
 
 def test_a_killed_evaluation_leaves_no_process_of_its_cluster(tmp_path: Path) -> None:
@@ -179,10 +206,12 @@ def descendants(pid: int) -> dict[int, bytes]:
 
 def running(mark: bytes, word: bytes) -> list[int]:
     """Processes with ``mark`` in their environment whose program ends so."""
-    found = []
+    return [pid for pid, command in marked(mark) if command.split(b"\0")[0].endswith(word)]
+
+
+def marked(mark: bytes) -> Iterator[tuple[int, bytes]]:
+    """Processes with ``mark`` in their environment, and how they were started."""
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            program = (process / "cmdline").read_bytes().split(b"\0")[0]
-            if program.endswith(word) and mark in (process / "environ").read_bytes().split(b"\0"):
-                found.append(int(process.name))
-    return found
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                yield int(process.name), (process / "cmdline").read_bytes()
