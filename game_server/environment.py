@@ -7,8 +7,8 @@
     text, reward, terminated, truncated, info = env.step("north")
 
 An observation is what the game prints, the reward is the points that a command won, and `info` has
-what the level of observation tells besides. A command that no game may be given costs no turn:
-`info["refused"]` says why.
+what the level of observation tells besides, as far as it is known. A command that no game may be
+given costs no turn: `info["refused"]` says why.
 """
 
 from __future__ import annotations
@@ -126,7 +126,9 @@ class TextGame(gymnasium.Env[str, str]):
 
     def _seen(self, told: Told, refused: str | None) -> tuple[str, dict[str, Any]]:
         self._text = told.text[:MOST_CHARACTERS]
-        info = {**told.facts, "turn": told.turn, "ended": told.ended, "refused": refused}
+        # Gymnasium's vectors hold numbers in arrays, in which None has no place.
+        known = {name: it for name, it in told.facts.items() if it is not None}
+        info = {**known, "turn": told.turn, "ended": told.ended, "refused": refused}
         return self._text, info
 
     def _leave(self) -> None:

@@ -55,6 +55,16 @@ def test_info_tells_what_the_level_tells(env: gymnasium.Env[str, str]) -> None:
     quiet.close()
 
 
+def test_games_of_a_vector_need_not_begin_together() -> None:
+    both: Any = gymnasium.make_vec("zorkgpt/bundled-v0", num_envs=2, max_turns=2)
+    both.reset(seed=SEED)
+    for said in ("north", "save", "save"):  # by the first, while the second begins anew
+        info = both.step([said, "look"])[-1]
+    assert list(info["turn"]) == [1, 0]
+    assert list(info["_scored"]) == [True, False]
+    both.close()
+
+
 def test_the_readmes_example_needs_no_import_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     (name,) = re.findall(r'gymnasium\.make\("(.+?)"\)', (ROOT / "README.md").read_text())
     for story in ("bundled", "zork1"):
