@@ -46,7 +46,7 @@ class GymGame:
     def __init__(self, name: str, seed: int | None = None) -> None:
         """Make the environment `gym:ID` or `gym:MODULE:ID`; with a seed of None one is drawn.
 
-        Raises: EngineUnavailableError, StoryNotFoundError.
+        Raises: EngineUnavailableError, StoryNotFoundError, StoryFormatError.
         """
         wanted = name.partition(":")[2]
         self._env = _made(wanted)
@@ -86,7 +86,7 @@ class GymGame:
         try:
             text, info = self._env.reset(seed=self.seed)
         except Exception as error:  # somebody else's code
-            raise EngineStoppedError(f"{self.story.name} cannot start: {error}") from error
+            raise EngineStoppedError(f"{self.story.name} cannot start: {_named(error)}") from error
         return self._taken_in(text, info, at_start=True)
 
     def step(self, command: str) -> str:
@@ -102,7 +102,9 @@ class GymGame:
         try:
             text, _, terminated, truncated, info = self._env.step(given)
         except Exception as error:  # somebody else's code
-            raise EngineStoppedError(f"{self.story.name} failed at {given!r}: {error}") from error
+            raise EngineStoppedError(
+                f"{self.story.name} failed at {given!r}: {_named(error)}"
+            ) from error
         self._over = bool(terminated or truncated)
         return self._taken_in(text, info)
 
@@ -182,6 +184,13 @@ def _made(wanted: str) -> Env[Any, Any]:
             f"there is no environment {wanted!r} ({error}); to import the module that "
             "registers it, write gym:MODULE:ID"
         ) from error
+    except Exception as error:  # somebody else's code
+        raise StoryFormatError(f"gym:{wanted} cannot be made: {_named(error)}") from error
+
+
+def _named(error: Exception) -> str:
+    """What went wrong in somebody else's code; some errors say little without their names."""
+    return f"{type(error).__name__}: {error}"
 
 
 def _whole(value: object) -> int | None:

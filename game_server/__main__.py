@@ -32,6 +32,7 @@ def _errors() -> Errors:
 def _serve(flags: Flags) -> int:
     # Imported only now, so that --help and wrong flags do not wait for it.
     import asyncio
+    from contextlib import redirect_stdout
 
     from game_interface import check_played
     from game_server.games import Games
@@ -39,7 +40,8 @@ def _serve(flags: Flags) -> int:
     from session.game_configuration import GameConfiguration
 
     config = GameConfiguration.at_hand(flags.config, **flags.settings())
-    check_played(config.story)
+    with redirect_stdout(sys.stderr):  # what an environment prints is no message to the client
+        check_played(config.story)
     games = Games(config)
     try:
         if flags.http:

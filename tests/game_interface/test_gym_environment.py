@@ -14,12 +14,13 @@ from game_interface.errors import (
     EngineUnavailableError,
     GameOverError,
     InvalidCommandError,
+    StoryFormatError,
     StoryNotFoundError,
 )
 from orchestration.replay import replay
 from session.configuration_file import ConfigurationError
 from session.game_state import Observation
-from tests.game_interface.text_environment import SILENT, TELLING
+from tests.game_interface.text_environment import BROKEN, SILENT, TELLING
 from tests.support.episodes import Played as Episode
 from tests.support.episodes import all_text, answer, played
 
@@ -96,11 +97,13 @@ def test_errors_say_what_to_do() -> None:
     with pytest.raises(GameOverError):
         game.step("east")
     game.start()
-    with pytest.raises(EngineStoppedError, match="failed at 'break': the corridor collapses"):
+    with pytest.raises(EngineStoppedError, match="failed at 'break': RuntimeError: the corridor"):
         game.step("break")
     game.close()
     with pytest.raises(StoryNotFoundError, match="there is no environment 'Nowhere-v9'"):
         opened("gym:Nowhere-v9")
+    with pytest.raises(StoryFormatError, match="Broken-v0 cannot be made: KeyError: 'lamp'"):
+        opened(BROKEN)
 
 
 def test_an_environment_that_is_not_of_text_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from gymnasium.spaces import Text
 
 LENGTH = 3
 HERE = "gym:tests.game_interface.text_environment:Tests/"
-SILENT, TELLING = f"{HERE}Silent-v0", f"{HERE}Telling-v0"
+SILENT, TELLING, BROKEN = f"{HERE}Silent-v0", f"{HERE}Telling-v0", f"{HERE}Broken-v0"
+TALKATIVE = f"{HERE}Talkative-v0"
 _WORDS = Text(200, min_length=1, charset="abcdefghijklmnopqrstuvwxyz ")
 
 
@@ -55,5 +56,24 @@ class Telling(Corridor):
         }
 
 
+class Broken(Corridor):
+    """Cannot be made."""
+
+    def __init__(self) -> None:
+        raise KeyError("lamp")
+
+
+class Talkative(Corridor):
+    """Prints what it does."""
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        print("The corridor is being built.")
+        return super().reset(seed=seed, options=options)
+
+
 gymnasium.register("Tests/Silent-v0", f"{__name__}:Corridor")
 gymnasium.register("Tests/Telling-v0", f"{__name__}:Telling")
+gymnasium.register("Tests/Broken-v0", f"{__name__}:Broken")
+gymnasium.register("Tests/Talkative-v0", f"{__name__}:Talkative")

@@ -19,8 +19,9 @@ import pytest
 from game_server.__main__ import main
 from mcp_ghost.testing import ModelServer, Reply
 from orchestration.replay import replay
+from tests.game_interface.text_environment import TALKATIVE
 from tests.game_server.guests import Caller, guest
-from tests.support import ROOT
+from tests.support import PATIENCE, ROOT
 from tests.support.episodes import read_events
 from tests.support.golden_cases import calls
 from tests.support.program import Program, heavy_imports, killed_at_last
@@ -139,6 +140,16 @@ def test_over_stdio_every_end_leaves_the_episode_and_no_process(
     assert server.leftovers() == []
     (folder,) = server.episodes()
     assert list(read_events(folder))[-1]["event_type"] == "episode_end"
+
+
+def test_what_an_environment_prints_at_its_start_is_no_message_to_the_client(
+    server: Program,
+) -> None:
+    process = server.start("--story", TALKATIVE, stdin=subprocess.PIPE)
+    with killed_at_last(process):
+        said, errors = process.communicate("", timeout=PATIENCE)
+    assert said == ""
+    assert "The corridor is being built." in errors
 
 
 def test_mcp_ghost_plays_with_three_lines_of_configuration(server: Program) -> None:
