@@ -73,8 +73,10 @@ class Games:
         )
         return self._opened(guest, new_name(), config)
 
-    def find(self, guest: Guest, name: str | None) -> HostedGame:
+    def find(self, guest: Guest, name: str | None, *, to_play: bool = False) -> HostedGame:
         """The game of that name, or the one that the guest plays; one that was left is resumed.
+
+        ``to_play``: so is one that was named and has ended, where it can go on.
 
         Raises:
             ConfigurationError: There is none.
@@ -82,12 +84,13 @@ class Games:
         named = self.only or name or self._game_of(guest)
         with self._lock:
             game = self._open.get(named)
-            if game and game.ended and name and not self.only:  # it may be continued, if asked for
+            if game and to_play and game.can_go_on and name and not self.only:
                 game = self._open.pop(named)
                 game.close()
                 game = None
-        if game:
-            return game
+            if game:
+                self._turn_to(guest, named)
+                return game
         known = (episode_folder(self.config, named, resume=True) / EVENTS_FILE).is_file()
         return self._opened(guest, named, self.config, resume=known or not self.only)
 
@@ -127,13 +130,12 @@ class Games:
         with self._lock:
             if game := self._open.get(name):  # which two calls at once asked for
                 return game
-            game = HostedGame(name, config, guest.name, resume=resume)
+            game = HostedGame(name, config, guest.name, resume=resume, others_follow=not self.only)
             by_use = sorted(self._open.values(), key=lambda it: it.used)
             excess = by_use[: max(0, len(by_use) + 1 - MOST_GAMES)]
             self._forget(excess)
             self._open[game.name] = game
-            if guest.session is not None:
-                self._current[guest.session] = game.name
+            self._turn_to(guest, name, new=not resume)
         for one in excess:
             one.leave()
         try:
@@ -147,6 +149,13 @@ class Games:
             raise
         return game
 
+    def _turn_to(self, guest: Guest, name: str, *, new: bool = False) -> None:
+        """From now on the guest plays it, unless it is old and the guest is playing another."""
+        if guest.session is not None:
+            current = self._open.get(self._current.get(guest.session, ""))
+            if new or current is None or current.ended:
+                self._current[guest.session] = name
+
     def _forget(self, games: list[HostedGame]) -> None:
         names = {game.name for game in games}
         self._open = {name: it for name, it in self._open.items() if name not in names}
@@ -156,7 +165,9 @@ class Games:
         with self._lock:
             mine = self._current.get(guest.session or "")
             if guest.session is None:  # all that is known of whose they are
-                names = [it.name for it in self._open.values() if it.guest == guest.name]
+                theirs = [it for it in self._open.values() if it.guest == guest.name]
+                names = [it.name for it in theirs if not it.ended]
+                names = names or [it.name for it in theirs[-1:]]
                 if len(names) > 1:
                     raise ConfigurationError(
                         f"Several games are being played here: give the name of yours as `game` "

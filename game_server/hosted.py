@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _CLOSING_SECONDS = 2.0
 """For a command that is being played when the game is closed."""
+_TO_BE_CONTINUED = {EndReason.STALLED, EndReason.ENGINE_FAILED, EndReason.ABORTED}
 
 
 class RefusedError(Exception):
@@ -49,8 +50,9 @@ class HostedGame(ZorkOrchestratorV2):
         guest: str,
         *,
         resume: bool = False,
+        others_follow: bool = True,
     ) -> None:
-        """Wire the episode.
+        """Wire the episode; ``others_follow`` says whether the guest may begin another.
 
         Raises:
             ConfigurationError: It cannot be played so, or not by a guest.
@@ -58,6 +60,7 @@ class HostedGame(ZorkOrchestratorV2):
         self.used = time.monotonic()
         """When a guest last asked for something."""
         self._guest = GuestPlayer(guest)
+        self._others_follow = others_follow
         self._notices: list[str] = []
         self._failed: FailedTurn | None = None
         self._lock = threading.Lock()
@@ -84,6 +87,11 @@ class HostedGame(ZorkOrchestratorV2):
     def ended(self) -> bool:
         """Whether it takes no more commands."""
         return self.game_state.game_over
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether it has ended, and would not end again as soon as it is continued."""
+        return self.game_state.end_reason in _TO_BE_CONTINUED
 
     def begin(self) -> Told:
         """Start the game, or go on where it stopped; the latest words and what is known.
@@ -160,8 +168,8 @@ class HostedGame(ZorkOrchestratorV2):
         if self.ended:
             turns = counted(self.game_state.turn_count, "turn")
             raise RefusedError(
-                f"The episode has ended after {turns} ({self.game_state.end_reason}): "
-                "new_game starts another."
+                f"The episode has ended after {turns} ({self.game_state.end_reason})"
+                + (": new_game starts another." if self._others_follow else ".")
             )
 
     def _close_if_ended(self) -> None:

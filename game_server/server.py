@@ -162,7 +162,7 @@ class _Tools:
         guest = _guest(ctx)
 
         def play() -> CallToolResult:
-            played = self._games.find(guest, game)
+            played = self._games.find(guest, game, to_play=True)
             return _answer(played, played.command(text))
 
         return await _in_thread(play)

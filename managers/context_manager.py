@@ -116,7 +116,8 @@ class ContextManager:
             )
 
     def _counts(self, state: GameState, seen: Observation) -> Iterable[str]:
-        yield f"Turn {state.turn_count + 1} of at most {self._config.max_turns_per_episode}."
+        most = self._config.max_turns_per_episode
+        yield f"Turn {min(state.turn_count + 1, most)} of at most {most}."
         if self._level.tells_status:
             of_maximum = f" of {seen.max_score}" if seen.max_score else ""
             yield f"Score: {shown(seen.score)}{of_maximum}. Moves: {shown(seen.moves)}."

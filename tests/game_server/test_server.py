@@ -11,6 +11,7 @@ import pytest
 
 from game_server import games as games_module
 from game_server.games import Games, Guest
+from game_server.hosted import RefusedError
 from orchestration.replay import replay
 from scripts.evaluation.figures import EpisodeFigures
 from session.levels import ObservationLevel
@@ -180,6 +181,55 @@ async def test_after_its_end_a_game_takes_no_command(tmp_path: Path) -> None:
     assert [it["reason"] for it in ends] == ["max_turns"]
 
 
+async def test_a_game_that_is_over_is_told_by_its_name_and_its_log_does_not_grow(
+    tmp_path: Path,
+) -> None:
+    games = offered(tmp_path, max_turns_per_episode=1)
+    async with guest(games) as call:
+        name = (await call("new_game", seed=7)).values["game"]
+        last = await call("command", text="north")
+        assert "Turn 1 of at most 1." in last.text
+        log = (folder_of(games, name) / "events.jsonl").read_bytes()
+        assert (await call("status", game=name)).values["ended"] == "max_turns"
+        assert len((await call("history", game=name)).values["turns"]) == 1
+        assert "has ended" in (await call("command", text="north", game=name)).text
+    games.close()
+    assert (folder_of(games, name) / "events.jsonl").read_bytes() == log
+
+
+async def test_a_game_in_which_nothing_new_happened_goes_on_if_it_is_named(tmp_path: Path) -> None:
+    games = offered(tmp_path, max_turns_stuck=2)
+    async with guest(games) as call:
+        name = (await call("new_game", seed=7)).values["game"]
+        for _ in range(2):
+            last = await call("command", text="wait")
+        assert last.values["ended"] == "stalled"
+        assert (await call("status", game=name)).values["ended"] == "stalled"
+        assert (await call("command", text="north", game=name)).values["turn"] == 3
+    games.close()
+
+
+async def test_looking_at_an_earlier_game_does_not_change_which_one_is_played(games: Games) -> None:
+    async with guest(games) as call:
+        earlier = (await call("new_game", seed=7)).values["game"]
+        await call("command", text="north")
+        games.close()
+        current = (await call("new_game", seed=7)).values["game"]
+        assert len((await call("history", game=earlier)).values["turns"]) == 1
+        assert (await call("command", text="north")).values["game"] == current
+
+
+def test_without_sessions_games_that_are_over_do_not_count(tmp_path: Path) -> None:
+    games = offered(tmp_path, max_turns_per_episode=1)
+    caller = Guest("an agent", None)
+    over = games.new(caller, None, 7, None)
+    over.command("north")
+    assert games.find(caller, None) is over
+    current = games.new(caller, None, 7, None)
+    assert games.find(caller, None) is current
+    games.close()
+
+
 async def test_wrong_wishes_are_explained(tmp_path: Path, games: Games) -> None:
     ours = partial(played, tmp_path, [answer("north")], episode="ours", max_turns_per_episode=1)
     await asyncio.to_thread(ours)
@@ -209,4 +259,13 @@ def test_two_calls_at_once_open_one_game_not_two(tmp_path: Path) -> None:
     first = only.find(caller, None)
     assert only._opened(caller, "mine", only.config) is first  # it, too, had found none open
     assert [it.name for it in folder_of(only, "mine").parent.iterdir()] == ["mine"]
+    only.close()
+
+
+def test_whoever_has_only_one_game_is_not_sent_for_another(tmp_path: Path) -> None:
+    only = Games(offered(tmp_path, max_turns_per_episode=1).config, only="mine")
+    game = only.new(Guest("an agent", "session"), None, None, None)
+    game.command("north")
+    with pytest.raises(RefusedError, match=r"has ended after 1 turn \(max_turns\)\.$"):
+        game.command("north")
     only.close()
