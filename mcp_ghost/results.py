@@ -47,11 +47,12 @@ def result_from_mcp(raw: Mapping[str, Any], limit: int = DEFAULT_LIMIT) -> ToolC
     """Read the ``result`` of ``tools/call``; content longer than ``limit`` becomes cut text.
 
     Blocks that only repeat the structured content, as the protocol asks servers to do for older
-    clients, are left out; what else they say stands before it.
+    clients, are left out; what else they say stands before it. Since 2026-07-28 that content may
+    be any JSON value.
     """
     blocks = raw.get("content", [])
     structured = raw.get("structuredContent")
-    if not isinstance(blocks, list) or not isinstance(structured, dict | None):
+    if not isinstance(blocks, list):
         return ToolCallResult(None, True, "The server answered with a malformed result.")
     if raw.get("isError"):
         return _error(blocks, structured, limit)
@@ -164,20 +165,19 @@ def each_text(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 
     return value
 
 
-def _error(
-    blocks: list[object], structured: Mapping[str, object] | None, limit: int
-) -> ToolCallResult:
+def _error(blocks: list[object], structured: object, limit: int) -> ToolCallResult:
     message = "\n".join(block["text"] for block in blocks if _is_text(block)).strip()
     # Text blocks are the message itself: repeating them as content would cost tokens twice.
     others = [block for block in blocks if not _is_text(block)]
-    content = _bounded(_content(others, structured), limit) if others or structured else None
+    content = _content(others, structured)
+    content = None if content == "" else _bounded(content, limit)
     return ToolCallResult(content, True, cap(message, limit) or _NO_MESSAGE)
 
 
-def _content(blocks: list[object], structured: Mapping[str, object] | None) -> object:
+def _content(blocks: list[object], structured: object) -> object:
     """What the blocks and the structured content say, each thing once."""
     rendered = [_block(block) for block in blocks]
-    if structured:
+    if structured is not None and structured != {}:
         known = {_comparable(value) for value in _values(structured)}
         rendered = [it for it in rendered if _comparable(_said(it)) not in known]
         return [*rendered, structured] if rendered else structured
@@ -186,10 +186,10 @@ def _content(blocks: list[object], structured: Mapping[str, object] | None) -> o
     return _decoded(rendered[0]) if isinstance(rendered[0], str) else rendered[0]
 
 
-def _values(structured: Mapping[str, object]) -> Iterator[object]:
+def _values(structured: object) -> Iterator[object]:
     """The forms in which servers repeat it: whole, one value, or one item of a list."""
     yield structured
-    for value in structured.values():
+    for value in structured.values() if isinstance(structured, Mapping) else [structured]:
         yield value
         if isinstance(value, list):
             yield from value

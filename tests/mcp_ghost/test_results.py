@@ -98,10 +98,17 @@ def test_one_text_block_is_its_text_or_the_object_that_it_is_the_json_of() -> No
         ({"result": [{"n": 1}, {"n": 2}]}, ['{"n":1}', '{"n":2}']),
         ({"content": "[1, 2", "path": "a"}, ["[1, 2"]),
         ({"items": [1, 2], "more": False}, ["[1,2]"]),
+        ([{"n": 1}, {"n": 2}], ['[{"n": 1}, {"n": 2}]']),
+        ([{"n": 1}, {"n": 2}], ['{"n":1}', '{"n":2}']),
+        ([], ["[]"]),
+        ([1], []),
+        (42, ["42"]),
+        (False, ["false"]),
+        ("a lamp", ["a lamp"]),
     ],
 )
 def test_text_that_repeats_the_structured_content_is_given_once(
-    structured: dict[str, object], texts: list[str]
+    structured: object, texts: list[str]
 ) -> None:
     assert read(*map(text_block, texts), structuredContent=structured).content == structured
 
@@ -185,9 +192,9 @@ def test_a_reported_error_is_its_text_once() -> None:
     assert with_data == ToolCallResult({"code": 3}, True, "broken")
 
 
-@pytest.mark.parametrize("raw", [{"content": "x"}, {"content": [], "structuredContent": [1]}])
-def test_malformed_results_are_errors(raw: dict[str, object]) -> None:
-    assert result_from_mcp(raw).is_error
+@pytest.mark.parametrize("content", ["x", {"type": "text", "text": "x"}, 1])
+def test_malformed_results_are_errors(content: object) -> None:
+    assert result_from_mcp({"content": content}).is_error
 
 
 @given(st.text(max_size=60), st.integers(1, 40))

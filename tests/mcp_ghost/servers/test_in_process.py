@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp.server import MCPServer
+from mcp import types
+from mcp.server import MCPServer, Server
 from mcp.server.mcpserver import Context
 
 from mcp_ghost import Ghost, mcp_ghost
@@ -128,3 +129,18 @@ def test_what_is_neither_is_refused() -> None:
         run(3, [])
     with pytest.raises(MCPConfigError):
         run({"mcpServers": {"sums": 3}}, [])
+
+
+def test_structured_content_need_not_be_an_object() -> None:
+    async def listed(*_: object) -> types.ListToolsResult:
+        return types.ListToolsResult(
+            tools=[types.Tool(name="rooms", input_schema={"type": "object"})]
+        )
+
+    async def rooms(*_: object) -> types.CallToolResult:
+        return types.CallToolResult(content=[], structured_content=["Attic", "Cellar"])
+
+    server = Server("house", on_list_tools=listed, on_call_tool=rooms)
+    result, model = run(server, [tool_reply([("house.rooms", {})]), "Two."])
+    assert result["tool_chain"][0]["result"] == ["Attic", "Cellar"]
+    assert "Cellar" in model.requests[1].last["content"]
