@@ -30,13 +30,14 @@ from session.game_configuration import ConfigurationError, GameConfiguration
 from session.game_state import FailedTurn, Hint, TurnRecord
 from session.knowledge import Edits, Reflection
 from session.playing import GUEST
-from session.record.event_log import EVENTS_FILE, entry_of, read
-from session.record.resume import engine_of
+from session.record.event_log import EVENTS_FILE, damaged, entry_of
+from session.record.resume import engine_of, read_in_order
 from session.record.schema import (
     EpisodeEnd,
     EpisodeResumed,
     EpisodeStart,
     KnowledgeLoaded,
+    LoggedEvent,
     ModelCall,
 )
 from session.version import code_digest
@@ -63,12 +64,15 @@ def replay(folder: Path) -> Replayed:
 
     Raises:
         ConfigurationError: There is nothing to compare with.
+        EpisodeDamagedError: The log cannot be read.
         DivergenceError: Something is not the same; the first such thing is named.
     """
     if not (folder / EVENTS_FILE).is_file():
         raise ConfigurationError(f"There is no episode in {folder}.")
     known, runs = _runs(folder)
-    start = runs[0].begin if runs else None
+    if not runs:
+        raise ConfigurationError(f"{folder.name} cannot be replayed: it ended before it began.")
+    start = runs[0].begin
     whole = [run for run in runs if run.calls or all(isinstance(it, Hint) for it in run.steps)]
     if not isinstance(start, EpisodeStart) or (len(whole) < len(runs) and start.asks_a_model):
         raise ConfigurationError(
@@ -93,7 +97,10 @@ def replay(folder: Path) -> Replayed:
 def _runs(folder: Path) -> tuple[KnowledgeLoaded, list[Recording]]:
     """What was known at the beginning, and what each run of the program played."""
     known, runs, calls = KnowledgeLoaded(edits=Edits()), list[Recording](), list[ModelCall]()
-    for event in (entry.event for entry in read(folder)):
+    for number, entry in enumerate(read_in_order(folder), 1):
+        event = entry.event
+        if isinstance(event, LoggedEvent) and event.event_type == "model_call":
+            raise damaged(folder, number, "what a model was asked cannot be read")
         if isinstance(event, KnowledgeLoaded):
             known = event
         elif isinstance(event, EpisodeStart | EpisodeResumed):

@@ -8,7 +8,29 @@ from session.game_configuration import ConfigurationError, EngineChoice
 from session.game_state import TurnRecord
 from session.record.event_log import EVENTS_FILE, EpisodeDamagedError, damaged, read
 from session.record.fold import EpisodeFold
-from session.record.schema import EpisodeStart, Event, Step
+from session.record.schema import Entry, EpisodeStart, Step
+
+
+def read_in_order(folder: Path) -> Iterator[Entry]:
+    """What ``read`` gives, as long as it can follow the lines before it, which an edit may break.
+
+    Raises:
+        EpisodeDamagedError: It cannot, or a line cannot be read.
+    """
+    began, turns = False, 0
+    for number, entry in enumerate(read(folder), 1):
+        event = entry.event
+        if isinstance(event, EpisodeStart):
+            if began or not event.story:
+                raise damaged(folder, number, "no episode begins so")
+            began = True
+        elif isinstance(event, TurnRecord):
+            turns += 1
+            if not began:
+                raise damaged(folder, number, "the episode has not begun")
+            if event.turn != turns:
+                raise damaged(folder, number, f"turn {turns} is missing")
+        yield entry
 
 
 class SavedEpisode:
@@ -26,8 +48,7 @@ class SavedEpisode:
         self.folder = folder
         self.fold = EpisodeFold()
         self._snapshot_line = 0
-        for number, entry in enumerate(read(folder), 1):
-            self._check(number, entry.event)
+        for number, entry in enumerate(read_in_order(folder), 1):
             self.fold.take(entry)
             if isinstance(entry.event, EpisodeStart | TurnRecord):
                 self._snapshot_line = number
@@ -36,16 +57,6 @@ class SavedEpisode:
             raise ConfigurationError(
                 f"The game of {folder.name} is over ({end.reason}): start a new episode."
             )
-
-    def _check(self, number: int, event: Event) -> None:
-        """Refuse what cannot follow the lines before it, as after an edit."""
-        if isinstance(event, EpisodeStart) and (self.began or not event.story):
-            raise damaged(self.folder, number, "no episode begins so")
-        if isinstance(event, TurnRecord):
-            if not self.began:
-                raise damaged(self.folder, number, "the episode has not begun")
-            if event.turn != self.fold.turns + 1:
-                raise damaged(self.folder, number, f"turn {self.fold.turns + 1} is missing")
 
     def damaged_snapshot(self, why: str) -> EpisodeDamagedError:
         """The error for a snapshot from which the game cannot go on."""

@@ -21,7 +21,7 @@ from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 from prompts import load_prompt
 from scripts.scripted_model import ScriptedModel
 from session.game_configuration import ConfigurationError, GameConfiguration
-from session.record.event_log import EVENTS_FILE
+from session.record.event_log import EVENTS_FILE, EpisodeDamagedError
 from tests.support import ROOT
 from tests.support.episodes import answer, configured, played, wanted
 from tests.support.games import BUNDLED_COMMANDS
@@ -202,6 +202,32 @@ def test_another_command_another_fact_or_another_reply_is_named(
     (folder / EVENTS_FILE).write_text(log[:first] + log[first:].replace(before, after, 1))
     with pytest.raises(DivergenceError, match=what):
         replay(folder)
+
+
+@pytest.mark.parametrize(
+    ("event_type", "written", "what"),
+    [
+        ("model_call", '"parts": ["', "what a model was asked cannot be read"),
+        ("episode_start", "", "the episode has not begun"),
+        ("turn", "", "turn 1 is missing"),
+    ],
+)
+def test_a_log_damaged_by_hand_is_called_damaged(
+    tmp_path: Path, event_type: str, written: str, what: str
+) -> None:
+    folder = played(tmp_path, Thoughtful(), max_turns_per_episode=2).folder
+    lines = (folder / EVENTS_FILE).read_text(encoding="utf-8").splitlines(keepends=True)
+    at = next(n for n, it in enumerate(lines) if f'"event_type": "{event_type}"' in it)
+    lines[at] = lines[at].replace(written, f"{written}?") if written else ""
+    (folder / EVENTS_FILE).write_text("".join(lines), encoding="utf-8")
+    with pytest.raises(EpisodeDamagedError, match=what):
+        replay(folder)
+
+
+def test_an_episode_that_never_began_cannot_be_replayed(tmp_path: Path) -> None:
+    (tmp_path / EVENTS_FILE).touch()
+    with pytest.raises(ConfigurationError, match="it ended before it began"):
+        replay(tmp_path)
 
 
 def test_an_episode_without_recorded_requests_cannot_be_replayed(tmp_path: Path) -> None:
