@@ -29,8 +29,10 @@ def _play(job: dict[str, object]) -> int:
     from mcp_ghost.redact import redact
     from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
     from scripts.evaluation.fleet.line import connected
+    from scripts.evaluation.fleet.start import leave_environment
     from session.game_configuration import GameConfiguration
 
+    leave_environment()
     load_dotenv(".env")  # tracing and tool servers read the environment, not our settings
     config = GameConfiguration.model_validate(job["settings"])
     handlers = connected(job)

@@ -42,6 +42,15 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
+def leave_environment() -> None:
+    """Take back what ``environment`` added: a guest's modules must not be ours of the same name."""
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if paths[0] == str(ROOT):
+        os.environ["PYTHONPATH"] = os.pathsep.join(paths[1:])
+        if not paths[1:]:
+            del os.environ["PYTHONPATH"]
+
+
 def start(errors: IO[bytes], line: socket.socket, inherited: list[int], cwd: str | None) -> Started:
     """A process of its own from its first instruction on."""
     child = subprocess.Popen(

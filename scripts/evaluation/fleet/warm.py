@@ -137,7 +137,8 @@ class Warm:
 
     def _ready(self) -> _Control:
         """The line to one that is alive and has the environment of today."""
-        now = environment()
+        # Of what Ray tells its workers, an episode needs nothing; the token opens the cluster.
+        now = {name: it for name, it in environment().items() if not name.startswith("RAY_")}
         idle = self._last is None or self._last.returncode is not None
         alive = self._process is not None and self._process.poll() is None
         if self._control and alive and idle and self._environment == now:

@@ -50,6 +50,22 @@ def test_forks_play_what_a_process_of_its_own_plays(tmp_path: Path, warm: Warm) 
         assert told(fork) == told(plain)
 
 
+def test_a_guest_gets_neither_the_clusters_token_nor_our_modules(
+    tmp_path: Path, warm: Warm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "opens-the-cluster")
+    monkeypatch.setenv("PYTHONPATH", "/modules/of/the/user")
+    for name, begin in (("plain", start), ("fork", warm)):
+        node, seen = Node(plan_of(tmp_path / name), Desk(FREE)), tmp_path / f"{name}.seen"
+        node.desk.expect("e", 1)
+        order = order_of(node.plan, 1)
+        order.job["guest"] = f"sh -c 'env > {seen}'"
+        play(order, node.ask, begin)
+        variables = dict(line.partition("=")[::2] for line in seen.read_text().splitlines())
+        assert variables["PYTHONPATH"] == "/modules/of/the/user"
+    assert "RAY_AUTH_TOKEN" not in variables  # on Ray, episodes are forks
+
+
 def told(node: Node) -> list[dict[str, Any]]:
     """What happened, without times."""
     log = (node.plan.folder(CELL) / EVENTS_FILE).read_text(encoding="utf-8")
