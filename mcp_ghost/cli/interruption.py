@@ -23,6 +23,15 @@ class Interruption:
         """130 for Ctrl-C, 143 for SIGTERM, 129 for a closed terminal, 141 for a closed pipe."""
         return 128 + self._number
 
+    def caught(self) -> int:
+        """The exit code, once the interrupt was caught.
+
+        Python remembers one that came inside ``exec()``, as within a dataclass being made, until
+        the next ``exec()``, and a program started with ``-m`` would end by SIGINT at its very end.
+        """
+        exec("")  # noqa: S102  which forgets it
+        return self.exit_code
+
     def install(self) -> None:
         """Listen to SIGTERM, and to SIGHUP unless nohup has switched it off."""
         for number in (signal.SIGTERM, signal.SIGHUP):

@@ -57,7 +57,7 @@ def program(
         if sys.stdout is not None:  # closed by whoever started us
             sys.stdout.flush()
     except KeyboardInterrupt:
-        return interruption.exit_code
+        return interruption.caught()
     except BrokenPipeError:
         # What Python still flushes on its way out must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -20,7 +20,7 @@ def main() -> int:
         line = sys.stdin.readline()
         return _play(json.loads(line)) if line.endswith("\n") else 1
     except KeyboardInterrupt:
-        return interruption.exit_code
+        return interruption.caught()
 
 
 def _play(job: dict[str, object]) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -66,6 +68,20 @@ def test_work_that_ends_by_itself_gives_the_exit_code() -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_ends_it_with_the_code_that_a_shell_would_give(number: int, code: int) -> None:
     assert ended(f"import os; os.kill(os.getpid(), {int(number)})").returncode == code
+
+
+def test_an_interrupt_inside_exec_gives_the_same_code(tmp_path: Path) -> None:
+    """As while a module is imported that makes dataclasses; Python would end by SIGINT."""
+    text = """
+import sys
+from mcp_ghost.cli.program import program
+
+sys.exit(program("p", lambda _: exec("raise KeyboardInterrupt")))
+"""
+    (tmp_path / "interrupted.py").write_text(text)
+    paths = {**os.environ, "PYTHONPATH": str(ROOT)}
+    it = [sys.executable, "-m", "interrupted"]
+    assert subprocess.run(it, cwd=tmp_path, env=paths, check=False).returncode == 130
 
 
 def test_the_same_signal_again_at_once_does_not_cut_the_cleaning_up_short() -> None:
