@@ -16,6 +16,7 @@ from game_server.visit import GuestError, play_with_guest
 from orchestration.replay import replay
 from scripts.evaluation.commands.export import EpisodeRow
 from scripts.evaluation.commands.export import _Episode as ExportedEpisode
+from scripts.evaluation.commands.play import parser
 from scripts.evaluation.figures import EpisodeFigures, variant_figures
 from scripts.evaluation.outcome.shown import cost
 from scripts.evaluation.outcome.tables import NONE
@@ -113,3 +114,9 @@ def test_guests_are_counted_among_the_players() -> None:
         ("first-exit", "first-exit", ""),
         ("mcp-2", "mcp", "two"),
     ]
+
+
+def test_a_command_with_an_open_quotation_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        parser().parse_args(["--player", "mcp:sh -c 'play"])
+    assert "'mcp:sh -c 'play' is not a command: No closing quotation" in capsys.readouterr().err

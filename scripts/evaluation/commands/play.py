@@ -298,8 +298,11 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 
 def _player(text: str) -> str:
-    if text in PLAYERS or (text.startswith(MCP) and shlex.split(text.removeprefix(MCP))):
-        return text
+    try:
+        if text in PLAYERS or (text.startswith(MCP) and shlex.split(text.removeprefix(MCP))):
+            return text
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a command: {error}") from error
     hint = did_you_mean(text, PLAYERS) or f"choose from {', '.join(PLAYERS)}, or {MCP}COMMAND"
     raise argparse.ArgumentTypeError(f"there is no player '{text}': {hint}")
 
