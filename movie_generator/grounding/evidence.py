@@ -22,6 +22,10 @@ _QUOTED = re.compile(
 )
 _CELLS = re.compile(r"\||(?<=\d)\s*\n\s*(?=\d)")
 """What divides two numbers that would look like one: 12 | 500."""
+_PAUSE = re.compile("(?<![0-9])[—―](?=[0-9])")
+"""A dash in a sentence that no other form of writing may turn into a minus."""
+_ITEM_OR_MINUS = re.compile(r"^( {0,3})-(?=[ \t]+\d{1,3}(?:[.,]\d{1,2})?[ ]?°)", re.MULTILINE)
+"""What would be lost as the mark of an item."""
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
 _STARS = re.compile("★+")
 _TWICE = re.compile(r"\btwice\b", re.IGNORECASE)
@@ -66,7 +70,7 @@ class Evidence:
     def _plain(self) -> str:
         text = _ADDRESS.sub(" ", f"{self.head}\n{self.text}")
         text = _STARS.sub(lambda it: f" {len(it[0])} stars ", text)
-        return folded(_CELLS.sub(" ; ", text))
+        return folded(_CELLS.sub(" ; ", _with_clear_dashes(text)))
 
     @cached_property
     def _lower(self) -> str:
@@ -100,7 +104,7 @@ class Evidence:
         """
         if len(sentence) > LONGEST_SENTENCE:
             return [f"wording of more than {LONGEST_SENTENCE:,} characters"]
-        text = self._years.completed(folded(sentence))
+        text = self._years.completed(folded(_with_clear_dashes(sentence)))
         language = language or language_of(text) or self.language
         digits = _TO_HOUR.sub(self._as_time, in_digits(text, language))
         found = [f"quotation “{quote}”" for quote in self._strange_quotes(text, language)]
@@ -167,3 +171,8 @@ class Evidence:
             return True
         year_only = date.year and not (date.month or date.day)
         return bool(year_only and date.year in self._years.named)
+
+
+def _with_clear_dashes(text: str) -> str:
+    """``text`` with every dash before a number in a form that shows whether it may be a minus."""
+    return _ITEM_OR_MINUS.sub(r"\1–", _PAUSE.sub("— ", text))

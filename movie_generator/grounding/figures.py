@@ -7,7 +7,15 @@ from functools import cached_property
 
 from movie_generator.grounding.dates import Moment
 from movie_generator.grounding.language import is_small
-from movie_generator.grounding.quantities import Quantity, quantities, same, stem, together
+from movie_generator.grounding.quantities import (
+    Quantity,
+    quantities,
+    same,
+    signs_agree,
+    stem,
+    together,
+)
+from movie_generator.grounding.signs import BELOW, zeros
 from movie_generator.grounding.units import SHARE, units
 from movie_generator.grounding.years import Years
 
@@ -117,7 +125,7 @@ class Figures:
         if language == self.language == "en":
             yield from self._strange_periods(text)
         said = [*quantities(text, (language,) if language else ())]
-        taken += self._shares(text, said)
+        taken += [*self._shares(text, said), *zeros(text)]
         for quantity in said:
             inside = any(quantity.place in it or (quantity.place + 1) in it for it in taken)
             if not inside and not self._supports(quantity, text):
@@ -153,7 +161,9 @@ class Figures:
         if not said.units and said.values & {1.0, *map(float, self.years.named)}:
             return True
         alike = [
-            it for it in self._quantities if same(said, it) and (it.units or not it.is_ordinal)
+            it
+            for it in self._quantities
+            if same(said, it) and signs_agree(said, it) and (it.units or not it.is_ordinal)
         ]
         if said.units == SHARE and _FIFTY in said.values and _HALF.search(self.text):
             return True
@@ -203,7 +213,7 @@ class Figures:
 
     def _is_enumerated(self, said: Quantity, noun: str) -> bool:
         """Whether it may sum up what the page lists one by one: "her sons, Ole and Per"."""
-        if said.values.isdisjoint({2.0, 3.0}) or said.is_rounded:
+        if said.values.isdisjoint({2.0, 3.0}) or said.is_rounded or said.sign == BELOW:
             return False
         if not noun:
             return not said.counted

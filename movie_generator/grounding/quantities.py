@@ -7,7 +7,16 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
 from movie_generator.grounding.language import is_small
-from movie_generator.grounding.units import PARTS, SHARE, Units, kind_and_factor, sign_units, units
+from movie_generator.grounding.signs import ABOVE, BELOW, OPEN, sign
+from movie_generator.grounding.units import (
+    DEGREES,
+    PARTS,
+    SHARE,
+    Units,
+    kind_and_factor,
+    sign_units,
+    units,
+)
 
 _NUMBER = re.compile(
     r"(?<![A-Za-z\u00c0-\u1fff\d_.,])[+-]?"
@@ -107,6 +116,10 @@ class Quantity:
     """The words behind it."""
     nearby: frozenset[str] = frozenset()
     """Those around it."""
+    is_of_degrees: bool = False
+    """Of a temperature, or of an angle."""
+    sign: int = OPEN
+    """Whether it is below zero."""
 
 
 def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
@@ -139,6 +152,7 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
         rounded = _APPROXIMATE.search(text[max(0, start - 20) : start])
         rounded = rounded or _APPROXIMATE_BEHIND.match(text, its_end)
         around = re.findall(r"[^\W\d_]+", f"{before} {behind}")
+        of_degrees = bool(unit & DEGREES) or text.startswith("°", found.end())
         yield Quantity(
             text[start:its_end].strip(),
             values,
@@ -150,6 +164,8 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
             _side(rounded[0].strip()) if rounded else 0,
             () if unit else counted,
             frozenset(stem(word) for word in around),
+            of_degrees,
+            sign(text, *found.span(), of_degrees=of_degrees),
         )
 
 
@@ -253,6 +269,19 @@ def same(said: Quantity, on_page: Quantity) -> bool:
         ):
             return True
     return False
+
+
+def signs_agree(said: Quantity, on_page: Quantity) -> bool:
+    """Whether what is said to be below zero may be so on the page, and the other way round.
+
+    Below zero is a temperature, or a number of which nothing says what it counts; other numbers
+    are told by words: fell by 3 %, lost 5 points.
+    """
+    if said.sign == BELOW and (said.is_of_degrees or not (said.units or said.counted)):
+        return on_page.sign != ABOVE
+    if said.sign == ABOVE and said.is_of_degrees:
+        return on_page.sign != BELOW or not (on_page.is_of_degrees or not on_page.units)
+    return True
 
 
 def _equal(

@@ -205,6 +205,7 @@ _DEGREES = {
 _SIGNS = {"$": "dollar", "€": "EUR", "£": "GBP", "¥": "JPY CNY", "₹": "INR", "₩": "KRW", "₽": "RUB"}
 _DOLLARS = "USD CAD AUD NZD HKD SGD"
 SHARE = frozenset({"share"})
+DEGREES = frozenset({"temperature-celsius", "temperature-fahrenheit", "angle-degree"})
 PARTS = {
     "currency-cent": frozenset({*_DOLLARS.split(), "EUR"}),
     "currency-penny": frozenset({"GBP"}),
@@ -265,8 +266,7 @@ def _words(language: str) -> list[tuple[str, str]]:
         return []
     found = [(word, "share") for word in (*_SHARE.get(language, ()), "%")]
     for word in _DEGREES.get(language, ()):
-        scales = ("temperature-celsius", "temperature-fahrenheit", "angle-degree")
-        found += [(word, scale) for scale in scales]
+        found += [(word, scale) for scale in sorted(DEGREES)]
     for unit in _FACTORS:
         for length in ("long", "short"):
             for count in (1, 2, 5):
