@@ -107,7 +107,7 @@ def test_it_is_told_how_much_has_come_and_when_nothing_more_is_waited_for(
             f"{server}/slow",
             target,
             expected_sha256=DIGEST,
-            seconds=0.5,
+            seconds=4,
             on_progress=lambda label, share: told.append((label, share)),
         )
     shares = [share for _, share in told]

@@ -6,6 +6,7 @@ import pytest
 
 from movie_generator.grounding.evidence import LONGEST_SENTENCE, Evidence
 from movie_generator.grounding.sentences import sentences
+from tests.support.work import growth
 
 TEXT = "The bridge of the town is 412 metres long. It was opened on 3 May 1834, at 5."
 SENTENCE = "At 6, Anna Lind saw 5 bridges of 8 miles, for the 4th time, on 3 May 1999."
@@ -30,16 +31,17 @@ def test_digits_of_another_script_are_told_from_each_other() -> None:
     assert page.unsupported("طوله ١.٢ كم", "arabic")
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("part", ["12:30 ", "A-", "3 May or ", "3. ", "Aa I ", "Mon 3 May ", "]("])
 def test_a_page_of_one_thing_over_and_over_is_read_in_time_that_grows_with_its_length(
     part: str,
 ) -> None:
-    page = Evidence(f"{TEXT} {part * (60_000 // len(part))}")
-    assert page.unsupported(SENTENCE, "en")
+    def read(size: int) -> None:
+        page = Evidence(f"{TEXT} {part * (size // len(part))}")
+        assert page.unsupported(SENTENCE, "en")
+
+    assert growth(read, 4_000) < 9
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("part", ["⅓ ", "1 ", "1, ", "ﷺ ", "5 to 12 ", "午前"])
 def test_a_sentence_longer_than_any_speaker_would_say_is_unsupported(part: str) -> None:
     text = part * 50_000
@@ -47,8 +49,10 @@ def test_a_sentence_longer_than_any_speaker_would_say_is_unsupported(part: str) 
     assert Evidence(TEXT).unsupported(text, "en") == ["wording of more than 5,000 characters"]
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("part", [".", "Dr. ", "3. ", "a. ", "!", "\n"])
 def test_sentences_are_told_apart_in_time_that_grows_with_their_length(part: str) -> None:
-    text = f"A{part * (100_000 // len(part))}"
-    assert "".join(sentences(text)) == text
+    def tell(size: int) -> None:
+        text = f"A{part * (size // len(part))}"
+        assert "".join(sentences(text)) == text
+
+    assert growth(tell, 10_000) < 9
