@@ -32,10 +32,19 @@ def write_whole(
     """Replace ``path``, creating its folder; False if ``only_if`` said no at the last moment.
 
     Raises:
-        OSError: It could not be written; what was there before is still there.
+        OSError: It could not be written, and names ``path``; what was there before is still there.
     """
     data = content.encode(errors="replace") if isinstance(content, str) else content
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        return _replace(path, data, only_if, mode)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None  # not the unfinished file
+        raise
+
+
+def _replace(path: Path, data: bytes, only_if: Callable[[], bool], mode: int) -> bool:
+    with suppress(FileExistsError):  # of a file there, the next line says better what it is
+        path.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(path)
     file = _new_beside(path)
     unfinished = Path(file.name)

@@ -8,6 +8,7 @@ MovieGeneratorError
 │   └── RobotsRefusedError  because its site asks programs not to (in robots.py)
 │       └── RobotsUnknownError  or does not say just now
 ├── ScriptError             the model wrote no usable script
+├── UnsavedError            a script could not be saved, and was printed
 ├── JobTimeoutError         a job took longer than it may (in queue/failures.py; a TimeoutError too)
 ├── UrlRefusedError         a URL leads where it must not (in urls.py; a ValueError too)
 │   └── UrlUnresolvedError  because its host cannot be resolved
@@ -59,6 +60,10 @@ class ScriptError(MovieGeneratorError):
     """Raised when the model wrote no usable script, not even when told what was wrong."""
 
     starts_over = True
+
+
+class UnsavedError(MovieGeneratorError):
+    """Raised when a script that was to be saved could only be printed."""
 
 
 def is_passing(status: int) -> bool:

@@ -142,9 +142,11 @@ class VideoScript(_Part):
 
     def save(self, path: str | Path) -> None:
         """Write JSON where the name ends in .json, else YAML; the whole file or none of it."""
-        path = Path(path)
-        text = self.to_json() if path.suffix.lower() == ".json" else self.to_yaml()
-        write_whole(path, text)
+        write_whole(Path(path), self.text_for(path))
+
+    def text_for(self, path: str | Path) -> str:
+        """What ``save`` writes to ``path``."""
+        return self.to_json() if Path(path).suffix.lower() == ".json" else self.to_yaml()
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -2,19 +2,17 @@
 
 import asyncio
 import logging
-import os
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from mcp_ghost.cli.screen import Screen, standard_screen
-from mcp_ghost.text import address, counted, duration, harmless
+from mcp_ghost.text import address, counted, duration
 from movie_generator.cli.flags import Flags
+from movie_generator.cli.saving import check_writable, save_or_print
 from movie_generator.environment import Environment
-from movie_generator.errors import SettingsError
 from movie_generator.generate import generate_as_configured
 
 
@@ -25,6 +23,7 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
 
     Raises:
         SettingsError: A setting cannot be used, or the file could not be written.
+        UnsavedError: The file could be written before, but not now; the script was printed.
     """
     output = flags.output
     if output:
@@ -44,10 +43,7 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
         script = asyncio.run(generate_as_configured(flags.url, told, environment=environment))
     finally:
         screen.idle()
-    if output:
-        script.save(output)
-    else:
-        print(harmless(script.to_yaml()), end="")
+    save_or_print(script, output)
     narrations = sum(len(section.narrations) for section in script.sections)
     parts = [
         (output or "done", "bold green"),
@@ -62,13 +58,3 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
 def _show(screen: Screen, fraction: float, message: str) -> None:
     screen.parts([(f"{fraction:4.0%}", "cyan"), (message, "")])
     screen.busy(message)
-
-
-def check_writable(name: str, flag: str) -> None:
-    """It is better to notice that a file cannot be written before the script is paid for."""
-    path = Path(name)
-    folder = path.parent
-    while not folder.exists():
-        folder = folder.parent
-    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise SettingsError(f"{path} cannot be written. Choose another file with {flag}.")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mcp_ghost.cli.screen import standard_screen
 from mcp_ghost.files import write_whole
-from movie_generator.cli.script_command import check_writable
+from movie_generator.cli.saving import check_writable
 from movie_generator.errors import SettingsError
 from movie_generator.models import VideoScript
 from movie_generator.show.document import document

@@ -32,8 +32,9 @@ def test_a_file_that_changed_meanwhile_is_left_as_it_is(tmp_path: Path) -> None:
 def test_what_cannot_be_written_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "old"
     path.mkdir()
-    with pytest.raises(OSError, match="old"):
+    with pytest.raises(OSError, match="old") as caught:
         write_whole(path, "new")
+    assert (caught.value.filename, caught.value.filename2) == (str(path), None)
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -13,6 +14,8 @@ import yaml
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, error_reply, tool_reply
 from movie_generator import VideoScript
+from movie_generator.cli.saving import check_writable
+from movie_generator.errors import SettingsError
 from tests.support import ROOT, warm
 from tests.support.movie import SERVERS, script_reply, site
 
@@ -52,6 +55,43 @@ def test_without_a_file_the_script_is_printed_as_yaml() -> None:
         code, out, _ = run(served.url, OPENROUTER_BASE_URL=model.base_url)
     assert code == 0
     assert VideoScript.model_validate(yaml.safe_load(out)).sections[1].title == "What to take away"
+
+
+@pytest.mark.parametrize("name", ["script.yaml", "script.json"])
+def test_a_script_that_cannot_be_saved_any_more_is_printed(name: str) -> None:
+    folder = Path("folder")
+    folder.mkdir()
+
+    def vanish(_: ModelRequest) -> str:
+        folder.rmdir()
+        folder.write_text("a file")
+        return script_reply()
+
+    with site(PAGE) as served, ModelServer(vanish) as model:
+        code, out, shown = run(
+            served.url, "-o", f"folder/{name}", OPENROUTER_BASE_URL=model.base_url
+        )
+    assert code == 1
+    assert f"error: folder/{name} could not be written (Not a directory). The script was" in shown
+    Path(name).write_text(out)
+    assert VideoScript.load(name).title == "Bridges"
+
+
+def test_a_disk_without_room_is_noticed_before_the_first_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    check_writable("folder/script.yaml", "-o")
+
+    def full_disk(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    said = (
+        r"^script\.yaml cannot be written \(No space left on device\)\. Choose another file with -o"
+    )
+    with pytest.raises(SettingsError, match=said):
+        check_writable("script.yaml", "-o")
+    assert not [*Path().iterdir()]
 
 
 def test_with_mcp_servers_an_agent_reads_the_page() -> None:
