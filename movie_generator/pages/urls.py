@@ -184,7 +184,11 @@ async def _resolve(host: str, port: int | None) -> list[Address]:
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError, TimeoutError) as error:
         reason = one_line(error) or f"no answer after {_RESOLVE_SECONDS:.0f} s"
-        raise UrlUnresolvedError(f"The host {one_line(host)} was not found: {reason}") from error
+        unresolved = UrlUnresolvedError(f"The host {one_line(host)} was not found: {reason}")
+        unresolved.passes = isinstance(error, TimeoutError) or (
+            isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN
+        )
+        raise unresolved from error
     # The zone of a link-local address, such as %eth0, is of no interest here.
     texts = dict.fromkeys(str(entry[4][0]).partition("%")[0] for entry in found)
     return [ip_address(text) for text in texts]

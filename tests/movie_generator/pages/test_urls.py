@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import pytest
 
@@ -14,6 +15,7 @@ from movie_generator.pages.urls import (
     check_url,
     parse_url,
 )
+from movie_generator.queue.failures import Failure
 
 PRIVATE = UrlPolicy(allow_private=True)
 
@@ -113,6 +115,27 @@ def test_what_is_not_a_plain_url_is_refused(url: str, complaint: str) -> None:
 def test_a_name_without_an_address_is_told_apart(url: str) -> None:
     with pytest.raises(UrlUnresolvedError, match="was not found"):
         asyncio.run(check_url(url))
+
+
+@pytest.mark.parametrize(
+    ("error", "passes"),
+    [
+        (socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"), True),
+        (TimeoutError(), True),
+        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), False),
+        (UnicodeError("label too long"), False),
+    ],
+)
+def test_a_name_that_cannot_be_looked_up_just_now_is_looked_up_again_later(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, *, passes: bool
+) -> None:
+    def lookup(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)
+    with pytest.raises(UrlUnresolvedError, match="was not found") as caught:
+        asyncio.run(check_url("http://example.com/"))
+    assert Failure.of(caught.value).passes == passes
 
 
 @pytest.mark.parametrize(
