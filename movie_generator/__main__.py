@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; returns the exit code."""
     flags = parse_flags(arguments)
-    # Imported only now, so that --help and wrong flags do not wait for it.
-    from dotenv import load_dotenv
-
-    load_dotenv(".env")
     return program(PROGRAM, lambda interruption: _run(flags, interruption), _errors)
 
 
@@ -35,8 +31,11 @@ def _errors() -> Errors:
 
 
 def _run(flags: Flags, interruption: Interruption) -> int:
+    # Imported only now, so that --help and wrong flags do not wait for it.
     from movie_generator.cli import commands
+    from movie_generator.environment import load_env_file
 
+    load_env_file()
     match flags.command:
         case "init":
             from movie_generator.cli.init_command import write_examples

@@ -211,5 +211,9 @@ def _table(path: Path, table: dict[str, Any], name: str) -> dict[str, Any]:
 def _names_in(dotenv: str) -> Iterable[str]:
     try:
         return dotenv_values(dotenv)
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"Cannot read {dotenv}: it is not UTF-8. Save it as that."
+        ) from error
+    except OSError as error:
         raise ConfigurationError(f"Cannot read {dotenv}: {error}") from error

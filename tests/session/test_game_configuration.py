@@ -207,7 +207,7 @@ def test_an_empty_variable_counts_as_unset(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_dotenv_that_is_not_text_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigurationError, match=r"Cannot read \.env"):
+    with pytest.raises(ConfigurationError, match=r"Cannot read \.env: it is not UTF-8"):
         GameConfiguration.from_toml(toml(tmp_path, ""))
 
 

@@ -300,6 +300,15 @@ def test_wrong_use_ends_with_2_and_says_what_is_wrong(
     assert complaint in errors
 
 
+def test_a_dotenv_in_another_encoding_is_named_in_one_line() -> None:
+    Path(".env").write_bytes("MOVIE_JOB_LEASE=60  # für alle".encode("latin-1"))
+    assert run("jobs") == (
+        2,
+        "",
+        "movie-generator: error: Cannot read .env: it is not UTF-8. Save it as that.\n",
+    )
+
+
 def test_empty_variables_count_as_not_set() -> None:
     names = (
         "DATABASE_URL",
