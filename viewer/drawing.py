@@ -94,7 +94,8 @@ def draw_scores(episodes: Sequence[JSONObject], path: Path) -> None:
         turns, scores = zip(*episode["scores"], strict=True)
         summary = episode["summary"]
         helped = f", {counted(summary['hints'], 'hint')}" if summary["hints"] else ""
-        label = _plain(f"{summary['id']} ({summary['model']}{helped})")
+        played_by = summary["model"] or summary["player"]
+        label = _plain(f"{summary['id']} ({played_by}{helped})")
         axes.step(turns, scores, where="post", color=colour, linestyle=style, label=label)
         deaths = [mark["turn"] for mark in episode["marks"] if mark["kind"] == _DEATH]
         heights = [max(point for point in episode["scores"] if point[0] <= at)[1] for at in deaths]

@@ -188,12 +188,15 @@ def test_a_drawn_map_names_the_ways_that_a_plan_cannot_show(tmp_path: Path) -> N
 
 
 def test_scores_of_several_episodes_are_drawn_in_one_picture(viewer: Program) -> None:
-    recorded(viewer.folder / "game_files", "another")
+    events = log_of(recorded(viewer.folder / "game_files", "another"))
+    begun = {"model": "", "player": "random"}
+    changed = [{**it, **begun} if it["event_type"] == "episode_start" else it for it in events]
+    write_log(viewer.folder / "game_files" / "episodes" / "another", changed)
     done = viewer.run("plot", "played", "another", "-o", "plot.svg")
     assert done.returncode == 0
     drawn = (viewer.folder / "plot.svg").read_text()
     assert "played (default)" in drawn
-    assert "another (default)" in drawn
+    assert "another (random)" in drawn, "no model was asked"
     assert viewer.run("plot", "latest", "-o", "plot.png").returncode == 0
     assert (viewer.folder / "plot.png").read_bytes().startswith(PNG)
 

@@ -83,7 +83,7 @@ def _name(row: JSONObject, by: str) -> str:
     if by == "variant":
         off = ", ".join(row["parts_off"])
         return row["group"] or (f"without {off}" if off else "all parts")
-    return f"seed {row['seed']}" if by == "seed" else str(row["model"] or "no model")
+    return f"seed {row['seed']}" if by == "seed" else str(row["model"] or row["player"])
 
 
 def _group_json(group: _Group, figure: str, resamples: int) -> JSONObject:

@@ -56,6 +56,9 @@ export function score({ score, max_score }) {
   return max_score ? `${known(score)} / ${max_score}` : String(known(score));
 }
 
+/** Who played: the model or, where none was asked, the name of the player. */
+export const playedBy = ({ model, player }) => model || player;
+
 /** How an episode ended, or that it has not. */
 export function ending(summary) {
   if (summary.end_reason) return ENDS[summary.end_reason] ?? summary.end_reason.replaceAll("_", " ");

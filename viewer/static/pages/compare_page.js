@@ -9,7 +9,7 @@ import { LinesChart, MOST_LINES, swatch } from "../drawing/lines.js";
 import { cutPoint } from "../text.js";
 
 const ROWS = [
-  ["Story", (it) => it.title || it.story], ["Model", (it) => it.model], ["Seed", (it) => it.seed ?? "–"],
+  ["Story", (it) => it.title || it.story], ["Model", format.playedBy], ["Seed", (it) => it.seed ?? "–"],
   ["Without", (it) => it.parts_off?.join(", ") || "–"], ["Score", format.score], ["Hints by a person", (it) => it.hints || "–"], ["Best score", (it) => format.known(it.best_score)],
   ["Turns", (it) => format.whole(it.turns)], ["End", format.ending], ["Deaths", (it) => format.known(it.deaths)], ["Rooms", (it) => format.known(it.rooms)],
   ["Model calls", (it) => format.whole(it.calls)], ["Tool calls", (it) => format.whole(it.tool_calls)],

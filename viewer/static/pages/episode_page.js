@@ -211,9 +211,9 @@ export class EpisodePage {
   }
 
   #showHeading() {
-    const { title, story, model, seed, cost } = this.episode.summary;
+    const { title, story, seed, cost } = this.episode.summary;
     const hinted = format.hinted(this.episode.summary);
-    const aside = [bdi(model), seed !== null && ` · seed ${seed}`, cost > 0 && ` · ${format.money(cost)}`, hinted && ` · ${hinted}`];
+    const aside = [bdi(format.playedBy(this.episode.summary)), seed !== null && ` · seed ${seed}`, cost > 0 && ` · ${format.money(cost)}`, hinted && ` · ${hinted}`];
     fill(this.heading, h("h1", {}, bdi(title || story)), h("p", { class: "fine" }, aside));
   }
 

@@ -13,7 +13,7 @@ const REFRESH_IDLE = 5000; // milliseconds, otherwise: another may begin
 const COLUMNS = [
   { name: "Episode", key: (it) => it.started ?? "", cell: episodeCell },
   { name: "Story", key: (it) => it.title || it.story, cell: (it) => bdi(it.title || it.story) },
-  { name: "Model", key: (it) => it.model, cell: (it) => bdi(it.model, { class: "model" }) },
+  { name: "Model", key: format.playedBy, cell: (it) => bdi(format.playedBy(it), { class: "model" }) },
   { name: "Seed", key: (it) => it.seed ?? 0, cell: (it) => String(it.seed ?? "–"), number: true },
   { name: "Turns", key: (it) => it.turns, cell: (it) => format.whole(it.turns), number: true },
   { name: "Score", key: (it) => it.score, cell: (it) => [format.score(it), it.hints > 0 && h("span", { class: "fine hinted" }, format.hinted(it))], number: true },
