@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from mcp_ghost.files import write_whole
 from movie_generator.errors import ScriptError
 
+INSEPARABLE = "its reading cannot be separated from that of a sentence left out"
+"""Why a sentence is left out that the page does support."""
 _HALF_CHARACTERS = re.compile("[\ud800-\udfff]")
 _FOLDED = re.compile("[\x85\u2028\u2029\ufeff]")
 """What YAML reads as the end of a line, or not at all, if it is not escaped."""
@@ -105,7 +107,13 @@ class Dropped(_Part):
     """The title of the section in which it stood."""
     text: str
     reasons: list[str]
-    """What the page does not have, such as ``number “412 tonnes”``."""
+    """What the page does not have, such as ``number “412 tonnes”``; or `INSEPARABLE` alone."""
+
+    @property
+    def why(self) -> str:
+        """The end of ``left out, because …``."""
+        reasons = ", ".join(self.reasons)
+        return reasons if self.reasons == [INSEPARABLE] else f"the page does not have the {reasons}"
 
 
 class VideoScript(_Part):

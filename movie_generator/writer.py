@@ -81,7 +81,7 @@ def _grounded(script: VideoScript, evidence: Evidence, told: Callable[[str], Non
     """The script with its sources, and without what the page does not support."""
     script = check.without_unsupported(check.with_sources(script, evidence), evidence)
     for lost in script.dropped or []:
-        told(f"Left out, because the page does not have the {', '.join(lost.reasons)}: {lost.text}")
+        told(f"Left out, because {lost.why}: {lost.text}")
     if not script.sections:
         raise ScriptError(
             "The page supports nothing in the script. Try again, or try another model."

@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from movie_generator.grounding.evidence import Evidence
 from movie_generator.grounding.language import language_of
 from movie_generator.grounding.sentences import sentences
-from movie_generator.models import Dropped, Narration, ScriptSection, Source, VideoScript
+from movie_generator.models import (
+    INSEPARABLE,
+    Dropped,
+    Narration,
+    ScriptSection,
+    Source,
+    VideoScript,
+)
 
 LONGEST_SOURCE = 2_000
 """Characters of a quotation on which a narration rests."""
@@ -115,7 +122,7 @@ def _kept(
         # Without its own part of the reading, a sentence would be spoken all the same.
         lost = texts if not readings else [it for it in texts if it in unsupported]
         for text in lost:
-            reasons = unsupported.get(text) or ["what is spoken cannot be told apart from it"]
+            reasons = unsupported.get(text) or [INSEPARABLE]
             dropped.append(Dropped(section=section.title, text=text.strip(), reasons=reasons))
         if len(lost) < len(texts):
             pairs = [(t, r) for t, r in zip(texts, readings, strict=True) if t not in unsupported]

@@ -119,7 +119,7 @@ class Evidence:
             and _FIRST.search(text)
             and not _EARLIEST.search(self._plain)
         ):
-            found.append("the word “first”")
+            found.append("word “first”")
         return [*dict.fromkeys(found)]
 
     def _as_time(self, found: re.Match[str]) -> str:

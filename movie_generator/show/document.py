@@ -50,9 +50,7 @@ def _script(script: VideoScript) -> Iterator[str]:
     if script.dropped:
         yield "<section class=dropped><h2>Left out</h2><ul>"
         for lost in script.dropped:
-            reasons = escape(", ".join(lost.reasons))
-            why = f"<small>the page does not have the {reasons}</small>"
-            yield f'<li dir="auto"><s>{escape(lost.text)}</s>{why}</li>'
+            yield f'<li dir="auto"><s>{escape(lost.text)}</s><small>{escape(lost.why)}</small></li>'
         yield "</ul></section>"
 
 

@@ -22,7 +22,7 @@ def show(script: VideoScript, screen: Screen) -> None:
         screen.heading("left out", style="red")
     for lost in script.dropped or []:
         screen.text(lost.text, "red", mark="✗")
-        screen.text(f"the page does not have the {', '.join(lost.reasons)}", "dim")
+        screen.text(lost.why, "dim")
     total = len(narrations(script))
     parts = [
         (counted(total, "narration"), "bold"),

@@ -82,9 +82,25 @@ def test_a_sentence_is_not_spoken_either_when_its_reading_cannot_be_told_apart()
     fine = {"text": "It is 412 metres long.", "reading": "It is four hundred and twelve metres."}
     both = json.loads(wrong)
     both["sections"][0]["narrations"].append(fine)
-    script, _, _ = made(json.dumps(both), json.dumps(both))
+    script, _, told = made(json.dumps(both), json.dumps(both))
     assert spoken(script) == ["It is 412 metres long."]
     assert [it.text for it in script.dropped or []] == ["Lind opened it in 1834.", "Brunel wept."]
+    assert [it for it in told if it.startswith("Left out")] == [
+        (
+            "Left out, because its reading cannot be separated from that of a sentence left out: "
+            "Lind opened it in 1834."
+        ),
+        "Left out, because the page does not have the name “Brunel”: Brunel wept.",
+    ]
+
+
+def test_a_first_that_the_page_does_not_claim_is_named_as_the_word_it_is() -> None:
+    claim = "Lind was the first woman to open a bridge."
+    draft = reply("It is 412 metres long.", claim)
+    _, model, told = made(draft, draft)
+    said = f"the page does not have the word “first” of: {claim}"
+    assert said in model.requests[1].last["content"]
+    assert f"Left out, because the page does not have the word “first”: {claim}" in told
 
 
 def test_a_reading_may_not_say_another_number_than_the_text() -> None:

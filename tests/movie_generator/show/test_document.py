@@ -138,7 +138,7 @@ def test_on_a_terminal_each_narration_has_its_source_below(
     shown = capsys.readouterr().out
     assert "•  It is 412 m long.\n   “The bridge is 412 metres long.”" in shown
     assert f"?  {HOSTILE}" in shown
-    assert "✗  It cost 9 euros." in shown
+    assert "✗  It cost 9 euros.\n   the page does not have the number “9 euros”" in shown
     assert "3 narrations · 2 with a source on the page · 1 sentence left out" in shown
 
 
