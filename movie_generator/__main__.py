@@ -68,9 +68,9 @@ def _run(flags: Flags, interruption: Interruption) -> int:
         case "prune":
             commands.prune(flags.days)
         case "cancel":
-            commands.cancel(flags.ids)
+            return commands.cancel(flags.ids)
         case "retry":
-            commands.retry(flags.ids)
+            return commands.retry(flags.ids)
         case "result":
             commands.show_result(flags.id, flags.output)
     return DONE

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
+from mcp_ghost.cli.program import DONE, FAILED, complain
 from mcp_ghost.text import counted, harmless
+from movie_generator.cli.flags import PROGRAM
 from movie_generator.cli.listing import as_json_text, print_table, watch
 from movie_generator.environment import Environment
 from movie_generator.errors import SettingsError
@@ -97,20 +99,29 @@ def watch_jobs(status: str | None) -> None:
         watch(lambda: queue.jobs(chosen), lambda: not queue.outlook().unfinished)
 
 
-def cancel(ids: Iterable[int]) -> None:
-    """Cancel each of the jobs."""
+def cancel(ids: Iterable[int]) -> int:
+    """Cancel each of the jobs that can be; returns the exit code."""
     with the_queue() as queue:
-        for job_id in ids:
-            queue.cancel(job_id)
-            print(f"job {job_id} cancelled")
+        return _move_each(ids, queue.cancel, "cancelled")
 
 
-def retry(ids: Iterable[int]) -> None:
-    """Put each of the jobs back on the queue."""
+def retry(ids: Iterable[int]) -> int:
+    """Put each of the jobs that can be back on the queue; returns the exit code."""
     with the_queue() as queue:
-        for job_id in ids:
-            queue.retry(job_id)
-            print(f"job {job_id} pending")
+        return _move_each(ids, queue.retry, "pending")
+
+
+def _move_each(ids: Iterable[int], move: Callable[[int], None], done: str) -> int:
+    code = DONE
+    for job_id in ids:
+        try:
+            move(job_id)
+        except JobStateError as error:
+            complain(PROGRAM, str(error))
+            code = FAILED
+        else:
+            print(f"job {job_id} {done}")
+    return code
 
 
 def prune(days: int | None) -> None:

@@ -188,8 +188,17 @@ def test_jobs_are_cancelled_and_retried(
     assert capsys.readouterr().out == "job 1 cancelled\njob 2 cancelled\n"
     commands.retry([2])
     assert [job.status for job in queue.jobs()] == ["cancelled", "pending"]
-    with pytest.raises(JobStateError, match="Job 2 is pending; only failed and cancelled"):
-        commands.retry([1, 2])
+
+
+def test_a_job_that_cannot_be_moved_does_not_keep_the_others_back(queue: JobQueue) -> None:
+    queue.enqueue([PAGE, PAGE], again=True)
+    code, output, errors = run("cancel", "1", "99", "2")
+    assert (code, output) == (1, "job 1 cancelled\njob 2 cancelled\n")
+    assert errors.startswith("movie-generator: error: There is no job 99.")
+    queue.retry(1)
+    code, output, errors = run("retry", "1", "2")
+    assert (code, output) == (1, "job 2 pending\n")
+    assert "Job 1 is pending; only failed and cancelled" in errors
 
 
 def test_the_same_url_is_one_job_unless_it_is_wanted_again(
@@ -283,7 +292,7 @@ def test_a_job_without_a_result_says_why(queue: JobQueue) -> None:
 @pytest.mark.parametrize(
     ("flags", "values", "complaint"),
     [
-        (["cancel", "7"], {}, "There is no job 7."),
+        (["result", "7"], {}, "There is no job 7."),
         (["jobs"], {"MOVIE_DATABASE_URL": "sqlite:////nowhere/jobs.db"}, "unable to open"),
         (["worker"], {"MOVIE_JOB_LEASE": "soon"}, "MOVIE_JOB_LEASE is 'soon'"),
         (["worker"], {"MOVIE_DATABASE_WAIT": "-1"}, "MOVIE_DATABASE_WAIT is '-1'"),
