@@ -22,7 +22,10 @@ _MARK_CHARACTERS = 200
 _SPENT_POINTS = 60
 _STOPS = ("score", "death", "refusal", "failure", "tool")
 """What readers jump to."""
-_OF_START = ("uid", "story", "title", "player", "model", "seed", "engine", "trunk", "forked_at")
+_OF_START = (
+    *("uid", "story", "title", "player", "asks_a_model", "model", "seed", "engine"),
+    *("trunk", "forked_at"),
+)
 _OF_FOLD = ("started", "turns", "score", "max_score", "end_reason", "deaths", "tool_calls", "hints")
 """What a row of the index says, as it is."""
 Spent: TypeAlias = tuple[int, int, float, float]

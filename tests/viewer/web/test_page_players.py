@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,6 +62,20 @@ def test_players_without_a_model_are_compared_by_their_names(window: Page) -> No
     page = at(window, "#/compare/by-random/by-first-exit")
     row = page.get_by_role("region", name="Figures").get_by_role("row", name="Model")
     expect(row.first.locator("td")).to_have_text(["random", "first-exit"])
+
+
+def test_the_usage_of_a_player_without_a_model_is_its_time_and_a_sentence(window: Page) -> None:
+    page = at(window, f"#/by-random/turn/{TURNS}")
+    page.locator("nav.sides").get_by_role("button", name="Usage").click()
+    usage = page.get_by_role("region", name="Usage")
+    expect(usage).to_contain_text("No model was asked, so there are no tokens and no costs.")
+    expect(usage.get_by_role("slider")).to_have_count(1)
+    time = usage.get_by_role("slider", name="Time by turn")
+    expect(time).to_have_attribute("data-bars", str(TURNS))
+    usage.get_by_text("As a table").click()
+    expect(usage.get_by_role("columnheader")).to_have_text(["Turn", "Time"])
+    expect(usage).not_to_contain_text("nknown")
+    expect(page.locator(".spent").last).to_have_text(re.compile(r"^[\d.]+\sm?s$"))
 
 
 def test_players_without_a_model_are_groups_of_their_own_in_experiments(window: Page) -> None:

@@ -53,7 +53,7 @@ const number = (episode, turn) =>
 
 function spent({ usage, seconds }) {
   const parts = [usage.calls > 1 && `${usage.calls} calls`,
-    `${format.short(usage.prompt_tokens)} in`, `${format.short(usage.completion_tokens)} out`,
+    ...(format.tokens(usage) ? [`${format.short(usage.prompt_tokens)} in`, `${format.short(usage.completion_tokens)} out`] : []),
     format.cached(usage), usage.cost > 0 && format.money(usage.cost), format.duration(seconds)];
   return parts.filter(Boolean).map((it) => it.replaceAll(" ", "\u00a0")).join(" · ");
 }

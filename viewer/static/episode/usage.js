@@ -3,18 +3,19 @@
 import { ofEpisode } from "../address.js";
 import { fill, h, keepingFocus } from "../dom.js";
 import { TurnsChart } from "../drawing/turns_chart.js";
-import { duration, money, plural, short, whole } from "../format.js";
+import { duration, money, plural, short, tokens, whole } from "../format.js";
 
 const FIGURES = [
-  { title: "Tokens", of: ([, sent, back]) => (sent === null ? null : sent + back), show: whole, tick: short, split: ([, sent, back]) => ` (${whole(sent)} in, ${whole(back)} out)` },
-  { title: "Cost", of: ([, , , cost]) => cost, show: money, tick: (it) => (it ? `$${Number(it.toPrecision(3))}` : "$0"), split: () => "" },
-  { title: "Time", of: ([, , , , seconds]) => seconds, show: duration, tick: (it) => `${Number(it.toPrecision(3))} s`, split: () => "" },
+  { title: "Tokens", of: ([, sent, back]) => (sent === null ? null : sent + back), show: whole, tick: short, columns: [["In", 1], ["Out", 2]], split: ([, sent, back]) => ` (${whole(sent)} in, ${whole(back)} out)` },
+  { title: "Cost", of: ([, , , cost]) => cost, show: money, tick: (it) => (it ? `$${Number(it.toPrecision(3))}` : "$0"), columns: [["Cost", 3]], split: () => "" },
+  { title: "Time", of: ([, , , , seconds]) => seconds, show: duration, tick: (it) => `${Number(it.toPrecision(3))} s`, columns: [["Time", 4]], split: () => "" },
 ];
 const LISTED = 100; // turns in the table
 
 const middleOf = (sorted) => (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
 
 export class Usage {
+  #figures = FIGURES;
   #turn = 0;
   #rows = [];
   #asked = 0; // counts requests for data: only the latest is shown
@@ -23,15 +24,19 @@ export class Usage {
   constructor(episode, go) {
     this.episode = episode;
     this.visible = false;
+    const { summary, info } = episode;
+    const unasked = summary.asks_a_model === false && !tokens(summary); // a model may have played on for a guest
+    if (unasked) this.#figures = FIGURES.filter(({ title }) => title === "Time");
+    const why = info.told ? "What a guest spends on tokens is not known here." : "No model was asked, so there are no tokens and no costs.";
     this.told = h("p", { class: "fine", role: "status" });
-    this.charts = FIGURES.map((figure) => new TurnsChart(`${figure.title} by turn`, { go, tick: figure.tick, point: (turn) => this.#point(figure, turn) }));
-    this.points = FIGURES.map(() => h("span", { class: "fine" }));
-    this.sums = FIGURES.map(() => h("p", { class: "fine sum" }));
-    this.sections = FIGURES.map(({ title }, i) => h("section", { "aria-label": title }, h("h3", {}, title, " ", this.points[i]), this.charts[i].node, this.sums[i]));
+    this.charts = this.#figures.map((figure) => new TurnsChart(`${figure.title} by turn`, { go, tick: figure.tick, point: (turn) => this.#point(figure, turn) }));
+    this.points = this.#figures.map(() => h("span", { class: "fine" }));
+    this.sums = this.#figures.map(() => h("p", { class: "fine sum" }));
+    this.sections = this.#figures.map(({ title }, i) => h("section", { "aria-label": title }, h("h3", {}, title, " ", this.points[i]), this.charts[i].node, this.sums[i]));
     this.between = h("p", { class: "fine" });
     this.table = h("div", { class: "scroll" });
     this.details = h("details", { ontoggle: () => this.#list() }, h("summary", {}, "As a table"), this.table);
-    this.node = h("section", { class: "usage", "aria-label": "Usage", tabindex: "0" }, h("h2", { class: "unseen" }, "Usage"), this.told, this.sections, this.between, this.details);
+    this.node = h("section", { class: "usage", "aria-label": "Usage", tabindex: "0" }, h("h2", { class: "unseen" }, "Usage"), unasked && h("p", { class: "fine" }, why), this.told, this.sections, this.between, this.details);
   }
 
   close() {
@@ -55,7 +60,7 @@ export class Usage {
   }
 
   #draw() {
-    FIGURES.forEach((figure, i) => {
+    this.#figures.forEach((figure, i) => {
       const points = this.#rows.map((row) => [row[0], figure.of(row)]);
       this.charts[i].show(points, this.#turn, this.episode.last, this.#say(figure, this.#turn));
       this.#point(figure, null);
@@ -67,7 +72,7 @@ export class Usage {
 
   #point(figure, turn) {
     const said = turn === null || turn > this.#turn ? this.#turn : turn;
-    this.points[FIGURES.indexOf(figure)].textContent = this.#say(figure, said);
+    this.points[this.#figures.indexOf(figure)].textContent = this.#say(figure, said);
   }
 
   #say({ of, show, split }, turn) {
@@ -105,12 +110,13 @@ export class Usage {
   #list() {
     if (!this.details.open) return;
     const rows = this.#rows.slice(-LISTED);
+    const columns = this.#figures.flatMap(({ columns, show }) => columns.map(([name, at]) => [name, at, show]));
     const cell = (value, show) => h("td", { class: "number" }, value === null ? "unknown" : show(value));
     keepingFocus(this.table, () => fill(this.table,
       this.#rows.length > LISTED && h("p", { class: "fine" }, `The latest ${LISTED} turns; the download has all.`),
-      h("table", {}, h("thead", {}, h("tr", {}, ["Turn", "In", "Out", "Cost", "Time"].map((name, i) => h("th", { scope: "col", class: i > 0 && "number" }, name)))),
-        h("tbody", {}, rows.map(([turn, sent, back, cost, seconds]) => h("tr", { "aria-current": turn === this.#turn && "true" },
-          h("th", { scope: "row" }, h("a", { href: ofEpisode(this.episode.id, turn), "data-focus": `turn ${turn}` }, String(turn))),
-          cell(sent, whole), cell(back, whole), cell(cost, money), cell(seconds, duration)))))));
+      h("table", {}, h("thead", {}, h("tr", {}, ["Turn", ...columns.map(([name]) => name)].map((name, i) => h("th", { scope: "col", class: i > 0 && "number" }, name)))),
+        h("tbody", {}, rows.map((row) => h("tr", { "aria-current": row[0] === this.#turn && "true" },
+          h("th", { scope: "row" }, h("a", { href: ofEpisode(this.episode.id, row[0]), "data-focus": `turn ${row[0]}` }, String(row[0]))),
+          columns.map(([, at, show]) => cell(row[at], show))))))));
   }
 }
