@@ -6,8 +6,10 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
+from mcp_ghost.config import problem
 from mcp_ghost.files import write_whole
 from movie_generator.errors import ScriptError
+from movie_generator.settings import read_yaml
 
 INSEPARABLE = "its reading cannot be separated from that of a sentence left out"
 """Why a sentence is left out that the page does support."""
@@ -164,13 +166,26 @@ class VideoScript(_Part):
             ScriptError: It is not a video script; the message says where.
             OSError: It cannot be read.
         """
-        import yaml
-
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8")
             if path.suffix.lower() == ".json":  # YAML refuses characters that JSON allows
                 return cls.model_validate_json(text)
-            return cls.model_validate(yaml.safe_load(text))
-        except (yaml.YAMLError, UnicodeDecodeError, ValidationError) as error:
-            raise ScriptError(f"{path} does not hold a video script: {error}") from error
+            return cls.model_validate(read_yaml(text))
+        except ValueError as error:
+            raise ScriptError(
+                f"{path} does not hold a video script: {_first_wrong(error)}. "
+                "Name a file that `script` or `result` has saved."
+            ) from error
+
+
+def _first_wrong(error: ValueError) -> str:
+    """What keeps a file from being a script; of several things, the first."""
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8"
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors(include_url=False)[0]
+    if first["type"] == "model_type":
+        return "it has no title and no sections"
+    return problem(dict(first), [])

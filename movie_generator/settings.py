@@ -99,15 +99,38 @@ _FIELDS: dict[str | int, list[str]] = {
 
 
 def _read(path: Path) -> object:
-    import yaml
-
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         raise SettingsError(
             f"Configuration not found: {path}. Create it ('{{}}' is enough), or unset CONFIG_PATH."
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"Configuration {path} cannot be read: {error}") from error
-    except yaml.YAMLError as error:
-        raise SettingsError(f"Configuration {path} is not YAML: {error}") from error
+    try:
+        return read_yaml(text)
+    except ValueError as error:
+        raise SettingsError(f"Configuration {path} cannot be read: {error}.") from error
+
+
+def read_yaml(text: str) -> object:
+    """What ``text`` holds, which is YAML.
+
+    Raises:
+        ValueError: It cannot be read; the message says where it is wrong first.
+    """
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise ValueError(f"{where}{error.problem or error.context}") from error
+    except yaml.YAMLError as error:  # of a character, which names no line
+        raise ValueError(str(error).partition(":")[0]) from error
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    except ValueError as error:  # of Python's own dates and numbers
+        reason = str(error).partition(";")[0]
+        raise ValueError(f"a date or number in it is impossible ({reason})") from error

@@ -68,7 +68,9 @@ def test_the_shipped_configuration_shows_the_defaults() -> None:
         ("personas: [{id: a, name: A}, {id: a, name: B}]", "its own id"),
         ("personas: [{id: a, nane: A}]", r"did you mean 'name'"),
         ("[1, 2]", "valid dictionary"),
-        ("a: [", "not YAML"),
+        ("a: [", r"config\.yaml cannot be read: line 1, column 5: "),
+        ("model: 2024-13-45", r"config\.yaml cannot be read: a date .*month must be in 1\.\.12"),
+        ("[" * 5000, r"config\.yaml cannot be read: it is nested too deeply\.$"),
     ],
 )
 def test_what_cannot_be_used_is_an_error_that_names_it(text: str, message: str) -> None:
@@ -184,6 +186,30 @@ def test_a_save_that_fails_leaves_nothing_behind() -> None:
     assert [path.name for path in Path().iterdir()] == ["a.yaml"]
 
 
-def test_a_file_that_is_not_a_script_is_refused() -> None:
-    with pytest.raises(ScriptError, match="does not hold a video script"):
-        VideoScript.load(config_file("title: 1"))
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("it.yaml", b"title: 1", "'title': Input should be a valid string"),
+        ("it.yaml", b"", "it has no title and no sections"),
+        ("it.yaml", b"title: [a\nb: c", "line 2, column 2: expected ',' or ']', but got ':'"),
+        (
+            "it.yaml",
+            b"title: 2024-13-45",
+            "a date or number in it is impossible (month must be in ",
+        ),
+        ("it.yaml", b"[" * 5000, "it is nested too deeply"),
+        ("it.yaml", b"a: \0", "unacceptable character #x0000"),
+        ("it.yaml", b"\xff", "it is not UTF-8"),
+        ("it.json", b"{", "Invalid JSON: EOF while parsing an object at line 1 column 1"),
+    ],
+)
+def test_a_file_that_is_not_a_script_is_refused_in_one_line(
+    name: str, content: bytes, reason: str
+) -> None:
+    Path(name).write_bytes(content)
+    with pytest.raises(ScriptError) as caught:
+        VideoScript.load(name)
+    said = str(caught.value)
+    assert said.startswith(f"{name} does not hold a video script: {reason}")
+    assert said.endswith(". Name a file that `script` or `result` has saved.")
+    assert "\n" not in said
