@@ -13,7 +13,7 @@ from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import Page, heading, tidy
 from movie_generator.pages.pdf import page_from_pdf
 from movie_generator.pages.robots import USER_AGENT, Robots
-from movie_generator.pages.urls import PUBLIC, GuardedTransport, UrlPolicy
+from movie_generator.pages.urls import PUBLIC, GuardedTransport, UrlPolicy, parse_url
 from movie_generator.settings import Limits
 
 _HEADERS = {
@@ -34,6 +34,8 @@ async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy
         PageError: It cannot be read, holds no text, or its site asks programs not to read it.
         UrlRefusedError: It leads where nothing may be fetched.
     """
+    if "://" not in url:
+        parse_url(url)  # which refuses it as it was written, and not as the client would send it
 
     async def ask_first(request: httpx.Request) -> None:
         await robots.check(str(request.url))

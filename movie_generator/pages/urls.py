@@ -117,7 +117,9 @@ def parse_url(text: str) -> httpx.URL:
     except (httpx.InvalidURL, ValueError) as error:
         raise UrlRefusedError(f"{shown} is not a URL: {one_line(error)}") from None
     if url.scheme not in ("http", "https"):
-        raise UrlRefusedError(f"{shown} is not an http:// or https:// URL.")
+        raise UrlRefusedError(
+            f"{shown} is not an http:// or https:// URL: it must begin with one of these."
+        )
     if url.userinfo:
         raise UrlRefusedError(
             f"{shown} contains a user name or password, which would be stored and shown: remove it."
