@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from mcp_ghost.config import load_servers, redactor_of
-from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPServerStartupError, MCPToolCallError
+from mcp_ghost.errors import (
+    MCPConfigError,
+    MCPError,
+    MCPServerDiedError,
+    MCPServerStartupError,
+    MCPToolCallError,
+)
 from mcp_ghost.redact import Redactor
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult
 from mcp_ghost.servers.oauth.browser import on_terminal
@@ -27,7 +33,7 @@ class MCPClient:
         result_limit: Characters of one result that are kept.
 
     Raises:
-        MCPConfigError: The configuration cannot be used.
+        MCPConfigError: The configuration cannot be used, or all its servers are disabled.
     """
 
     def __init__(
@@ -38,6 +44,11 @@ class MCPClient:
         result_limit: int = DEFAULT_LIMIT,
     ) -> None:
         self._servers = load_servers(config, lenient=True)
+        if all(server.disabled for server in self._servers.values()):
+            raise MCPConfigError(
+                "No MCP server is configured, or all of them are disabled. "
+                'Add one to "mcpServers", or remove its "disabled".'
+            )
         self._toolbox = Toolbox(
             self._servers,
             startup_timeout=startup_timeout,
@@ -137,10 +148,5 @@ class MCPClient:
         )
 
     def _nothing_to_use(self) -> MCPError:
-        if self.failures:
-            reasons = " ".join(f"{name}: {error}" for name, error in self.failures.items())
-            return MCPServerStartupError(f"No MCP server could be started. {reasons}")
-        return MCPServerStartupError(
-            "No MCP server is configured, or all of them are disabled. "
-            'Add one to "mcpServers", or remove its "disabled".'
-        )
+        reasons = " ".join(f"{name}: {error}" for name, error in self.failures.items())
+        return MCPServerStartupError(f"No MCP server could be started. {reasons}")

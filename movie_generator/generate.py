@@ -12,7 +12,7 @@ from mcp_ghost.config import redactor_of
 from mcp_ghost.loop import LoopObserver
 from mcp_ghost.providers.client import ProviderClient
 from mcp_ghost.results import JSON
-from mcp_ghost.text import address
+from mcp_ghost.text import address, counted
 from movie_generator import prompts
 from movie_generator.agent import AgentLoop
 from movie_generator.checkpoints import Checkpoints, Store
@@ -250,7 +250,7 @@ async def _written(
     async with client:
         script = await write_script(client, page, config, lambda text: progress.tell(0.8, text))
     script = script.model_copy(update={"page": _source(page)})
-    progress.tell(_WRITTEN, f"{len(script.sections)} sections written")
+    progress.tell(_WRITTEN, f"{counted(len(script.sections), 'section')} written")
     progress.tell(1.0, "Done")
     return script
 

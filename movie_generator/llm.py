@@ -1,6 +1,6 @@
 """The model: where it is asked, and with whose key; OpenRouter by default."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcp_ghost.errors import LLMError, LLMStatusError
@@ -43,8 +43,18 @@ def model_client(
     ``api_key`` is given, else at the first provider whose key the environment holds.
 
     Raises:
-        SettingsError: A key is needed and missing; servers on this machine need none.
+        SettingsError: A key is needed and missing (servers on this machine need none), or key or
+            address cannot be used.
     """
+    try:
+        return _client(api_key, model, base_url, options)
+    except LLMError as error:
+        raise SettingsError(str(error)) from error
+
+
+def _client(
+    api_key: str | None, model: str | None, base_url: str | None, options: Mapping[str, Any]
+) -> ProviderClient:
     address = base_url or setting((OpenRouter.base_url_variable,))
     if not address and not api_key:
         for provider in _IN_ORDER:

@@ -102,13 +102,18 @@ def _connect(address: str) -> tuple[Engine, str]:
     """The engine and its name for people, which holds no password."""
     try:
         url = make_url(address)
-    except SQLAlchemyError:
+    except (SQLAlchemyError, ValueError):  # the latter of a port
         raise JobDatabaseError(
             "MOVIE_DATABASE_URL is not a database URL. Write sqlite:///movie_jobs.db or "
             "postgresql://user:password@host/database."
         ) from None
     name = redact(url.set(query={}).render_as_string(hide_password=True))
     match url.get_backend_name():
+        case "sqlite" if url.drivername not in ("sqlite", "sqlite+pysqlite"):
+            raise JobDatabaseError(
+                f"MOVIE_DATABASE_URL names a driver that cannot be used here: write sqlite:// "
+                f"instead of {url.drivername}://."
+            )
         case "sqlite" if url.database and url.database != ":memory:":
             return _sqlite(url.render_as_string(hide_password=False)), name
         case "sqlite":
@@ -164,6 +169,8 @@ def _reason(error: SQLAlchemyError) -> str:
     """What went wrong, without the statement and its values."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     text = " ".join(redact(str(cause)).split())[:400]
+    if "file is not a database" in text:
+        return "is a file of another kind. Name another one in MOVIE_DATABASE_URL."
     if isinstance(error, OperationalError):
         return f"cannot be used: {text}. Check MOVIE_DATABASE_URL."
     return f"refused: {text}"

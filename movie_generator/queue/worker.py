@@ -11,7 +11,7 @@ import socket
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 
-from mcp_ghost.text import one_line
+from mcp_ghost.text import counted, one_line
 from movie_generator.queue.bell import Bell
 from movie_generator.queue.database import JobDatabaseError
 from movie_generator.queue.job import Claim
@@ -74,7 +74,7 @@ class Worker:
             try:
                 pruned = await asyncio.to_thread(self.queue.prune, self.keep_days)
                 if pruned:
-                    _logger.info("%d old jobs deleted", pruned)
+                    _logger.info("%s deleted", counted(pruned, "old job"))
             except JobDatabaseError as error:
                 _logger.warning("%s Old jobs will be deleted later.", one_line(error))
             await asyncio.sleep(_PRUNE_SECONDS)

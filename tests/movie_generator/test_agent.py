@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from mcp import types
 
-from mcp_ghost.errors import MCPError, MCPServerStartupError, MCPToolCallError
+from mcp_ghost.errors import MCPConfigError, MCPServerStartupError, MCPToolCallError
 from mcp_ghost.testing import ModelServer, Reply, content_reply, tool_reply
 from movie_generator import AgentLoop, MCPClient, convert_mcp_tools_to_openai
 from movie_generator.errors import AgentError, IterationLimitError, MovieGeneratorError
@@ -174,8 +174,9 @@ def test_a_server_that_cannot_start_is_left_out_while_another_can(tmp_path: Path
 def test_a_configuration_without_servers_is_an_error_that_says_so() -> None:
     async def use(_: MCPClient) -> None: ...
 
-    with pytest.raises(MCPError, match="No MCP server is configured"):
-        with_client({"mcpServers": {}}, use)
+    for servers in ({}, {"off": {"command": "none", "disabled": True}}):
+        with pytest.raises(MCPConfigError, match="No MCP server is configured"):
+            with_client({"mcpServers": servers}, use)
 
 
 def test_a_call_is_bounded_by_its_timeout() -> None:

@@ -38,6 +38,16 @@ def test_the_first_key_at_hand_chooses_the_provider(monkeypatch: pytest.MonkeyPa
     assert model_client(None, base_url="http://10.0.0.1/v1").api_key == "key-of-OPENROUTER"
 
 
+def test_a_key_or_an_address_that_cannot_be_used_is_a_wrong_setting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(SettingsError, match="The API key in OPENROUTER_API_KEY holds a space"):
+        model_client("two words")
+    monkeypatch.setenv("OPENROUTER_BASE_URL", "foo")
+    with pytest.raises(SettingsError, match="'foo' is not a usable base URL"):
+        model_client("mine")
+
+
 @pytest.mark.parametrize("wire", ["openai", "anthropic", "gemini"])
 def test_a_script_is_written_by_each_provider_whose_key_is_there(
     wire: WireName, monkeypatch: pytest.MonkeyPatch

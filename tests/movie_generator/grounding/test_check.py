@@ -62,6 +62,7 @@ def test_the_model_is_told_once_what_is_unsupported_and_its_correction_counts() 
     assert spoken(script) == ["It is 412 metres long."]
     assert script.dropped is None
     assert any("is being corrected" in it and "421 metres" in it for it in told)
+    assert "1 section written" in told
 
 
 def test_a_sentence_that_stays_unsupported_is_dropped_and_named() -> None:

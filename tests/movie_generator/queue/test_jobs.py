@@ -300,6 +300,8 @@ def test_leases_on_postgresql_are_measured_by_its_own_clock(
     ("url", "complaint"),
     [
         ("jobs.db", "is not a database URL"),
+        ("postgresql://user:hunter22@host:1x/name", "is not a database URL"),
+        ("sqlite+aiosqlite:///jobs.db", r"write sqlite:// instead of sqlite\+aiosqlite://\."),
         ("sqlite://", "in-memory"),
         ("sqlite:///:memory:", "in-memory"),
         ("sqlite:////nowhere/at/all.db", "unable to open database file"),
@@ -317,5 +319,6 @@ def test_a_database_that_cannot_be_used_is_explained(url: str, complaint: str) -
 
 def test_a_file_that_is_not_a_database_is_explained(tmp_path: Path) -> None:
     (tmp_path / "notes.db").write_text("not a database " * 100)
-    with pytest.raises(JobDatabaseError, match="file is not a database"):
+    said = r"notes\.db is a file of another kind\. Name another one in MOVIE_DATABASE_URL\.$"
+    with pytest.raises(JobDatabaseError, match=said):
         JobQueue(f"sqlite:///{tmp_path / 'notes.db'}")
