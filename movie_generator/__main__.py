@@ -61,8 +61,7 @@ def _run(flags: Flags, interruption: Interruption) -> int:
                     on_closed=interruption.output_closed,
                 )
         case "jobs" if flags.watch:
-            with suppress(KeyboardInterrupt):
-                commands.watch_jobs(flags.status)
+            commands.watch_jobs(flags.status)
         case "jobs":
             commands.list_jobs(as_json=flags.json, status=flags.status)
         case "prune":

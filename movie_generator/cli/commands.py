@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from mcp_ghost.cli.program import DONE, FAILED, complain
@@ -85,7 +86,7 @@ def work(
 def list_jobs(*, as_json: bool, status: str | None) -> None:
     """Print the jobs, the oldest first."""
     with the_queue() as queue:
-        jobs = queue.jobs(Status(status) if status else None)
+        jobs = queue.jobs(Status(status) if status else None, with_results=as_json)
     if as_json:
         print(as_json_text(jobs))
     else:
@@ -96,7 +97,8 @@ def watch_jobs(status: str | None) -> None:
     """Show the jobs as they go on, until all are finished."""
     chosen = Status(status) if status else None
     with the_queue() as queue:
-        watch(lambda: queue.jobs(chosen), lambda: not queue.outlook().unfinished)
+        look = partial(queue.jobs, chosen, with_results=False)
+        watch(look, lambda: not queue.outlook().unfinished)
 
 
 def cancel(ids: Iterable[int]) -> int:

@@ -26,6 +26,7 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    null,
     or_,
     select,
     update,
@@ -117,9 +118,11 @@ class JobQueue:
             self.database.tell(connection)
             return jobs
 
-    def jobs(self, status: Status | None = None) -> list[Job]:
-        """All jobs, or those in one state, the oldest first."""
-        chosen = select(JOBS).order_by(JOBS.c.id)
+    def jobs(self, status: Status | None = None, *, with_results: bool = True) -> list[Job]:
+        """All jobs, or those in one state, the oldest first; each result may be megabytes long."""
+        result = JOBS.c.result if with_results else null().label(JOBS.c.result.name)
+        columns = [*(it for it in JOBS.c if it is not JOBS.c.result), result]
+        chosen = select(*columns).order_by(JOBS.c.id)
         if status:
             chosen = chosen.where(JOBS.c.status == status)
         with self.database.transaction() as connection:

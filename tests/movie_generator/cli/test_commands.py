@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine, event
 
 from mcp_ghost.config import load_servers
 from movie_generator import __version__
@@ -255,6 +257,35 @@ def test_watching_shows_each_change_until_all_jobs_are_finished(
         f"job 1 pending {PAGE} attempt 2: busy",
         f"job 1 cancelled {PAGE} busy",
     ]
+
+
+def test_watching_that_is_interrupted_is_not_watching_to_the_end(queue: JobQueue) -> None:
+    queue.enqueue([PAGE])
+    watching = start("jobs", "--watch")
+    with killed_at_last(watching):
+        assert watching.stdout
+        assert "job 1 pending" in watching.stdout.readline()
+        watching.send_signal(signal.SIGINT)
+        _, errors = watching.communicate(timeout=PATIENCE)
+    assert (watching.returncode, errors) == (130, "")
+
+
+def test_results_are_read_only_where_they_are_shown(
+    queue: JobQueue, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queue.complete(claimed(queue), script("done").model_dump_json())
+    asked: list[str] = []
+    note = lambda *given: asked.append(given[2])  # noqa: E731
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        commands.list_jobs(as_json=False, status=None)
+        commands.watch_jobs(None)
+        assert "completed" in capsys.readouterr().out
+        assert not re.search(r"\.result\b", " ".join(asked))
+        commands.list_jobs(as_json=True, status=None)
+        assert re.search(r"\.result\b", " ".join(asked))
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
 
 
 def test_on_a_terminal_the_watched_jobs_are_one_table(
