@@ -393,5 +393,8 @@ def setting(variables: Sequence[str]) -> str | None:
         return set_here[0] if set_here else None
     from dotenv import dotenv_values  # few need it
 
-    in_file = dotenv_values(".env")
+    try:
+        in_file = dotenv_values(".env")
+    except (OSError, ValueError) as error:
+        raise LLMError(f".env cannot be read: {error}") from error
     return next((value for name in variables if (value := in_file.get(name))), None)

@@ -117,6 +117,12 @@ def test_an_argument_beats_the_environment_which_beats_the_dotenv_file(
     assert key_used(api_key="of-argument") == "of-argument"
 
 
+def test_a_dotenv_file_that_cannot_be_read_is_named() -> None:
+    Path(".env").write_bytes(b"GEMINI_API_KEY=\xe4\n")
+    with pytest.raises(LLMError, match=r"^\.env cannot be read: 'utf-8'"):
+        key_used()
+
+
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_address_may_come_from_the_environment(
     wire: WireName, monkeypatch: pytest.MonkeyPatch
