@@ -14,6 +14,7 @@ cytoscape.warnings(false); // it warns of lines between rooms that overlap; ther
 const TRAIL = 8; // latest steps that are shown as the path
 const READABLE = 0.66; // zoom below which names are hard to read
 const SIGNS = [["both", "there and back"], ["single", "one way so far"], ["random", "at random"], ["stub", "seen, not walked"], ["earlier", "known from earlier episodes"]];
+const LEGIBLE = 5; // pixels of the height of letters, below which they are left out
 const BORDER = 26; // pixels of a level's ground around its rooms
 const CLOSE = 0.8; // zoom where the whole map has no room
 
@@ -21,6 +22,7 @@ export class MapView {
   #turn = 0;
   #byHand = false;
   #whole = false;
+  #bold = 1; // what the width of every line is multiplied by
 
   constructor(episode) {
     this.episode = episode;
@@ -46,14 +48,15 @@ export class MapView {
 
   /** Draw; the canvas must be in the page by now. */
   start() {
-    this.graph = cytoscape({ container: this.canvas, style: style(), layout: { name: "preset" }, minZoom: 0.08, maxZoom: 2.5, boxSelectionEnabled: false, autoungrabify: true });
+    this.graph = cytoscape({ container: this.canvas, style: style(1), layout: { name: "preset" }, minZoom: 0.08, maxZoom: 2.5, boxSelectionEnabled: false, autoungrabify: true });
     this.canvas.graph = this.graph; // for those who look into the page from outside
     this.graph.on("tap", "node[?room]", (event) => this.#describe(Number(event.target.id())));
     this.graph.on("tap", (event) => event.target === this.graph && this.#undescribe());
     this.graph.on("dragpan scrollzoom pinchzoom", () => (this.#byHand = true));
     this.sizes = new ResizeObserver(() => { this.graph.resize(); this.#frame(); });
     this.sizes.observe(this.canvas);
-    this.themed = () => this.graph.style(style());
+    this.themed = () => this.graph.style(style(this.#bold));
+    this.graph.on("zoom", () => this.#embolden());
     addEventListener("themechange", this.themed);
     document.fonts.load("13px Literata").then(() => this.update(), () => {}) // names have another width in it;
     this.update();
@@ -125,6 +128,14 @@ export class MapView {
         sheet.position({ x: (x1 + x2) / 2, y: (y1 + y2) / 2 });
       }
     });
+  }
+
+  /** Widen the lines of a map that is seen from afar, in few steps, for each styles everything anew. */
+  #embolden() {
+    const bold = Math.SQRT2 ** Math.ceil(2 * Math.log2(Math.max(1, READABLE / this.graph.zoom())));
+    if (bold === this.#bold) return;
+    this.#bold = bold;
+    this.graph.style(style(bold));
   }
 
   #fit(nodes) {
@@ -261,29 +272,32 @@ export class MapView {
   }
 }
 
-/** The box around nodes, without their names. */
+/** The box around nodes, without their names and borders. */
 function boxOf(nodes) {
-  return nodes.empty() ? { x1: 0, x2: 0, y1: 0, y2: 0 } : nodes.boundingBox({ includeLabels: false, includeEdges: false });
+  if (nodes.empty()) return { x1: 0, x2: 0, y1: 0, y2: 0 };
+  const side = (axis, size, sign) => sign * Math.max(...nodes.map((it) => sign * it.position(axis) + it.data(size) / 2));
+  return { x1: side("x", "width", -1), x2: side("x", "width", 1), y1: side("y", "height", -1), y2: side("y", "height", 1) };
 }
 
 function tool(name, label, press, more = {}) {
   return h("button", { type: "button", class: "plain", "aria-label": label, title: label, onclick: press, ...more }, icon(name));
 }
 
-function style() {
+/** Lines have about the width on the screen that they have at the zoom `READABLE`, however small the map is. */
+function style(bold) {
   const [ink, soft, line, sheet, accent, mark] = ["ink", "soft", "line", "sheet", "accent", "mark"].map(colour);
   return [
-    { selector: "node", style: { shape: "round-rectangle", width: "data(width)", height: "data(height)", "background-color": sheet, "border-width": 1.2, "border-color": soft, label: "data(label)", color: ink, "font-family": "Literata, Georgia, serif", "font-size": 13, "text-valign": "center", "text-halign": "center", "text-wrap": "wrap", "text-max-width": "data(wrap)" } },
-    { selector: "node[?sheet]", style: { shape: "rectangle", "background-color": mark, "background-opacity": 0.13, "border-width": 1, "border-color": line, "text-valign": "top", "text-margin-y": -4, "font-size": 15, "font-weight": 600, color: soft, events: "no", "z-compound-depth": "bottom" } },
-    { selector: "node[?stub]", style: { shape: "ellipse", "border-width": 1, events: "no" } },
-    { selector: "edge", style: { width: 1.6, "line-color": soft, "curve-style": "bezier", "target-arrow-color": soft, "source-arrow-color": soft, "arrow-scale": 0.9, label: "data(label)", "font-size": 10.5, "font-family": "Literata, Georgia, serif", color: soft, "text-background-color": colour("paper"), "text-background-opacity": 1, "text-background-padding": 2 } },
+    { selector: "node", style: { shape: "round-rectangle", width: "data(width)", height: "data(height)", "background-color": sheet, "border-width": 1.2 * bold, "border-color": soft, label: "data(label)", color: ink, "font-family": "Literata, Georgia, serif", "font-size": 13, "text-valign": "center", "text-halign": "center", "min-zoomed-font-size": LEGIBLE, "text-wrap": "wrap", "text-max-width": "data(wrap)" } },
+    { selector: "node[?sheet]", style: { shape: "rectangle", "background-color": mark, "background-opacity": 0.13, "border-width": bold, "border-color": line, "text-valign": "top", "text-margin-y": -4, "font-size": 15 * bold, "font-weight": 600, color: soft, events: "no", "z-compound-depth": "bottom" } },
+    { selector: "node[?stub]", style: { shape: "ellipse", "border-width": bold, events: "no" } },
+    { selector: "edge", style: { width: 1.6 * bold, "line-color": soft, "curve-style": "bezier", "target-arrow-color": soft, "source-arrow-color": soft, "arrow-scale": 0.9, label: "data(label)", "font-size": 10.5, "min-zoomed-font-size": LEGIBLE, "font-family": "Literata, Georgia, serif", color: soft, "text-background-color": colour("paper"), "text-background-opacity": 1, "text-background-padding": 2 } },
     { selector: "edge[!both]", style: { "target-arrow-shape": "triangle" } },
-    { selector: "edge[?stub]", style: { width: 1.1, "line-style": "dotted", events: "no" } },
+    { selector: "edge[?stub]", style: { width: 1.1 * bold, "line-style": "dotted", events: "no" } },
     { selector: "edge[?one_way]", style: { "line-style": "dashed", "line-dash-pattern": [7, 4] } },
     { selector: "edge[?random]", style: { "line-style": "dotted", "target-arrow-shape": "circle" } },
-    { selector: "edge.trail", style: { width: 3.2, "line-color": accent, "target-arrow-color": accent, "z-index": 2 } },
-    { selector: "node.here", style: { "background-color": mark, "border-color": accent, "border-width": 2.6 } },
-    { selector: "node:selected", style: { "border-color": ink, "border-width": 2.6 } },
+    { selector: "edge.trail", style: { width: 3.2 * bold, "line-color": accent, "target-arrow-color": accent, "z-index": 2 } },
+    { selector: "node.here", style: { "background-color": mark, "border-color": accent, "border-width": 2.6 * bold } },
+    { selector: "node:selected", style: { "border-color": ink, "border-width": 2.6 * bold } },
     { selector: "node.earlier", style: { "border-style": "dashed", "background-opacity": 0.4 } },
     { selector: ".later", style: { display: "none" } },
     { selector: "core", style: { "active-bg-opacity": 0, "selection-box-opacity": 0, "outside-texture-bg-color": line } },
