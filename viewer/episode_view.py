@@ -98,7 +98,8 @@ class EpisodeView(EpisodeFold):
             "rooms": len(self.rooms) or None,
             **asdict(self.usage),
             "reflections": len(self.reflections),
-            "parts_off": self._parts_off(),
+            # Who asks no model has none of our parts, which is no news.
+            "parts_off": self._parts_off() if self.start and self.start.asks_a_model else [],
             "scores": self._score_line(),
         }
 

@@ -80,10 +80,12 @@ def lines_of(row: JSONObject, spent: Sequence[Sequence[float]]) -> dict[str, Lin
 
 
 def _name(row: JSONObject, by: str) -> str:
+    played_by = str(row["model"] or row["player"])
     if by == "variant":
         off = ", ".join(row["parts_off"])
-        return row["group"] or (f"without {off}" if off else "all parts")
-    return f"seed {row['seed']}" if by == "seed" else str(row["model"] or row["player"])
+        whole = "all parts" if row["asks_a_model"] else played_by
+        return row["group"] or (f"without {off}" if off else whole)
+    return f"seed {row['seed']}" if by == "seed" else played_by
 
 
 def _group_json(group: _Group, figure: str, resamples: int) -> JSONObject:

@@ -48,6 +48,7 @@ def test_a_player_without_a_model_has_its_name_in_the_list_and_is_found_by_it(
     expect(rows).to_have_count(3)
     models = page.locator('table.episodes td[data-label="Model"]')
     assert {*PLAYERS} < {*models.all_inner_texts()}
+    expect(rows.filter(has_text="without")).to_have_count(0)
     for expression, shown in (
         ("player:random", "by-random"),
         ("model:first-exit", "by-first-exit"),
@@ -84,6 +85,9 @@ def test_players_without_a_model_are_groups_of_their_own_in_experiments(window: 
     expect(names).to_have_count(3)
     page.get_by_label("Filter").fill("-player:model")
     expect(names).to_have_text(list(PLAYERS))
+    page.get_by_label("By").select_option("Variant")
+    expect(names).to_have_text(list(PLAYERS))
+    page.get_by_label("By").select_option("Model")
     names.get_by_role("link", name="random").click()
     expect(page.locator("table.episodes tbody tr")).to_have_count(1)
     page.get_by_role("link", name="by-random").click()
