@@ -238,3 +238,29 @@ def test_an_export_searches_averages_and_shows_notes_without_a_server_of_ours(
         at(page, "#/all/experiments?filter=model:birch")
         expect(page.locator(".experiments tbody tr")).to_have_count(2)
         expect(page.locator(".count")).to_contain_text("all its episodes only")
+
+
+def test_numbers_stand_below_each_other_on_a_small_screen(browser: Browser, address: str) -> None:
+    small = {"width": 900, "height": 800}
+    with opened(browser, f"{address}#/all/experiments", viewport=small) as page:
+        number = page.locator(".experiments td.number").first
+        expect(number).to_have_css("text-align", "end")
+
+
+CUT = "(it) => it.scrollWidth > it.clientWidth || it.scrollHeight > it.clientHeight"
+
+
+def test_a_telephone_shows_the_whole_state_of_an_exported_episode(
+    browser: Browser, workdir: Path, tmp_path: Path
+) -> None:
+    library = Library(workdir)
+    export_site(library, library.episodes(), tmp_path / "site")
+    phone = {"width": 390, "height": 844}
+    with (
+        served_files(tmp_path / "site") as address,
+        opened(browser, f"{address}#/birch-5", viewport=phone) as page,
+    ):
+        state = page.locator("#state")
+        expect(state).to_have_text("Replay · Ended: Turn limit")
+        assert not state.evaluate(CUT)
+        assert page.evaluate("document.documentElement.scrollWidth") == phone["width"]
