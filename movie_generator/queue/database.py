@@ -172,5 +172,6 @@ def _reason(error: SQLAlchemyError) -> str:
     if "file is not a database" in text:
         return "is a file of another kind. Name another one in MOVIE_DATABASE_URL."
     if isinstance(error, OperationalError):
-        return f"cannot be used: {text}. Check MOVIE_DATABASE_URL."
+        end = "" if text.endswith((".", "?")) else "."
+        return f"cannot be used: {text}{end} Check MOVIE_DATABASE_URL."
     return f"refused: {text}"
