@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, TypeAlias
 
 from local_model.errors import LocalModelError
+from local_model.openmp import missing_runtime
 from local_model.settings import INSTEAD, KEY_VARIABLE, Settings, find_model
 
 START_SECONDS = 120.0  # the bundled model takes one; a large file on a cold disk takes long
@@ -194,8 +195,12 @@ def _command(settings: Settings, model: Path) -> list[str]:
 def _environment(key: str) -> dict[str, str]:
     root = str(Path(__file__).parent.parent)
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = dict(os.environ)
+    if runtime := missing_runtime():
+        libraries = [*filter(None, [os.environ.get("LD_LIBRARY_PATH")]), runtime]
+        environment["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
     return {
-        **os.environ,
+        **environment,
         KEY_VARIABLE: key,
         "OMP_WAIT_POLICY": "passive",  # spinning threads starve every other process
         "PYTHONPATH": os.pathsep.join(paths),

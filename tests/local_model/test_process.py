@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 import local_model.process
+from local_model import openmp
 from local_model.errors import LocalModelError
 from local_model.process import LocalModel
 from local_model.settings import KEY_VARIABLE, Settings, find_model
@@ -45,6 +46,18 @@ def test_the_model_outlives_the_thread_that_started_it() -> None:
         assert model.pid == first
     finally:
         model.close()
+
+
+@linux_only
+def test_a_system_without_openmp_is_lent_a_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openmp, "is_installed", lambda _library: False)
+    model = LocalModel()
+    try:
+        model.endpoint()
+        loaded = Path(f"/proc/{model.pid}/maps").read_text(encoding="utf-8")
+    finally:
+        model.close()
+    assert re.search(r"site-packages/cmeel\.prefix/lib/libgomp\.so\.1$", loaded, re.MULTILINE)
 
 
 def test_threads_that_ask_at_once_share_one_child(notices: list[str]) -> None:
