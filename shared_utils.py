@@ -7,6 +7,7 @@ import contextvars
 import json
 import re
 import threading
+import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, Future
 from contextlib import AbstractAsyncContextManager, closing, suppress
@@ -157,7 +158,10 @@ class LoopThread:
             if self._loop is None:
                 self._loop = _DaemonLoop()
                 self._thread.start()
-            return asyncio.run_coroutine_threadsafe(self._unless_closed(call), self._loop)
+            guarded = self._unless_closed(call)
+            # One that is cancelled before it begins never comes to its call.
+            weakref.finalize(guarded, call.close).atexit = False
+            return asyncio.run_coroutine_threadsafe(guarded, self._loop)
 
     def stop(self) -> None:
         """Cut off what is under way, and accept nothing more; the thread ends soon."""

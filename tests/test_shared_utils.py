@@ -1,5 +1,6 @@
 import asyncio
 import contextvars
+import inspect
 import threading
 from concurrent.futures import CancelledError
 from contextlib import nullcontext, suppress
@@ -151,6 +152,23 @@ def test_a_cancelled_wait_does_not_wait_for_the_thread() -> None:
     assert not finished.is_set()
     release.set()
     assert finished.wait(PATIENCE)
+
+
+def test_a_call_that_is_cancelled_before_it_begins_is_closed() -> None:
+    entered, go_on = threading.Event(), threading.Event()
+
+    async def keep_the_loop_busy() -> None:
+        entered.set()
+        go_on.wait(PATIENCE)
+
+    thread = LoopThread(nullcontext(), lambda: ValueError("closed here"))
+    thread.submit(keep_the_loop_busy())
+    assert entered.wait(PATIENCE)
+    call = asyncio.sleep(FOREVER)
+    assert thread.submit(call).cancel()
+    go_on.set()
+    thread.close()
+    assert inspect.getcoroutinestate(call) == inspect.CORO_CLOSED
 
 
 def test_a_call_that_is_cut_off_before_stop_returns_learns_why(

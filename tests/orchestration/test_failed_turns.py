@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import os
 import random
@@ -29,6 +30,7 @@ from tests.support.tiny_story import build, loop, say
 
 if TYPE_CHECKING:
     from mcp_ghost.testing import ModelRequest
+    from session.game_configuration import GameConfiguration
 
 pytestmark = pytest.mark.mcp
 
@@ -202,26 +204,38 @@ def test_where_a_command_finds_the_story_damaged_the_episode_ends_with_the_place
     assert "the story is damaged: Illegal V3 opcode 2OP:0 at 0x10" in failed["failure"]
 
 
+def play_until_killed(config: GameConfiguration, seconds: float, *, resume: bool) -> Played:
+    """Play the episode "killed" on; its engine is killed so long after its third turn began."""
+    turns = itertools.count(1)
+
+    def before_turn(*_: object) -> tuple[()]:
+        if next(turns) == 3:
+            kill.start()
+        return ()
+
+    with ZorkOrchestratorV2(
+        "killed", config, resume=resume, before_turn=before_turn
+    ) as orchestrator:
+        orchestrator._start()
+        assert isinstance(orchestrator.game, Game)
+        engine = orchestrator.game._player
+        assert isinstance(engine, EngineProcess)
+        kill = threading.Timer(seconds, os.kill, (engine.pid, signal.SIGKILL))
+        orchestrator.play_episode()
+        kill.join()
+    return Played(orchestrator.folder, [], [])
+
+
 @pytest.mark.slow
 def test_after_many_deaths_of_its_engine_an_episode_is_the_same_game(tmp_path: Path) -> None:
-    chance, reasons = random.Random(8), []
+    chance = random.Random(8)
     with ModelServer(ScriptedModel(BUNDLED_COMMANDS)) as model:
         config = configured(tmp_path, model.base_url, max_turns_per_episode=len(BUNDLED_COMMANDS))
         for resume in (False, *[True] * 9):
-            with ZorkOrchestratorV2("killed", config, resume=resume) as orchestrator:
-                orchestrator._start()
-                assert isinstance(orchestrator.game, Game)
-                engine = orchestrator.game._player
-                assert isinstance(engine, EngineProcess)
-                kill = threading.Timer(chance.random() / 5, os.kill, (engine.pid, signal.SIGKILL))
-                kill.start()
-                orchestrator.play_episode()
-                kill.join()
-                reasons.append(orchestrator.game_state.end_reason)
-    assert reasons == ["engine_failed"] * 10
-    turns = Played(orchestrator.folder, [], []).turns
+            episode = play_until_killed(config, chance.random() / 10, resume=resume)
+            assert episode.end["reason"] == "engine_failed"
+    assert len(episode.turns) >= 20
     with started(seed=7) as game:
-        for number, turn in enumerate(turns, 1):
+        for number, turn in enumerate(episode.turns, 1):
             assert (turn.turn, turn.response) == (number, game.step(turn.command))
             assert base64.b64decode(turn.snapshot) == game.snapshot()
-    assert turns
