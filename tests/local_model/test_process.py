@@ -199,7 +199,7 @@ def test_the_server_ends_with_its_input() -> None:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         cwd=ROOT,
-        env={**os.environ, KEY_VARIABLE: "made-up"},
+        env=local_model.process._environment("made-up"),
     )
     with server:
         assert server.stdout is not None
