@@ -130,7 +130,7 @@ def test_what_fails_says_so_in_its_span(exporter: InMemorySpanExporter) -> None:
         tool_reply([("s.fail", {}), ("s.hang", {})]),
         error_reply(400, f"no more for {KEY}"),
     ]
-    result, _ = play(script, {"s": faulty()}, timeout=0.5)
+    result, _ = play(script, {"s": faulty()}, timeout=2)
     assert not result["success"]
     found = spans(exporter)
     kinds = {

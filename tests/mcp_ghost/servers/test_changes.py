@@ -85,7 +85,7 @@ async def test_progress_keeps_a_call_alive_and_is_reported(known: str, link: str
 
     async def counted(config: ServerConfig) -> None:
         async with Toolbox({"s": config}, on_progress=on_progress) as toolbox:
-            await toolbox.call("s.count", {"to": 5, "pause": 0.4}, timeout=1)
+            await toolbox.call("s.count", {"to": 5, "pause": 0.7}, timeout=3)
 
     here = nullcontext(versions(known))
     with here if link == "stdio" else versions_over_http(known) as config:
