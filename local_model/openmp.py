@@ -3,6 +3,7 @@
 import ctypes
 import sys
 from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
 
 RUNTIME = "libgomp.so.1"
 _PACKAGE = "cmeel-libomp"
@@ -16,7 +17,7 @@ def missing_runtime() -> str | None:
         found = files(_PACKAGE) or []
     except PackageNotFoundError:  # installed without it: the engine says what it misses
         return None
-    return next((str(it.locate().parent) for it in found if it.name == RUNTIME), None)
+    return next((str(Path(it.locate()).parent) for it in found if it.name == RUNTIME), None)
 
 
 def is_installed(library: str) -> bool:
