@@ -31,6 +31,7 @@ def test_digits_of_another_script_are_told_from_each_other() -> None:
     assert page.unsupported("طوله ١.٢ كم", "arabic")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["12:30 ", "A-", "3 May or ", "3. ", "Aa I ", "Mon 3 May ", "]("])
 def test_a_page_of_one_thing_over_and_over_is_read_in_time_that_grows_with_its_length(
     part: str,
