@@ -1,6 +1,6 @@
 """The games that the program knows by name: what their files are, and where they can be had.
 
-`stories/games.json` lists them with their profiles; the story files are no part of the program.
+`stories/games.json` lists them with their profiles; the story files are not part of the program.
 """
 
 import json

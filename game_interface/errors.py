@@ -22,7 +22,7 @@ class StoryNotFoundError(GameError):
 
 
 class StoryFormatError(GameError):
-    """Raised when a file is no Z-machine story of version 3, 4, 5 or 8, or damaged; it says where.
+    """Raised when a file is damaged, or not a Z-machine story of version 3, 4, 5 or 8; says where.
 
     Inside a command the game is as it was before it.
     """

@@ -40,7 +40,7 @@ def _serve(flags: Flags) -> int:
     from session.game_configuration import GameConfiguration
 
     config = GameConfiguration.at_hand(flags.config, **flags.settings())
-    with redirect_stdout(sys.stderr):  # what an environment prints is no message to the client
+    with redirect_stdout(sys.stderr):  # what an environment prints is not meant for the client
         check_played(config.story)
     games = Games(config)
     try:

@@ -98,7 +98,7 @@ class EpisodeView(EpisodeFold):
             "rooms": len(self.rooms) or None,
             **asdict(self.usage),
             "reflections": len(self.reflections),
-            # Who asks no model has none of our parts, which is no news.
+            # A player that asks no model never has our parts: nothing to report.
             "parts_off": self._parts_off() if self.start and self.start.asks_a_model else [],
             "scores": self._score_line(),
         }

@@ -71,7 +71,8 @@ def encode(answer: Answer) -> bytes:
 def decode(line: bytes) -> Answer:
     """The answer in a line.
 
-    Raises: ValueError when it is none.
+    Raises:
+        ValueError: It is not an answer.
     """
     return _answers().validate_json(line)
 

@@ -21,7 +21,7 @@ from typing import cast
 from mcp_ghost.servers import reaper
 
 _MOST_LINE_BYTES = 65_536
-"""Of what is no MCP server."""
+"""Of a program that is not an MCP server."""
 POLITE_GRACE = 2.0
 """Seconds for the exit that a closed stdin asks for."""
 _TERM_GRACE = 1.0

@@ -370,7 +370,7 @@ _BRITISH = (
 
 
 def _is_english(word: str) -> bool:
-    """Whether ``word``, in lower case, is one of English that is no name."""
+    """Whether ``word``, in lower case, is an English word and not a name."""
     forms = {word, word.replace("'", "")}
     forms |= {re.sub(british, american, word) for british, american in _BRITISH}
     return any(_is_spelt(form) for form in forms)

@@ -24,7 +24,7 @@ _NUMBER = re.compile(
     r"(th|st|nd|rd|s|º|ª|ème|er|e|\.(?= [a-zäöü]))?(?![\d])"
 )
 _COMMAS_BETWEEN_THOUSANDS = {("en",), ("ja",), ("zh",)}
-"""Languages in which 31,000 is no decimal."""
+"""Languages in which 31,000 is not a decimal fraction."""
 _NAMES = {
     100: "hundred",
     1e3: "thousand|thousands|k|tausend|mille|mil",

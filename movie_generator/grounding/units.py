@@ -225,7 +225,7 @@ class Units:
 
 def kind_and_factor(unit: str) -> tuple[str, float]:
     """Such as ``("length", 1000.0)``; what cannot be converted is a kind of its own."""
-    # Temperatures have other zeros; volts, amperes and ohms are no measures of each other.
+    # Temperatures have other zeros; volts, amperes and ohms measure different things.
     if unit in _FACTORS and not unit.startswith(("temperature", "electric", "light")):
         return unit.partition("-")[0], float(_FACTORS[unit])
     return unit, 1.0

@@ -94,7 +94,7 @@ def markdown_images(text: str) -> Iterator[tuple[str, str]]:
 
 
 def absolute(source: object, base: str) -> str:
-    """``source`` as a web address, resolved against ``base``; nothing for what is none."""
+    """``source`` as a web address, resolved against ``base``; empty if it is not one."""
     if not isinstance(source, str) or not source.strip():
         return ""
     try:

@@ -81,7 +81,7 @@ STEPS = Table(
 def url_key(url: str) -> str:
     """The same for every way to write an address; of one length, so that it can be indexed."""
     plain = url.strip()
-    with suppress(ValueError):  # what is no address is written in one way
+    with suppress(ValueError):  # what is not an address has one spelling
         parts = urlsplit(plain)
         parts = parts._replace(scheme=parts.scheme.lower(), netloc=parts.netloc.lower())
         plain = urlunsplit(parts._replace(path=parts.path or "/"))

@@ -35,7 +35,7 @@ def on_files(files: Any, config: Any) -> Any:  # noqa: ANN401  mkdocs is not ins
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:  # noqa: ANN401
-    """Point each link between files at its page; what is no page is named and not linked.
+    """Point each link between files at its page; what is not a page is named but not linked.
 
     Raises:
         FileNotFoundError: There is no such file.

@@ -144,7 +144,7 @@ class Perception:
     def _exits(self, seen: Observation) -> tuple[ExitSeen, ...]:
         """Those ways that are exits; in darkness none.
 
-        A routine may be anything, even death: it is no exit before it was tried.
+        A routine may be anything, even death: it is not an exit until it has been tried.
         """
         if seen.dark or not seen.room or not self.level.tells_exits:
             return ()

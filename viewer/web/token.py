@@ -48,7 +48,7 @@ async def sent(request: Request) -> JSONObject | None:
 
 
 def _is_from_our_page(request: Request) -> bool:
-    """Browsers say where a request comes from; what is no browser has no page to be misused."""
+    """Browsers say where a request comes from; anything else has no page to misuse."""
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
     own = origin is None or origin.partition("://")[2] == request.headers.get("host")
     return own and site in (None, "same-origin")

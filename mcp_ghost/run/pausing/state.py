@@ -42,7 +42,7 @@ class State:
         """What ``to_dict`` gave, or the path of a checkpoint with it.
 
         Raises:
-            ValueError: It is no such thing.
+            ValueError: It is neither.
         """
         kept = _read(Path(given)) if isinstance(given, str | Path) else given
         if not isinstance(kept, Mapping) or kept.get("version") != VERSION:

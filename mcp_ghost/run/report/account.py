@@ -159,7 +159,7 @@ class Account:
         self.paid(response)
 
     def paid(self, response: LLMResponse) -> None:
-        """Count what a reply used that is no step of the run."""
+        """Count what a reply used that is not a step of the run."""
         self.usage += response.spent
         self.is_priced |= response.cost is not None
 

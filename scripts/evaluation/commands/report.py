@@ -81,7 +81,7 @@ def show(tables: Sequence[Table], *sentences: str) -> None:
 
 
 def console() -> Console:
-    """Standard output, of a fixed width where that is no terminal."""
+    """Standard output, of a fixed width unless it is a terminal."""
     return Console(width=None if sys.stdout.isatty() else _FILE_WIDTH)
 
 

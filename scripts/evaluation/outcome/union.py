@@ -90,7 +90,7 @@ def rebuild_knowledge(logs: Mapping[Key, Path], out: Path) -> None:
 
 
 def write_agreement(agreed: Mapping[str, Any], out: Path) -> None:
-    """Make ``out`` an evaluation like any other; until then it is none."""
+    """Make ``out`` an evaluation like any other, which it is not until then."""
     write_whole(out / PLAN_FILE, json.dumps(agreed, indent=2, ensure_ascii=False) + "\n")
 
 

@@ -209,7 +209,7 @@ def test_a_long_run_is_compacted_for_the_model_but_not_in_the_result(  # B32
     assert not asked[0].tool_names
     assert SUMMARY in said_to(model, -1)
     assert "Step 0." not in said_to(model, -1)
-    # The summaries were paid for, but they are no steps.
+    # The summaries were paid for, but they are not steps.
     assert result["execution_metadata"]["total_iterations"] == 9
     assert len(model.requests) == 9 + len(asked)
     assert result["execution_metadata"]["token_usage"]["completion_tokens"] == 8 * (9 + len(asked))

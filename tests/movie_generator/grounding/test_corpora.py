@@ -23,7 +23,7 @@ PAGES = Path(__file__).parents[2] / "data/grounding"
 PASSING = {
     "Milford won by three goals to one.",  # its words stand on the page, apart
     "Councillor Nkemelu couldn't come.",
-    "En el guardarropa hubo colas de media jornada.",  # a unit in words that are no number
+    "En el guardarropa hubo colas de media jornada.",  # a unit in words that are not a number
     "Die Bauarbeiten leitete ein Ingenieur namens August Rehmann.",  # in German, nouns are capitalized
     "Die meisten Hitzetage zählte man in Karlsruhe, nämlich vierunddreißig.",
     "Gebacken wurde es früher im Gemeindebackhaus von Niederkirchen.",

@@ -240,7 +240,7 @@ def test_the_map_finds_rooms_takes_keys_and_tells_the_walk(replay: Page) -> None
     replay.get_by_label("Turn", exact=True).fill("0")
     shows(replay, 0)
     first = set(canvas.evaluate(SHOWN, "stub"))
-    assert first - stubs, "what was walked since is no stub any longer"
+    assert first - stubs, "what was walked since is no longer a stub"
     assert stubs - first, "nothing of the future is shown"
     search.fill("office")
     expect(found).to_have_text("no match")

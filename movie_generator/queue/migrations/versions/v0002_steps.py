@@ -37,7 +37,7 @@ def upgrade() -> None:
 def _key(url: str) -> str:
     """The key as this version made it: a later way to make keys needs a migration of its own."""
     plain = url.strip()
-    with suppress(ValueError):  # what is no address is written in one way
+    with suppress(ValueError):  # what is not an address has one spelling
         parts = urlsplit(plain)
         parts = parts._replace(scheme=parts.scheme.lower(), netloc=parts.netloc.lower())
         plain = urlunsplit(parts._replace(path=parts.path or "/"))
