@@ -63,8 +63,6 @@ def _play(flags: Flags, interruption: Interruption) -> int:
     screen = standard_screen(interruption.output_closed)
     if flags.replay is not None:
         return _replay(config, str(episode), screen)
-    if config.uses_embedded_model and not config.local_model_path:
-        screen.text(_SMALL_MODEL, "yellow", mark="·")
     played: list[StorySoFar] = []
     with _page(flags, config, screen) as cockpit:
         try:
@@ -229,9 +227,11 @@ def _play_episode(
     with ZorkOrchestratorV2(episode, config, resume=is_old, **watcher) as orchestrator:
         folder = orchestrator.folder
         so_far = StorySoFar(folder, flags.to_resume(folder.name))
+        asks = orchestrator.config.player_name in ASKING
+        if asks and config.uses_embedded_model and not (config.local_model_path or played):
+            screen.text(_SMALL_MODEL, "yellow", mark="·")
         if cockpit:
-            hears = orchestrator.config.player_name in ASKING
-            cockpit.begin(folder, thoughts, to_resume=so_far.to_resume, hears=hears)
+            cockpit.begin(folder, thoughts, to_resume=so_far.to_resume, hears=asks)
         view = TerminalView(screen, so_far, thoughts)
         orchestrator.logger.addHandler(view)
         try:

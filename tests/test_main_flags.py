@@ -160,13 +160,14 @@ def test_a_story_that_does_not_exist_leaves_nothing_behind(program: Program) -> 
 
 
 def test_another_player_is_chosen_by_a_flag_and_stays_with_its_episode(program: Program) -> None:
-    assert (
-        program.run("--story", "bundled", "--player", "random", "--max-turns", "2").returncode == 0
-    )
+    played = program.run("--story", "bundled", "--player", "random", "--max-turns", "2")
+    assert played.returncode == 0
+    assert "No API key" not in played.stdout
     assert (start_of(program)["player"], start_of(program)["model"]) == ("random", "")
     resumed = program.run("--resume", "latest", "--max-turns", "3")
     assert resumed.returncode == 0
     assert "Turn limit reached (3)" in resumed.stdout
+    assert "No API key" not in resumed.stdout
     wrong = program.run("--player", "chatt")
     assert wrong.returncode == 2
     assert "--player: invalid choice: 'chatt'" in wrong.stderr
