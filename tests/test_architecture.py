@@ -1,4 +1,4 @@
-"""The shape of the house: which part may import which, and how large a part may be.
+"""The shape of the house: which part may import which, how large one may be, what READMEs say.
 
 The parts and their arrows stand in CONTRIBUTING.md, and nowhere else.
 """
@@ -21,6 +21,10 @@ NOT_INSTALLED = {"scripts"}
 MOST_FILES, MOST_FILES_OF_TESTS = 15, 25
 MOST_LINES, MOST_LINES_OF_A_FUNCTION = 400, 60
 ROW = re.compile(r"^\| `([\w.]+)` \| (.*) \|$", re.MULTILINE)
+PAGE = ROOT / "viewer/static"
+KINDS = {".py", ".js", ".md"}
+OTHER_PEOPLES = PAGE / "vendor"
+FROM_OUTSIDE = re.compile(r"^From outside: (.+?)(?:\n\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
 def arrows() -> dict[str, set[str]]:
@@ -68,6 +72,7 @@ def imported(name: str) -> frozenset[str]:
     return frozenset(each for each in found if each)
 
 
+@cache
 def part_of(name: str) -> str:
     """The smallest part that a module belongs to."""
     return max((p for p in ARROWS if f"{name}.".startswith(f"{p}.")), key=len)
@@ -145,3 +150,51 @@ def test_no_file_and_no_function_is_too_long() -> None:
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 assert length(node) <= MOST_LINES_OF_A_FUNCTION, f"{path}: {node.name}"
+
+
+def rooms_and_page() -> list[str]:
+    found = {file.parent for room in ROOMS | NOT_INSTALLED for file in (ROOT / room).rglob("*.py")}
+    return sorted(str(folder.relative_to(ROOT)) for folder in found | {PAGE})
+
+
+def described_files(folder: Path) -> Iterator[Path]:
+    """What is in a folder, and in those below it that have no README."""
+    for path in folder.iterdir():
+        if path.suffix in KINDS and path.name not in {"__init__.py", "README.md"}:
+            yield path
+        elif path.is_dir() and path != OTHER_PEOPLES and not (path / "README.md").exists():
+            yield from described_files(path)
+
+
+@pytest.mark.parametrize("name", rooms_and_page())
+def test_a_readme_names_every_module_of_its_folder_and_no_other(name: str) -> None:
+    folder = ROOT / name
+    text = (folder / "README.md").read_text(encoding="utf-8").rpartition("## The code")[2]
+    named = set(re.findall(r"`([\w/]+\.(?:py|js|md))`", text))
+    assert {str(path.relative_to(folder)) for path in described_files(folder)} <= named
+    assert not [each for each in named if not ((folder / each).exists() or (ROOT / each).exists())]
+
+
+def imported_by(importers: Iterator[str]) -> set[Path]:
+    return {modules()[it] for importer in importers for it in imported(importer)}
+
+
+def of_our_house() -> list[str]:
+    """Folders whose README is for those who work on them, not for users as that of a product."""
+    rooms = [it for it in rooms_and_page() if ROOT / it != PAGE and it.split("/")[0] in ROOMS]
+    return [it for it in rooms if "## The code" not in (ROOT / it / "README.md").read_text()]
+
+
+@pytest.mark.parametrize("name", of_our_house())
+def test_a_readme_names_what_is_imported_from_outside(name: str) -> None:
+    folder = ROOT / name
+    found = FROM_OUTSIDE.search((folder / "README.md").read_text(encoding="utf-8"))
+    assert found, "what may be imported from outside?"
+    own = {folder / "__init__.py", *described_files(folder)}
+    named = {root / it for it in re.findall(r"`([\w/]+\.py)`", found[1]) for root in (folder, ROOT)}
+    allowed = own if found[1].startswith("all of it") else own & named
+    inside = f"{name.replace('/', '.')}."
+    around = f"{inside[:-1].rpartition('.')[0] or inside[:-1]}."
+    parts = (it for it in modules() if it.split(".")[0] in ROOMS)
+    assert own & imported_by(it for it in parts if not f"{it}.".startswith(around)) <= allowed
+    assert own & named <= imported_by(it for it in modules() if not it.startswith(inside))
