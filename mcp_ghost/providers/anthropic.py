@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers import common
+from mcp_ghost.providers.schema import object_schema
 from mcp_ghost.providers.streaming.anthropic import AnthropicAssembler
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ def _tool(tool: ToolSchema, names: ToolNames) -> JSONObject:
     encoded: JSONObject = {"name": names.encode(function["name"])}
     if description := function.get("description"):
         encoded["description"] = description
-    return {**encoded, "input_schema": common.object_schema(function.get("parameters"))}
+    return {**encoded, "input_schema": object_schema(function.get("parameters"))}
 
 
 def _options(options: Mapping[str, object]) -> JSONObject:

@@ -27,7 +27,6 @@ MOST_TOKENS = 10**9
 MOST_DOLLARS = 10**4
 """For one reply, the same."""
 _COUNT = re.compile(r"tokens$|token_?count$", re.IGNORECASE)
-_NOT_AT_TOP_LEVEL = frozenset({"anyOf", "oneOf", "allOf", "enum", "not"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,18 +226,6 @@ def breakpoints(
     if len(wanted) > limit:
         wanted = [*wanted[:1], *wanted[len(wanted) - limit + 1 :]][:limit]
     return set(wanted)
-
-
-def object_schema(schema: object) -> JSONObject:
-    """``schema`` as the plain object that providers want at the top level."""
-    given = schema if isinstance(schema, dict) else {}
-    kept = {key: value for key, value in given.items() if key not in _NOT_AT_TOP_LEVEL}
-    properties = kept.get("properties")
-    return {
-        **kept,
-        "type": "object",
-        "properties": properties if isinstance(properties, dict) else {},
-    }
 
 
 def head_and_rest(messages: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:

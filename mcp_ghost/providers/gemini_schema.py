@@ -8,8 +8,10 @@ model is told less, but never something wrong.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from mcp_ghost.providers.schema import merged, object_schema, pointed_at
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
@@ -35,7 +37,7 @@ _ANYTHING = ("STRING", "NUMBER", "BOOLEAN")
 def gemini_parameters(schema: object) -> JSONObject | None:
     """The parameters of a function, or None where it has none: empty objects are refused."""
     root = schema if isinstance(schema, dict) else {}
-    converted = _Converter(root).convert({**root, "type": "object"})
+    converted = _Converter(root).convert(object_schema(root))
     return converted if converted.get("properties") else None
 
 
@@ -64,21 +66,13 @@ class _Converter:
     def _reference(self, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
         """The definition in the reference's place; one that leads back into itself is cut."""
         name = str(schema["$ref"])
-        target = self._target(name)
+        target = pointed_at(name, self._root)
         rest = {key: value for key, value in schema.items() if key != "$ref"}
         self._left -= 1
         if not isinstance(target, dict) or name in open_ or self._left < 0:
             kind = target.get("type", "object") if isinstance(target, dict) else "object"
             return self.convert({"type": kind, **_described(target), **_described(rest)})
-        return self.convert(_merged([target, rest]), open_ | {name})
-
-    def _target(self, reference: str) -> object:
-        """What a JSON pointer within the root leads to."""
-        found: object = self._root if reference.startswith("#") else None
-        for step in reference.split("/")[1:]:
-            key = step.replace("~1", "/").replace("~0", "~")
-            found = found.get(key) if isinstance(found, dict) else None
-        return found
+        return self.convert(merged([target, rest]), open_ | {name})
 
     def _all_of(self, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
         """All pieces in one; those that lead back into what is being read add nothing new."""
@@ -87,10 +81,12 @@ class _Converter:
             name = piece.get("$ref") if isinstance(piece, dict) else None
             if name is not None:
                 self._left -= 1
-                piece = None if name in open_ or self._left < 0 else self._target(str(name))
+                piece = (
+                    None if name in open_ or self._left < 0 else pointed_at(str(name), self._root)
+                )
                 open_ |= {name}
             pieces += [piece] if isinstance(piece, dict) else []
-        return self.convert(_merged(pieces), open_)
+        return self.convert(merged(pieces), open_)
 
     def _alternatives(self, schema: JSONObject, given: object, open_: frozenset[str]) -> JSONObject:
         outer = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
@@ -100,9 +96,7 @@ class _Converter:
         shared = _described(outer)
         shared |= {key: outer[key] for key in ("type", "properties", "required") if key in outer}
         converted = [
-            self.convert(_merged([shared, each]), open_)
-            for each in others
-            if isinstance(each, dict)
+            self.convert(merged([shared, each]), open_) for each in others if isinstance(each, dict)
         ]
         nullable = len(others) < len(listed)
         if not converted:
@@ -185,17 +179,3 @@ def _one_or_any(converted: list[JSONObject], *, nullable: bool = False) -> JSONO
         flat = [{**each, "nullable": True} for each in flat]
     distinct = [each for index, each in enumerate(flat) if each not in flat[:index]]
     return distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
-
-
-def _merged(schemas: Iterable[JSONObject]) -> JSONObject:
-    """All of ``schemas`` in one: properties and requirements add up, else the last one counts."""
-    merged: JSONObject = {}
-    for schema in schemas:
-        properties = {**merged.get("properties", {}), **schema.get("properties", {})}
-        required = [*merged.get("required", ()), *schema.get("required", ())]
-        pieces = [*merged.get("allOf", ()), *schema.get("allOf", ())]
-        merged |= schema
-        merged |= {"properties": properties} if properties else {}
-        merged |= {"required": list(dict.fromkeys(required))} if required else {}
-        merged |= {"allOf": pieces} if pieces else {}
-    return merged

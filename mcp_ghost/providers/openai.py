@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers import common
+from mcp_ghost.providers.schema import object_schema
 from mcp_ghost.providers.streaming.openai import OpenAIAssembler
 from mcp_ghost.providers.thinking import split_thinking
 
@@ -229,7 +230,7 @@ def _tool(tool: ToolSchema, names: ToolNames, dialect: Dialect, model: str) -> J
         if dialect == "openai" or (dialect == "openrouter" and model.startswith("openai/")):
             description = _shortened(description)
         encoded["description"] = description
-    encoded["parameters"] = common.object_schema(function.get("parameters"))
+    encoded["parameters"] = object_schema(function.get("parameters"))
     if function.get("strict") is not None:
         encoded["strict"] = function["strict"]
     return {"type": "function", "function": encoded}

@@ -147,7 +147,9 @@ def _hints(annotations: object) -> dict[str, Any]:
 
 def _parameters(schema: object) -> dict[str, Any]:
     """``schema``, or one without parameters where providers would refuse the whole request."""
-    if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
+    kind = schema.get("type", "object") if isinstance(schema, Mapping) else None
+    kinds = kind if isinstance(kind, list) else [kind]
+    if not isinstance(schema, Mapping) or "object" not in kinds:
         return {"type": "object", "properties": {}}
     properties = schema.get("properties")
     return {
