@@ -21,6 +21,7 @@ _BYTES_OF_TOKEN = 3
 """Fewer than in most texts, so that the estimate is rather too high."""
 _MARK = re.compile(r"\n\[cut here: \d+ of (\d+) characters left out\]\Z")
 _MAX_DEPTH = 50
+_KEPT_OF_RESOURCES = ("uri", "name", "title", "description", "mimeType")
 _NO_MESSAGE = "The tool reported an error without a message."
 
 
@@ -214,7 +215,7 @@ def _block(block: object) -> object:
     resource = block.get("resource")
     source = resource if isinstance(resource, Mapping) else block
     stub = {"type": block.get("type", "unknown")}
-    stub |= {key: source[key] for key in ("uri", "name", "mimeType") if key in source}
+    stub |= {key: source[key] for key in _KEPT_OF_RESOURCES if key in source}
     if isinstance(text := source.get("text"), str):
         stub["text"] = text
     elif isinstance(data := source.get("data", source.get("blob")), str):

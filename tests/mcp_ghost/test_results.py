@@ -138,13 +138,13 @@ def test_a_resource_beside_structured_content_keeps_its_text() -> None:
 
 def test_resources_keep_their_text_images_their_data_and_the_rest_becomes_a_short_stub() -> None:
     image = {"type": "image", "data": "AAAA" * 1000, "mimeType": "image/png"}
-    link = {"type": "resource_link", "uri": "file:///b", "name": "b"}
+    link = {"type": "resource_link", "uri": "file:///b", "name": "b", "description": "The book."}
     text = {"type": "resource", "resource": {"uri": "file:///a", "text": "y" * 500}}
     blob = {"type": "resource", "resource": {"uri": "file:///c", "blob": "AAAA"}}
     result = read(text_block("look"), image, link, text, blob, {"type": "hologram"})
     in_words = {"type": "image", "mimeType": "image/png", "size": "3000 bytes"}
     rest = [
-        {"type": "resource_link", "uri": "file:///b", "name": "b"},
+        link,
         {"type": "resource", "uri": "file:///a", "text": "y" * 500},
         {"type": "resource", "uri": "file:///c", "size": "3 bytes"},
         {"type": "hologram"},
