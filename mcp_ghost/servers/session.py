@@ -16,12 +16,7 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextma
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from mcp_ghost.config.secrets import redactor_of
-from mcp_ghost.errors import (
-    MCPError,
-    MCPServerDiedError,
-    MCPServerStartupError,
-    MCPToolCallError,
-)
+from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPServerStartupError, MCPToolCallError
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, jsonable
 from mcp_ghost.servers.installers import INSTALL_TIMEOUT, first_start
 from mcp_ghost.servers.links.link import Link, make_link
@@ -229,7 +224,9 @@ class ServerSession:
                 await self._list_tools(self._client)
         except Exception as error:  # noqa: BLE001 - the next call will meet it, and can tell
             self._fresh_until = math.inf  # nobody waits for it a second time
-            words = self._redactor.words(str(error))
+            is_late = isinstance(error, TimeoutError)
+            late = f"no answer within {DEFAULT_CALL_TIMEOUT:g} s"
+            words = late if is_late else self._redactor.words(str(error))
             _logger.warning("MCP server '%s' did not list its tools again: %s", self.name, words)
             return False
         return True

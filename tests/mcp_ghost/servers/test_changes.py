@@ -1,6 +1,8 @@
 """What servers report while a session lives: progress of a call, and changes of their tools."""
 
 import asyncio
+import os
+import signal
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from mcp_ghost.config import ServerConfig
 from mcp_ghost.servers.protocol import patience
 from mcp_ghost.servers.session import ServerSession
 from mcp_ghost.servers.toolbox import Toolbox
-from tests.support.servers import seen, versions, versions_over_http
+from tests.support.servers import pids, seen, versions, versions_over_http
 
 pytestmark = pytest.mark.mcp
 
@@ -43,6 +45,23 @@ async def test_a_tool_that_wants_arguments_in_headers_gets_them_before_it_was_li
             assert said.content == ["routed", {"to": "attic"}]
             assert await session.refresh()
             assert "routed" in names(session)
+
+
+async def test_a_server_that_does_not_list_its_changed_tools_is_reported_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = tmp_path / "log"
+    async with ServerSession("s", versions(BOTH[0], SERVER_LOG=str(log))) as session:
+        while not session.is_stale:
+            await session.call("grow", {})
+        monkeypatch.setattr("mcp_ghost.servers.session.DEFAULT_CALL_TIMEOUT", 0.1)
+        (pid,) = pids(log)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            assert await session.refresh() is False
+        finally:
+            os.kill(pid, signal.SIGCONT)
+    assert "'s' did not list its tools again: no answer within 0.1 s" in caplog.text
 
 
 async def test_tools_are_listed_anew_once_they_are_no_longer_fresh(tmp_path: Path) -> None:
