@@ -23,7 +23,7 @@ NODE_VERSION = 22
 _NODE_VERSION_TIMEOUT = 3.0
 _EXIT_STATUS_WAIT = 0.25
 """Seconds for the exit status, which may come after the end of the output."""
-_STDERR_LINES = 15
+_LINES = 15
 _STDERR_SHOWN_BYTES = 4096
 _NODE = "Node.js is installed and the package is available."
 _HINTS: Mapping[str, str] = {
@@ -61,7 +61,7 @@ async def startup_message(
         f"Failed to start MCP server '{name}': {_details(config, process, seconds, cause)}",
         f"Command: {config.command_line()}",
         f"Check that {await _hint(config, environment, process, cause)}",
-        *_stderr_block(process),
+        *(_stderr_block(process) or await _stdout_block(process)),
     ]
     return "\n".join(lines)
 
@@ -171,7 +171,16 @@ def _ending(process: ServerProcess) -> str:
 
 def _stderr_block(process: ServerProcess | None) -> list[str]:
     tail = process.stderr_tail(_STDERR_SHOWN_BYTES) if process is not None else ""
-    lines = tail.strip().splitlines()
+    return _block("stderr", tail)
+
+
+async def _stdout_block(process: ServerProcess | None) -> list[str]:
+    """What is on stdout instead of messages, such as how the program is to be called."""
+    return _block("stdout", await process.stdout_tail() if process is not None else "")
+
+
+def _block(where: str, text: str) -> list[str]:
+    lines = text.strip().splitlines()
     if not lines:
         return []
-    return ["Its last output on stderr:", *(f"  {line}" for line in lines[-_STDERR_LINES:])]
+    return [f"Its last output on {where}:", *(f"  {line}" for line in lines[-_LINES:])]

@@ -14,6 +14,7 @@ import signal
 import sys
 import termios
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
@@ -29,6 +30,9 @@ _CLOSE_WAIT = 1.0
 _KILL_WAIT = 0.1
 _LAST_OUTPUT_WAIT = 0.03
 """Seconds for output that was still in a pipe when the process ended."""
+_SKIPPED_LINES = 15
+_MOST_SKIPPED_BYTES = 1024
+"""Of a line that is kept; a part of one could hide a secret."""
 STDERR_BYTES = 65_536
 """Of what a server wrote to stderr, this much of the end is kept."""
 
@@ -70,6 +74,7 @@ class ServerProcess:
         self._has_been_told = False
         self._pipes = pipes
         self._mark = mark
+        self._skipped: deque[bytes] = deque(maxlen=_SKIPPED_LINES)
         self.fault: str | None = None
         """What made us stop listening."""
         self.ended_by_itself = False
@@ -129,6 +134,18 @@ class ServerProcess:
         tail = bytes(self._pipes.stderr[-most_bytes:])
         is_whole = self._pipes.stderr_bytes == len(tail)
         return (tail if is_whole else _from_a_line_start(tail)).decode(errors="replace")
+
+    def skip(self, line: bytes) -> None:
+        """Keep ``line`` of stdout, which is no message, for ``stdout_tail``."""
+        if len(line) <= _MOST_SKIPPED_BYTES:
+            self._skipped.append(line)
+
+    async def stdout_tail(self) -> str:
+        """The last lines on stdout that were no messages or are unread; also after ``stop``."""
+        if not self.is_connected:
+            for line in (await self.stdout.read()).splitlines(keepends=True):
+                self.skip(line)
+        return b"".join(self._skipped).decode(errors="replace")
 
     async def last_words(self) -> None:
         """Wait until what an ended process wrote to stderr is read."""

@@ -44,7 +44,8 @@ class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
             try:
                 line = await self._process.stdout.readuntil()
                 return read(line)
-            except asyncio.IncompleteReadError:
+            except asyncio.IncompleteReadError as error:
+                self._process.skip(error.partial)  # a last line that does not end
                 raise anyio.EndOfStream from None
             except asyncio.LimitOverrunError:
                 line, why = await self._edges_of_line(), too_long(self._most_bytes)
@@ -52,6 +53,7 @@ class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
                 why = str(error)
             if reply := refusal(line, why):
                 return SessionMessage(reply)
+            self._process.skip(line)
             if not self._noticed_garbage and not line.isspace():
                 self._noticed_garbage = True
                 _logger.debug("Skipping output that is not JSON-RPC, first: %r", line[:200])

@@ -69,6 +69,16 @@ def test_a_secret_that_a_variable_holds_does_not_reach_the_startup_error(
     assert "fatal: missing API key, got ***" in message
 
 
+def test_what_a_program_prints_that_speaks_no_mcp_is_shown() -> None:
+    says = "print('usage: demo --root FOLDER', 'see demo --help', sep='\\n', end='')"
+    message = startup_failure(ServerConfig(command=sys.executable, args=["-S", "-c", says]))
+    assert message.splitlines()[-3:] == [
+        "Its last output on stdout:",
+        "  usage: demo --root FOLDER",
+        "  see demo --help",
+    ]
+
+
 def test_a_server_that_pours_out_lines_is_given_up() -> None:
     pour = "import sys\nwhile True: sys.stdout.write('y\\n' * 4096)"
     config = ServerConfig(command=sys.executable, args=["-S", "-c", pour])
