@@ -9,6 +9,7 @@ from anyio.to_thread import run_sync
 from mcp_ghost.providers.transport import retry_after
 from mcp_ghost.text import address, one_line
 from movie_generator.errors import PageError, is_passing
+from movie_generator.pages.decoding import decoded
 from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import Page, heading, tidy
 from movie_generator.pages.pdf import page_from_pdf
@@ -134,8 +135,5 @@ def _page(response: httpx.Response, body: bytes, limits: Limits) -> Page:
         return page_from_pdf(body, url, limits.page_characters)
     if _kind(response) in _HTML:
         return page_from_html(body, url, encoding)
-    try:
-        text = tidy(body.decode(encoding or "utf-8", "replace"))
-    except LookupError:
-        text = tidy(body.decode("utf-8", "replace"))
+    text = tidy(decoded(body, encoding, is_html=False))
     return Page(url, heading(text) or text.partition("\n")[0][:200], "", text)

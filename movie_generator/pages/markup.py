@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from movie_generator.pages.decoding import decoded
 from movie_generator.pages.head import attribute, head_of
 from movie_generator.pages.page import Page, tidy, usable_images
 
@@ -48,9 +49,7 @@ _MARKED = re.compile(rf'{_MARK}(\d{{1,8}})"')
 
 def page_from_html(html: bytes | str, url: str, encoding: str | None = None) -> Page:
     """Read a page; ``encoding`` is what the server said, and may be wrong or missing."""
-    if isinstance(html, str):  # of a tool, with half a character perhaps
-        html, encoding = html.encode("utf-8", "replace"), "utf-8"
-    soup = _parsed(html, encoding)
+    soup = _parsed(html if isinstance(html, str) else decoded(html, encoding))
     head = head_of(soup, url)
     for tag in soup.find_all(_is_no_text):
         tag.decompose()
@@ -72,13 +71,14 @@ def page_from_html(html: bytes | str, url: str, encoding: str | None = None) -> 
     )
 
 
-def _parsed(html: bytes | str, encoding: str | None = None) -> BeautifulSoup:
+def _parsed(html: str) -> BeautifulSoup:
     from bs4 import BeautifulSoup, MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
 
     for harmless in (MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning):
         warnings.filterwarnings("ignore", category=harmless)
     # Of the parsers lxml's is linear: a few hundred "<!--" hold no other page up.
-    return BeautifulSoup(html, "lxml", from_encoding=encoding)
+    # A tool may give half a character.
+    return BeautifulSoup(html.encode("utf-8", "replace"), "lxml", from_encoding="utf-8")
 
 
 def _is_no_text(tag: Tag) -> bool:

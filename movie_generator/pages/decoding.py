@@ -1,0 +1,100 @@
+"""The bytes of a page as text: in the encoding that they are in, which is not always the one named.
+
+What reads as UTF-8 is UTF-8, whatever is said of it, because no other encoding looks like it. Of
+all others the server tells first, and then the page. Names mean what they mean to browsers
+(https://encoding.spec.whatwg.org/#names-and-labels), which is more than the standards say: pages in
+"ISO-8859-1" have the quotation marks of Windows, and those in "GB2312" have any Chinese character.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+_WINDOWS = "cp1252"
+_MEANT = {
+    "ascii": _WINDOWS,
+    "iso8859-1": _WINDOWS,
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "windows-874": "cp874",
+    "shift_jis": "cp932",
+    "x-sjis": "cp932",
+    "windows-31j": "cp932",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "x-gbk": "gb18030",
+    "euc_kr": "cp949",
+    "big5": "big5hkscs",
+}
+_OF_PAGES = re.compile(
+    r"utf-(?:8|16|16-[lb]e)|iso8859-\d+|cp(?:125\d|866|874|932|949)|koi8-[ru]|gb18030|big5hkscs"
+    r"|euc_jp|iso2022_jp|mac-(?:roman|cyrillic)"
+)
+"""As Python names them. It has more, some of which take forever to read a long text."""
+_SAMPLE = 100_000
+_LONG_WORDS = re.compile(rb"[!-~]{200,}")
+"""Such as an image inside the page, on which a guess would take minutes."""
+
+
+def decoded(body: bytes, said: str | None, *, is_html: bool = True) -> str:
+    """The text in ``body``, which may end in the middle of a character.
+
+    Args:
+        body: What came.
+        said: The encoding that the server named.
+        is_html: Whether the text may name its encoding, too.
+    """
+    for mark, name in _MARKS.items():
+        if body.startswith(mark):
+            return body.removeprefix(mark).decode(name, "replace")
+    named = [*_named(body, said, is_html)]
+    # Zeros are UTF-16, and escapes are Japanese, but both would be UTF-8, too.
+    plain = b"\0" not in body and b"\x1b" not in body
+    for name in (["utf-8"] if plain else []) + named:
+        text = codecs.getincrementaldecoder(name)("replace").decode(body)
+        if _is_right(text):
+            return text
+    return body.decode(named[0] if named else _guess(body), "replace")
+
+
+def _is_right(text: str) -> bool:
+    """Whether hardly any of its characters beyond ASCII could not be read."""
+    beyond = len(text) - len(text.encode("ascii", "ignore"))
+    return text.count("\N{REPLACEMENT CHARACTER}") * 10 <= beyond
+
+
+def _named(body: bytes, said: str | None, is_html: bool) -> Iterator[str]:
+    from bs4.dammit import EncodingDetector
+
+    if name := _meant(said):
+        yield name
+    inside = EncodingDetector.find_declared_encoding(body, is_html=True) if is_html else None
+    if (name := _meant(inside)) and not name.startswith("utf-16"):  # or it could not be read
+        yield name
+
+
+def _meant(label: str | None) -> str | None:
+    """Python's name of the encoding that browsers read for ``label``."""
+    name = (label or "").strip().lower()
+    with suppress(LookupError, ValueError):
+        name = codecs.lookup(name).name
+    name = _MEANT.get(name, name)
+    return name if _OF_PAGES.fullmatch(name) else None
+
+
+def _guess(body: bytes) -> str:
+    """The encoding that the bytes look like."""
+    from bs4.dammit import EncodingDetector
+
+    sample = _LONG_WORDS.sub(b"", body[:_SAMPLE])
+    guesses = map(_meant, EncodingDetector(sample).encodings)
+    return next((name for name in guesses if name), _WINDOWS)
