@@ -11,11 +11,12 @@ import logging
 import re
 import warnings
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from movie_generator.pages.decoding import decoded
 from movie_generator.pages.head import attribute, head_of
-from movie_generator.pages.page import Page, tidy, usable_images
+from movie_generator.pages.page import Page, absolute, tidy, usable_images
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
@@ -26,6 +27,7 @@ _NO_TEXT = [
     "script",
     "style",
     "noscript",
+    "noframes",
     "template",
     "iframe",
     "svg",
@@ -43,6 +45,8 @@ _NO_TEXT_ROLES = ["complementary", "contentinfo", "dialog", "navigation", "searc
 _SMALLEST_SHARE = 0.5
 """Of the sentences outside of links. Of saved articles, readability finds three quarters or more;
 of a forum's posts, a third."""
+_MOST_SOURCES = 10
+"""Of one image."""
 _MARK = "mark-of-our-own-"
 _MARKED = re.compile(rf'{_MARK}(\d{{1,8}})"')
 
@@ -51,6 +55,7 @@ def page_from_html(html: bytes | str, url: str, encoding: str | None = None) -> 
     """Read a page; ``encoding`` is what the server said, and may be wrong or missing."""
     soup = _parsed(html if isinstance(html, str) else decoded(html, encoding))
     head = head_of(soup, url)
+    _settle_images(soup, head.base)
     for tag in soup.find_all(_is_no_text):
         tag.decompose()
     whole = _marked(soup)
@@ -155,8 +160,56 @@ def _markdown(content: Tag) -> str:
 
 
 def _images(content: Tag) -> Iterator[tuple[str, str]]:
-    for image in content.find_all("img"):
-        lazy = attribute(image, "data-src") or attribute(image, "data-original")
-        first_of_set = attribute(image, "srcset").split(",")[0].split()
-        source = lazy or attribute(image, "src") or (first_of_set[0] if first_of_set else "")
-        yield source, attribute(image, "alt")
+    return ((attribute(it, "src"), attribute(it, "alt")) for it in content.find_all("img"))
+
+
+def _settle_images(soup: BeautifulSoup, base: str) -> None:
+    """Give every image the address of what a browser shows; where there is none, its words stay.
+
+    Until they are scrolled to, many images are only placeholders, with the address in attributes of
+    a script's own, or in an image for browsers without scripts.
+    """
+    spare = [tag for tag in soup.find_all("noscript") if not tag.get_text(strip=True)]
+    in_spare = {id(image) for tag in spare for image in tag.find_all("img")}
+    shown: set[str] = set()
+    for image in soup.find_all("img"):
+        source = next((it for it in _sources(image) if absolute(it, base)), "")
+        if source and not (id(image) in in_spare and source in shown):
+            image["src"] = source.replace(" ", "%20")
+            shown.add(source)
+        else:
+            image.replace_with(attribute(image, "alt") if id(image) not in in_spare else "")
+    for tag in spare:
+        tag.unwrap()
+
+
+def _sources(image: Tag) -> Iterator[str]:
+    """Where an image may be, what is meant for scripts first."""
+    if {attribute(image, "width"), attribute(image, "height")} & {"0", "1"}:
+        return  # it only counts readers
+    places = [image, *_of_picture(image)]
+    for name in ("data-src", "data-original", "data-lazy-src"):
+        yield attribute(image, name)
+    for name in ("data-srcset", "data-lazy-srcset", "src", "srcset"):
+        for tag in places:
+            # Addresses may hold commas themselves; between two of them, there is white space.
+            yield attribute(tag, name) if name == "src" else _first_of(attribute(tag, name))
+
+
+def _of_picture(image: Tag) -> Iterator[Tag]:
+    """Each <source> of an image; lxml puts what follows an unclosed one into it."""
+    from bs4 import Tag
+
+    around = image.parent
+    for _ in range(_MOST_SOURCES):
+        if around is None or around.name != "source":
+            break
+        yield around
+        around = around.parent
+    if around is not None and around.name == "picture":
+        first = islice(around.children, 2 * _MOST_SOURCES)  # with the white space between them
+        yield from (it for it in first if isinstance(it, Tag) and it.name == "source")
+
+
+def _first_of(addresses: str) -> str:
+    return addresses.split()[0].rstrip(",") if addresses else ""

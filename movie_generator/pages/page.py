@@ -98,7 +98,7 @@ def absolute(source: object, base: str) -> str:
     if not isinstance(source, str) or not source.strip():
         return ""
     try:
-        url = urljoin(base, source.strip())
+        url = urljoin(base, source.strip().replace(" ", "%20"))
         usable = urlsplit(url).scheme in ("http", "https") and bool(urlsplit(url).hostname)
     except ValueError:
         return ""

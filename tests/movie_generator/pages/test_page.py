@@ -58,6 +58,47 @@ def test_title_description_and_images_are_kept_and_absolute() -> None:
     )
 
 
+BLANK = 'src="data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP"'
+ARCH = "https://example.com/arch.jpg"
+
+
+@pytest.mark.parametrize(
+    ("html", "address"),
+    [
+        (f'<img {BLANK} srcset="/arch.jpg 300w, /large.jpg 900w" alt="An arch">', ARCH),
+        (f'<img {BLANK} data-srcset="/arch.jpg, /large.jpg 2x" alt="An arch">', ARCH),
+        (f'<img {BLANK} data-lazy-src="/arch.jpg" alt="An arch">', ARCH),
+        (f'<img {BLANK}><noscript><img src="/arch.jpg" alt="An arch"></noscript>', ARCH),
+        ('<picture><source srcset="/arch.jpg 2x"><img alt="An arch"></picture>', ARCH),
+        (f'<picture><source data-srcset="/arch.jpg"><img {BLANK} alt="An arch"></picture>', ARCH),
+        (
+            '<img srcset="/w_300,h_200/arch.jpg 300w, /w_900,h_600/arch.jpg 900w" alt="An arch">',
+            "https://example.com/w_300,h_200/arch.jpg",
+        ),
+        ('<img src="/an arch.jpg" alt="An arch">', "https://example.com/an%20arch.jpg"),
+    ],
+)
+def test_an_image_that_a_browser_would_show_is_found(html: str, address: str) -> None:
+    page = page_from_html(f"<main><p>Before.</p>{html}<p>After.</p></main>", "https://example.com")
+    assert page.images == (Image(address, "An arch"),)
+    assert f"![An arch]({address.removeprefix('https://example.com')})" in page.text
+
+
+def test_an_image_is_shown_once_and_none_that_only_counts_readers() -> None:
+    html = (
+        '<main><p>Before.</p><img data-src="/a.jpg"><noscript><img src="/a.jpg"></noscript>'
+        '<img src="/seen.gif" width="1" height="1"><noscript>Switch on <img src="b.png"></noscript>'
+    )
+    page = page_from_html(html, "https://example.com")
+    assert (page.text, len(page.images)) == ("Before.\n\n![](/a.jpg)", 1)
+
+
+def test_an_image_inside_a_page_leaves_room_for_its_text() -> None:
+    image = f'<img src="data:image/png;base64,{"A" * 9_000}" alt="An arch">'
+    page = page_from_html(f"<main><p>Before.</p>{image}<p>After.</p>", "https://example.com")
+    assert page.text == "Before.\n\nAn arch\n\nAfter."
+
+
 @pytest.mark.parametrize("base", ["http://[oops", "javascript:0", ""])
 def test_a_base_that_is_not_an_address_is_passed_over(base: str) -> None:
     html = f'<base href="{base}"><p>Text.</p><img src="a.png">'
