@@ -68,7 +68,7 @@ class UnsavedError(MovieGeneratorError):
 
 def is_passing(status: int) -> bool:
     """Whether a failure with this status may be temporary."""
-    return status in _PASSING_STATUSES or status >= 500
+    return status in _PASSING_STATUSES or 500 <= status < 600
 
 
 def sounds_passing(reason: str) -> bool:

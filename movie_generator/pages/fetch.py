@@ -14,7 +14,13 @@ from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import Page, heading, tidy
 from movie_generator.pages.pdf import page_from_pdf
 from movie_generator.pages.robots import USER_AGENT, Robots
-from movie_generator.pages.urls import PUBLIC, GuardedTransport, UrlPolicy, parse_url
+from movie_generator.pages.urls import (
+    PUBLIC,
+    GuardedTransport,
+    UrlPolicy,
+    UrlRefusedError,
+    parse_url,
+)
 from movie_generator.settings import Limits
 
 _HEADERS = {
@@ -25,6 +31,8 @@ _HEADERS = {
 _HTML = ("text/html", "application/xhtml+xml", "")
 _TEXT = ("text/plain", "text/markdown", "text/x-markdown")
 _PDF = "application/pdf"
+_CODINGS = {"br", "compress", "dcb", "dcz", "x-compress", "x-gzip", "zstd"}
+"""Compression that some servers use without having been asked for it."""
 MAX_REDIRECTS = 10
 
 
@@ -38,8 +46,11 @@ async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy
     if "://" not in url:
         parse_url(url)  # which refuses it as it was written, and not as the client would send it
 
+    way = [url]
+
     async def ask_first(request: httpx.Request) -> None:
-        await robots.check(str(request.url))
+        way.append(str(request.url))
+        await robots.check(way[-1])
 
     try:
         async with (
@@ -61,6 +72,10 @@ async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy
     except (TimeoutError, httpx.TimeoutException) as error:
         seconds = f"{limits.page_timeout:g} s"
         raise _passing(PageError(f"{address(url)} could not be read within {seconds}.")) from error
+    except UrlRefusedError as error:
+        if len(way) > 2:
+            error.args = (f"A redirect of {address(url)} is not followed: {error}",)
+        raise
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         failed = PageError(f"{address(url)} cannot be read: {one_line(error)}")
         raise _passing(failed) if _may_pass(error) else failed from error
@@ -101,17 +116,21 @@ def _may_pass(error: Exception) -> bool:
 
 
 def _check(response: httpx.Response) -> None:
-    if response.is_error:
-        error = PageError(
-            f"{address(str(response.url))} answered {response.status_code} "
-            f"{one_line(response.reason_phrase)}."
-        )
+    url = address(str(response.url))
+    if not response.is_success:
+        status = one_line(f"{response.status_code} {response.reason_phrase}")
+        error = PageError(f"{url} answered {status}.")
         error.passes = is_passing(response.status_code)
         error.retry_after = retry_after(response.headers)
         raise error
     kind = _kind(response)
     if kind not in (*_HTML, *_TEXT, _PDF):
-        raise PageError(f"{address(str(response.url))} is {one_line(kind)}, not a web page.")
+        raise PageError(f"{url} is {one_line(kind)}, not a web page.")
+    codings = {it.strip() for it in response.headers.get("content-encoding", "").lower().split(",")}
+    readable = response.request.headers.get("accept-encoding", "")
+    for coding in codings & _CODINGS:
+        if coding not in readable:
+            raise PageError(f"{url} was sent compressed with {coding}, which cannot be read here.")
 
 
 def _kind(response: httpx.Response) -> str:

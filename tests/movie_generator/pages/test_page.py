@@ -236,6 +236,32 @@ def test_what_is_not_a_readable_page_is_a_clear_error(pages: dict[str, Any], mes
         fetched(pages)
 
 
+@pytest.mark.parametrize(
+    ("status", "headers", "message"),
+    [
+        (302, {}, "/ answered 302 Found[.]"),
+        (999, {}, "/ answered 999[.]"),
+        (200, {"Content-Encoding": "compress"}, "compressed with compress, which cannot be read"),
+        (302, {"Location": "file:///etc/passwd"}, "^A redirect of .*/ is not followed: file://"),
+        (302, {"Location": "http://169.254.1.1/"}, "^A redirect of .*/ is not followed: 169"),
+    ],
+)
+def test_what_a_server_answers_instead_of_a_page_is_not_taken_for_it(
+    status: int, headers: dict[str, str], message: str
+) -> None:
+    with site({}) as served:
+        served.faults["/"] = [(status, {"Content-Type": "text/html", **headers})]
+        with pytest.raises((PageError, UrlRefusedError), match=message) as caught:
+            asyncio.run(read(f"{served.url}/"))
+    assert not caught.value.passes
+
+
+def test_a_page_of_frames_is_not_what_it_says_to_others() -> None:
+    html = b"<frameset><frame src=a><noframes><body>No frames here.</noframes></frameset>"
+    with pytest.raises(PageError, match="holds no text"):
+        fetched({"/": ("text/html", html)})
+
+
 def test_a_page_that_is_too_long_is_cut_and_that_is_said() -> None:
     html = b"<h1>Long</h1>" + b"<p>word</p>" * 1000
     page = fetched({"/": ("text/html", html)}, page_bytes=2000)
