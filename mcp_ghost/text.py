@@ -14,6 +14,11 @@ _LINE_ENDS = re.compile("\r\n?|\v|\f|\x85|\u2028|\u2029")
 _EMPTY_LINES = re.compile(r"\n\s*\n")
 _HARMFUL = frozenset({"Cc", "Cf", "Cs"})
 """Control, format (such as reversed writing) and surrogate characters."""
+_OF_WORDS = frozenset(
+    "\u00ad\u061c\u06dd\u070f\u0890\u0891\u08e2\u200b\u200c\u200d\u200e\u200f\u2060"
+    "\u0600\u0601\u0602\u0603\u0604\u0605"
+)
+"""Format characters without which words are misspelt, as in Persian, and emoji fall apart."""
 
 
 def harmless(text: object) -> str:
@@ -23,7 +28,9 @@ def harmless(text: object) -> str:
     without_sequences = _ESCAPE_SEQUENCE.sub("", said)
     lines = _LINE_ENDS.sub("\n", without_sequences)
     return "".join(
-        char for char in lines if char in "\n\t" or unicodedata.category(char) not in _HARMFUL
+        char
+        for char in lines
+        if char in "\n\t" or char in _OF_WORDS or unicodedata.category(char) not in _HARMFUL
     )
 
 

@@ -34,6 +34,9 @@ def test_printable_text_stays_as_it_is(text: str) -> None:
         ("one\n\n \n\ntwo\n", "one\n\ntwo"),
         ("tab\tstop", "tab stop"),
         ("lone \ud800 half", "lone  half"),
+        ("کتاب\u200cها", "کتاب\u200cها"),  # noqa: RUF001  books in Persian
+        ("👩\u200d👧 Bundes\u00adkanzler", "👩\u200d👧 Bundes\u00adkanzler"),
+        ("\u202eback\u2066wards\u2069", "backwards"),
     ],
 )
 def test_escape_sequences_go_and_lines_stay(text: str, expected: str) -> None:
