@@ -12,7 +12,7 @@ MovieGeneratorError
 ├── JobTimeoutError         a job took longer than it may (in queue/failures.py; a TimeoutError too)
 ├── UrlRefusedError         a URL leads where it must not (in urls.py; a ValueError too)
 │   └── UrlUnresolvedError  because its host cannot be resolved
-├── JobStateError           a job cannot change in that way (in queue/job.py; a ValueError too)
+├── JobStateError           a job cannot change in that way (in queue/job.py)
 └── JobDatabaseError        the queue cannot be used (in queue/database.py; a RuntimeError too)
 """
 

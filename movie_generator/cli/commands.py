@@ -5,12 +5,12 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 
 from mcp_ghost.cli.program import DONE, FAILED, complain
-from mcp_ghost.text import counted, harmless
+from mcp_ghost.text import counted
 from movie_generator.cli.flags import PROGRAM
 from movie_generator.cli.listing import as_json_text, print_table, watch
+from movie_generator.cli.saving import check_writable, save_or_print
 from movie_generator.environment import Environment
 from movie_generator.errors import SettingsError
 from movie_generator.queue.job import Job, JobStateError, Status
@@ -143,13 +143,11 @@ def show_result(job_id: int, output: str | None) -> None:
     """Print the script of a job, or save it in the file ``output``."""
     from movie_generator.models import VideoScript
 
+    if output:
+        check_writable(output, "-o")
     with the_queue() as queue:
         job = queue.job(job_id)
     if job.result is None:
         reason = f": {job.error_message}" if job.error_message else ""
         raise JobStateError(f"Job {job_id} has no script; it is {job.status}{reason}")
-    script = VideoScript.model_validate_json(job.result)
-    if output:
-        script.save(Path(output))
-    else:
-        print(harmless(script.to_yaml()), end="")
+    save_or_print(VideoScript.model_validate_json(job.result), output)

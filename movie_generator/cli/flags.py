@@ -34,7 +34,8 @@ environment (also read from .env):
   MOVIE_ALLOW_PRIVATE_URLS=1
                         lets URLs lead to this machine and into private
                         networks
-  MOVIE_ALLOWED_HOSTS   only these hosts may be read: example.com, *.example.org
+  MOVIE_ALLOWED_HOSTS   only these hosts may be read: example.com,
+                        *.example.org
 
 exit code: 0 done; 1 failed; 2 wrong usage or configuration; 130 interrupted
   by Ctrl-C (143 by SIGTERM). A worker without --drain that is stopped hands

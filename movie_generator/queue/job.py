@@ -24,7 +24,7 @@ UNFINISHED = (Status.PENDING, Status.PROCESSING)
 FINISHED = (Status.COMPLETED, Status.FAILED, Status.CANCELLED)
 
 
-class JobStateError(MovieGeneratorError, ValueError):
+class JobStateError(MovieGeneratorError):
     """Raised when a job does not exist, or its state does not allow what is asked."""
 
 
