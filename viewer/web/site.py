@@ -1,5 +1,6 @@
 """Everything that can be fetched, by path: the same whether served or exported."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -16,6 +17,7 @@ STATIC = HERE / "static"
 _CHUNK = re.compile(r"turns/(\d{1,9})\.json", re.ASCII)
 _CALLS = re.compile(r"calls/(\d{1,9})\.json", re.ASCII)
 _TOOL = re.compile(r"tools/(\d{1,9})-(\d{1,6})\.json", re.ASCII)
+_IMPORT = re.compile(r'^import .+ from "(\.[^"]+)";$', re.MULTILINE)
 
 
 @cache
@@ -27,7 +29,18 @@ def page(mode: Literal["live", "static"]) -> bytes:
 
     loader = FileSystemLoader(HERE / "templates")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
-    return environment.get_template("index.html").render(mode=mode, version=version()).encode()
+    template = environment.get_template("index.html")
+    return template.render(mode=mode, version=version(), modules=modules()).encode()
+
+
+def modules(first: str = "main.js") -> list[str]:
+    """What ``first`` imports, and what that imports: browsers are to ask for all of it at once."""
+    found = [first]
+    for module in found:  # grows meanwhile
+        text = (STATIC / module).read_text(encoding="utf-8")
+        paths = (os.path.normpath(f"{module}/../{it}") for it in _IMPORT.findall(text))
+        found += [it for it in dict.fromkeys(paths) if it not in found]
+    return found[1:]
 
 
 def index_data(

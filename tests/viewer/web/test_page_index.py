@@ -283,3 +283,22 @@ def test_the_exported_site_works_from_a_plain_file_server(
     page.goto((site / "index.html").as_uri())
     expect(page.get_by_text("the page was opened from disk")).to_be_visible()
     page.close()
+
+
+MODULES = """performance.getEntriesByType("resource").map((it) => it.name)
+    .filter((it) => it.endsWith(".js") && !/(main|theme)[.]js$/.test(it)).sort()"""
+ANNOUNCED = "[...document.querySelectorAll('link[rel=modulepreload]')].map((it) => it.href).sort()"
+
+
+def test_every_module_is_asked_for_before_the_first_one_is_read(
+    browser: Browser, address: str
+) -> None:
+    with opened(browser, "about:blank", forgiven="ERR_FAILED") as page:
+        page.route("**/main.js", lambda route: route.abort())
+        page.goto(address)
+        announced = page.evaluate(ANNOUNCED)
+        page.wait_for_function(f"announced => `${{{MODULES}}}` === `${{announced}}`", arg=announced)
+        page.unroute("**/main.js")
+        page.reload()
+        expect(page.get_by_role("heading", name="Episodes")).to_be_visible()
+        assert page.evaluate(MODULES) == announced
