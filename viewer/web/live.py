@@ -135,20 +135,21 @@ class Stream:
         if episode.generation != self._generation:
             self._generation, self._turn, self._ended = episode.generation, 0, False
             yield _event("reset", {}, 0)
+        end_reason = episode.end_reason  # first: the log is read on meanwhile, turn by turn
         while self._turn < episode.turn_count:
             last = min(self._turn + TURNS_PER_CHUNK, episode.turn_count)
             for turn in await asyncio.to_thread(episode.turns, self._turn + 1, last):
                 yield _event("turn", turn, turn["turn"])
             self._turn = last
-        ends = episode.end_reason is not None and not self._ended
+        ends = end_reason is not None and not self._ended
         if self._is_due(watcher) or (ends and self._state(watcher) != self._told):
             self._told, self._told_at = self._state(watcher), time.monotonic()
             yield _event("episode", await asyncio.to_thread(episode.changing_json), self._turn)
         if (now := self._present(watcher)) is not None:
             yield _event("now", now, self._turn)
         if ends:
-            yield _event("end", {"reason": episode.end_reason}, self._turn)
-        self._ended = episode.end_reason is not None
+            yield _event("end", {"reason": end_reason}, self._turn)
+        self._ended = end_reason is not None
 
     def _present(self, watcher: LogWatcher) -> JSONObject | None:
         """What the episode is doing, if that is news; nothing where nobody plays it any longer."""

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from session.record.event_log import EVENTS_FILE, EventLog
 from tests.support import PATIENCE
 from tests.support.viewing import TURNS, append, playing, recorded, served, streamed
 from viewer.library import Library
+from viewer.web.live import LogWatchers, Stream
 from viewer.web.server import Server, Viewer
 from viewer.web.serving import address_of, listening
 
@@ -143,6 +145,30 @@ def test_an_episode_that_has_ended_says_so_at_once(client: httpx.Client, workdir
     recorded(workdir)
     with streamed(client, after=TURNS) as told:
         assert [told.next()[0] for _ in range(2)] == ["episode", "end"]
+
+
+def test_an_end_that_is_written_while_a_client_takes_its_time_is_told_after_the_last_turn(
+    workdir: Path,
+) -> None:
+    folder = recorded(workdir)
+    whole = (folder / EVENTS_FILE).read_bytes()
+    unfinished(folder, 9)
+    told: list[bytes] = []
+
+    async def follow() -> None:
+        episode = Library(workdir).get("played")
+        assert episode
+        async with aclosing(Stream(episode, LogWatchers(), after=8).events()) as events:
+            while told[-1:] != [b"event: end"]:
+                told.append((await anext(events)).partition(b"\n")[0])
+                if told[-1] == b"event: episode" and not episode.end_reason:
+                    append(folder, whole[(folder / EVENTS_FILE).stat().st_size :])
+                    episode.refresh()
+
+    asyncio.run(asyncio.wait_for(follow(), PATIENCE))
+    turns = [at for at, name in enumerate(told) if name == b"event: turn"]
+    assert len(turns) == TURNS - 8
+    assert turns[-1] < told.index(b"event: end")
 
 
 class _Running:
