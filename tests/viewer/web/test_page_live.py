@@ -22,6 +22,15 @@ pytestmark = [needs_chromium, pytest.mark.slow]
 ENLARGED = """it => it.dispatchEvent(
     new WheelEvent("wheel", { deltaY: -900, ctrlKey: true, bubbles: true }))"""
 """The wheel with Ctrl held makes the page larger and scrolls nothing."""
+SEEN = """window.EventSource = class extends EventSource {
+    constructor(address) { super(address); window.stream = this; }
+};"""
+AT_ONCE = """async it => {
+    const data = await (await fetch("data/played/episode.json")).text();
+    it.scrollTop -= 900;
+    window.stream.dispatchEvent(new MessageEvent("episode", { data }));
+}"""
+"""The reader scrolls, and news comes before the browser tells of it."""
 
 
 def test_a_game_is_followed_live_from_the_empty_index_to_its_end(
@@ -82,6 +91,26 @@ def test_reading_back_pauses_following_until_the_button_is_pressed(
         gate.open()
         page.get_by_role("button", name="1 new turn").click()
         shows(page, 12)
+
+
+def test_reading_back_is_noticed_although_news_comes_at_the_same_moment(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with (
+        playing(tmp_path, 12) as gate,
+        watching(tmp_path, open_browser=False) as address,
+        opened(browser, "about:blank") as page,
+    ):
+        page.add_init_script(SEEN)
+        gate.open(8)
+        page.goto(address)
+        page.get_by_role("link", name="played").click()
+        shows(page, 8)
+        page.locator(".transcript").evaluate(AT_ONCE)
+        expect(page.locator(".turn[data-turn='8']")).not_to_be_in_viewport()
+        gate.open(2)
+        expect(page.get_by_role("button", name="2 new turns")).to_be_visible()
+        shows(page, 8)
 
 
 def test_an_earlier_turn_stays_shown_while_the_game_goes_on_and_f_follows_again(

@@ -19,7 +19,7 @@ export class Transcript {
   constructor(episode, on) {
     this.episode = episode;
     this.on = on;
-    this.node = h("div", { class: "transcript", role: "feed", tabindex: "0", "data-first": true, "aria-label": "Transcript", onscroll: () => this.#scrolled(), onwheel: (event) => this.#wheeled(event) });
+    this.node = h("div", { class: "transcript", role: "feed", tabindex: "0", "data-first": true, "aria-label": "Transcript", onscroll: () => this.heed(), onwheel: (event) => this.#wheeled(event) });
     this.watcher = new IntersectionObserver((entries) => this.#seen(entries), { root: this.node, rootMargin: `${AHEAD}px 0px` });
     this.sizes = new ResizeObserver(([{ contentRect }]) => this.#measured(contentRect));
     this.sizes.observe(this.node);
@@ -83,8 +83,11 @@ export class Transcript {
     this.#pulled = 0;
   }
 
-  /** Tell which way the reader scrolled. By itself, the browser only goes to the end of what has become shorter. */
-  #scrolled() {
+  /**
+   * Tell which way the reader scrolled, which the browser itself tells only before it draws.
+   * By itself, it only goes to the end of what has become shorter.
+   */
+  heed() {
     const moved = this.node.scrollTop - this.#top;
     this.#top = this.node.scrollTop;
     if (moved < -4 && this.#toEnd > NEAR_END) this.on.back();

@@ -169,7 +169,7 @@ export class EpisodePage {
   }
 
   #build() {
-    this.transcript = new Transcript(this.episode, { back: () => this.#readBack(), end: () => this.#readOn(), reframed: () => this.#following && this.transcript.reveal(this.#shown, "end"), rewrapped: () => this.transcript.reveal(this.#shown, this.#following ? "end" : "start") });
+    this.transcript = new Transcript(this.episode, { back: () => this.#readBack(), end: () => this.#readOn(), reframed: () => this.#follows && this.transcript.reveal(this.#shown, "end"), rewrapped: () => this.transcript.reveal(this.#shown, this.#follows ? "end" : "start") });
     this.situation = new Situation(this.episode);
     this.prompt = new Prompt(this.episode);
     this.chart = new ScoreChart(this.episode, (turn) => this.#jump(turn));
@@ -226,6 +226,12 @@ export class EpisodePage {
     return this.go(turn);
   }
 
+  /** Whether what is new is to be shown: not to a reader who has just scrolled back. */
+  get #follows() {
+    this.transcript.heed();
+    return this.#following;
+  }
+
   #readBack() {
     this.#following = false;
   }
@@ -266,12 +272,13 @@ export class EpisodePage {
 
   #onTurn(turn) {
     if (!this.episode.add(turn)) return;
+    const follows = this.#follows; // before there is more to scroll through
     this.transcript.grow();
     this.#showHeading();
     this.finder.update();
     this.map?.update();
     this.chart.update();
-    if (this.#following) {
+    if (follows) {
       announce(`Turn ${turn.turn}: ${turn.command}. ${format.placeName(turn.after.room)}, score ${format.known(turn.after.score)}.`);
       this.go(turn.turn, { keepsAddress: true, edge: "end" });
     } else {
@@ -288,6 +295,7 @@ export class EpisodePage {
 
   #onAccount(info) {
     this.episode.take(info);
+    const follows = this.#follows;
     this.cockpit.settle();
     this.#showHeading();
     this.#sayState(this.connection);
@@ -298,7 +306,7 @@ export class EpisodePage {
     this.map?.show(this.#shown);
     this.situation.show(this.#shown);
     this.usage.show();
-    if (this.#following) this.go(this.#shown, { keepsAddress: true, edge: "end" });
+    if (follows) this.go(this.#shown, { keepsAddress: true, edge: "end" });
   }
 
   /** The account that came before tells all; the server may be gone together with the game. */
