@@ -209,6 +209,7 @@ def test_on_a_telephone_nothing_is_wider_than_the_screen(
                 expect(page.locator(inside).first).to_be_hidden()
                 page.get_by_role("button", name=part, exact=True).click()
                 expect(page.locator(inside).first).to_be_visible()
+            expect(page.get_by_text("The Weatherworks · default · seed")).to_be_visible()
 
 
 @pytest.mark.parametrize("place", ["#/", "#/played/turn/6"])

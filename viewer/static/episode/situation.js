@@ -12,8 +12,9 @@ export class Situation {
   constructor(episode) {
     this.episode = episode;
     this.facts = h("div", {});
+    this.about = h("p", { class: "fine about" }); // what the heading has no room for
     this.notes = new Notes(episode);
-    this.node = h("section", { class: "situation", "aria-label": "Situation", tabindex: "0" }, this.facts, this.notes.node);
+    this.node = h("section", { class: "situation", "aria-label": "Situation", tabindex: "0" }, this.facts, this.about, this.notes.node);
   }
 
   /** Show what was true after `turn`. */

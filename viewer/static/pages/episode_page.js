@@ -213,8 +213,9 @@ export class EpisodePage {
   #showHeading() {
     const { title, story, seed, cost } = this.episode.summary;
     const hinted = format.hinted(this.episode.summary);
-    const aside = [bdi(format.playedBy(this.episode.summary)), seed !== null && ` · seed ${seed}`, cost > 0 && ` · ${format.money(cost)}`, hinted && ` · ${hinted}`];
-    fill(this.heading, h("h1", {}, bdi(title || story)), h("p", { class: "fine" }, aside));
+    const aside = () => [bdi(format.playedBy(this.episode.summary)), seed !== null && ` · seed ${seed}`, cost > 0 && ` · ${format.money(cost)}`, hinted && ` · ${hinted}`];
+    fill(this.heading, h("h1", { title: title || story }, bdi(title || story)), h("p", { class: "fine" }, aside()));
+    fill(this.situation.about, bdi(title || story), " · ", aside());
   }
 
   #showControls() {
