@@ -10,14 +10,14 @@ import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.types import CallToolResult, InputRequiredResult, TextContent, Tool, ToolAnnotations
 from pydantic import BaseModel, Field
 
 from game_interface.errors import GameError
 from game_server.games import Games, Guest
 from game_server.hosted import HostedGame, RefusedError, Told
 from mcp_ghost.text import one_line
-from session.configuration_file import ConfigurationError
+from session.configuration_file import ConfigurationError, near
 from session.levels import ObservationLevel
 from session.record.event_log import (
     EpisodeDamagedError,
@@ -85,10 +85,35 @@ Answered = Annotated[CallToolResult, Answer]
 Remembered = Annotated[CallToolResult, History]
 
 
+class _Server(MCPServer[Any]):
+    """One that refuses arguments that a tool does not have, which the SDK would leave out."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call the tool of that name.
+
+        Raises:
+            ToolError: It does not exist, has no such argument, or failed; the message says which.
+        """
+        for tool in await self.list_tools():
+            if tool.name == name:
+                _refuse_unknown(arguments, tool)
+        return await super().call_tool(name, arguments, context)
+
+
+def _refuse_unknown(arguments: dict[str, Any], tool: Tool) -> None:
+    known = tool.input_schema["properties"]
+    for given in arguments:
+        if given not in known:
+            wrong = one_line(given, _NAME_CHARACTERS)
+            raise ToolError(f"Unknown argument '{wrong}' of {tool.name}: {near(given, known)}")
+
+
 def game_server(games: Games) -> MCPServer[Any]:
     """An MCP server that plays ``games``."""
     logging.getLogger().addHandler(logging.NullHandler())  # or the SDK would add one that prints
-    server: MCPServer[Any] = MCPServer(
+    server = _Server(
         "zorkgpt",
         title="Text adventures",
         version=version(),

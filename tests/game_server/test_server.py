@@ -252,6 +252,20 @@ async def test_wrong_wishes_are_explained(tmp_path: Path, games: Games) -> None:
     assert [it.name for it in folder_of(games, "ours").parent.iterdir()] == ["ours"]
 
 
+@pytest.mark.parametrize("revision", ["legacy", "2026-07-28"])
+async def test_arguments_that_a_tool_does_not_have_are_refused(games: Games, revision: str) -> None:
+    async with guest(games, mode=revision) as call:
+        for tool, arguments, why in (
+            ("new_game", {"levle": "text"}, "'levle' of new_game: did you mean 'level'?"),
+            ("command", {"command": "look"}, "'command' of command: known are: text, game."),
+            ("status", {"x" * 5000: "\n"}, "x…' of status: known are: game."),
+        ):
+            said = await call(tool, **arguments)
+            assert said.is_error
+            assert why in said.text.replace("x" * 59, "x")
+    assert not Path(games.config.workdir, "episodes").exists()
+
+
 def test_two_calls_at_once_open_one_game_not_two(tmp_path: Path) -> None:
     """As of an agent that begins its game and plays the first command in one reply."""
     only = Games(offered(tmp_path).config, only="mine")
