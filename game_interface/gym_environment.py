@@ -30,6 +30,7 @@ from game_interface.errors import (
 from game_interface.machine.facts import Facts, Thing
 from game_interface.machine.vocabulary import Vocabulary
 from game_interface.story import StoryInfo
+from mcp_ghost.text import one_line
 
 if TYPE_CHECKING:
     from gymnasium import Env
@@ -80,9 +81,10 @@ class GymGame:
     def start(self) -> str:
         """Begin (again), with the same seed.
 
-        Raises: StoryFormatError when it is not made of text; EngineStoppedError when it fails.
+        Raises: StoryFormatError when it is not played in text; EngineStoppedError when it fails.
         """
         self._given, self._over = sha256(), False
+        self._refuse_other_actions()
         try:
             text, info = self._env.reset(seed=self.seed)
         except Exception as error:  # somebody else's code
@@ -128,10 +130,27 @@ class GymGame:
         """Close the environment."""
         self._env.close()
 
+    def _refuse_other_actions(self) -> None:
+        """Refuse what Gymnasium itself knows not to be text; of a space of its own, nobody can."""
+        from gymnasium import spaces
+
+        numbers = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
+        composed = (spaces.Dict, spaces.Graph, spaces.OneOf, spaces.Sequence, spaces.Tuple)
+        if isinstance(self._actions, numbers + composed):
+            raise StoryFormatError(
+                f"{self.story.name} cannot be played: its actions are not text, but "
+                f"{one_line(self._actions)}"
+            )
+
+    @property
+    def _actions(self) -> object:
+        """The space of its actions; None where it declares none."""
+        return getattr(self._env, "action_space", None)
+
     def _valid(self, command: str) -> str:
         from gymnasium.spaces import Text
 
-        given, space = validate_command(command), self._env.action_space
+        given, space = validate_command(command), self._actions
         if isinstance(space, Text) and not space.contains(given):
             raise InvalidCommandError(
                 f"{self.story.name} takes commands of {space.min_length} to {space.max_length} "

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from game_interface import Played, open_played
+from game_interface import Played, check_played, open_played
 from game_interface.errors import (
     EngineStoppedError,
     EngineUnavailableError,
@@ -20,7 +20,13 @@ from game_interface.errors import (
 from orchestration.replay import replay
 from session.configuration_file import ConfigurationError
 from session.game_state import Observation
-from tests.game_interface.text_environment import BROKEN, SILENT, TELLING
+from tests.game_interface.text_environment import (
+    BROKEN,
+    NUMBERED,
+    SILENT,
+    TELLING,
+    UNDECLARED,
+)
 from tests.support.episodes import Played as Episode
 from tests.support.episodes import all_text, answer, played
 
@@ -109,6 +115,15 @@ def test_errors_say_what_to_do() -> None:
 def test_an_environment_that_is_not_of_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="not text"):
         episode(tmp_path, "gym:CartPole-v1", WAY)
+
+
+def test_an_environment_whose_actions_are_not_text_is_refused_before_anything_is_played(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(StoryFormatError, match=r"its actions are not text, but Discrete\(4\)"):
+        check_played(NUMBERED)
+    check_played(UNDECLARED)  # as older environments of text are
+    assert episode(tmp_path, UNDECLARED, WAY).given == WAY
 
 
 def test_without_gymnasium_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium
-from gymnasium.spaces import Text
+from gymnasium.spaces import Discrete, Text
 
 LENGTH = 3
 HERE = "gym:tests.game_interface.text_environment:Tests/"
 SILENT, TELLING, BROKEN = f"{HERE}Silent-v0", f"{HERE}Telling-v0", f"{HERE}Broken-v0"
 TALKATIVE = f"{HERE}Talkative-v0"
+NUMBERED, UNDECLARED = f"{HERE}Numbered-v0", f"{HERE}Undeclared-v0"
 _WORDS = Text(200, min_length=1, charset="abcdefghijklmnopqrstuvwxyz ")
 
 
@@ -73,6 +74,22 @@ class Talkative(Corridor):
         return super().reset(seed=seed, options=options)
 
 
+class Numbered(Corridor):
+    """Is told what to do by numbers."""
+
+    action_space = Discrete(4)  # type: ignore[assignment]  # which only a test would do
+
+
+class Undeclared(Corridor):
+    """Does not say what it takes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.action_space = None  # type: ignore[assignment]  # as older environments of text have it
+
+
+gymnasium.register("Tests/Numbered-v0", f"{__name__}:Numbered")
+gymnasium.register("Tests/Undeclared-v0", f"{__name__}:Undeclared")
 gymnasium.register("Tests/Silent-v0", f"{__name__}:Corridor")
 gymnasium.register("Tests/Telling-v0", f"{__name__}:Telling")
 gymnasium.register("Tests/Broken-v0", f"{__name__}:Broken")
