@@ -24,11 +24,15 @@ class Interruption:
         return 128 + self._number
 
     def caught(self) -> int:
-        """The exit code, once the interrupt was caught.
+        """The exit code, once the interrupt was caught and everything is released.
+
+        Ctrl-C pressed once more could then stop nothing but Python's own end, and would change
+        the exit code.
 
         Python remembers one that came inside ``exec()``, as within a dataclass being made, until
         the next ``exec()``, and a program started with ``-m`` would end by SIGINT at its very end.
         """
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         exec("")  # noqa: S102  which forgets it
         return self.exit_code
 

@@ -31,10 +31,13 @@ def noted(error: Exception) -> Exception:
     return error
 
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 @pytest.fixture(autouse=True)
 def same_signals() -> Iterator[None]:
     """Give back the handlers that a program installs."""
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
     yield
     for number, handler in handlers.items():
         signal.signal(number, handler)
@@ -90,6 +93,12 @@ def test_the_same_signal_again_at_once_does_not_cut_the_cleaning_up_short() -> N
         f"import os\n    try: {again}\n    finally: {again}; sys.stderr.write('cleaned up')"
     )
     assert (done.returncode, done.stderr) == (143, "cleaned up")
+
+
+def test_ctrl_c_while_python_itself_ends_changes_nothing() -> None:
+    again = "lambda: os.kill(os.getpid(), signal.SIGINT)"
+    done = ended(f"import atexit, os, signal; atexit.register({again}); raise KeyboardInterrupt")
+    assert (done.returncode, done.stderr) == (130, "")
 
 
 def test_a_signal_that_comes_again_later_hurries_it() -> None:
