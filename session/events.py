@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +23,8 @@ def event_context(**fields: object) -> Iterator[None]:
     try:
         yield
     finally:
-        _context.reset(token)
+        with suppress(ValueError):  # a coroutine that was given up is closed in another context
+            _context.reset(token)
 
 
 def context_value(name: str) -> object:
