@@ -11,19 +11,21 @@ import tempfile
 import time
 import weakref
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import IO, NoReturn, TypeVar
 
 from game_interface import errors
 from game_interface.child.limits import MEMORY_BYTES, OUT_OF_MEMORY, START_SECONDS
 from game_interface.child.messages import Answer, Failure, Moment, Opened, Opening, decode
 from game_interface.errors import EngineError, EngineStoppedError, EngineUnavailableError
 from mcp_ghost.redact import names_a_secret
+from mcp_ghost.text import one_line
 
 TURN_TIMEOUT_SECONDS = 30.0
 STOP_SECONDS = 2.0
 ANSWER_BYTES = 2**23
 
 _CHUNK = 2**16
+_SHOWN_CHARACTERS = 200
 _SIGNALS = {it.value: it.name for it in signal.Signals}
 _ERRORS = {name: it for name, it in vars(errors).items() if isinstance(it, type)}
 
@@ -41,13 +43,13 @@ class EngineProcess:
         self._turn_seconds = turn_seconds
         self._why_gone = ""
         try:
-            self._process, self._link, folder = _start()
+            self._process, self._link, folder, self._complaints = _start()
         except OSError as error:
             raise EngineUnavailableError(
                 f"the engine's process cannot be started: {error}"
             ) from error
         self._finalize = weakref.finalize(
-            self, _stop, self._process, self._link, folder, os.getpid()
+            self, _stop, self._process, self._link, folder, self._complaints, os.getpid()
         )
 
     @property
@@ -125,7 +127,9 @@ class EngineProcess:
             return f"needed more than {MEMORY_BYTES >> 20} MiB of memory"
         if code == -signal.SIGXCPU:
             return "used up its processor time"
-        return f"ended by itself ({_SIGNALS.get(-code, f'code {code}')})"
+        said = _last_line(self._complaints)
+        how = _SIGNALS.get(-code, f"code {code}")
+        return f"ended by itself ({f'{how}: {said}' if said else how})"
 
     def _give_up(self, why: str) -> NoReturn:
         self._kill(why)
@@ -143,8 +147,16 @@ def _left(deadline: float) -> float:
     return seconds
 
 
-def _start() -> tuple[subprocess.Popen[bytes], socket.socket, str]:
-    """The process, our end of its socket, and the folder that is all it writes to."""
+def _last_line(complaints: IO[bytes]) -> str:
+    """What was said last on standard error, such as the error at the end of a traceback."""
+    complaints.seek(max(0, complaints.seek(0, os.SEEK_END) - _CHUNK))
+    lines = complaints.read().decode(errors="replace").rstrip().splitlines()
+    return one_line(lines[-1], _SHOWN_CHARACTERS) if lines else ""
+
+
+def _start() -> tuple[subprocess.Popen[bytes], socket.socket, str, IO[bytes]]:
+    """The process, our end of its socket, the folder that it writes to, and its complaints."""
+    complaints = tempfile.TemporaryFile()  # noqa: SIM115  closed with the game
     folder = tempfile.mkdtemp(prefix="zorkgpt-")
     ours, theirs = socket.socketpair()
     try:
@@ -154,7 +166,7 @@ def _start() -> tuple[subprocess.Popen[bytes], socket.socket, str]:
                 [sys.executable, "-P", "-m", "game_interface.child", str(theirs.fileno()), folder],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                stderr=complaints,
                 pass_fds=(theirs.fileno(),),
                 cwd=folder,
                 env=_environment(folder),
@@ -162,9 +174,10 @@ def _start() -> tuple[subprocess.Popen[bytes], socket.socket, str]:
             )
     except OSError:
         ours.close()
+        complaints.close()
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return process, ours, folder
+    return process, ours, folder, complaints
 
 
 def _environment(folder: str) -> dict[str, str]:
@@ -179,9 +192,16 @@ def _environment(folder: str) -> dict[str, str]:
     }
 
 
-def _stop(process: subprocess.Popen[bytes], link: socket.socket, folder: str, owner: int) -> None:
+def _stop(
+    process: subprocess.Popen[bytes],
+    link: socket.socket,
+    folder: str,
+    complaints: IO[bytes],
+    owner: int,
+) -> None:
     """Let the process end, which it does when nobody can ask it any more, or end it."""
     link.close()
+    complaints.close()
     if os.getpid() != owner:  # a fork of the program, which goes on playing
         return
     try:

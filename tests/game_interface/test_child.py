@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -215,8 +216,8 @@ def test_what_a_story_writes_is_not_written_here(tmp_path: Path) -> None:
 
 def test_a_program_that_ends_within_a_request_leaves_no_folder() -> None:
     for _ in range(5):
-        process, link, folder = _start()
-        with link:
+        process, link, folder, complaints = _start()
+        with link, complaints:
             link.sendall(pickle.dumps(bytes(2000))[:1000])
         assert process.wait(PATIENCE) == 0
         assert not Path(folder).exists()
@@ -238,6 +239,20 @@ def test_a_fork_of_the_program_that_ends_takes_nothing_from_the_game(tmp_path: P
     run = subprocess.run(command, cwd=ROOT, timeout=PATIENCE, check=True, stdout=subprocess.PIPE)
     assert run.stdout == b"True Cliff\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_engine_that_fails_says_why_on_one_short_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a module of the user's has the name of one that it needs."""
+    (tmp_path / "resource.py").write_text("raise ImportError('no such thing here' + 300 * '!')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(EngineStoppedError, match="ImportError: no such thing here!") as raised:
+        open_game("bundled")
+    assert re.fullmatch(
+        r"the engine ended by itself \(code 1: .{199}…\) while it loaded the story",
+        str(raised.value),
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems name all their signals")
