@@ -1,10 +1,11 @@
 """The embedded model's child process, from the parent's side: started late, never left over."""
 
 import atexit
-import json
 import logging
 import os
+import re
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,10 @@ from local_model.settings import INSTEAD, KEY_VARIABLE, Settings, find_model
 START_SECONDS = 120.0  # the bundled model takes one; a large file on a cold disk takes long
 STOP_SECONDS = 3.0
 ILLEGAL_INSTRUCTION = (-4, 132, 0xC000001D)  # SIGILL; the same behind a shell; on Windows
+
+_SIGNALS = {it.value: it.name for it in signal.Signals}
+_READY = re.compile(rb'\{"port": (?P<port>\d+)\}\s*$')
+"""What server.py prints; whatever else comes is a library's and means nothing."""
 
 Notice: TypeAlias = Callable[[str], None]
 OnProgress: TypeAlias = Callable[[str, float | None], None]
@@ -73,7 +78,7 @@ class LocalModel:
             label = f"Loading {self.settings.title}"
             self.on_progress(label, None)
             try:
-                return child.endpoint(self._start_seconds)
+                return self._loaded(child)
             finally:
                 self.on_progress(label, 1.0)
 
@@ -88,6 +93,15 @@ class LocalModel:
         if child is not None:
             child.stop()
             atexit.unregister(self.close)
+
+    def _loaded(self, child: "_Child") -> ServerAddress:
+        """Where it listens; one that somebody kills while it loads is started once more."""
+        try:
+            return child.endpoint(self._start_seconds)
+        except LocalModelError:
+            if self._child is not child or not child.was_killed:
+                raise
+        return self._start(restart=True).endpoint(self._start_seconds)
 
     def _start(self, *, restart: bool) -> "_Child":
         command = _command(self.settings, find_model(self.settings))
@@ -111,6 +125,7 @@ class _Child:
         self.port: int | None = None  # once it is ready
         self._key = secrets.token_urlsafe(32)
         self._failure = ""
+        self._is_unwanted = False
         self._process: subprocess.Popen[bytes] | None = None
         self._started = threading.Event()
         self._settled = threading.Event()  # it is ready, or it ended before
@@ -121,6 +136,12 @@ class _Child:
     @property
     def pid(self) -> int | None:
         return self._process.pid if self._process else None
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether a signal that was not ours ended it, as when memory is short for a moment."""
+        code = self._process.returncode if self._process else None
+        return (code or 0) < 0 and not self._is_unwanted and code not in ILLEGAL_INSTRUCTION
 
     def endpoint(self, seconds: float) -> ServerAddress:
         """Wait until the model is loaded."""
@@ -137,6 +158,7 @@ class _Child:
 
     def stop(self) -> None:
         """End the child, which has nothing to save."""
+        self._is_unwanted = True
         if self._process is None:
             return
         self._process.terminate()
@@ -168,8 +190,9 @@ class _Child:
             self._process = process
             self._started.set()
             for line in process.stdout or ():
-                self.port = json.loads(line)["port"]
-                self._settled.set()
+                if self.port is None and (found := _READY.search(line)):
+                    self.port = int(found["port"])
+                    self._settled.set()
 
     def _post_mortem(self, stderr: IO[bytes]) -> str:
         """Why it did not start, in words for the user."""
@@ -182,7 +205,8 @@ class _Child:
         stderr.seek(0)
         lines = stderr.read().decode(errors="replace").strip().splitlines()
         tail = "\n".join(lines[-10:]) or "It wrote no message."
-        return f"The embedded model ended while it started (exit code {code}).\n{tail}"
+        how = _SIGNALS.get(-(code or 0), f"exit code {code}")
+        return f"The embedded model ended while it started ({how}).\n{tail}"
 
 
 def _command(settings: Settings, model: Path) -> list[str]:

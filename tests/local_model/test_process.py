@@ -266,6 +266,44 @@ def test_a_processor_without_avx2_is_named(tmp_path: Path, monkeypatch: pytest.M
         LocalModel().endpoint()
 
 
+KILLED = """
+    import os, pathlib, signal
+    from unittest.mock import MagicMock as CommonParams
+
+    tries = pathlib.Path(__file__).with_suffix(".tries")
+    tries.open("a").write(".")
+    if len(tries.read_text()) <= {times}:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    class Server:
+        listening_address = "http://127.0.0.1:4321"
+        def __init__(self, _):
+            print("a word of a library\\n[]\\nand ", end="")
+"""
+
+
+def test_a_model_that_is_killed_while_it_loads_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine_that(KILLED.format(times=1), tmp_path, monkeypatch)
+    said: list[str] = []
+    model = LocalModel(on_notice=said.append)
+    try:
+        assert model.endpoint().port == 4321
+        assert "starting it again" in said[-1]
+    finally:
+        model.close()
+
+
+def test_a_model_that_is_killed_twice_while_it_loads_is_not_started_a_third_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine_that(KILLED.format(times=9), tmp_path, monkeypatch)
+    with pytest.raises(LocalModelError, match=r"while it started \(SIGKILL\)"):
+        LocalModel().endpoint()
+    assert (tmp_path / "xllamacpp.tries").read_text() == ".."
+
+
 def test_a_start_that_takes_too_long_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
