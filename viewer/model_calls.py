@@ -63,12 +63,21 @@ def _call_json(fields: Mapping[str, Any], deltas: RequestDeltas) -> JSONObject:
         **event.model_dump(mode="json", include={"role", "provider", "where", "error"}),
         **event.model_dump(mode="json", include={"left_out", "tries", "milliseconds"}),
         "model": request.get("model"),
-        "options": request.get("options") or {},
+        "options": _options_json(request),
         "tool_choice": request.get("tool_choice"),
         "tools": [_name(tool) for tool in request.get("tools") or ()],
         "messages": [_message_json(it) for it in request.get("messages") or ()],
         "reply": _reply_json(event),
     }
+
+
+def _options_json(request: Mapping[str, Any]) -> JSONObject:
+    """The options as they were sent; logs from before that was recorded hold those given."""
+    options: JSONObject = {}
+    for name, value in (request.get("sent") or request.get("options") or {}).items():
+        inner = value if isinstance(value, dict) else {}
+        options |= {f"{name}.{each}": inner[each] for each in inner} or {name: value}
+    return {name: value for name, value in options.items() if name not in ("model", "tool_choice")}
 
 
 def _reply_json(call: ModelCall) -> JSONObject | None:

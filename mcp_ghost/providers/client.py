@@ -241,7 +241,7 @@ class ProviderClient:
             accepted = self._accepted_by[model]
             while True:
                 payload = accepted.of(wire.payload)
-                call.left_out = tuple(sorted(accepted.without & wire.payload.keys()))
+                call.goes_out(payload, wire.payload)
                 try:
                     return await self._retried(transport, replace(wire, payload=payload), call)
                 except LLMStatusError as error:
@@ -260,7 +260,7 @@ class ProviderClient:
                 return await self._send(transport, wire, call)
             except LLMError as error:
                 seconds = time.perf_counter() - started
-                call.tries += (FailedTry(str(error), seconds, error.usage),)
+                call.tries += (FailedTry.of(error, seconds),)
                 failures.append(error)
                 delay = self._delay(failures)
                 if delay is None and isinstance(error, EmptyReplyError):

@@ -5,16 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
-from mcp_ghost.errors import LLMReplyError
-from mcp_ghost.messages import Usage
+from mcp_ghost.errors import LLMError, LLMReplyError
+from mcp_ghost.messages import LLMResponse, Usage
 from mcp_ghost.providers.common import usage_of
 
 if TYPE_CHECKING:
-    from mcp_ghost.messages import LLMResponse
     from mcp_ghost.providers.common import LLMRequest
     from mcp_ghost.providers.streaming.events import OnDelta
+    from mcp_ghost.results import JSONObject
+
+_CONVERSATION = frozenset({"messages", "system", "contents", "systemInstruction", "tools"})
+"""Fields of payloads that say what the neutral request says, whatever the wire."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,14 @@ class FailedTry:
     seconds: float
     usage: Usage = field(default_factory=Usage)
     """What it used nevertheless; an empty reply is paid for."""
+    reply: LLMResponse | None = None
+    """An empty one, as it came: why it ended, and what the model thought."""
+
+    @classmethod
+    def of(cls, error: LLMError, seconds: float) -> Self:
+        """The attempt that ended with ``error``."""
+        reply = error.response if isinstance(error, EmptyReplyError) else None
+        return cls(str(error), seconds, error.usage, reply)
 
 
 @dataclass
@@ -43,11 +54,22 @@ class Exchange:
     """Those before the reply; without a reply, all of them."""
     left_out: tuple[str, ...] = ()
     """Optional fields that the model refuses, so that it was asked without them."""
+    sent: JSONObject = field(default_factory=dict)
+    """What the latest try said on the wire besides messages and tools, ``extra_body`` included.
+
+    Not all options go to every model: some are left out or capped, others have to be there."""
     on_delta: OnDelta | None = None
     """Told of the reply while it comes."""
     started: float = field(default_factory=time.perf_counter)
     seconds: float = 0.0
     """Of the whole call, waits between tries included."""
+
+    def goes_out(self, payload: JSONObject, whole: JSONObject) -> None:
+        """Note that ``payload`` is sent, as much of the ``whole`` as the model accepts."""
+        self.left_out = tuple(sorted(whole.keys() - payload.keys()))
+        added = self.request.options.get("extra_body") or {}
+        told = _CONVERSATION - added.keys()
+        self.sent = {name: payload[name] for name in payload if name not in told}
 
     @property
     def wasted(self) -> Usage:

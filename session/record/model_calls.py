@@ -6,6 +6,7 @@ from typing import Any
 
 from mcp_ghost.providers.common import LLMRequest
 from mcp_ghost.providers.exchange import Exchange
+from mcp_ghost.results import JSONObject
 from session.record.schema import ModelCall, write
 
 
@@ -16,7 +17,7 @@ def logs_calls(logger: logging.Logger) -> Callable[[Exchange], None]:
         call = ModelCall(
             provider=exchange.provider,
             where=exchange.where,
-            request=fields_of_request(exchange.request),
+            request=fields_of_request(exchange.request, exchange.sent),
             left_out=exchange.left_out,
             tries=exchange.tries,
             reply=exchange.reply,
@@ -29,11 +30,17 @@ def logs_calls(logger: logging.Logger) -> Callable[[Exchange], None]:
     return log
 
 
-def fields_of_request(request: LLMRequest) -> dict[str, Any]:
-    """What was asked, in neutral form: our names of tools, no key, no header."""
+def fields_of_request(request: LLMRequest, sent: JSONObject | None = None) -> dict[str, Any]:
+    """What was asked, in neutral form: our names of tools, no key, no header.
+
+    ``sent`` is what became of it on the wire besides messages and tools.
+    """
+    extra = request.options.get("extra_body")
+    options = {**request.given, **({"extra_body": extra} if extra else {})}
     return {
         "model": request.model,
-        "options": dict(sorted(request.given.items())),
+        "options": dict(sorted(options.items())),
+        **({"sent": sent} if sent else {}),
         "tool_choice": request.tool_choice,
         "tools": request.tools,
         "known_tools": request.known_tools,

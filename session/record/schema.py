@@ -108,7 +108,8 @@ class ModelCall(Value):
     where: str = ""
     """The address, without secrets."""
     request: dict[str, Any]
-    """``messages``, ``model``, ``tools``, ``known_tools``, ``tool_choice`` and ``options``."""
+    """``messages``, ``model``, ``tools``, ``known_tools``, ``tool_choice`` and ``options`` as they
+    were given; and ``sent``: what the wire said besides messages and tools, in its own words."""
     left_out: tuple[str, ...] = ()
     """Optional fields that the model refuses, so that it was asked without them."""
     tries: tuple[FailedTry, ...] = ()

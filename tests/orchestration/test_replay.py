@@ -22,8 +22,9 @@ from prompts import load_prompt
 from scripts.scripted_model import ScriptedModel
 from session.game_configuration import ConfigurationError, GameConfiguration
 from session.record.event_log import EVENTS_FILE, EpisodeDamagedError
+from session.record.request_deltas import RequestDeltas, request_text
 from tests.support import ROOT
-from tests.support.episodes import answer, configured, played, wanted
+from tests.support.episodes import answer, configured, played, read_events, wanted
 from tests.support.games import BUNDLED_COMMANDS
 from tests.support.ghosts import Bank
 from tests.support.journal import NAME
@@ -111,6 +112,29 @@ def test_turns_that_were_not_played_fail_again(tmp_path: Path) -> None:
     script = [answer("north"), error_reply(503), content_reply("Hm."), answer("north")]
     folder = played(tmp_path, script, max_turns_per_episode=2).folder
     assert replay(folder).turns == 2
+
+
+def test_extra_fields_are_compared_where_the_log_holds_them(tmp_path: Path) -> None:
+    body = {"metadata": {"api_key": "hunter2-hunter2", "run": "first"}}
+    folder = played(tmp_path, Thoughtful(), max_turns_per_episode=2, agent_extra_body=body).folder
+    assert replay(folder).turns == 2
+    earlier(folder)
+    assert replay(folder).turns == 2
+
+
+def earlier(folder: Path) -> None:
+    """Rewrite the log as it was when requests were logged with fewer of their fields."""
+    known, fewer = RequestDeltas(), RequestDeltas()
+    events = [*read_events(folder)]
+    for event in events:
+        if event["event_type"] == "model_call":
+            request = known.taken_in(event["role"], event["request"])
+            del request["sent"], request["options"]["extra_body"]
+            text = request_text(request)
+            event["request"] = fewer.delta(event["role"], text)
+            fewer.keep(event["role"], text)
+    lines = "".join(json.dumps(event) + "\n" for event in events)
+    (folder / EVENTS_FILE).write_text(lines, encoding="utf-8")
 
 
 def test_an_engine_that_was_killed_need_not_be_killed_again(tmp_path: Path) -> None:

@@ -78,6 +78,17 @@ def test_episodes_from_before_calls_were_logged_have_none(tmp_path: Path) -> Non
     assert seen(write_log(tmp_path / "episodes" / "old", events)).model_calls(1) == []
 
 
+def test_options_are_shown_as_they_were_sent_where_the_log_says_so() -> None:
+    request: dict[str, Any] = {"model": "m", "options": {"temperature": 0.5, "seed": 7}}
+    assert model_calls._options_json(request) == {"temperature": 0.5, "seed": 7}
+    sent = {"model": "m", "max_tokens": 9, "thinking": {"type": "adaptive"}, "stop": ["END"]}
+    assert model_calls._options_json({**request, "sent": sent}) == {
+        "max_tokens": 9,
+        "thinking.type": "adaptive",
+        "stop": ["END"],
+    }
+
+
 def test_what_is_no_text_is_named_and_calls_of_tools_are_told() -> None:
     content = [{"type": "text", "text": "See:"}, {"type": "image_url", "image_url": {"url": "x"}}]
     call = {"function": {"name": "a.b", "arguments": '{"x": 1}'}}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -38,6 +38,60 @@ def test_a_call_is_told_of_once_in_neutral_form_and_without_the_key(wire: WireNa
     assert (exchange.error, exchange.tries, exchange.left_out) == (None, (), ())
     assert exchange.seconds > 0
     assert KEY not in json.dumps(asdict(exchange), default=repr)
+
+
+SAMPLING: dict[str, Any] = {
+    "temperature": 0.5,
+    "top_p": 0.9,
+    "seed": 7,
+    "stop": ["END"],
+    "reasoning_effort": "low",
+}
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_what_the_wire_says_besides_messages_and_tools_is_told_to_the_letter(
+    wire: WireName,
+) -> None:
+    told: list[Exchange] = []
+    more: dict[str, Any] = {"safetySettings": []} if wire == "gemini" else {"service_tier": "auto"}
+    with ModelServer(["Fine."], wire=wire) as server:
+        client = client_of(server, wire, on_exchange=told.append)
+        ask(client, tools=[READ], extra_body=more, max_tokens=9, **SAMPLING)
+    (body,) = (request.body for request in server.requests)
+    told_anyway = {"messages", "system", "contents", "systemInstruction", "tools"}
+    assert told[0].sent == {name: body[name] for name in body.keys() - told_anyway}
+    assert told[0].sent.items() >= more.items()
+
+
+def test_tools_that_only_extra_body_holds_are_told() -> None:
+    told: list[Exchange] = []
+    search = {
+        "type": "function",
+        "function": {"name": "search", "parameters": {"type": "object", "properties": {}}},
+    }
+    with ModelServer(["Fine."]) as server:
+        ask(client_of(server, on_exchange=told.append), extra_body={"tools": [search]})
+    assert told[0].sent["tools"] == server.requests[0].body["tools"] == [search]
+
+
+def test_a_field_that_was_capped_is_told_as_it_was_sent() -> None:
+    told: list[Exchange] = []
+    refused = error_reply(400, "max_tokens: 64000 > 4096, which is the maximum")
+    with ModelServer([refused, "Fine."]) as server:
+        ask(client_of(server, on_exchange=told.append), max_tokens=64_000)
+    assert told[0].request.given["max_tokens"] == 64_000
+    assert told[0].sent["max_tokens"] == 4096
+
+
+def test_an_empty_reply_is_told_with_its_end_and_its_thoughts() -> None:
+    told: list[Exchange] = []
+    empty = content_reply("", finish_reason="length", reasoning="Hm, hm.")
+    with ModelServer([empty, "Fine."]) as server:
+        ask(client_of(server, on_exchange=told.append, retry=AT_ONCE))
+    (failed,) = told[0].tries
+    assert failed.reply
+    assert (failed.reply.finish_reason, failed.reply.reasoning) == ("length", "Hm, hm.")
 
 
 def test_failed_tries_are_told_with_what_they_took() -> None:

@@ -60,6 +60,22 @@ def test_each_request_is_logged_as_it_was_sent_and_each_reply_as_it_came(tmp_pat
     assert all(call.milliseconds > 0 and not call.tries for call in calls)
 
 
+def test_extra_fields_are_logged_as_they_were_sent_but_for_the_keys_in_them(
+    tmp_path: Path,
+) -> None:
+    body = {"service_tier": "flex", "metadata": {"api_key": KEY, "run": "first"}}
+    episode = played(
+        tmp_path, lambda _: answer("north"), max_turns_per_episode=2, agent_extra_body=body
+    )
+    assert [request.body["metadata"] for request in episode.requests] == [body["metadata"]] * 2
+    expected = {"service_tier": "flex", "metadata": {"api_key": "***", "run": "first"}}
+    for call, request in zip(calls_of(episode.folder), episode.requests, strict=True):
+        assert call.request["options"]["extra_body"] == expected
+        sent = request.body.keys() - {"messages", "tools"}
+        assert call.request["sent"] == {name: request.body[name] for name in sent} | expected
+    assert KEY not in (episode.folder / EVENTS_FILE).read_text(encoding="utf-8")
+
+
 def test_the_calls_of_a_turn_come_before_its_line(tmp_path: Path) -> None:
     episode = played(tmp_path, lambda _: answer("north"), max_turns_per_episode=2)
     kinds = [type(entry.event).__name__ for entry in read(episode.folder)]
