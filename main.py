@@ -59,10 +59,10 @@ def _play(flags: Flags, interruption: Interruption) -> int:
     from mcp_ghost.cli.screen import standard_screen
     from session.record.summary import show_total
 
-    config, episode = _configuration(flags)
     screen = standard_screen(interruption.output_closed)
     if flags.replay is not None:
-        return _replay(config, str(episode), screen)
+        return _replay(flags.replay, flags.config, screen)
+    config, episode = _configuration(flags)
     played: list[StorySoFar] = []
     with _page(flags, config, screen) as cockpit:
         try:
@@ -113,7 +113,7 @@ def _stay(cockpit: Cockpit, screen: Screen, interruption: Interruption) -> None:
 
 
 def _configuration(flags: Flags) -> tuple[GameConfiguration, str | None]:
-    """The settings, and the name of the episode to go on with, or to replay."""
+    """The settings, and the name of the episode to go on with."""
     from dotenv import load_dotenv
 
     from game_interface import check_played
@@ -122,7 +122,7 @@ def _configuration(flags: Flags) -> tuple[GameConfiguration, str | None]:
 
     config = GameConfiguration.at_hand(flags.config, **flags.settings())
     load_dotenv(".env")  # tracing and tool servers read the environment, not our settings
-    wanted = flags.resume or flags.replay or (flags.fork and flags.fork[0])
+    wanted = flags.resume or (flags.fork and flags.fork[0])
     if wanted is None:
         check_played(config.story)
         return config, None
@@ -148,16 +148,18 @@ def _branch(config: GameConfiguration, trunk: str, turn: int) -> str:
     return folder.name
 
 
-def _replay(config: GameConfiguration, episode: str, screen: Screen) -> int:
+def _replay(episode: str, settings: str | None, screen: Screen) -> int:
     """Play an episode again and compare it with its record; returns the exit code."""
-    from pathlib import Path
-
     from mcp_ghost.text import counted
     from orchestration.replay import replay
+    from session.game_configuration import GameConfiguration
+    from terminal.resume import recorded_episode
 
-    same = replay(Path(config.workdir) / "episodes" / episode)
+    config = GameConfiguration.at_hand(settings)
+    folder = recorded_episode(episode, config.workdir)
+    same = replay(folder, config.story)
     turns, requests = counted(same.turns, "turn"), counted(same.calls, "request")
-    screen.text(f"{episode} replays identically: {turns}, {requests}.", mark="=")
+    screen.text(f"{folder.name} replays identically: {turns}, {requests}.", mark="=")
     return DONE
 
 

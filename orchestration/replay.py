@@ -31,7 +31,7 @@ from session.game_state import FailedTurn, Hint, TurnRecord
 from session.knowledge import Edits, Reflection
 from session.playing import GUEST
 from session.record.event_log import EVENTS_FILE, damaged, entry_of
-from session.record.resume import engine_of, read_in_order
+from session.record.resume import engine_of, read_in_order, story_of
 from session.record.schema import (
     EpisodeEnd,
     EpisodeResumed,
@@ -59,8 +59,10 @@ class Replayed(NamedTuple):
     calls: int
 
 
-def replay(folder: Path) -> Replayed:
+def replay(folder: Path, story: str = "") -> Replayed:
     """Play the episode in ``folder`` again, elsewhere; returns what was found to be the same.
+
+    ``story`` is looked at where the story file is no longer in its place.
 
     Raises:
         ConfigurationError: There is nothing to compare with.
@@ -86,7 +88,8 @@ def replay(folder: Path) -> Replayed:
     with tempfile.TemporaryDirectory(prefix="zorkgpt-replay-") as workdir:
         for run in runs:
             try:
-                _play(run, start, known, folder.name, workdir)
+                config = _configuration(run.begin, start, story, workdir)
+                _play(run, start, known, start.episode_id or folder.name, config)
             except DivergenceError as error:
                 for change in _changes_since(run.begin):
                     error.add_note(change)
@@ -120,9 +123,12 @@ def _runs(folder: Path) -> tuple[KnowledgeLoaded, list[Recording]]:
 
 
 def _play(
-    run: Recording, start: EpisodeStart, known: KnowledgeLoaded, name: str, workdir: str
+    run: Recording,
+    start: EpisodeStart,
+    known: KnowledgeLoaded,
+    name: str,
+    config: GameConfiguration,
 ) -> None:
-    config = _configuration(run.begin, start, workdir)
     with _Replay(name, config, run, start, known) as orchestrator:
         _play_turns(orchestrator, run)
         if run.end:  # which the next run looks at
@@ -143,14 +149,14 @@ def _play_turns(orchestrator: ZorkOrchestratorV2, recording: Recording) -> None:
 
 
 def _configuration(
-    begin: EpisodeStart | EpisodeResumed, start: EpisodeStart, workdir: str
+    begin: EpisodeStart | EpisodeResumed, start: EpisodeStart, story: str, workdir: str
 ) -> GameConfiguration:
     """The settings of that run; its endpoint by name, as the keys that chose it may be gone."""
     fields: dict[str, Any] = {
         **(begin.settings or start.settings),
         "client_base_url": begin.base_url or start.base_url,
         "agent_model": begin.model or start.model,
-        "story": start.story_path if Path(start.story_path).is_file() else start.story,
+        "story": story_of(start, story),
         "seed": start.seed,
         "engine": engine_of(start),
         "workdir": workdir,
@@ -227,7 +233,9 @@ class _Comparison(logging.Handler):
             return
         event = entry.event
         if isinstance(event, EpisodeStart):
-            _compare(self._start, event, "opening", "observation", "story_sha256")
+            if event.story_sha256 != self._start.story_sha256:
+                raise DivergenceError(f"{event.story_path} is not the story that was played")
+            _compare(self._start, event, "opening", "observation")
         elif isinstance(event, TurnRecord | FailedTurn | Reflection):
             if not self._steps:
                 raise RecordEndsError

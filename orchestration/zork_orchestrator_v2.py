@@ -37,7 +37,7 @@ from session.levels import ObservationLevel
 from session.playing import TOLD
 from session.record.folder import episode_folder, open_logs
 from session.record.model_calls import logs_calls
-from session.record.resume import SavedEpisode
+from session.record.resume import SavedEpisode, story_of
 from session.record.schema import (
     EpisodeEnd,
     EpisodeResumed,
@@ -259,7 +259,7 @@ class ZorkOrchestratorV2:
 
         saved, state = self._saved, self.game_state
         self.game = game = open_played(
-            saved.story(self.config.story) if saved else self.config.story,
+            story_of(saved.start, self.config.story) if saved else self.config.story,
             seed=saved.start.seed if saved else self.config.seed,
             engine=saved.engine if saved else self.config.engine,
             fallback=saved is None and "story" not in self.config.model_fields_set,

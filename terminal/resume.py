@@ -1,4 +1,4 @@
-"""Which episode ``--resume`` means."""
+"""Which episode ``--resume``, ``--fork`` and ``--replay`` mean."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -31,13 +31,31 @@ def find_episode(wanted: str, workdir: str) -> EpisodePlace:
     if wanted == _LATEST:
         return EpisodePlace(_latest(episodes), workdir)
     folder = Path(wanted).resolve()
-    if not _is_episode(folder) or folder.parent.name != "episodes":
+    if not _is_episode(folder):
         known = [_LATEST, *(log.parent.name for log in episodes.glob(f"*/{EVENTS_FILE}"))]
         raise ConfigurationError(
             f"There is no episode '{wanted}', neither in {episodes} nor as a folder: "
             f"{did_you_mean(wanted, known) or _HOW_TO_NAME}"
         )
+    if folder.parent.name != "episodes":
+        raise ConfigurationError(
+            f"The episode in {folder} can only be continued below a folder named 'episodes': "
+            f"move it into {episodes}."
+        )
     return EpisodePlace(folder.name, str(folder.parent.parent))
+
+
+def recorded_episode(wanted: str, workdir: str) -> Path:
+    """The folder of the episode that is to be replayed, wherever it is.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    folder = Path(wanted).resolve()
+    if _is_episode(folder) and folder.parent.name != "episodes":
+        return folder
+    place = find_episode(wanted, workdir)
+    return Path(place.workdir) / "episodes" / place.name
 
 
 def _is_episode(folder: Path) -> bool:

@@ -74,11 +74,6 @@ class SavedEpisode:
             raise ValueError("The episode has not begun: ask began first.")
         return self.fold.start
 
-    def story(self, at_hand: str) -> str:
-        """What to open: the path where it was, else where it is ``at_hand``, else its name."""
-        paths = (self.start.story_path, at_hand)
-        return next((path for path in paths if Path(path).is_file()), self.start.story)
-
     @property
     def engine(self) -> EngineChoice:
         """The interpreter that wrote the snapshots."""
@@ -101,6 +96,24 @@ class SavedEpisode:
         for entry in read(self.folder):
             if isinstance(entry.event, Step):
                 yield entry.event
+
+
+def story_of(start: EpisodeStart, at_hand: str) -> str:
+    """What to open: the path where it was, else where it is ``at_hand``, else its name.
+
+    Raises:
+        ConfigurationError: It is in neither place, and its name is only that of its file.
+    """
+    for path in (start.story_path, at_hand):
+        if Path(path).is_file():
+            return path
+    given = Path(str(start.settings.get("story") or "")).name
+    if given and given == Path(start.story_path).name and start.story != "zork1":
+        raise ConfigurationError(
+            f"The story of this episode is no longer at {start.story_path}: put it there again, "
+            "or name its file in ZORKGPT_STORY."
+        )
+    return start.story
 
 
 def engine_of(start: EpisodeStart) -> EngineChoice:

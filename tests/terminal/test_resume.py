@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from mcp_ghost.testing import ModelServer
 from scripts.scripted_model import action_reply
+from tests.support import ROOT
 from tests.support.program import Program
 
 
@@ -60,6 +62,39 @@ def test_a_damaged_log_ends_with_2_and_can_be_cut_by_hand_before_the_damage(
     resumed = program.run(*flags)
     assert "continues after turn 2\n" in resumed.stdout
     assert resumed.returncode == 0
+
+
+def test_a_copy_of_an_episode_is_replayed_anywhere_but_continued_only_among_episodes(
+    program: Program, model: ModelServer
+) -> None:
+    assert program.play(model).returncode == 0
+    copy = program.folder / "from a colleague"
+    shutil.copytree(program.episodes()[0], copy)
+    replayed = program.run("--replay", copy.name)
+    assert (replayed.returncode, replayed.stderr) == (0, "")
+    refused = program.run("--resume", str(copy))
+    assert refused.returncode == 2
+    assert f"The episode in {copy} can only be continued below a folder" in refused.stderr
+
+
+def test_a_story_that_was_moved_is_named_with_its_place_and_found_where_the_settings_say(
+    program: Program, model: ModelServer
+) -> None:
+    story = program.folder / "mine.z5"
+    shutil.copy(ROOT / "stories" / "weatherworks.z5", story)
+    assert program.play(model, "--story", story.name).returncode == 0
+    moved = story.rename(program.folder / "moved.z5")
+    for again in (["--replay", "latest"], ["--resume", "latest", "--base-url", model.base_url]):
+        lost = program.run(*again)
+        assert lost.returncode == 2
+        assert f"is no longer at {story}" in lost.stderr
+    program.env["ZORKGPT_STORY"] = str(moved)
+    assert program.run("--replay", "latest").returncode == 0
+    image = bytearray(moved.read_bytes())
+    image[0x12:0x18] = b"990101"  # its serial number
+    moved.write_bytes(image)
+    other = program.run("--replay", "latest")
+    assert (other.returncode, "is not the story that was played" in other.stderr) == (1, True)
 
 
 def test_latest_is_the_last_episode_that_began(program: Program, model: ModelServer) -> None:
