@@ -85,7 +85,7 @@ def tokens(prompt: int, cached: int, completion: int) -> str:
 
 def dollars(cost: float) -> str:
     """For example ``$0.0004`` or ``$1.25``."""
-    return f"${cost:.2f}" if cost >= 1 else f"${cost:.2g}" if cost >= 0.0001 else "<$0.0001"
+    return f"${cost:.2f}" if cost >= 0.1 else f"${cost:.2g}" if cost >= 0.0001 else "<$0.0001"
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:

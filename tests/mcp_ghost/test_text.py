@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_ghost.text import address, duration, one_line, plain
+from mcp_ghost.text import address, dollars, duration, one_line, plain
 
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 
@@ -45,6 +45,20 @@ def test_escape_sequences_go_and_lines_stay(text: str, expected: str) -> None:
 
 def test_a_long_text_is_cut_where_it_can_be_seen() -> None:
     assert one_line("word " * 100, 20) == "word word word word…"
+
+
+@pytest.mark.parametrize(
+    ("cost", "shown"),
+    [
+        (0.00004, "<$0.0001"),
+        (0.00042, "$0.00042"),
+        (0.05, "$0.05"),
+        (0.5, "$0.50"),
+        (12.3, "$12.30"),
+    ],
+)
+def test_costs_look_like_prices(cost: float, shown: str) -> None:
+    assert dollars(cost) == shown
 
 
 @pytest.mark.parametrize(
