@@ -342,7 +342,7 @@ def _checked(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     if not usable or not all(
         isinstance(it, Mapping) and it.get("role") in roles for it in messages
     ):
-        raise ValueError("messages must be a list such as Ghost.messages gives.")
+        raise ValueError("messages must be a list like Ghost.messages.")
     return [copy.deepcopy(dict(message)) for message in messages]
 
 

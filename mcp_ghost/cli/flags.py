@@ -128,18 +128,18 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     parser = Parser(prog=PROGRAM, description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    run = commands.add_parser("run", help="run one operation")
+    run = _added(commands, "run", "run one operation")
     what = _add_what(run)
     add_flags(what, _PROMPT, prompt={"required": True})
     _add_how(run)
     add_flags(run.add_argument_group("output"), f"{_OUTPUT}{_QUIET}")
-    chat = commands.add_parser("chat", help="hold a conversation, one request at a time")
+    chat = _added(commands, "chat", "hold a conversation, one request at a time")
     _add_what(chat)
     _add_how(chat)
     add_flags(chat.add_argument_group("output"), _QUIET)
     _add_tools(commands)
     _add_inspect(commands)
-    replay = commands.add_parser("replay", help="run a golden again and compare")
+    replay = _added(commands, "replay", "run a golden again and compare the two runs")
     replay.add_argument("file", metavar="FILE", help="a golden")
     replay.add_argument(
         "--servers",
@@ -148,6 +148,10 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
         help="start the servers (live, the default), or give their recorded results",
     )
     return parser.parse_args(arguments, Flags())
+
+
+def _added(commands: Commands, name: str, purpose: str) -> Parser:
+    return commands.add_parser(name, help=purpose, description=f"{purpose.capitalize()}.")
 
 
 class _Version(argparse.Action):
@@ -183,10 +187,10 @@ def _add_how(command: Parser) -> None:
 
 
 def _add_tools(commands: Commands) -> None:
-    tools = commands.add_parser("tools", help="list the tools of the servers")
+    tools = _added(commands, "tools", "list the tools of the servers")
     described = [line for line in _WHAT_TO_DO.splitlines() if "--config" in line]
     described += [line for line in _LIMITS.splitlines() if "--startup" in line]
-    described += [*_CHOICE.splitlines(), "--json  print all of it as JSON"]
+    described += [*_CHOICE.splitlines(), "--json  print everything as JSON"]
     add_flags(
         tools,
         "\n".join(described),
@@ -197,6 +201,6 @@ def _add_tools(commands: Commands) -> None:
 
 
 def _add_inspect(commands: Commands) -> None:
-    inspect = commands.add_parser("inspect", help="show a recorded run step by step")
+    inspect = _added(commands, "inspect", "show a recorded run step by step")
     inspect.add_argument("file", metavar="FILE", help="a golden, or what 'run --json' printed")
-    add_flags(inspect, "--json  print what is shown as JSON")
+    add_flags(inspect, "--json  print it as JSON")

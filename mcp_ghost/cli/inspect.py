@@ -122,7 +122,7 @@ def _show_head(screen: Screen, facts: JSONObject) -> None:
             ("recorded", facts["recorded_at"] or ""),
             ("from", facts["recorded_from"] or ""),
             ("servers", ", ".join(facts["servers"])),
-            ("outcome", "success" if facts["success"] else "no success"),
+            ("outcome", "success" if facts["success"] else "failed"),
             ("summary", facts["summary"] or ""),
         ]
     )

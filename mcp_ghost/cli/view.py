@@ -81,7 +81,7 @@ class RunView:
         calls = len(result["tool_chain"])
         failed = sum(not call["success"] for call in result["tool_chain"])
         parts = [
-            ("success", "bold green") if result["success"] else ("no success", "bold red"),
+            ("success", "bold green") if result["success"] else ("failed", "bold red"),
             (counted(calls, "call") + (f" ({failed} failed)" if failed else ""), ""),
             (tokens(usage["prompt_tokens"], 0, usage["completion_tokens"]), ""),
             (duration(metadata["total_execution_time"]), ""),

@@ -119,7 +119,7 @@ class RecordedToolbox(Toolbox):
         same = [it for it in same_tool if it["arguments"] == jsonable(arguments)]
         entry = next(iter(same or same_tool), None)
         if entry is None:
-            raise MCPError(f"The golden holds no further result of '{name}'. Record it again.")
+            raise MCPError(f"The golden has no further result of '{name}'. Record it again.")
         waiting.remove(entry)
         if "raised" in entry:
             raise _error(entry)
@@ -140,7 +140,7 @@ class RecordedToolbox(Toolbox):
     async def _open(self, server: str) -> None:
         known = self._recorded.get(server)
         if known is None:
-            raise MCPServerStartupError(f"The golden holds nothing of MCP server '{server}'.")
+            raise MCPServerStartupError(f"The golden has nothing from MCP server '{server}'.")
         if known["failure"] is not None:
             raise MCPServerStartupError(known["failure"])
         self._listed[server], self._annotations[server] = known["tools"], known["annotations"]
@@ -162,7 +162,7 @@ def recorded_servers(golden: Mapping[str, Any]) -> Recorded:
     recorded = golden.get("servers")
     if not isinstance(recorded, dict):
         raise GoldenError(
-            "The golden holds no results of its servers, as those of earlier versions do not. "
+            "The golden has no results of its servers; those of earlier versions have none. "
             'Record it again, or replay it with servers="live".'
         )
     return recorded

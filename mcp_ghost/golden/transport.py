@@ -80,7 +80,7 @@ class ReplayTransport(httpx.AsyncBaseTransport):
         self._recorded: list[dict[str, Any]] = list(golden.get("provider_responses") or ())
         if not self._recorded:
             raise GoldenError(
-                "The golden holds no provider_responses, so it cannot be replayed. "
+                "The golden contains no provider_responses, so it cannot be replayed. "
                 "Record it with record_golden()."
             )
         self._scrubber = Scrubber((), places(golden.path))
@@ -105,7 +105,7 @@ class ReplayTransport(httpx.AsyncBaseTransport):
             return None
         where = f" ({self._differences[0]})" if self._differences else ""
         return GoldenExhaustedError(
-            f"The golden holds {len(self._recorded)} replies, and the run asked for more. The loop "
+            f"The golden has {len(self._recorded)} replies, and the run asked for more. The loop "
             f"took a different path from the recorded one{where}. "
             "If that is intended, record it again."
         )

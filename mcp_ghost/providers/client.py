@@ -348,7 +348,7 @@ class ProviderClient:
         self._has_doubted = True
         names = ", ".join(figures)[:200]
         self._log.warning(
-            f"{self._endpoint.where} reports a usage that cannot be true ({names}): such figures "
+            f"{self._endpoint.where} reports usage that cannot be true ({names}): such figures "
             "are replaced by the nearest possible ones, and budgets may be exceeded.",
             extra={"event_type": "llm_usage_doubted", "model": model, "fields": names},
         )

@@ -47,7 +47,7 @@ _ADVICE = {
     "MALFORMED_RESPONSE": "Its answer cannot be read; try again.",
     "RECITATION": "The answer would repeat a source word by word.",
     "LANGUAGE": "The language is not supported.",
-    "SPII": "The answer may hold sensitive personal data.",
+    "SPII": "The answer may contain sensitive personal data.",
     **dict.fromkeys(
         ("SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "ESCALATION"),
         "Google's filters withheld the answer; rephrase the request.",

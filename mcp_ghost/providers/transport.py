@@ -81,7 +81,7 @@ class Endpoint:
             )
         # httpx would quote the whole header in its own error.
         if self.api_key and not re.fullmatch(r"[!-~]+", self.api_key):
-            raise LLMError(f"The API key in {self.key_variable} holds a space or a line break.")
+            raise LLMError(f"The API key in {self.key_variable} contains a space or a line break.")
 
     @property
     def where(self) -> str:

@@ -153,7 +153,7 @@ def test_a_start_that_the_deadline_cut_short_is_made_again(notes: Notes) -> None
     ["hello", [{"content": "hello"}], [{"role": "robot", "content": "hello"}], ["hello"]],
 )
 def test_messages_that_are_none_are_an_error(messages: Any) -> None:  # noqa: ANN401
-    with pytest.raises(ValueError, match=r"such as Ghost\.messages gives"):
+    with pytest.raises(ValueError, match=r"like Ghost\.messages"):
         Ghost(server_config={"mcpServers": {}}, provider="openai", api_key=KEY, messages=messages)
 
 

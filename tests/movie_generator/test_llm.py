@@ -41,7 +41,7 @@ def test_the_first_key_at_hand_chooses_the_provider(monkeypatch: pytest.MonkeyPa
 def test_a_key_or_an_address_that_cannot_be_used_is_a_wrong_setting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with pytest.raises(SettingsError, match="The API key in OPENROUTER_API_KEY holds a space"):
+    with pytest.raises(SettingsError, match="The API key in OPENROUTER_API_KEY contains a space"):
         model_client("two words")
     monkeypatch.setenv("OPENROUTER_BASE_URL", "foo")
     with pytest.raises(SettingsError, match="'foo' is not a usable base URL"):

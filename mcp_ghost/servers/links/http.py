@@ -181,6 +181,6 @@ def _check(name: str, config: ServerConfig) -> None:
             raise MCPConfigError(f"MCP server '{name}': '{header}' is not a valid header name.")
         if not re.fullmatch(r"[ -~]*", value):
             raise MCPConfigError(
-                f"MCP server '{name}': the header '{header}' holds a line break "
+                f"MCP server '{name}': the header '{header}' contains a line break "
                 "or a character that is not ASCII."
             )

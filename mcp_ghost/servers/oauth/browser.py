@@ -72,7 +72,7 @@ async def nowhere(url: str) -> str:
     Raises:
         MCPError: Always.
     """
-    raise MCPError("Nobody is there to sign in: run this once on a terminal.")
+    raise MCPError("Nobody is there to sign in: run this once in a terminal.")
 
 
 def on_terminal() -> Authorize | None:

@@ -136,10 +136,14 @@ class SignIn(httpx2.Auth):
         if self._fault and self._fault not in words:
             words += f" ({self._fault})"
         if isinstance(error, OAuthRegistrationError):
-            return Failure(words, "'auth' holds the 'client_id' of a client that is known there.")
+            return Failure(
+                words, "'auth' has the 'client_id' of a client that is registered there."
+            )
         if isinstance(error, MCPError):
-            return Failure(words, "you are there to sign in, or have done so before.")
-        return Failure(words, "'auth' holds what the server wants, and that you may use it.")
+            return Failure(words, "somebody is there to sign in, or has done so before.")
+        return Failure(
+            words, "'auth' has what the server wants, and that you are allowed to use it."
+        )
 
 
 def _is_challenge(answer: httpx2.Response) -> bool:

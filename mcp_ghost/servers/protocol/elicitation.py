@@ -58,9 +58,9 @@ def asking(server: str, elicit: Elicit, pause: Pause) -> OnRequest:
         except LaterError:
             return ElicitResult(action="cancel")
         except ValidationError:
-            _logger.warning("elicit gave an answer that no form can hold; the server is refused")
+            _logger.warning("elicit gave an answer that fits no form; the request is cancelled")
         except Exception as error:  # noqa: BLE001 - foreign code; the call goes on without it
-            _logger.warning("elicit failed; the server is refused: %s", redact(str(error)))
+            _logger.warning("elicit failed; the request is cancelled: %s", redact(str(error)))
         return ElicitResult(action="cancel")
 
     return answer

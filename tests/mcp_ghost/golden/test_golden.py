@@ -102,7 +102,7 @@ async def test_the_transport_alone_replays_a_call_of_mcp_ghost() -> None:
 def test_more_requests_than_replies_are_an_error_that_says_so() -> None:
     golden = load_golden(CHAIN)
     del golden["provider_responses"][2:]
-    with pytest.raises(GoldenExhaustedError, match="holds 2 replies, and the run asked for more"):
+    with pytest.raises(GoldenExhaustedError, match="has 2 replies, and the run asked for more"):
         replay(golden)
 
 
@@ -170,7 +170,7 @@ def test_prompts_may_be_worded_anew() -> None:
 
 def test_a_golden_without_replies_or_input_cannot_be_replayed() -> None:
     golden = load_golden(CHAIN)
-    with pytest.raises(GoldenError, match="holds no provider_responses"):
+    with pytest.raises(GoldenError, match="contains no provider_responses"):
         replay({**golden, "provider_responses": []})
     with pytest.raises(GoldenError, match="input lacks provider, server_config, user_prompt"):
         replay({**golden, "input": {}})

@@ -101,7 +101,7 @@ def test_another_way_through_the_run_is_named(tmp_path: Path) -> None:
         assert_matches_golden(again(golden), golden)
     content["servers"]["notes"]["calls"] = []
     golden.write_text(json.dumps(content))
-    assert "holds no further result of 'notes.write'" in str(again(golden)["errors"])
+    assert "has no further result of 'notes.write'" in str(again(golden)["errors"])
 
 
 def test_goldens_of_earlier_versions_say_what_to_do(tmp_path: Path) -> None:

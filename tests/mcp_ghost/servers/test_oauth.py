@@ -211,14 +211,14 @@ def test_an_answer_in_the_name_of_another_issuer_is_refused(server: Guarded) -> 
 
 def test_where_nobody_is_there_the_message_says_where_to_sign_in(server: Guarded) -> None:
     said = failure(server.config(), browser.nowhere)
-    assert "Nobody is there to sign in: run this once on a terminal." in said
+    assert "Nobody is there to sign in: run this once in a terminal." in said
 
 
 def test_where_clients_cannot_register_the_message_says_what_is_needed(server: Guarded) -> None:
     server.registers = False
     said = failure(server.config(), server.authorize)
     assert "Registration failed: 404" in said
-    assert "Check that 'auth' holds the 'client_id' of a client that is known there." in said
+    assert "Check that 'auth' has the 'client_id' of a client that is registered there." in said
 
 
 def test_without_auth_in_the_entry_the_message_says_what_to_write(server: Guarded) -> None:
