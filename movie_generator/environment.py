@@ -77,7 +77,7 @@ def load_env_file() -> None:
     try:
         load_dotenv(".env")
     except UnicodeDecodeError as error:
-        raise SettingsError("Cannot read .env: it is not UTF-8. Save it as that.") from error
+        raise SettingsError("Cannot read .env: it is not UTF-8. Save it as UTF-8.") from error
     except OSError as error:
         raise SettingsError(f"Cannot read .env: {error.strerror}.") from error
 

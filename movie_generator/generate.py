@@ -128,7 +128,7 @@ async def generate_script_from_url_with_agent(
     try:
         await check_url(url, policy)
     except UrlUnresolvedError as error:
-        _logger.info("%s The agent's tools may know better.", error)
+        _logger.info("%s The agent's tools may reach it.", error)
 
     async def read() -> Page:
         return await _read_by_agent(url, servers, config, client, progress, policy, checkpoints)

@@ -174,7 +174,7 @@ class VideoScript(_Part):
             return cls.model_validate(read_yaml(text))
         except ValueError as error:
             raise ScriptError(
-                f"{path} does not hold a video script: {_first_wrong(error)}. "
+                f"{path} is not a video script: {_first_wrong(error)}. "
                 "Name a file that `script` or `result` has saved."
             ) from error
 

@@ -44,7 +44,7 @@ def _tell_known(job: Job) -> None:
     """Say that a URL has a job already, and what can be done about it."""
     ended = job.status in (Status.FAILED, Status.CANCELLED)
     way = f"retry {job.id} does it again" if ended else "--again makes a new one"
-    print(f"job {job.id} already has this URL and is {job.status}; {way}", file=sys.stderr)
+    print(f"job {job.id} ({job.status}) already has this URL; {way}", file=sys.stderr)
 
 
 async def _check_all(urls: Iterable[str], environment: Environment) -> None:
@@ -134,7 +134,7 @@ def prune(days: int | None) -> None:
     """
     kept = Environment.read().keep_days if days is None else days
     if kept is None:
-        raise SettingsError("State how old the jobs must be: --days N, or set MOVIE_KEEP_DAYS.")
+        raise SettingsError("Say how old the jobs must be: --days N, or set MOVIE_KEEP_DAYS.")
     with the_queue() as queue:
         print(f"{counted(queue.prune(kept), 'job')} deleted")
 
@@ -149,5 +149,5 @@ def show_result(job_id: int, output: str | None) -> None:
         job = queue.job(job_id)
     if job.result is None:
         reason = f": {job.error_message}" if job.error_message else ""
-        raise JobStateError(f"Job {job_id} has no script; it is {job.status}{reason}")
+        raise JobStateError(f"Job {job_id} has no script; its status is {job.status}{reason}")
     save_or_print(VideoScript.model_validate_json(job.result), output)

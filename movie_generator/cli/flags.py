@@ -158,7 +158,7 @@ def _add_jobs(commands: Commands) -> None:
     jobs = _command(commands, "jobs", "list the jobs")
     shown = jobs.add_mutually_exclusive_group()
     add_flags(shown, _JOBS)
-    jobs.add_argument("--status", choices=_STATES, help="only jobs in this state")
+    jobs.add_argument("--status", choices=_STATES, help="only jobs with this status")
     result = _command(commands, "result", "show or save the script of a completed job")
     result.add_argument("id", type=_job_id, metavar="ID")
     add_flags(result, _OUTPUT)

@@ -81,8 +81,8 @@ async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy
         raise _passing(failed) if _may_pass(error) else failed from error
     if not page.text:
         raise PageError(
-            f"{address(url)} holds no text. A page that needs JavaScript can be read by an agent "
-            "with a browser's MCP server (MCP_CONFIG_PATH)."
+            f"{address(url)} contains no text. A page that needs JavaScript can be read by an "
+            "agent with a browser's MCP server (MCP_CONFIG_PATH)."
         )
     return page
 

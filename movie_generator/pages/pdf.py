@@ -51,7 +51,7 @@ def page_from_pdf(pdf: bytes, url: str, limit: int) -> Page:
             f"{address(url)} is a PDF that cannot be read: {one_line(error)}"
         ) from error
     text = tidy("\n\n".join(texts))
-    notes = (f"The last {left_out:,} of its sheets were not read.",) if left_out else ()
+    notes = (f"The last {left_out:,} of its pages were not read.",) if left_out else ()
     return Page(
         url,
         title or heading(text) or text.partition("\n")[0][:200],

@@ -235,7 +235,7 @@ async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> 
     text = tidy("\n\n".join(text for text in texts if text.strip()))
     if not text:
         raise PageError(
-            f"The agent read nothing at {address(url)}. It said: {one_line(answer) or 'nothing'}"
+            f"The agent read nothing from {address(url)}. It said: {one_line(answer) or 'nothing'}"
         )
     facts = [reading.metadata for reading in chosen]
     source = await _source(chosen[0], tools)

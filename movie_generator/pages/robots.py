@@ -67,8 +67,8 @@ class Robots:
         rules = self._sites[site]
         if isinstance(rules, str):
             raise RobotsUnknownError(
-                f"{address(url)} cannot be read: {address(site)}/robots.txt, which would say "
-                f"whether programs may, {rules}. Try again later; {_HOW_TO_READ}"
+                f"{address(url)} cannot be read: {address(site)}/robots.txt, which says what "
+                f"programs may read, {rules}. Try again later; {_HOW_TO_READ}"
             )
         if rules is not None and not rules.can_fetch(url, PRODUCT):
             raise RobotsRefusedError(
@@ -96,9 +96,9 @@ class Robots:
         except httpx.TooManyRedirects:
             return None
         except (TimeoutError, httpx.TimeoutException):
-            return f"did not come within {self._timeout:g} s"
+            return f"did not arrive within {self._timeout:g} s"
         except httpx.HTTPError as error:
-            return f"cannot be had ({one_line(error)})"
+            return f"cannot be fetched ({one_line(error)})"
 
 
 async def _start(response: httpx.Response) -> bytes:

@@ -71,7 +71,7 @@ class UrlPolicy:
         above = [".".join(name.split(".")[start:]) for start in range(1, name.count(".") + 1)]
         if any(it in _METADATA_NAMES for it in (name, *above)):
             raise UrlRefusedError(
-                f"{one_line(host)} is where a cloud gives a machine its keys; nothing is ever "
+                f"{one_line(host)} is where a cloud keeps a machine's keys; nothing is ever "
                 "fetched from there."
             )
         if self.hosts is not None and not self.hosts & {name, *(f"*.{it}" for it in above)}:
@@ -125,7 +125,7 @@ def parse_url(text: str) -> httpx.URL:
             f"{shown} contains a user name or password, which would be stored and shown: remove it."
         )
     if not _HOST.fullmatch(url.raw_host) or _AMBIGUOUS.search(text):
-        raise UrlRefusedError(f"{shown} names no host, or one that programs read differently.")
+        raise UrlRefusedError(f"{shown} has no host, or one that programs read differently.")
     if url.port is not None and not 0 < url.port < 65536:
         raise UrlRefusedError(f"The port of {shown} is not between 1 and 65535.")
     return url

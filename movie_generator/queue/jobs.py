@@ -300,7 +300,8 @@ class JobQueue:
         if connection.execute(update(JOBS).where(movable).values(values)).rowcount == 0:
             job = _existing(connection, job_id)
             raise JobStateError(
-                f"Job {job_id} is {job.status}; only {' and '.join(sources)} jobs can be {done}."
+                f"The status of job {job_id} is {job.status}; only {' and '.join(sources)} jobs "
+                f"can be {done}."
             )
         self.database.tell(connection)
 

@@ -92,7 +92,7 @@ def _link(url: str) -> str:
 def _page(script: VideoScript) -> Iterator[str]:
     page = script.page
     if page is None or not page.text:
-        yield "<aside><p>The script does not hold the text of its page.</p></aside>"
+        yield "<aside><p>The script does not contain the text of its page.</p></aside>"
         return
     yield f'<aside><h2 dir="auto">{escape(page.title or "The page")}</h2><p>{_link(page.url)}</p>'
     pieces: list[str] = []

@@ -210,6 +210,6 @@ def test_a_file_that_is_not_a_script_is_refused_in_one_line(
     with pytest.raises(ScriptError) as caught:
         VideoScript.load(name)
     said = str(caught.value)
-    assert said.startswith(f"{name} does not hold a video script: {reason}")
+    assert said.startswith(f"{name} is not a video script: {reason}")
     assert said.endswith(". Name a file that `script` or `result` has saved.")
     assert "\n" not in said

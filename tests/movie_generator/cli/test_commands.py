@@ -200,7 +200,7 @@ def test_a_job_that_cannot_be_moved_does_not_keep_the_others_back(queue: JobQueu
     queue.retry(1)
     code, output, errors = run("retry", "1", "2")
     assert (code, output) == (1, "job 2 pending\n")
-    assert "Job 1 is pending; only failed and cancelled" in errors
+    assert "The status of job 1 is pending; only failed and cancelled" in errors
 
 
 def test_the_same_url_is_one_job_unless_it_is_wanted_again(
@@ -209,10 +209,12 @@ def test_the_same_url_is_one_job_unless_it_is_wanted_again(
     commands.enqueue([PAGE, PAGE, PAGE.upper().replace("/PAGE", "/page")])
     output, errors = capsys.readouterr()
     assert output == "1\n1\n1\n"
-    assert "job 1 already has this URL and is pending; --again makes a new one" in errors
+    assert "job 1 (pending) already has this URL; --again makes a new one" in errors
     queue.cancel(1)
     commands.enqueue([PAGE])
-    assert "is cancelled; retry 1 does it again" in capsys.readouterr().err
+    assert (
+        "job 1 (cancelled) already has this URL; retry 1 does it again" in capsys.readouterr().err
+    )
     commands.enqueue([PAGE, PAGE], again=True)
     assert capsys.readouterr().out == "2\n3\n"
     assert [job.url for job in queue.jobs()] == [PAGE] * 3
@@ -320,7 +322,7 @@ def test_a_job_without_a_result_says_why(queue: JobQueue) -> None:
     queue.fail(claimed(queue), "The page is gone.")
     code, output, errors = run("result", "1")
     assert (code, output) == (1, "")
-    assert "Job 1 has no script; it is failed: The page is gone." in errors
+    assert "Job 1 has no script; its status is failed: The page is gone." in errors
     code, output, errors = run("result", "7")
     assert (code, output) == (1, "")
     assert "There is no job 7." in errors
@@ -350,7 +352,7 @@ def test_a_dotenv_in_another_encoding_is_named_in_one_line() -> None:
     assert run("jobs") == (
         2,
         "",
-        "movie-generator: error: Cannot read .env: it is not UTF-8. Save it as that.\n",
+        "movie-generator: error: Cannot read .env: it is not UTF-8. Save it as UTF-8.\n",
     )
 
 

@@ -227,7 +227,7 @@ def test_a_page_that_sends_its_readers_on_is_followed_but_not_in_circles() -> No
     [
         ({}, "answered 404"),
         ({"/": ("application/zip", b"PK")}, "is application/zip, not a web page"),
-        ({"/": ("text/html", b"<script>app()</script>")}, "holds no text.*JavaScript"),
+        ({"/": ("text/html", b"<script>app()</script>")}, "contains no text.*JavaScript"),
         ({"/": "/"}, "cannot be read"),
     ],
 )

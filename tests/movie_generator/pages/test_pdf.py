@@ -64,7 +64,7 @@ def test_text_title_author_and_language_of_a_pdf_are_read() -> None:
 def test_a_long_pdf_is_read_as_far_as_the_writer_sees_it() -> None:
     page = fetched(pdf(*("Words " * 100 for _ in range(5))), page_characters=1000)
     assert page.text.count("Words") == 200
-    assert page.notes == ("The last 3 of its sheets were not read.",)
+    assert page.notes == ("The last 3 of its pages were not read.",)
 
 
 @pytest.mark.parametrize("damaged", [b"", b"%PDF-1.7", b"no PDF at all", pdf("x")[:200]])

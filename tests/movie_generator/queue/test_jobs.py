@@ -158,7 +158,7 @@ def test_people_move_jobs_in_legal_ways_only(queue: JobQueue, action: str, statu
         move(job_id)
         assert queue.job(job_id).status is LEGAL[action, status]
     else:
-        with pytest.raises(JobStateError, match=f"Job {job_id} is {status}; only"):
+        with pytest.raises(JobStateError, match=f"job {job_id} is {status}; only"):
             move(job_id)
         assert queue.job(job_id) == before
 

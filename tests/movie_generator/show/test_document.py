@@ -127,7 +127,7 @@ def test_it_fits_a_telephone_in_both_colours(page: Page) -> None:
 
 def test_a_script_without_its_page_is_shown_all_the_same() -> None:
     bare = script().model_copy(update={"page": None})
-    assert "does not hold the text of its page" in document(bare)
+    assert "does not contain the text of its page" in document(bare)
 
 
 def test_on_a_terminal_each_narration_has_its_source_below(
@@ -149,4 +149,4 @@ def test_a_file_that_is_no_script_is_an_error_that_says_so(
     assert "nowhere.yaml cannot be read" in capsys.readouterr().err
     (tmp_path / "it.yaml").write_text("title: 7")
     assert main(["show", str(tmp_path / "it.yaml")]) == 1
-    assert "does not hold a video script" in capsys.readouterr().err
+    assert "is not a video script" in capsys.readouterr().err
