@@ -70,7 +70,7 @@ def listening(port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise ConfigurationError(
-            f"Cannot serve at port {port} ({error.strerror}): choose another --port."
+            f"Cannot serve on port {port} ({error.strerror}): choose another --port."
         ) from error
     return listener
 

@@ -206,7 +206,7 @@ class _Child:
         lines = stderr.read().decode(errors="replace").strip().splitlines()
         tail = "\n".join(lines[-10:]) or "It wrote no message."
         how = _SIGNALS.get(-(code or 0), f"exit code {code}")
-        return f"The embedded model ended while it started ({how}).\n{tail}"
+        return f"The embedded model ended while starting ({how}).\n{tail}"
 
 
 def _command(settings: Settings, model: Path) -> list[str]:

@@ -287,7 +287,7 @@ def _content(content: str | list[Any] | None) -> str:
     texts: list[Any] = [part.get("text") if isinstance(part, dict) else part for part in content]
     if not all(isinstance(text, str) for text in texts):
         raise RequestError(
-            "The embedded model reads text only: a message holds a part of another type."
+            "The embedded model reads text only: a message contains a part of another type."
         )
     return "\n".join(texts)
 

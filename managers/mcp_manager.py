@@ -95,11 +95,11 @@ class MCPConfig(BaseModel):
         for name in names:
             if name not in self.mcpServers:
                 hint = did_you_mean(name, [*self.mcpServers])
-                hint = hint or f"known are: {', '.join(self.mcpServers) or 'none'}."
+                hint = hint or f"known servers: {', '.join(self.mcpServers) or 'none'}."
                 raise MCPConfigError(f"There is no MCP server '{name}': {hint}")
             if self.mcpServers[name].disabled:
                 raise MCPConfigError(
-                    f"MCP server '{name}' is named for use, but disabled in its file."
+                    f"MCP server '{name}' is to be used, but its file disables it."
                 )
         return {name: self.mcpServers[name].checked() for name in names}
 
@@ -367,7 +367,7 @@ class MCPManager:
                 self.logger,
                 logging.WARNING,
                 f"Only the first MCP server is used: '{self.server_name}', not "
-                f"{', '.join(left_out)}. Name those to use as 'servers' in [tool.zorkgpt.mcp].",
+                f"{', '.join(left_out)}. List those to use under 'servers' in [tool.zorkgpt.mcp].",
                 "mcp_servers_ignored",
                 server_name=self.server_name,
             )

@@ -127,7 +127,7 @@ def refuse_unknown_variables(prefix: str, fields: Iterable[str], dotenv: str) ->
 def near(key: str, known: Iterable[str]) -> str:
     """A hint naming the known name that was probably meant."""
     names = list(known)
-    return did_you_mean(key, names) or f"known are: {', '.join(names)}."
+    return did_you_mean(key, names) or f"choose from {', '.join(names)}."
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def _names_in(dotenv: str) -> Iterable[str]:
         return dotenv_values(dotenv)
     except UnicodeDecodeError as error:
         raise ConfigurationError(
-            f"Cannot read {dotenv}: it is not UTF-8. Save it as that."
+            f"Cannot read {dotenv}: it is not UTF-8. Save it as UTF-8."
         ) from error
     except OSError as error:
         raise ConfigurationError(f"Cannot read {dotenv}: {error}") from error

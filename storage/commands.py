@@ -120,7 +120,7 @@ class Commands:
             raise WrongUseError(f"This would forget everything learned in {names}. Add --yes.")
         self._store.forget(it.uid for it in chosen)
         print(plain(f"Forgot {names}."))
-        print(f"Logs stay in {self._workdir}: delete them too, or the next rebuild reads them.")
+        print(f"Logs stay in {self._workdir}: delete them too, or the next rebuild will read them.")
         places = {(it.story, it.story_sha256) for it in chosen}
         return _all(self._write(Known(name, sha256, ())) for name, sha256 in sorted(places))
 

@@ -9,7 +9,7 @@ PROGRAM = "python -m storage"
 
 _DESCRIPTION = """\
 Show what the player learned from episode to episode, write it for people to
-edit, read it back.
+edit, and read it back.
 """
 _EPILOG = """\
 The event logs in the work folder are the source of truth; `rebuild` recreates

@@ -104,7 +104,7 @@ class Store:
             known = connection.execute(select(EPISODES.c.uid).where(EPISODES.c.uid == uid))
             if known.first() is None:
                 raise StorageError(
-                    f"The episode {uid} is not in the database yet. Its log is complete: "
+                    f"The episode {uid} is not in the database yet. Its log is complete; "
                     "run: uv run python -m storage rebuild"
                 )
             learned = _by_table(reflection, OF_REFLECTIONS)

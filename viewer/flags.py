@@ -36,7 +36,7 @@ _WHERE = """\
 _SERVER = f"""\
 --port N        port to serve on (default {DEFAULT_PORT}, or the next free one)
 --host HOST     address to serve on (default 127.0.0.1: this machine only)
---open          whether to open the page in a browser (default: no)
+--open          open the page in a browser (default: no)
 """
 _SHOWN = """\
 --turns A-B     only these turns, such as 10-20, 10- or 10
@@ -113,7 +113,8 @@ def _add_plot(commands: Commands, where: Parser) -> None:
 
 
 def _added(commands: Commands, where: Parser, name: str, text: str) -> Parser:
-    return commands.add_parser(name, parents=[where], help=text, description=text)
+    described = f"{text[0].upper()}{text[1:]}."
+    return commands.add_parser(name, parents=[where], help=text, description=described)
 
 
 def _add_output(command: Parser, endings: Sequence[str], what: str) -> None:

@@ -101,7 +101,7 @@ class EngineProcess:
         if isinstance(answer, Failure):
             raise _ERRORS.get(answer.kind, EngineError)(answer.message)
         if not isinstance(answer, kind):
-            self._give_up(f"the engine was stopped: it answered something else {when}")
+            self._give_up(f"the engine was stopped: it gave an unexpected answer {when}")
         return answer
 
     def _exchange(self, request: bytes, deadline: float) -> Answer:

@@ -40,7 +40,7 @@ def _explained() -> Iterator[None]:
     except FAILURES as error:
         told = str(error)
         if told.startswith("Instruction budget"):
-            raise EngineError(f"the story does not come to an end ({told})") from error
+            raise EngineError(f"the story ran too long ({told})") from error
         raise damaged(told) from error
 
 

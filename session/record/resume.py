@@ -22,7 +22,7 @@ def read_in_order(folder: Path) -> Iterator[Entry]:
         event = entry.event
         if isinstance(event, EpisodeStart):
             if began or not event.story:
-                raise damaged(folder, number, "no episode begins so")
+                raise damaged(folder, number, "not a valid start of an episode")
             began = True
         elif isinstance(event, TurnRecord):
             turns += 1

@@ -232,7 +232,7 @@ def fields_of(line: bytes) -> dict[str, Any]:
 def _integer(digits: str) -> int:
     """No count and no id has more digits; and neither databases nor pages could hold it."""
     if len(digits) > MOST_DIGITS:
-        raise ValueError("The line holds a number of too many digits.")
+        raise ValueError("The line contains a number with too many digits.")
     return int(digits)
 
 

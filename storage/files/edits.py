@@ -95,7 +95,7 @@ def file_bytes(path: Path) -> bytes:
 
 
 def _too_large(limit: str) -> OSError:
-    return OSError(errno.EFBIG, f"it has more than {limit}, so nothing of it is read; shorten it")
+    return OSError(errno.EFBIG, f"it has more than {limit}, so none of it is read; shorten it")
 
 
 def _decoded(data: bytes) -> str:

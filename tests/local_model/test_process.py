@@ -248,7 +248,7 @@ def test_a_broken_model_file_is_reported_with_the_engines_words(tmp_path: Path) 
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + bytes(100))
     model = LocalModel(Settings(model_path=broken))
-    with pytest.raises(LocalModelError, match=r"ended while it started(.|\n)*model"):
+    with pytest.raises(LocalModelError, match=r"ended while starting(.|\n)*model"):
         model.endpoint()
     assert model.pid is None
 

@@ -226,8 +226,8 @@ def test_any_first_connection_that_fails_stops_the_turn(journal: Journal, tmp_pa
     ("names", "said"),
     [
         (("thinkin",), "There is no MCP server 'thinkin': did you mean 'thinking'?"),
-        (("xyz",), "There is no MCP server 'xyz': known are: thinking, off."),
-        (("off",), "MCP server 'off' is named for use, but disabled in its file."),
+        (("xyz",), "There is no MCP server 'xyz': known servers: thinking, off."),
+        (("off",), "MCP server 'off' is to be used, but its file disables it."),
     ],
 )
 def test_a_server_that_cannot_be_chosen_is_named(
@@ -251,7 +251,7 @@ def test_what_is_left_out_is_said_once(
     (said,) = events(caplog, "mcp_servers_ignored")
     assert said.getMessage() == (
         "Only the first MCP server is used: 'a', not b. "
-        "Name those to use as 'servers' in [tool.zorkgpt.mcp]."
+        "List those to use under 'servers' in [tool.zorkgpt.mcp]."
     )
     assert not (tmp_path / "b").exists()
 

@@ -62,7 +62,7 @@ function words(fact, sign, wanted) {
 
 function unknown(field, term) {
   const near = FIELDS.find((it) => distance(it, field) <= 2);
-  const instead = near ? `did you mean ${near}?` : `there are ${FIELDS.join(", ")}.`;
+  const instead = near ? `did you mean ${near}?` : `the fields are ${FIELDS.join(", ")}.`;
   return `There is no field “${field}”: ${instead} For the text itself, write "${term}"`;
 }
 

@@ -36,7 +36,7 @@ def listening(
     except OSError as error:
         where = host if port is None else f"{host}, port {port}"
         raise ConfigurationError(
-            f"Cannot serve at {where} ({error.strerror}): {advice}."
+            f"Cannot serve on {where} ({error.strerror}): {advice}."
         ) from error
 
 

@@ -125,10 +125,10 @@ def _connect(
         why = str(error).strip().splitlines()[-1].rstrip(".")
         if not left:
             raise ConfigurationError(
-                f"The Ray cluster at {place} let nobody in in {STARTS} tries ({why}). Try again "
-                "when its head has less to do, or look at the logs there."
+                f"The Ray cluster at {place} refused {STARTS} connections in a row ({why}). Try "
+                "again when its head is less busy, or look at the logs there."
             ) from error
-        say(f"The Ray cluster at {place} did not let us in ({why}): trying again.")
+        say(f"The Ray cluster at {place} refused the connection ({why}): trying again.")
         return False
     except Exception as error:  # of many types: none of them is documented
         raise ConfigurationError(
@@ -178,7 +178,7 @@ def _start(ray: ModuleType, options: dict[str, Any], left: int, say: Callable[[s
         if not left:
             raise ConfigurationError(
                 f"Ray did not start in {STARTS} tries ({why}). Try again when the machine "
-                "has less to do, or leave out --on."
+                "is less busy, or leave out --on."
             ) from error
         say(f"Ray did not start ({why}), as happens on slow machines at first: trying again.")
         return False

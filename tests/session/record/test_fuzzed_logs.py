@@ -176,7 +176,7 @@ def resumed_with(workdir: Path, event_type: str, **changes: object) -> str:
         ("turn", {"scored": 10**30}, " is damaged."),
         ("turn", {"turn": 12}, "(turn 8 is missing)"),
         ("turn", {"turn": 7}, "(turn 8 is missing)"),
-        ("episode_start", {"story": ""}, "(no episode begins so)"),
+        ("episode_start", {"story": ""}, "(not a valid start of an episode)"),
     ],
 )
 def test_what_no_game_can_go_on_from_is_refused(

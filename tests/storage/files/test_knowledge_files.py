@@ -136,7 +136,7 @@ def test_a_file_that_is_too_large_is_left_alone_with_a_clear_line(
     files.write("cave", STORY)
     path = edit(files, after="Lamps burn.")
     path.write_text(text)
-    said = f"cave.md cannot be read or written: it has more than {limit}, so nothing of it is read;"
+    said = f"cave.md cannot be read or written: it has more than {limit}, so none of it is read;"
     for use in (files.read_edits, files.write, files.odd_lines):
         with pytest.raises(StorageError, match=said):
             use("cave", STORY)
