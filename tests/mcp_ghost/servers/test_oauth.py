@@ -114,12 +114,12 @@ def test_the_browser_opens_and_is_sent_back_to_an_address_that_listens(
 @pytest.mark.slow
 def test_a_person_may_take_longer_than_a_start(server: Guarded) -> None:
     async def slow(url: str) -> str:
-        await asyncio.sleep(2.2)
+        await asyncio.sleep(6.5)
         return await server.authorize(url)
 
     async def session() -> ToolCallResult:
         session = ServerSession("s", server.config(), authorize=slow)
-        await session.open(timeout=2.0)
+        await session.open(timeout=6)
         try:
             return await session.call("read", {})
         finally:
