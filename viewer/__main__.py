@@ -140,9 +140,11 @@ def _show(flags: Flags, library: Library, interruption: Interruption) -> None:
 
 
 def _map(flags: Flags, library: Library) -> None:
+    from mcp_ghost.files import write_whole
+
     episode, output = library.find(flags.episode), flags.output
     if output.suffix.lower() == ".mmd":
-        output.write_text(episode.mermaid() + "\n", encoding="utf-8")
+        write_whole(output, episode.mermaid() + "\n")
     else:
         from viewer.drawing import draw_map
 

@@ -4,9 +4,11 @@ Importing it raises ConfigurationError where matplotlib, an extra, is not instal
 """
 
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from textwrap import fill
 
+from mcp_ghost.files import write_whole
 from mcp_ghost.results import JSONObject
 from mcp_ghost.text import counted, one_line
 from session.game_configuration import ConfigurationError
@@ -154,8 +156,10 @@ def save_figure(figure: Figure, path: Path) -> None:
         ".svg": {"Date": None},
         ".pdf": {"CreationDate": None},
     }
+    kind, drawn = path.suffix.lower(), BytesIO()
     with mpl.rc_context({"svg.hashsalt": "zorkgpt", "font.family": "DejaVu Sans"}):
-        figure.savefig(path, metadata=dates[path.suffix.lower()], dpi=150)
+        figure.savefig(drawn, format=kind[1:], metadata=dates[kind], dpi=150)
+    write_whole(path, drawn.getvalue())
 
 
 def _plain(text: object) -> str:
