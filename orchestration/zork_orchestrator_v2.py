@@ -141,7 +141,7 @@ class ZorkOrchestratorV2:
             self.mind,
             episode_id,
         )
-        self._keeper = KnowledgeSync(self.config, self.logger, self.folder, self.uid)
+        self._knowledge = KnowledgeSync(self.config, self.logger, self.folder, self.uid)
         self.agent = ZorkAgent(
             config=self.config,
             client=self.client,
@@ -217,11 +217,11 @@ class ZorkOrchestratorV2:
             return
         write(self.logger, reflection.headline, reflection)
         self._take_in(reflection)
-        self._keeper.take_in(reflection)
+        self._knowledge.take_in(reflection)
 
     def close(self) -> None:
         """Release files, processes and connections; may be called more than once."""
-        self._keeper.close()
+        self._knowledge.close()
         if self.game is not None:
             self.game.close()
         self.mind.close()
@@ -281,7 +281,7 @@ class ZorkOrchestratorV2:
                 write(self.logger, headline, known)
                 self._boundary.begin(player, opening, first, known.carried)
                 self._log_start(game, player, first)
-                self._keeper.catch_up()
+                self._knowledge.catch_up()
         self._turns = TurnPlayer(game, player, self.config, self._boundary)
         return self._turns
 
@@ -293,7 +293,7 @@ class ZorkOrchestratorV2:
 
     def _known_of(self, game: Played) -> KnowledgeLoaded:
         """What earlier episodes learned."""
-        return self._keeper.carried_over(game.story)
+        return self._knowledge.carried_over(game.story)
 
     def _log_start(self, game: Played, player: Player, first: Observation) -> None:
         story = game.story
@@ -358,7 +358,7 @@ class ZorkOrchestratorV2:
                 f"The episode continues at level {self.config.observation_level}, where it "
                 f"began, not at {self._wanted_level}."
             )
-        self._keeper.catch_up()
+        self._knowledge.catch_up()
         # The look back that a crash cut off comes before the next turn, as it would have.
         self._look_back(ending=state.end_reason in TO_LOOK_BACK_AT)
 
@@ -389,7 +389,7 @@ class ZorkOrchestratorV2:
             message = f"Episode ends: {reason}, score {shown(end.score)} after {turns}"
             write(self.logger, message, end)
             if self.game is not None:
-                self._keeper.finish(self.game.story)
+                self._knowledge.finish(self.game.story)
 
     def _notice(self, message: str) -> None:
         with event_context(episode_id=self.game_state.episode_id, turn=0):

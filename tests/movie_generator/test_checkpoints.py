@@ -33,7 +33,7 @@ class CrashError(BaseException):
     """Stands for the end of the process."""
 
 
-class Memory:
+class CrashingStore:
     """A store; with ``crashes``, saving is the last that a process does."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ def script(request: ModelRequest) -> Reply | str:
     return tool_reply(calls[turns]) if turns < len(calls) else json.dumps({"results": [1]})
 
 
-def work(store: Memory, library: Library, model: ModelServer) -> VideoScript:
+def work(store: CrashingStore, library: Library, model: ModelServer) -> VideoScript:
     config = AppConfig.model_validate(
         {"model": "m-1", "obey_robots": False, "limits": {"page_timeout": 0.5}}
     )
@@ -129,9 +129,9 @@ def wire(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Wir
 
 
 def test_crashes_after_each_step_have_nothing_done_twice_that_was_finished(wire: WireName) -> None:
-    library, store = Library(), Memory()
+    library, store = Library(), CrashingStore()
     with ModelServer(script, wire=wire) as model:
-        expected = work(Memory(), Library(), model)
+        expected = work(CrashingStore(), Library(), model)
         undisturbed = len(model.requests)
         store.crashes = True
         results: list[VideoScript] = []
@@ -146,7 +146,7 @@ def test_crashes_after_each_step_have_nothing_done_twice_that_was_finished(wire:
 
 
 def test_secrets_are_neither_stored_nor_used() -> None:
-    store = Memory()
+    store = CrashingStore()
 
     def echo(request: ModelRequest) -> Reply | str:
         said = script(request)
@@ -160,7 +160,7 @@ def test_secrets_are_neither_stored_nor_used() -> None:
 
 
 def test_what_refuses_or_fails_is_not_stored_and_asked_again() -> None:
-    store, failed = Memory(), []
+    store, failed = CrashingStore(), []
 
     def fails_once(request: ModelRequest) -> Reply | str:
         key = json.dumps(request.body)
