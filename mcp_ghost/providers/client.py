@@ -375,15 +375,17 @@ def get_llm_client(
         LLMError: The provider is unknown, or the key is missing or cannot be sent.
     """
     chosen = get_provider(provider)
-    key = api_key or setting(chosen.key_variables)
+    names = chosen.key_variables
+    key = api_key or setting(names)
     address = base_url_of(chosen, base_url)
     keyless = options.get("transport") is not None or Endpoint(address).is_loopback
     if key is None and not keyless:
         raise LLMError(
-            f"No API key for {chosen.name}: set {' or '.join(chosen.key_variables)} "
+            f"No API key for {chosen.name}: set {' or '.join(names)} "
             "in the environment or in .env, or pass api_key."
         )
-    return ProviderClient(chosen, key, model, address, **options)
+    used = "api_key" if api_key else next(filter(os.environ.get, names), None)
+    return ProviderClient(chosen, key, model, address, **{"key_variable": used, **options})
 
 
 def setting(variables: Sequence[str]) -> str | None:

@@ -81,7 +81,10 @@ class Endpoint:
             )
         # httpx would quote the whole header in its own error.
         if self.api_key and not re.fullmatch(r"[!-~]+", self.api_key):
-            raise LLMError(f"The API key in {self.key_variable} contains a space or a line break.")
+            raise LLMError(
+                f"The API key in {self.key_variable} contains a space, a line break, or another "
+                "character that no key has."
+            )
 
     @property
     def where(self) -> str:

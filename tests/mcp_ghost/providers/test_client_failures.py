@@ -52,6 +52,19 @@ def test_an_overload_with_status_200_is_tried_again() -> None:
         assert ask(client_of(server, "anthropic")).content == "Fine."
 
 
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_variable_that_holds_a_wrong_key_is_named(
+    wire: WireName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable = get_provider(wire).key_variables[-1]
+    monkeypatch.setenv(variable, KEY)
+    with (
+        ModelServer([error_reply(401)], wire=wire) as server,
+        pytest.raises(LLMStatusError, match=f"Check the key in {variable}"),
+    ):
+        ask(get_llm_client(wire, base_url=server.base_url))
+
+
 def test_the_wait_that_google_asks_for_in_the_body_is_kept() -> None:
     class Verbatim(ModelServer):
         def _on_the_wire(self, reply: Reply, request: ModelRequest) -> Reply:
@@ -69,10 +82,9 @@ def test_the_wait_that_google_asks_for_in_the_body_is_kept() -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_failures_that_stay_are_told_at_once_and_without_the_key(wire: WireName) -> None:
-    variable = get_provider(wire).key_variables[0]
     with (
         ModelServer([error_reply(401, f"bad key {KEY}")], wire=wire) as server,
-        pytest.raises(LLMStatusError, match=variable) as caught,
+        pytest.raises(LLMStatusError, match="Check the key in api_key") as caught,
     ):
         ask(client_of(server, wire))
     assert caught.value.status == 401
