@@ -75,9 +75,9 @@ def variables_in(text: str) -> Iterator[tuple[str, str | None]]:
 
 
 def without_variables(text: str) -> str:
-    """What ``text`` says beside references to environment variables; their defaults count."""
+    """What ``text`` says beside what it refers to; defaults of environment variables count."""
     return _REFERENCE.sub(
-        lambda it: it["default"] or "" if it["name"] or it["ours"] else it[0],
+        lambda it: it[0] if it["verbatim"] else it["default"] or "",
         _SHELL_STYLE.sub(r"${\1}", text),
     )
 
