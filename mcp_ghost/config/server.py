@@ -147,6 +147,8 @@ class ServerConfig(BaseModel):
             config = cls.model_validate(fields if isinstance(entry, Mapping) else entry)
         except ValidationError as error:
             problems = [problem(dict(it), cls.model_fields, names) for it in error.errors()]
+            if not isinstance(entry, Mapping):
+                problems = ["must be an object with 'command' or 'url'"]
             config = cls.model_construct(disabled=fields.get("disabled") is True)
             fault = f"{where}: server '{name}': {'; '.join(problems + hints)}."
             config._fault = fault  # noqa: SLF001 - of our own

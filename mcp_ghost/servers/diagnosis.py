@@ -92,7 +92,9 @@ def _os_details(config: ServerConfig, cause: OSError) -> str:
     if _is_of_the_folder(config, cause):
         return f"the working directory {config.cwd} cannot be entered: {cause.strerror}"
     if isinstance(cause, FileNotFoundError):
-        return f"command not found: {config.command}"
+        is_line = len((config.command or "").split()) > 1
+        hint = " ('command' is only the program; the rest belongs in 'args')" if is_line else ""
+        return f"command not found: {config.command}{hint}"
     if isinstance(cause, PermissionError):
         return f"{config.command} is not executable"
     if cause.errno == errno.ENOEXEC:

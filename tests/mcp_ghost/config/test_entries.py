@@ -55,7 +55,7 @@ def test_an_entry_that_nobody_uses_may_be_broken(tmp_path: Path) -> None:
     assert list(config.mcpServers) == ["off", "used", "broken", "missing"]
     for name, problem in {
         "broken": "'command': .*unknown key 'tranport'",
-        "missing": "valid dict",
+        "missing": "must be an object",
     }.items():
         with pytest.raises(MCPConfigError, match=rf"mcp\.json: server '{name}': .*{problem}"):
             config.mcpServers[name].checked()

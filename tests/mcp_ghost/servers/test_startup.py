@@ -95,6 +95,7 @@ def test_a_server_that_never_answers_is_given_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "details", "hint"),
     [
+        (ServerConfig(command="npx -y x"), "'command' is only the program; the rest", "on PATH"),
         (ServerConfig(command="no-such-program"), "command not found: no-such-program", "on PATH"),
         (
             ServerConfig(command="npx", env={"PATH": "/nowhere"}),
