@@ -80,19 +80,24 @@ def _checked_by_type(adapter: TypeAdapter[Any], value: JSON) -> JSON:
 
 
 def _adapter(output: Any) -> TypeAdapter[Any]:  # noqa: ANN401  any type
+    wanted = "output must be a pydantic model, another type or a JSON schema"
+    if isinstance(output, str):  # which pydantic would look up as the name of a type
+        raise ValueError(f"{wanted}, not {output!r}.")  # noqa: TRY004
     try:
         return TypeAdapter(output)
     except (PydanticUserError, NameError, TypeError) as error:
-        raise ValueError(
-            f"output must be a pydantic model, another type or a JSON schema: {error}"
-        ) from error
+        raise ValueError(f"{wanted}: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _schema_of(adapter: TypeAdapter[Any]) -> JSONObject:
     try:
         return adapter.json_schema()
     except PydanticUserError as error:
-        raise ValueError(f"output has no JSON schema: {error}") from error
+        raise ValueError(f"output has no JSON schema: {_first_line(error)}") from error
 
 
 def _validator(schema: JSONObject) -> Validator:

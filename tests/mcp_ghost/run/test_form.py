@@ -151,6 +151,7 @@ def test_a_call_in_place_of_the_answer_leaves_the_conversation_well_formed() -> 
     ("output", "why"),
     [
         ({"type": "nonsense"}, "output is not a JSON schema"),
+        ("json", "output must be a pydantic model, another type or a JSON schema, not 'json'"),
         (object(), "output must be a pydantic model, another type or a JSON schema"),
         (type(lambda: None), "output"),
     ],
