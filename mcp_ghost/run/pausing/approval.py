@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_ghost.errors import NotExecutedError
+from mcp_ghost.redact import redact
 from mcp_ghost.servers.tools import may_destroy
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ class Approval:
         try:
             said = await approve(attempt.tool, dict(attempt.arguments), hints)
         except Exception as error:  # noqa: BLE001  foreign code; nobody has agreed
-            _logger.warning("approve failed, so the call is not made: %s", type(error).__name__)
+            said = redact(f"{type(error).__name__}: {error}")
+            _logger.warning("approve failed, so the call is not made: %s", said)
             return "nobody could be asked"
         return said if isinstance(said, bool | str) else False
 

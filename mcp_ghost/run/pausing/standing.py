@@ -83,4 +83,5 @@ class Standing:
         try:
             await asyncio.to_thread(write_whole, self._checkpoint, text, mode=0o600)
         except OSError as error:
-            raise RunStoppedError(f"the checkpoint cannot be written: {error}") from error
+            why = f"{self._checkpoint}: {error.strerror}"
+            raise RunStoppedError(f"the checkpoint cannot be written: {why}") from error

@@ -60,7 +60,8 @@ def asking(server: str, elicit: Elicit, pause: Pause) -> OnRequest:
         except ValidationError:
             _logger.warning("elicit gave an answer that fits no form; the request is cancelled")
         except Exception as error:  # noqa: BLE001 - foreign code; the call goes on without it
-            _logger.warning("elicit failed; the request is cancelled: %s", redact(str(error)))
+            words = redact(f"{type(error).__name__}: {error}")
+            _logger.warning("elicit failed; the request is cancelled: %s", words)
         return ElicitResult(action="cancel")
 
     return answer

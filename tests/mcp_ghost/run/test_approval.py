@@ -162,6 +162,15 @@ def paused(bank: Bank, reply: Reply = TWO, **options: Any) -> dict[str, Any]:  #
         return asyncio.run(mcp_ghost(config, "Keep notes.", **given, pause=True, **options))
 
 
+def test_the_log_says_why_nobody_could_be_asked(
+    bank: Bank, caplog: pytest.LogCaptureFixture
+) -> None:
+    not_a_coroutine: Any = lambda *_: True  # noqa: E731
+    play([BOTH, "Not sent."], {"bank": bank.config}, approve=not_a_coroutine)
+    assert bank.book == ["look", "end of look"]
+    assert "approve failed, so the call is not made: TypeError: object bool" in caplog.text
+
+
 def test_what_is_not_decided_stays_pending_and_what_is_decided_is_kept(bank: Bank) -> None:
     result = paused(bank)
     one, two = ids(result)
@@ -296,7 +305,9 @@ def test_a_checkpoint_that_cannot_be_written_ends_the_run_before_it_acts(
     (tmp_path / "file").write_text("")
     at = tmp_path / "file" / "run.json"
     result, model = play([TWO], {"bank": bank.config}, checkpoint=at)
-    assert "the checkpoint cannot be written" in result["summary"]
+    assert (
+        f"the checkpoint cannot be written: {at}: Not a directory" in result["errors"][0]["error"]
+    )
     assert model.requests == []
 
 
