@@ -198,20 +198,23 @@ class Ghost:
     ) -> None:
         from mcp_ghost.run.opening import conversation_of
 
+        if "user_prompt" in options:
+            raise TypeError("Ghost takes no user_prompt; pass it to run().")
         without_request: Any = {"system_prompt": "", "user_prompt": "", **options}
         arguments = inspect.signature(mcp_ghost).bind(**without_request)
         arguments.apply_defaults()
         del arguments.arguments["user_prompt"]
         self._settings = Settings(**arguments.arguments)
         self._conversation = conversation_of(self._settings, _checked(messages))
-        self._is_entered = self._is_busy = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_busy = False
 
     async def __aenter__(self) -> Self:
-        self._is_entered = True
+        self._loop = asyncio.get_running_loop()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._is_entered = False
+        self._loop = None
         await self._conversation.close()
 
     @property
@@ -290,8 +293,10 @@ class Ghost:
     ) -> dict[str, Any]:
         from mcp_ghost.run.operation import Operation
 
-        if not self._is_entered:
+        if self._loop is None:
             raise RuntimeError("Run requests inside 'async with Ghost(...) as ghost:'.")
+        if self._loop is not asyncio.get_running_loop():
+            raise RuntimeError("This Ghost was entered in another event loop; run requests there.")
         if self._is_busy:
             raise RuntimeError("This Ghost is already running a request; await it first.")
         if state is not None:
@@ -337,13 +342,21 @@ async def resume(
 
 
 def _checked(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    roles = {"user", "assistant", "tool"}
     usable = isinstance(messages, Sequence) and not isinstance(messages, str)
-    if not usable or not all(
-        isinstance(it, Mapping) and it.get("role") in roles for it in messages
-    ):
+    if not usable or not all(_is_message(it) for it in messages):
         raise ValueError("messages must be a list like Ghost.messages.")
     return [copy.deepcopy(dict(message)) for message in messages]
+
+
+def _is_message(value: object) -> bool:
+    if not isinstance(value, Mapping) or value.get("role") not in ("user", "assistant", "tool"):
+        return False
+    calls = value.get("tool_calls") or []
+    return (
+        isinstance(value.get("content"), str | list | None)
+        and isinstance(calls, list)
+        and all(isinstance(it, Mapping) and isinstance(it.get("function"), Mapping) for it in calls)
+    )
 
 
 def _takes_arguments_of(

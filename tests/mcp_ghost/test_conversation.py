@@ -171,10 +171,39 @@ def test_what_cannot_be_done_is_said(notes: Notes) -> None:
     outside = Ghost(server_config={"mcpServers": {}}, provider="openai", api_key=KEY)
     with pytest.raises(RuntimeError, match="inside 'async with Ghost"):
         asyncio.run(outside.run("Hello."))
+    with pytest.raises(TypeError, match="Ghost takes no user_prompt"):
+        Ghost(server_config={"mcpServers": {}}, provider="openai", user_prompt="Hello.")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="tiemout"):
         Ghost(server_config={"mcpServers": {}}, provider="openai", tiemout=3)  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="temperature must be"):
         Ghost(server_config={"mcpServers": {}}, provider="openai", temperature=-1)
+
+
+def test_another_event_loop_is_refused() -> None:
+    ghost = Ghost(server_config={"mcpServers": {}}, provider="openai", api_key=KEY)
+
+    async def in_another() -> None:
+        async with ghost:
+            with pytest.raises(RuntimeError, match="was entered in another event loop"):
+                await asyncio.to_thread(asyncio.run, ghost.run("Hello."))
+
+    asyncio.run(in_another())
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Hello.",
+        {"role": "system", "content": "Hello."},
+        {"role": "user", "content": 3},
+        {"role": "assistant", "tool_calls": "none"},
+        {"role": "assistant", "tool_calls": [{"id": "c1"}]},
+    ],
+)
+def test_what_is_no_conversation_is_refused(message: Any) -> None:  # noqa: ANN401
+    given: Any = {"server_config": {"mcpServers": {}}, "provider": "openai", "api_key": KEY}
+    with pytest.raises(ValueError, match="messages must be a list such as"):
+        Ghost(**given, messages=[message])
 
 
 def test_its_options_are_those_of_the_function() -> None:
