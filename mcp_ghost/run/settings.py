@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
@@ -38,6 +40,9 @@ _WHOLE = (
     "result_limit",
     "reply_tokens",
 )
+_TEXTS = ("system_prompt", "namespace")
+_TEXTS_OR_NONE = ("api_key", "model", "base_url")
+_SWITCHES = ("enable_backtracking", "conversation_memory", "stream", "pause")
 _SECONDS = ("timeout", "llm_timeout", "startup_timeout", "deadline")
 _ABOVE_ZERO = (*_SECONDS, "context_limit", "cost_budget", "token_budget")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -167,8 +172,7 @@ class Settings:
                     'server_config must be {"mcpServers": {...}}, the path of a file, or an '
                     "MCPServer."
                 )
-        if not isinstance(self.system_prompt, str):
-            raise ValueError(f"system_prompt must be a string, not {self.system_prompt!r}.")  # noqa: TRY004
+        self._check_types()
         for name in (*_WHOLE, *_ABOVE_ZERO):
             value, whole = getattr(self, name), name in _WHOLE
             if value is None and name in _OR_NONE:
@@ -187,12 +191,30 @@ class Settings:
         if self.authorize is not None and not callable(self.authorize):
             raise ValueError("authorize must be a coroutine function of one argument.")
 
+    def _check_types(self) -> None:
+        for name in (*_TEXTS, *_TEXTS_OR_NONE):
+            value = getattr(self, name)
+            if not isinstance(value, str) and (name in _TEXTS or value is not None):
+                shown = type(value).__name__ if name == "api_key" else repr(value)
+                raise ValueError(f"{name} must be a string, not {shown}.")
+        for name in _SWITCHES:
+            if not isinstance(value := getattr(self, name), bool):
+                raise ValueError(f"{name} must be True or False, not {value!r}.")  # noqa: TRY004
+        for name in ("allow", "deny"):
+            value = getattr(self, name)
+            if value is not None and not _is_list_of_texts(value):
+                wanted = "a list of names or patterns such as ['files.*']"
+                raise ValueError(f"{name} must be {wanted}, not {value!r}.")
+        if self.checkpoint is not None and not isinstance(self.checkpoint, str | os.PathLike):
+            raise ValueError(f"checkpoint must be the path of a file, not {self.checkpoint!r}.")
+        if self.transport is not None and not hasattr(self.transport, "handle_async_request"):
+            raise ValueError(f"transport must be an httpx.AsyncBaseTransport: {self.transport!r}.")
+
     def _check_approval(self) -> None:
         if self.approve is not None and not callable(self.approve):
             raise ValueError("approve must be a coroutine function of three arguments.")
         when = self.approve_when
-        is_list = isinstance(when, Sequence) and not isinstance(when, str)
-        if not (when in ("destructive", "always") or is_list):
+        if not (when in ("destructive", "always") or _is_list_of_texts(when)):
             raise ValueError(
                 'approve_when must be "destructive", "always" or a list of patterns such as '
                 f"'files.*', not {when!r}."
@@ -208,8 +230,8 @@ class Settings:
         if self.reasoning_effort not in (None, *_EFFORTS):
             known = ", ".join(_EFFORTS)
             raise ValueError(f"reasoning_effort must be {known}, not {self.reasoning_effort!r}.")
-        words = [self.stop] if isinstance(self.stop, str) else self.stop or ()
-        if not all(isinstance(word, str) and word for word in words):
+        words = [self.stop] if isinstance(self.stop, str) else self.stop
+        if words is not None and not (_is_list_of_texts(words) and all(words)):
             raise ValueError(f"stop must be a string or a list of strings, not {self.stop!r}.")
         for name, texts in (("headers", True), ("extra_body", False)):
             given = getattr(self, name)
@@ -231,7 +253,20 @@ def check_prompt(user_prompt: object) -> None:
 def _has_names(given: object, *, texts: bool) -> bool:
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         return False
-    return not texts or all(isinstance(value, str) for value in given.values())
+    return _is_list_of_texts(given.values()) if texts else _is_json(given)
+
+
+def _is_list_of_texts(given: object) -> bool:
+    is_list = isinstance(given, Collection) and not isinstance(given, str | bytes)
+    return is_list and all(isinstance(text, str) for text in given)
+
+
+def _is_json(given: Mapping[str, object]) -> bool:
+    try:
+        json.dumps(dict(given))
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def _is_positive(value: object) -> bool:
