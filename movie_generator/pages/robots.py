@@ -7,6 +7,7 @@ nothing until it does.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -46,7 +47,7 @@ class Robots:
         self._policy = policy
         self._timeout = timeout
         self._obey = obey
-        self._sites: dict[str, Protego | str | None] = {}
+        self._sites: dict[str, Protego | _NoAnswer | None] = {}
 
     async def check(self, url: str) -> None:
         """Let a URL pass if its site lets programs read it.
@@ -65,19 +66,18 @@ class Robots:
         if site not in self._sites:
             self._sites[site] = await self._rules(f"{site}/robots.txt")
         rules = self._sites[site]
-        if isinstance(rules, str):
-            raise RobotsUnknownError(
-                f"{address(url)} cannot be read: {address(site)}/robots.txt, which says what "
-                f"programs may read, {rules}. Try again later; {_HOW_TO_READ}"
-            )
+        if isinstance(rules, _NoAnswer):
+            unknown = RobotsUnknownError(f"{address(url)} cannot be read: {rules.why}")
+            unknown.passes = rules.passes
+            raise unknown
         if rules is not None and not rules.can_fetch(url, PRODUCT):
             raise RobotsRefusedError(
                 f"{address(url)} is not read: the site's robots.txt asks programs not to read it. "
                 f"{_HOW_TO_READ}"
             )
 
-    async def _rules(self, url: str) -> Protego | str | None:
-        """What the file says; None allows everything, a text says why there is no answer."""
+    async def _rules(self, url: str) -> Protego | _NoAnswer | None:
+        """What the file says; None allows everything."""
         try:
             async with (
                 asyncio.timeout(self._timeout),
@@ -91,14 +91,31 @@ class Robots:
                 client.stream("GET", url) as response,
             ):
                 if response.is_server_error:
-                    return f"answered {response.status_code}"
+                    return _no_file(url, f"answered {response.status_code}")
                 return _parsed(await _start(response)) if response.is_success else None
         except httpx.TooManyRedirects:
             return None
         except (TimeoutError, httpx.TimeoutException):
-            return f"did not arrive within {self._timeout:g} s"
+            return _no_file(url, f"did not arrive within {self._timeout:g} s")
+        except httpx.ConnectError as error:  # nor would the page come
+            return _NoAnswer(one_line(error), passes="CERTIFICATE" not in str(error))
         except httpx.HTTPError as error:
-            return f"cannot be fetched ({one_line(error)})"
+            return _no_file(url, f"cannot be fetched ({one_line(error)})")
+
+
+@dataclass(frozen=True)
+class _NoAnswer:
+    """A site that does not say what it allows."""
+
+    why: str
+    passes: bool = True
+
+
+def _no_file(url: str, why: str) -> _NoAnswer:
+    return _NoAnswer(
+        f"{address(url)}, which says what programs may read, {why}. Try again later; "
+        f"{_HOW_TO_READ}"
+    )
 
 
 async def _start(response: httpx.Response) -> bytes:

@@ -18,7 +18,9 @@ import httpx
 import pytest
 
 from mcp_ghost.network import Address, is_public
+from movie_generator.errors import PageError
 from movie_generator.pages import urls
+from movie_generator.pages.robots import Robots
 from movie_generator.pages.urls import (
     PUBLIC,
     GuardedTransport,
@@ -254,6 +256,14 @@ def test_certificates_are_checked_for_the_name_and_not_for_the_address(
         assert get(f"https://page.test:{port}/", verify=trusted).status_code == 200
         with pytest.raises(httpx.ConnectError, match="certificate"):
             get(f"https://other.test:{port}/", verify=trusted)
+
+
+def test_a_page_with_a_certificate_that_nobody_trusts_is_not_tried_again(tmp_path: Path) -> None:
+    server_tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server_tls.load_cert_chain(_certificate("page.test", tmp_path))
+    with serving(FRIEND, tls=server_tls) as port, pytest.raises(PageError, match="CERT") as caught:
+        asyncio.run(Robots(PRIVATE, timeout=PATIENCE).check(f"https://{FRIEND}:{port}/"))
+    assert not caught.value.passes
 
 
 def _certificate(name: str, folder: Path) -> Path:
