@@ -81,8 +81,13 @@ class AppConfig(_Settings):
         if path is None or not str(path).strip():
             return cls()
         data = _read(Path(path))
+        if not isinstance(data, dict | None):
+            raise SettingsError(
+                f"Configuration {path} holds no settings. Write one on each line, such as "
+                "'language: en'."
+            )
         try:
-            return cls.model_validate({} if data is None else data)
+            return cls.model_validate(data or {})
         except ValidationError as error:
             problems = "; ".join(
                 problem(dict(it), _FIELDS.get(it["loc"][0] if len(it["loc"]) > 1 else "", []))
@@ -105,8 +110,10 @@ def _read(path: Path) -> object:
         raise SettingsError(
             f"Configuration not found: {path}. Create it ('{{}}' is enough), or unset CONFIG_PATH."
         ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"Configuration {path} cannot be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"Configuration {path} is not UTF-8. Save it as that.") from error
+    except OSError as error:
+        raise SettingsError(f"Configuration {path} cannot be read: {error.strerror}.") from error
     try:
         return read_yaml(text)
     except ValueError as error:

@@ -185,7 +185,10 @@ async def _resolve(host: str, port: int | None) -> list[Address]:
         async with asyncio.timeout(_RESOLVE_SECONDS):
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError, TimeoutError) as error:
-        reason = one_line(error) or f"no answer after {_RESOLVE_SECONDS:.0f} s"
+        reason = (
+            one_line(getattr(error, "strerror", "") or error)
+            or f"no answer after {_RESOLVE_SECONDS:.0f} s"
+        )
         unresolved = UrlUnresolvedError(f"The host {one_line(host)} was not found: {reason}")
         unresolved.passes = isinstance(error, TimeoutError) or (
             isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN

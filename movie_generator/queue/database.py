@@ -171,6 +171,8 @@ def _reason(error: SQLAlchemyError) -> str:
     text = " ".join(redact(str(cause)).split())[:400]
     if "file is not a database" in text:
         return "is a file of another kind. Name another one in MOVIE_DATABASE_URL."
+    if "readonly database" in text:
+        return "cannot be written: the file, or the folder that it is in, is read-only."
     if isinstance(error, OperationalError):
         end = "" if text.endswith((".", "?")) else "."
         return f"cannot be used: {text}{end} Check MOVIE_DATABASE_URL."

@@ -67,7 +67,8 @@ def test_the_shipped_configuration_shows_the_defaults() -> None:
         ("style: dialogue\npersonas: []", "at least two personas"),
         ("personas: [{id: a, name: A}, {id: a, name: B}]", "its own id"),
         ("personas: [{id: a, nane: A}]", r"did you mean 'name'"),
-        ("[1, 2]", "valid dictionary"),
+        ("[1, 2]", r"holds no settings\. Write one on each line, such as 'language: en'"),
+        ("English, please", "holds no settings"),
         ("a: [", r"config\.yaml cannot be read: line 1, column 5: "),
         ("model: 2024-13-45", r"config\.yaml cannot be read: a date .*month must be in 1\.\.12"),
         ("[" * 5000, r"config\.yaml cannot be read: it is nested too deeply\.$"),
@@ -81,8 +82,11 @@ def test_what_cannot_be_used_is_an_error_that_names_it(text: str, message: str) 
 def test_a_missing_configuration_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(SettingsError, match=r"nowhere\.yaml.*unset CONFIG_PATH"):
         AppConfig.load("nowhere.yaml")
-    with pytest.raises(SettingsError, match="cannot be read"):
+    with pytest.raises(SettingsError, match=r"Configuration \. cannot be read: Is a directory\."):
         AppConfig.load(".")
+    Path("latin.yaml").write_bytes(b"model: gr\xf6\xdfer")
+    with pytest.raises(SettingsError, match=r"latin\.yaml is not UTF-8"):
+        AppConfig.load("latin.yaml")
 
 
 # --- MCP servers

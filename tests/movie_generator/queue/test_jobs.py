@@ -322,3 +322,12 @@ def test_a_file_that_is_not_a_database_is_explained(tmp_path: Path) -> None:
     said = r"notes\.db is a file of another kind\. Name another one in MOVIE_DATABASE_URL\.$"
     with pytest.raises(JobDatabaseError, match=said):
         JobQueue(f"sqlite:///{tmp_path / 'notes.db'}")
+
+
+def test_a_file_that_cannot_be_written_is_called_that(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.db"
+    JobQueue(f"sqlite:///{file}").close()
+    queue = JobQueue(f"sqlite:///file:{file}?mode=ro&uri=true")
+    with pytest.raises(JobDatabaseError, match=r"cannot be written: the file, .* is read-only\.$"):
+        queue.enqueue(["https://example.com"])
+    queue.close()
