@@ -15,6 +15,8 @@ TO_LOOK_BACK_AT = {
 }
 """Ends of an episode at which the model may be asked once more."""
 
+_BLIND = "cannot end the episode as long as the model's replies report"
+
 
 class Endings(NamedTuple):
     """Why an episode ends, if it does."""
@@ -46,6 +48,16 @@ class Endings(NamedTuple):
         if failed.incurable or not has_answered or tries_left <= 0:
             return EndReason.LLM_UNAVAILABLE
         return self.limit_reached()
+
+    @property
+    def blind_spot(self) -> str:
+        """Which budget cannot be watched, once the model has answered; empty where all can."""
+        config, usage = self.config, self.state.usage
+        if config.max_cost_per_episode and not usage.cost:
+            return f"max_cost_per_episode {_BLIND} no cost; max_tokens_per_episode can."
+        if config.max_tokens_per_episode and not usage.total_tokens:
+            return f"max_tokens_per_episode {_BLIND} no tokens."
+        return ""
 
     def limit_reached(self) -> EndReason | None:
         """Which of the limits for the whole episode is used up."""

@@ -189,6 +189,8 @@ class ZorkOrchestratorV2:
             step = turns.play(state)
             log_turn(self.logger, step)  # first: a turn that cannot be recorded was not played
             self._take_in(step)
+            if step.usage.calls and not self._has_answered and (said := self._endings.blind_spot):
+                self._notice(said)
             if isinstance(step, FailedTurn):
                 span.update(level="ERROR", status_message=step.failure)
                 self._has_answered = self._has_answered or step.usage.calls > 0

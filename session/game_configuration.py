@@ -155,10 +155,11 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     max_failed_turns: PositiveInt = 3
     """Tries in a row without a usable answer after which an episode stops."""
     max_cost_per_episode: PositiveFloat | None = None
-    """Budget in US dollars, as the provider reports cost; raise it to resume an episode that has
-    used it up."""
+    """Budget in US dollars; raise it to resume an episode that has used it up. It has no effect
+    where replies report no cost: those of OpenRouter do, those of OpenAI, Anthropic and Gemini do
+    not."""
     max_tokens_per_episode: PositiveInt | None = None
-    """Budget in tokens."""
+    """Budget in tokens, which every provider reports."""
     turn_delay_seconds: NonNegativeFloat = 0.0
     """Pause between turns."""
     evaluation_group: str | None = None

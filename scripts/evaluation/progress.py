@@ -15,14 +15,23 @@ from session.game_state import shown
 
 _SPEED_SECONDS = 1800.0
 """The time left is estimated from the turns of the last seconds: a slow model's turns are long."""
+_NO_COST = "--max-cost has no effect as long as the model's replies report no cost"
 
 
 class Progress:
     """Two bars on a terminal; a line for each episode that has ended, everywhere."""
 
-    def __init__(self, console: Console, plan: Plan, turns_before: dict[Cell, int]) -> None:
+    def __init__(
+        self,
+        console: Console,
+        plan: Plan,
+        turns_before: dict[Cell, int],
+        *,
+        max_cost: float | None = None,
+    ) -> None:
         """``turns_before`` holds every episode of the plan: the turns of earlier runs."""
         self._console = console
+        self._needs_cost = max_cost is not None
         self._whole = plan.turns
         self._turns = turns_before
         """Turns done of each episode; all of them once it has ended, however early."""
@@ -69,6 +78,10 @@ class Progress:
         style = "" if played.finished else "red"
         line = f"{cell}: {one_line(how)}, {counted(played.turns, 'turn')}{score}"
         self._console.print(Text(line, style), soft_wrap=True)
+        billed = played.provenance.billed
+        if self._needs_cost and billed.calls and not billed.cost:
+            self._needs_cost = False
+            self.say(_NO_COST)
         self._update()
 
     def _update(self) -> None:

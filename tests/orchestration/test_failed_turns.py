@@ -167,6 +167,19 @@ def test_failed_tries_are_paid_for_and_count_towards_the_budget(tmp_path: Path) 
     assert (second.end["reason"], second.end["usage"]["cost"]) == ("budget", 2.0)
 
 
+def test_a_budget_that_nobody_can_watch_is_told_of_once(tmp_path: Path) -> None:
+    budget: dict[str, Any] = {"max_cost_per_episode": 1.9, "max_tokens_per_episode": 10_000}
+    usable = content_reply(json.dumps({"thinking": "t", "action": "wait"}), usage=USAGE)
+    unpriced = content_reply(
+        json.dumps({"thinking": "t", "action": "wait"}),
+        usage={name: it for name, it in USAGE.items() if name != "cost"},
+    )
+    for name, reply, told in (("priced", usable, 0), ("unpriced", unpriced, 1)):
+        episode = played(tmp_path, [reply] * 2, episode=name, max_turns_per_episode=2, **budget)
+        notices = [it["message"] for it in episode.events("notice")]
+        assert sum("max_cost_per_episode cannot end" in it for it in notices) == told
+
+
 def test_the_tool_calls_of_a_failed_try_are_kept_and_counted(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     call = tool_reply([(f"{NAME}.echo", {"text": "hello"})])

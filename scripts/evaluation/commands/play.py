@@ -122,7 +122,8 @@ def _play(flags: argparse.Namespace) -> int:
             with crew_of(plan, flags, console, lock) as (crew, most):
                 jobs = max(1, min(most, len(lines)))
                 _announce(console, plan, lines, jobs)
-                with Progress(console, plan, _turns_played(plan)) as progress:
+                turns = _turns_played(plan)
+                with Progress(console, plan, turns, max_cost=flags.max_cost) as progress:
                     play(plan, lines, progress, crew, jobs=jobs)
         return DONE if write_report(plan.out, flags.jobs or cores()) else FAILED
 

@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +22,7 @@ import pytest
 from rich.console import Console
 
 from game_interface import open_game
+from mcp_ghost.messages import Usage
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply
 from scripts.evaluation.commands import crew
 from scripts.evaluation.commands.crew import refuse_guests
@@ -36,6 +38,7 @@ from scripts.evaluation.fleet.on_ray import databases_of
 from scripts.evaluation.fleet.parcel import Growth, Piece, packed, put, unpack
 from scripts.evaluation.fleet.worker import Order, play
 from scripts.evaluation.plan import Cell, Plan, Variant
+from scripts.evaluation.progress import Progress
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
 from session.record.event_log import EVENTS_FILE
@@ -191,7 +194,8 @@ def test_a_budget_and_a_rate_hold_for_the_evaluation_and_more_money_goes_on(
         flags += ["--player", "chat", "--turns", "2", "--jobs", "1", "--seeds", "1,2"]
         assert evaluation.run_here(monkeypatch, *flags, "--max-cost", "1.5") == 1
         assert len(server.requests) == 3
-        assert USED_UP in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert (USED_UP in said, "--max-cost has no effect" in said) == (True, False)
         assert evaluation.turns() == {
             "chat/seed-1/episodes/episode-1": [1, 2],
             "chat/seed-2/episodes/episode-1": [1],
@@ -235,6 +239,18 @@ def test_whoever_loses_the_cluster_is_told_what_is_kept_and_how_to_go_on(
     ):
         raise LostError("The actor died.")
     assert caught.value.__notes__ == ["What was played is kept; the same command continues it."]
+
+
+@pytest.mark.parametrize(("cost", "told"), [(0.0, 1), (0.5, 0)])
+def test_a_budget_in_dollars_that_nobody_can_watch_is_told_of_once(
+    tmp_path: Path, cost: float, told: int
+) -> None:
+    played, said = EpisodeFigures(), StringIO()
+    played.provenance.billed = Usage(calls=3, cost=cost)
+    with Progress(Console(file=said), plan_of(tmp_path), {CELL: 0}, max_cost=1.0) as progress:
+        for _ in range(2):
+            progress.ended(CELL, played, "")
+    assert said.getvalue().count("--max-cost has no effect") == told
 
 
 def test_limits_that_would_not_hold_for_a_guest_are_refused() -> None:
