@@ -99,7 +99,8 @@ async def mcp_ghost(
         startup_timeout: Seconds for one server to start.
         deadline: Seconds for the whole run.
         token_budget: Tokens, as the provider counts them, after which the model is not asked again.
-        cost_budget: US dollars after which it is not asked again, if the provider reports costs.
+        cost_budget: US dollars after which it is not asked again, if replies report their cost, as
+            those of OpenRouter do; OpenAI, Anthropic and Gemini report none.
         max_tokens: Refused, because it could mean ``token_budget`` or ``reply_tokens``.
         reply_tokens: At most this many tokens in one reply; by default as many as the model
             allows. Calls in a cut-off reply are not executed.
