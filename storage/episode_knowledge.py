@@ -11,7 +11,7 @@ from session.knowledge import Edits, Passage, Reflection, Scored
 from session.perception.perception import Perception
 from session.record.event_log import EVENTS_FILE, EpisodeDamagedError, read
 from session.record.fold import EpisodeFold
-from session.record.schema import EpisodeStart, Event, KnowledgeLoaded
+from session.record.schema import EpisodeResumed, EpisodeStart, Event, KnowledgeLoaded
 from storage.errors import LogRefusedError
 from storage.tables import AT_EVERY_LEVEL
 
@@ -59,7 +59,9 @@ def read_uid(folder: Path) -> str | None:
 
 
 def read_episode(folder: Path) -> EpisodeKnowledge | None:
-    """The account of the episode in ``folder``; None when it never began, or is a branch.
+    """The account of the episode in ``folder``.
+
+    None when it never began, is a branch, or was played without storage, as by other players.
 
     Raises:
         LogRefusedError: The log is missing or damaged.
@@ -69,8 +71,8 @@ def read_episode(folder: Path) -> EpisodeKnowledge | None:
         for entry in read(folder):
             fold.take(entry)
             told.take(entry.event)
-        if fold.start is None or fold.start.trunk:  # whose trunk tells what both learned
-            return None
+        if fold.start is None or fold.start.trunk or not told.is_stored:
+            return None  # what a branch learned from its trunk is in the account of that
         episode = _episode(
             fold.start,
             fold.started,
@@ -109,6 +111,8 @@ class _Told:
 
     def __init__(self) -> None:
         self.scores: list[Scored] = []
+        self.is_stored = False
+        """Whether any of it was played with storage."""
         self._since: list[str] = []
         """Commands since the last of these."""
         self._uid = ""
@@ -118,6 +122,8 @@ class _Told:
 
     def take(self, event: Event) -> None:
         """Learn from an event."""
+        if isinstance(event, EpisodeStart | EpisodeResumed):
+            self.is_stored |= event.settings.get("storage_enabled", True)
         if isinstance(event, EpisodeStart):
             self._uid = event.uid
             self._perception = Perception(event.level)

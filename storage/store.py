@@ -80,7 +80,8 @@ class Store:
         """Bring what is stored of the episode in ``folder`` up to date with its log.
 
         At its beginning, at its end and when it is resumed; as often as one likes. The account
-        that was taken in; None when the episode never began.
+        that was taken in; None when the episode never began, is a branch, or was played without
+        storage.
 
         Raises:
             LogRefusedError: The log is missing or damaged, or another episode has its uid.

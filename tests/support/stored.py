@@ -93,9 +93,9 @@ class LoggedEpisode:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._time = _BEGIN + timedelta(days=day)
         first = observation(1).model_dump(mode="json")
-        story = {"story": "cave", "story_sha256": STORY, "model": "m", "seed": 7}
+        story: dict[str, object] = {"story": "cave", "story_sha256": STORY, "model": "m", "seed": 7}
         if not (self.folder / EVENTS_FILE).exists():
-            self.log("episode_start", uid=uid, **story, observation=first, **start)
+            self.log("episode_start", uid=uid, observation=first, **(story | start))
             self.log(
                 "knowledge_loaded", carried={}, edits=(edits or Edits()).model_dump(mode="json")
             )

@@ -176,6 +176,23 @@ def test_rebuilding_from_logs_gives_the_same_again(program: Program, workdir: Pa
     assert dump(config) == once
 
 
+@pytest.mark.parametrize(
+    ("player", "model"), [("model", "m"), ("chat", "m"), ("mcp", "a guest"), ("random", "")]
+)
+def test_what_was_played_without_storage_is_not_taken_in_by_a_rebuild(
+    program: Program, workdir: Path, player: str, model: str
+) -> None:
+    off = {"storage_enabled": False}
+    other = LoggedEpisode(workdir, "cccccc", player=player, model=model, settings=off)
+    other.add(*walk(1, 2, 3)).end()
+    done = program.run("rebuild")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Read 2 episodes" in done.stdout
+    other.log("episode_resumed", turn=2, model="m", settings={"storage_enabled": True})
+    if player == "model":
+        assert "Read 3 episodes" in program.run("rebuild").stdout
+
+
 def test_damaged_logs_are_named_and_left_out(program: Program, workdir: Path) -> None:
     LoggedEpisode(workdir, "cccccc").log("turn", turn=1)
     done = program.run("rebuild")
