@@ -375,16 +375,14 @@ def get_llm_client(
         LLMError: The provider is unknown, or the key is missing or cannot be sent.
     """
     chosen = get_provider(provider)
-    names = chosen.key_variables
-    key = api_key or setting(names)
+    key = api_key or setting(chosen.key_variables)
     address = base_url_of(chosen, base_url)
-    keyless = options.get("transport") is not None or Endpoint(address).is_loopback
-    if key is None and not keyless:
+    if key is None and options.get("transport") is None and not Endpoint(address).is_loopback:
         raise LLMError(
-            f"No API key for {chosen.name}: set {' or '.join(names)} "
+            f"No API key for {chosen.name}: set {' or '.join(chosen.key_variables)} "
             "in the environment or in .env, or pass api_key."
         )
-    used = "api_key" if api_key else next(filter(os.environ.get, names), None)
+    used = "api_key" if api_key else next(filter(os.environ.get, chosen.key_variables), None)
     return ProviderClient(chosen, key, model, address, **{"key_variable": used, **options})
 
 

@@ -257,8 +257,9 @@ def _has_names(given: object, *, texts: bool) -> bool:
 
 
 def _is_list_of_texts(given: object) -> bool:
-    is_list = isinstance(given, Collection) and not isinstance(given, str | bytes)
-    return is_list and all(isinstance(text, str) for text in given)
+    if not isinstance(given, Collection) or isinstance(given, str | bytes):
+        return False
+    return all(isinstance(text, str) for text in given)
 
 
 def _is_json(given: Mapping[str, object]) -> bool:

@@ -113,8 +113,7 @@ class _NoAnswer:
 
 def _no_file(url: str, why: str) -> _NoAnswer:
     return _NoAnswer(
-        f"{address(url)}, which says what programs may read, {why}. Try again later; "
-        f"{_HOW_TO_READ}"
+        f"{address(url)}, which says what programs may read, {why}. Try again later; {_HOW_TO_READ}"
     )
 
 

@@ -192,7 +192,7 @@ def test_the_key_comes_from_the_environment_or_a_file(  # B4
         ("reply_tokens", 1.5, "reply_tokens must be a whole number"),
         ("result_limit", 0, "result_limit"),
         ("on_event", "print", "on_event must be a function"),
-        ("api_key", "sk-with a space", "The API key in api_key holds a space"),
+        ("api_key", "sk-with a space", "The API key in api_key contains a space"),
         ("base_url", "127.0.0.1:80", "base URL"),
     ],
 )
