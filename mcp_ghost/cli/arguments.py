@@ -50,7 +50,8 @@ class Parser(argparse.ArgumentParser):
         if words and not any(word.startswith("-") for word in words):
             wrong, known = words[0], iter(self.commands)
         if choice := _WRONG_CHOICE.search(message):
-            wrong, known = choice[1], iter(re.findall(r"'([^']*)'", choice[2]))
+            # Not every version of Python puts them into quotation marks.
+            wrong, known = choice[1], (it.strip("'\"") for it in choice[2].split(", "))
         hint = did_you_mean(wrong, known)
         super().error(f"{message} ({hint})" if hint else message)
 
