@@ -139,7 +139,7 @@ class Library:
         hint = "" if named else did_you_mean(wanted, [LATEST, *(it.id for it in episodes)])
         raise ConfigurationError(
             f"There is no episode '{wanted}' in {self.workdir}: "
-            + (hint or f"there is {ids}. {_HOW_TO_NAME}")
+            + (hint or f"known: {ids}. {_HOW_TO_NAME}")
         )
 
     def nothing_there(self) -> ConfigurationError:

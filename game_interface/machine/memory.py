@@ -35,7 +35,8 @@ class StoryImage:
         try:
             self.story = Story(data)
         except ValueError as error:
-            raise StoryFormatError(f"{_NO_STORY}: {error}") from error
+            said = str(error).partition("; expected")[0]  # it expects versions that are not played
+            raise StoryFormatError(f"{_NO_STORY}: {said}") from error
         self.header = self.story.header
         self.version = self.header.version
         if self.version not in SUPPORTED_VERSIONS:

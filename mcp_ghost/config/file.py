@@ -114,7 +114,7 @@ def _servers(document: object, where: str, workspace: Path) -> dict[str, ServerC
     if entries is None:
         raise MCPConfigError(
             f'{where}: expected {{"mcpServers": {{"NAME": {{"command": ..., "args": [...]}}}}}}, '
-            f"or another program's {', '.join(HOLDERS[1:])}."
+            f"or another program's key ({', '.join(HOLDERS[1:])})."
         )
     return {
         str(name): ServerConfig.of_entry(str(name), entry, where, workspace)

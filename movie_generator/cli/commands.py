@@ -51,7 +51,7 @@ async def _check_all(urls: Iterable[str], environment: Environment) -> None:
     from movie_generator.pages.urls import UrlPolicy, UrlUnresolvedError, check_url
 
     policy = UrlPolicy.of(environment.allowed_hosts, allow_private=environment.allow_private_urls)
-    for url in urls:
+    for url in dict.fromkeys(urls):
         try:
             await check_url(url, policy)
         except UrlUnresolvedError as error:
@@ -148,6 +148,6 @@ def show_result(job_id: int, output: str | None) -> None:
     with the_queue() as queue:
         job = queue.job(job_id)
     if job.result is None:
-        reason = f": {job.error_message}" if job.error_message else ""
+        reason = f": {job.error_message}" if job.error_message else "."
         raise JobStateError(f"Job {job_id} has no script; its status is {job.status}{reason}")
     save_or_print(VideoScript.model_validate_json(job.result), output)

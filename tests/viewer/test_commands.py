@@ -48,7 +48,7 @@ def test_help_names_every_command_and_does_not_wait(viewer: Program) -> None:
         (["--workdir", "missing"], "no folder missing"),
         (["--host", "no.such.host.invalid"], "--host"),
         (["show"], "EPISODE"),
-        (["show", "yesterday"], "no episode 'yesterday' in game_files: there is played"),
+        (["show", "yesterday"], "no episode 'yesterday' in game_files: known: played"),
         (["show", "lates"], "no episode 'lates' in game_files: did you mean 'latest'?"),
         (["show", "played", "--turns", "9-3"], "not a range of turns"),
         (["show", "played", "--turns", "99"], "played has 12 turns"),
