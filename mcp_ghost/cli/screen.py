@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from textwrap import wrap
 from typing import IO, TextIO
 
 from rich.cells import cell_len, set_cell_size
@@ -67,10 +68,10 @@ class Screen:
         )
 
     def text(self, text: object, style: str = "", *, mark: str = "") -> None:
-        """Show ``text`` below its heading, each of its lines broken at words."""
+        """Show ``text`` below its heading, its lines broken at words, but in no address."""
         lead = mark.ljust(INDENT)
         for number, line in enumerate(plain(text).split("\n")):
-            for part in self._broken(line, style):
+            for part in self._broken(line, style, cuts="://" not in line):
                 first = number == 0 and lead.strip()
                 self._print(Text.assemble((lead if first else " " * INDENT, style), part))
                 lead = ""
@@ -153,11 +154,18 @@ class Screen:
         self._console.quiet = True
         self.idle()
 
-    def _broken(self, line: str, style: str, further_in: int = 0) -> Iterable[Text]:
+    def _broken(
+        self, line: str, style: str, further_in: int = 0, *, cuts: bool = True
+    ) -> Iterable[Text]:
+        """``line`` broken at words, of which those that are too long are cut if it ``cuts``."""
         text = Text(line.rstrip(), style)
         if self.width is None:
             return [text]
-        return text.wrap(self._console, max(self.width - INDENT - further_in, 8))
+        room = max(self.width - INDENT - further_in, 8)
+        if not cuts:
+            parts = wrap(text.plain, room, break_long_words=False, break_on_hyphens=False)
+            return [Text(part, style) for part in parts]
+        return text.wrap(self._console, room)
 
     def _print(self, line: Text) -> None:
         line.rstrip()

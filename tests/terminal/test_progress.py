@@ -17,6 +17,7 @@ from session.record.event_log import EventLog
 from session.record.summary import StorySoFar
 from session.record.text_log import EpisodeLog
 from terminal.view import TerminalView
+from tests.support.records import observation
 from tests.terminal.test_view import STEERING
 
 BAR = re.compile("[━╸╺]+")
@@ -63,6 +64,14 @@ def test_where_nothing_moves_no_bar_is_shown() -> None:
     assert output.getvalue() == ""
 
 
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_an_address_stays_whole_on_a_narrow_terminal(width: int) -> None:
+    screen, output = screen_of(width)
+    address = f"http://127.0.0.1:8723/#/latest?token={'x-' * 16}"
+    screen.text(f"Watch at {address}", mark="·")
+    assert address in output.getvalue()
+
+
 class Recorder(Screen):
     """Writes down what it is asked to show at the bottom."""
 
@@ -95,6 +104,15 @@ def test_what_takes_long_is_shown_before_what_the_game_waits_for(tmp_path: Path)
     first, then = "Starting a server None", "Loading a model None"
     told = ["Downloading 0.5", "", thinks, first, first, first, then, thinks]
     assert screen.bottom == told
+
+
+def test_of_a_player_that_asks_no_model_nobody_says_that_a_model_thinks(tmp_path: Path) -> None:
+    screen, logger = Recorder(), logging.Logger("view", logging.DEBUG)
+    logger.addHandler(TerminalView(screen, StorySoFar(tmp_path)))
+    seen = observation(1).model_dump(mode="json")
+    log_event(logger, logging.DEBUG, "", "episode_start", player="random", observation=seen)
+    log_event(logger, logging.DEBUG, "", "turn_start", turn=1)
+    assert screen.bottom[-1] == "Turn 1: the player thinks …"
 
 
 def test_progress_is_in_no_log(tmp_path: Path) -> None:
