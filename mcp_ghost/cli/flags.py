@@ -18,14 +18,14 @@ The key comes from the environment or from .env: OPENAI_API_KEY,
 ANTHROPIC_API_KEY, GOOGLE_API_KEY or GEMINI_API_KEY. A model on this machine
 needs none. The result goes to standard output, progress to standard error.
 
-exit code: 0 success; 1 the run did not succeed; 2 wrong usage or configuration;
-  130 interrupted by Ctrl-C (143 by SIGTERM, 129 by a closed terminal, 141 by
-  a closed pipe)
+exit code: 0 success; 1 the run did not succeed; 2 wrong usage or
+  configuration; 130 interrupted by Ctrl-C (143 by SIGTERM, 129 by a closed
+  terminal, 141 by a closed pipe)
 
 examples:
-  mcp-ghost run --config servers.json --provider openai --prompt "What is new?"
-  git diff | mcp-ghost run --config servers.json --provider anthropic --prompt -
-  mcp-ghost chat --config servers.json --provider gemini
+  mcp-ghost run --config servers.json --provider openai --prompt "What's new?"
+  git diff | mcp-ghost run --config servers.json --provider gemini --prompt -
+  mcp-ghost chat --config servers.json --provider anthropic
   mcp-ghost tools --config ~/.cursor/mcp.json
   mcp-ghost replay tests/goldens/openai/database_report.json
 """

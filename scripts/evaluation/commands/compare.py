@@ -19,12 +19,13 @@ from scripts.evaluation.outcome.played import Played
 from session.configuration_file import ConfigurationError
 
 _DESCRIPTION = """\
-Compare evaluations with the first one: what differs between them, and by how much their scores
-differ, paired by variant, seed and episode. Plays nothing.
+Compare evaluations with the first one: what differs between them, and by how
+much their scores differ, paired by variant, seed and episode. Plays nothing.
 """
 _EPILOG = """\
-exit code: 0 compared; 1 the comparison could not be written; 2 wrong usage, no evaluation in a
-  folder, or evaluations that cannot be compared: of other stories, numbers of turns or protocols
+exit code: 0 compared; 1 the comparison could not be written; 2 wrong usage,
+  no evaluation in a folder, or evaluations that cannot be compared: of other
+  stories, numbers of turns or protocols
 """
 _FLAGS = """\
 --turns N           compare the scores after N turns (default: the last turn)

@@ -25,8 +25,8 @@ and {END.strip()}, and beside it their figures (NAME-results.json) and, if it wa
 their picture (NAME-scores.png). Plays nothing.
 """
 _EPILOG = """\
-exit code: 0 written; 1 something could not be written; 2 wrong usage, no evaluation in DIR, or a
-  page without those lines
+exit code: 0 written; 1 something could not be written; 2 wrong usage, no
+  evaluation in DIR, or a page without those lines
 """
 
 

@@ -24,8 +24,8 @@ from session.game_state import Hint, TurnRecord
 from session.record.schema import Entry
 
 _EPILOG = """\
-exit code: 0 the tables were written; 1 they could not be; 2 wrong usage, no evaluation in DIR,
-  or what the format needs is not installed
+exit code: 0 the tables were written; 1 they could not be; 2 wrong usage, no
+  evaluation in DIR, or what the format needs is not installed
 """
 
 

@@ -15,13 +15,15 @@ from scripts.evaluation.run import taken
 from session.configuration_file import ConfigurationError
 
 _DESCRIPTION = """\
-Copies the episodes of several evaluations, which must have been played under the same rules, into
-one: of other seeds, variants or episodes. What comes out can be continued, exported and compared
-like any other. When run again, it continues where it was interrupted. Plays nothing.
+Copies the episodes of several evaluations, which must have been played under
+the same rules, into one: of other seeds, variants or episodes. What comes out
+can be continued, exported and compared like any other. When run again, it
+continues where it was interrupted. Plays nothing.
 """
 _EPILOG = """\
-exit code: 0 merged; 1 something could not be written (run again to continue); 2 wrong usage, no
-  evaluation in a folder, other rules, or two different logs of one episode
+exit code: 0 merged; 1 something could not be written (run again to continue);
+  2 wrong usage, no evaluation in a folder, other rules, or two different logs
+  of one episode
 """
 
 

@@ -43,18 +43,19 @@ _DESCRIPTION = (
     "Measure what the player, and each part of it, is worth, by playing a matrix of episodes."
 )
 _EPILOG = """\
-exit code: 0 every episode was played to its end; 1 some were not (run again to continue them);
-  2 wrong usage or configuration; 130 interrupted by Ctrl-C (143 by SIGTERM, 129 by a closed
-  terminal)
+exit code: 0 every episode was played to its end; 1 some were not (run again
+  to continue them); 2 wrong usage or configuration; 130 interrupted by Ctrl-C
+  (143 by SIGTERM, 129 by a closed terminal)
 
 Other commands, each with its own --help:
   evaluate.py report DIR        the figures of what was played, computed again
   evaluate.py compare A B...    several evaluations side by side
-  evaluate.py merge OUT A B...  one evaluation out of what several machines played
+  evaluate.py merge OUT A B...  one evaluation out of several machines' parts
   evaluate.py export DIR        what was played, as tables in CSV or Parquet
   evaluate.py document DIR      the results in docs/evaluation.md
 
-Settings that have no flag here come from the environment (ZORKGPT_*), .env and pyproject.toml.
+Settings that have no flag here come from the environment (ZORKGPT_*), .env
+and pyproject.toml.
 """
 _PLAYED = """\
 --protocol NAME|PATH  play by a file that pins every setting: {protocols}, or yours

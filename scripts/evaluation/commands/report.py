@@ -21,8 +21,8 @@ from session.configuration_file import ConfigurationError
 
 RESULTS_FILE = "results.json"
 _EPILOG = """\
-exit code: 0 every episode was played to its end; 1 some were not, or the figures could not be
-  written; 2 wrong usage, or no evaluation in DIR
+exit code: 0 every episode was played to its end; 1 some were not, or the
+  figures could not be written; 2 wrong usage, or no evaluation in DIR
 """
 _FILE_WIDTH = 140
 """Columns of tables that go into a file or a pipe."""
