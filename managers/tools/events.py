@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.loop import LoopObserver
 from mcp_ghost.media import in_words
-from mcp_ghost.results import as_text, jsonable
+from mcp_ghost.results import as_text, cap, jsonable
+from mcp_ghost.text import counted
 from session.events import event_context, log_event, log_line
 from session.game_state import ToolUse
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 RECORDED_CHARACTERS = 100_000
 """Of a tool's result; the whole of it went to the model."""
+_SHOWN_CHARACTERS = 2_000
+"""The same in the log for reading."""
 
 
 class ToolEvents(LoopObserver):
@@ -62,9 +65,7 @@ class ToolEvents(LoopObserver):
             arguments=arguments,
             **self._names(call),
         )
-        text = json.dumps(arguments, ensure_ascii=False)
-        with event_context(iteration=self.iteration):
-            log_line(self._logger, logging.DEBUG, f"Tool arguments: {text}")
+        self._line(f"Tool arguments: {json.dumps(arguments, ensure_ascii=False)}")
 
     def tool_finished(self, call: ToolCall, result: ToolCallResult, seconds: float) -> None:
         """Log type, length and duration of what came back."""
@@ -81,6 +82,8 @@ class ToolEvents(LoopObserver):
         )
         if result.is_error:
             self._error(call, text)
+        else:
+            self._line(f"Tool result: {cap(text, _SHOWN_CHARACTERS)}")
         self._use(call, text, is_error=result.is_error, seconds=seconds)
 
     def tool_failed(self, call: ToolCall, error: str, seconds: float) -> None:
@@ -117,10 +120,11 @@ class ToolEvents(LoopObserver):
     def session_ended(self, final_action: str) -> None:
         """Log what came of the turn's tool calls."""
         iterations, calls = self.iteration, len(self.used)
+        took = f"{counted(iterations, 'iteration')}, {counted(calls, 'tool call')}"
         log_event(
             self._logger,
             logging.INFO,
-            f"MCP session complete ({iterations} iterations, {calls} tool calls)",
+            f"MCP session complete ({took})",
             "mcp_session_complete",
             iterations=iterations,
             tool_calls_count=calls,
@@ -136,6 +140,10 @@ class ToolEvents(LoopObserver):
             error=error,
             **self._names(call),
         )
+
+    def _line(self, text: str) -> None:
+        with event_context(iteration=self.iteration):
+            log_line(self._logger, logging.DEBUG, text)
 
     def _event(self, level: int, message: str, event_type: str, **fields: object) -> None:
         log_event(self._logger, level, message, event_type, iteration=self.iteration, **fields)

@@ -22,6 +22,8 @@ from session.record.event_log import entry_of
 from session.record.schema import LoggedEvent
 from session.record.summary import LOG_FILE, StorySoFar
 
+_NOT_FOR_READING = {"model_call", "mcp_iteration_start"}
+
 
 class EpisodeLog(logging.FileHandler):
     """A logging handler that appends what a person wants to read."""
@@ -35,9 +37,9 @@ class EpisodeLog(logging.FileHandler):
         self._display = EpisodeDisplay(screen, self._so_far, whole=True)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Leave out progress, and the calls of models, which are whole in the event log."""
+        """Leave out progress, and what says nothing to a reader but is whole in the event log."""
         fields = event_fields(record)
-        return fields.get("event_type") != "model_call" and "progress" not in fields
+        return fields.get("event_type") not in _NOT_FOR_READING and "progress" not in fields
 
     def format(self, record: logging.LogRecord) -> str:
         """The record for reading, without any key, and harmless to the terminal that shows it."""

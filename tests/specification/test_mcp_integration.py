@@ -144,7 +144,6 @@ def test_the_readable_log_tells_a_turn_in_the_specified_lines(with_thoughtbox: P
         re.sub(r"\(\d+\.\ds\)", "(0.3s)", line)
         for line in with_thoughtbox.lines
         if line.startswith("[INFO] Turn 1") or "Tool arguments" in line
-        if "tool-calling iteration" not in line
     ]
     arguments = [json.dumps(thought(number, 3)[1]) for number in (1, 2, 3)]
     start = lines.index("[INFO] Turn 1: MCP session started (max 20 iterations)")

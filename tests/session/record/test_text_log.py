@@ -12,6 +12,7 @@ from rich.console import Console
 
 from mcp_ghost.cli.screen import Screen
 from mcp_ghost.testing import content_reply, tool_reply
+from scripts.scripted_model import thought
 from session.record.summary import LOG_FILE
 from session.record.text_log import EpisodeLog
 from tests.support import ROOT
@@ -26,9 +27,9 @@ MCP: dict[str, Any] = {"mcp_enabled": True, "mcp_config_file": str(ROOT / "mcp_c
 def test_the_log_tells_rooms_thoughts_tools_commands_answers_tokens_and_the_end(
     tmp_path: Path,
 ) -> None:
-    thought = tool_reply([("thoughtbox.think", {"thought": "Read first?"})])
+    asked = tool_reply([("thoughtbox.think", thought("Read first?"))])
     decided = content_reply(f'{{"thinking": "{LONG}", "action": "read letter"}}', usage=SPENT)
-    script = [thought, decided, answer("north")]
+    script = [asked, decided, answer("north")]
     folder = played(tmp_path, script, max_turns_per_episode=2, **MCP).folder
     text = (folder / LOG_FILE).read_text(encoding="utf-8")
     for words in (
@@ -36,6 +37,8 @@ def test_the_log_tells_rooms_thoughts_tools_commands_answers_tokens_and_the_end(
         "Weather does not simply happen.",
         "\n\nTurn 1 · Landing Stage · 0/100\n",
         "[INFO] Turn 1 Iteration 1: Agent calling tool thoughtbox.think",
+        '[DEBUG] Turn 1 Iteration 1: Tool result: {"thoughtNumber": 1,',
+        "[INFO] Turn 1: MCP session complete (2 iterations, 1 tool call)",
         LONG.strip(),
         "\n>  read letter\n",
         "\n   H. Thrupp, Weatherwright",
@@ -44,7 +47,8 @@ def test_the_log_tells_rooms_thoughts_tools_commands_answers_tokens_and_the_end(
         "Turn limit reached (2)",
     ):
         assert words in text
-    assert "Model asked" not in text, "calls of models are for the event log"
+    for words in ("Model asked", "tool-calling iteration"):
+        assert words not in text, "what says nothing to a reader is for the event log"
 
 
 def test_the_log_and_the_viewer_draw_a_turn_alike(tmp_path: Path) -> None:
