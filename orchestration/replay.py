@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -50,6 +50,12 @@ if TYPE_CHECKING:
 
 _NOT_COMPARED = {"seconds", "usage", "snapshot", "tools", "incurable", "proposed"}
 """Of a step: what depends on the clock, and what the requests after it hold anyway."""
+_IN_WORDS: Mapping[type, str] = {
+    TurnRecord: "a turn that was played",
+    FailedTurn: "a turn that was not played",
+    Reflection: "a reflection",
+    Hint: "a hint",
+}
 
 
 class Replayed(NamedTuple):
@@ -244,8 +250,8 @@ class _Comparison(logging.Handler):
             if failed_then and isinstance(event, TurnRecord):
                 raise RecordEndsError  # what ended the engine, and so the run, need not come again
             if type(recorded) is not type(event):
-                kinds = type(recorded).__name__, type(event).__name__
-                raise DivergenceError(f"a {kinds[0]} was recorded, but this is a {kinds[1]}")
+                was, now = _IN_WORDS[type(recorded)], _IN_WORDS[type(event)]
+                raise DivergenceError(f"{was} was recorded, but now it is {now}")
             _compare(recorded, event, *(type(event).model_fields.keys() - _NOT_COMPARED))
 
 

@@ -248,6 +248,14 @@ def test_a_log_damaged_by_hand_is_called_damaged(
         replay(folder)
 
 
+def test_a_step_that_is_no_longer_what_it_was_is_named_in_words(tmp_path: Path) -> None:
+    folder = played(tmp_path, [answer("north")] * 2, max_turns_per_episode=2).folder
+    changed(folder, '"reply": {', '"error": "It is busy.", "none": {')
+    what = "Turn 1: a turn that was played was recorded, but now it is a turn that was not played"
+    with pytest.raises(DivergenceError, match=what):
+        replay(folder)
+
+
 def test_an_episode_that_never_began_cannot_be_replayed(tmp_path: Path) -> None:
     (tmp_path / EVENTS_FILE).touch()
     with pytest.raises(ConfigurationError, match="it ended before it began"):
