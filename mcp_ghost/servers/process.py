@@ -136,12 +136,12 @@ class ServerProcess:
         return (tail if is_whole else _from_a_line_start(tail)).decode(errors="replace")
 
     def skip(self, line: bytes) -> None:
-        """Keep ``line`` of stdout, which is no message, for ``stdout_tail``."""
+        """Keep ``line`` of stdout, which is not a message, for ``stdout_tail``."""
         if len(line) <= _MOST_SKIPPED_BYTES:
             self._skipped.append(line)
 
     async def stdout_tail(self) -> str:
-        """The last lines on stdout that were no messages or are unread; also after ``stop``."""
+        """The last lines on stdout that were not messages or are unread; also after ``stop``."""
         if not self.is_connected:
             for line in (await self.stdout.read()).splitlines(keepends=True):
                 self.skip(line)
