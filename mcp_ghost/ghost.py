@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
+import weakref
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, Unpack, cast
 
-from mcp_ghost.run.settings import Options, Settings, check_prompt
+from mcp_ghost.run.settings import Options, Settings, check_prompt, running_loop
 
 if TYPE_CHECKING:
     import httpx
@@ -169,6 +170,7 @@ async def _run(user_prompt: str, **arguments: Any) -> GhostResult:  # noqa: ANN4
     from mcp_ghost.run.opening import conversation_of
     from mcp_ghost.run.operation import Operation
 
+    running_loop()
     check_prompt(user_prompt)
     settings = Settings(**arguments)
     return await Operation(settings, conversation_of(settings), user_prompt, closes=True).run()
@@ -197,7 +199,7 @@ class Ghost:
     def __init__(
         self, *, messages: Sequence[Mapping[str, Any]] = (), **options: Unpack[Options]
     ) -> None:
-        from mcp_ghost.run.opening import conversation_of
+        from mcp_ghost.run.opening import checked_messages, conversation_of
 
         if "user_prompt" in options:
             raise TypeError("Ghost takes no user_prompt; pass it to run().")
@@ -206,12 +208,14 @@ class Ghost:
         arguments.apply_defaults()
         del arguments.arguments["user_prompt"]
         self._settings = Settings(**arguments.arguments)
-        self._conversation = conversation_of(self._settings, _checked(messages))
+        self._conversation = conversation_of(self._settings, checked_messages(messages))
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._streamed: tuple[weakref.ref[Any], asyncio.Task[dict[str, Any]]] | None = None
+        """The latest stream, and its request."""
         self._is_busy = False
 
     async def __aenter__(self) -> Self:
-        self._loop = asyncio.get_running_loop()
+        self._loop = running_loop()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -237,7 +241,7 @@ class Ghost:
         check_prompt(user_prompt)
         return await self._operate(user_prompt, self._settings)
 
-    async def stream(self, user_prompt: str) -> AsyncGenerator[dict[str, Any], None]:
+    def stream(self, user_prompt: str) -> AsyncGenerator[dict[str, Any], None]:
         """Do ``user_prompt``, and yield events: each step, and what the model says as it arrives.
 
         The last one, "run_end", has the result under ``result``. Leaving the loop early ends the
@@ -247,6 +251,15 @@ class Ghost:
             ValueError: The request is empty.
             RuntimeError: Another request is under way, or this is outside of ``async with``.
         """
+        reader: list[weakref.ref[AsyncGenerator[dict[str, Any], None]]] = []
+        stream = self._stream(user_prompt, reader)
+        reader.append(weakref.ref(stream))
+        return stream
+
+    async def _stream(
+        self, user_prompt: str, reader: Sequence[weakref.ref[Any]]
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """``reader`` refers to the generator itself, which alone knows when it is left."""
         check_prompt(user_prompt)
         events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
 
@@ -259,6 +272,8 @@ class Ghost:
         settings = replace(self._settings, stream=True, on_event=on_event)
         request = asyncio.create_task(self._operate(user_prompt, settings))
         request.add_done_callback(lambda _: events.put_nowait(None))
+        if not self._is_busy:
+            self._streamed = (reader[0], request)
         try:
             while (event := await events.get()) is not None:
                 yield event
@@ -285,6 +300,13 @@ class Ghost:
             settings = replace(settings, checkpoint=state)
         return await self._operate(kept.user_prompt, settings, kept, decisions)
 
+    async def _end_what_was_left(self) -> None:
+        """End the request of a stream that nobody reads; asyncio does so only a little later."""
+        if self._streamed is not None and self._streamed[0]() is None:
+            request = self._streamed[1]
+            request.cancel()
+            await asyncio.wait([request])
+
     async def _operate(
         self,
         user_prompt: str,
@@ -298,6 +320,7 @@ class Ghost:
             raise RuntimeError("Run requests inside 'async with Ghost(...) as ghost:'.")
         if self._loop is not asyncio.get_running_loop():
             raise RuntimeError("This Ghost was entered in another event loop; run requests there.")
+        await self._end_what_was_left()
         if self._is_busy:
             raise RuntimeError("This Ghost is already running a request; await it first.")
         if state is not None:
@@ -340,24 +363,6 @@ async def resume(
     """
     async with Ghost(**options) as ghost:
         return await ghost.resume(state, decisions)
-
-
-def _checked(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    usable = isinstance(messages, Sequence) and not isinstance(messages, str)
-    if not usable or not all(_is_message(it) for it in messages):
-        raise ValueError("messages must be a list like Ghost.messages.")
-    return [copy.deepcopy(dict(message)) for message in messages]
-
-
-def _is_message(value: object) -> bool:
-    if not isinstance(value, Mapping) or value.get("role") not in ("user", "assistant", "tool"):
-        return False
-    calls = value.get("tool_calls") or []
-    return (
-        isinstance(value.get("content"), str | list | None)
-        and isinstance(calls, list)
-        and all(isinstance(it, Mapping) and isinstance(it.get("function"), Mapping) for it in calls)
-    )
 
 
 def _takes_arguments_of(

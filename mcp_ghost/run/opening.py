@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import copy
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.config import load_servers
 from mcp_ghost.providers.client import get_llm_client
@@ -38,3 +39,26 @@ def conversation_of(settings: Settings, messages: Sequence[Message] = ()) -> Con
 
         form = Form(settings.output)
     return Conversation(settings, servers, client, messages, form)
+
+
+def checked_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A copy of ``messages``.
+
+    Raises:
+        ValueError: They are not a conversation.
+    """
+    usable = isinstance(messages, Sequence) and not isinstance(messages, str)
+    if not usable or not all(_is_message(it) for it in messages):
+        raise ValueError("messages must be a list like Ghost.messages.")
+    return [copy.deepcopy(dict(message)) for message in messages]
+
+
+def _is_message(value: object) -> bool:
+    if not isinstance(value, Mapping) or value.get("role") not in ("user", "assistant", "tool"):
+        return False
+    calls = value.get("tool_calls") or []
+    return (
+        isinstance(value.get("content"), str | list | None)
+        and isinstance(calls, list)
+        and all(isinstance(it, Mapping) and isinstance(it.get("function"), Mapping) for it in calls)
+    )

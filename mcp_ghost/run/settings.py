@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import os
@@ -248,6 +249,18 @@ def check_prompt(user_prompt: object) -> None:
     """
     if not isinstance(user_prompt, str) or not user_prompt.strip():
         raise ValueError("user_prompt is empty: say what should be done.")
+
+
+def running_loop() -> asyncio.AbstractEventLoop:
+    """The event loop of this thread.
+
+    Raises:
+        RuntimeError: There is none of asyncio's.
+    """
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError("mcp_ghost needs asyncio's event loop; Trio's will not do.") from None
 
 
 def _has_names(given: object, *, texts: bool) -> bool:

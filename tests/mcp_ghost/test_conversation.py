@@ -179,6 +179,11 @@ def test_what_cannot_be_done_is_said(notes: Notes) -> None:
         Ghost(server_config={"mcpServers": {}}, provider="openai", temperature=-1)
 
 
+def test_without_asyncio_it_says_what_it_needs() -> None:
+    with pytest.raises(RuntimeError, match="needs asyncio's event loop"):
+        mcp_ghost({"mcpServers": {}}, "", "openai", KEY, "Hello.").send(None)
+
+
 def test_another_event_loop_is_refused() -> None:
     ghost = Ghost(server_config={"mcpServers": {}}, provider="openai", api_key=KEY)
 

@@ -162,14 +162,17 @@ def test_a_ghost_gives_out_its_events_and_at_last_the_result(provider: WireName)
     assert [it["type"] for it in heard.events].count("run_end") == 2
 
 
-def test_leaving_the_loop_ends_the_request_and_the_next_one_goes_on() -> None:
+@pytest.mark.parametrize("closes", [True, False])
+def test_leaving_the_loop_ends_the_request_and_the_next_one_goes_on(closes: bool) -> None:
     async def main(model: ModelServer) -> dict[str, Any]:
         async with streaming(model, "openai") as ghost:
             events = ghost.stream("Tell a story.")
             async for event in events:
                 if event["type"] == "text":
                     break
-            await events.aclose()
+            if closes:
+                await events.aclose()
+            del events
             return await ghost.run("Something else.")
 
     slow = Reply(content_reply("Once upon a time " * 100).body, pace=0.1)
