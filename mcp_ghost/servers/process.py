@@ -220,8 +220,9 @@ class _Unread:
     """
 
     def __init__(self, pipe: asyncio.WriteTransport) -> None:
-        file = pipe.get_extra_info("pipe")
-        self._descriptor: int | None = None if file.closed else os.dup(file.fileno())
+        file = pipe.get_extra_info("pipe")  # None in other loops than asyncio's own, such as uvloop
+        is_open = file is not None and not file.closed
+        self._descriptor: int | None = os.dup(file.fileno()) if is_open else None
         self._last = 0
 
     def count(self) -> int:

@@ -14,7 +14,7 @@ from mcp_ghost.errors import (
 )
 from mcp_ghost.servers.diagnosis import _TOO_OLD
 from mcp_ghost.servers.session import ServerSession
-from tests.support.servers import faulty, is_running, pids
+from tests.support.servers import call_in, faulty, is_running, pids, versions
 from tests.support.work import growth
 
 pytestmark = pytest.mark.mcp
@@ -189,3 +189,11 @@ async def test_a_variable_that_makes_the_configuration_unusable_is_named_without
     with pytest.raises(MCPConfigError, match="server 'demo': 'command' is empty") as failure:
         await ServerSession("demo", config).open()
     assert "correct-horse-7" not in f"{failure.value} {failure.value.__cause__}"
+
+
+def test_an_event_loop_that_does_not_show_its_pipes_will_do(  # such as uvloop's
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pipe = "asyncio.unix_events._UnixWritePipeTransport"
+    monkeypatch.setattr(f"{pipe}.get_extra_info", lambda *_: None)
+    assert asyncio.run(call_in(versions("2025-11-25"), "grow")).error_message is None
