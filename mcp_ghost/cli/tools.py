@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,14 @@ if TYPE_CHECKING:
     from mcp_ghost.cli.interruption import Interruption
 
 _STARTUP_SECONDS = 30.0
+_WITH_WARNINGS = ("mcp_ghost.cli.tools", "mcp_ghost.config", "mcp_ghost.servers.tools")
+_logger = logging.getLogger(__name__)
 
 
 def tools(flags: Flags, _: Interruption) -> int:
     """Print every tool that a run would offer; returns the exit code."""
+    for logger in _WITH_WARNINGS:
+        logging.getLogger(logger).addHandler(_Warnings(logging.WARNING))
     listed, failures = asyncio.run(_listed(flags))
     for server, error in failures.items():
         complain("mcp-ghost", f"{server}: {error}")
@@ -42,8 +47,16 @@ async def _listed(flags: Flags) -> tuple[list[dict[str, Any]], dict[str, str]]:
         deny=flags.deny,
         startup_timeout=flags.startup_timeout or _STARTUP_SECONDS,
     ) as toolbox:
+        if toolbox.unmatched:
+            patterns = ", ".join(toolbox.unmatched)
+            _logger.warning("these patterns of --allow or --deny match no tool: %s", patterns)
         listed = [
             {**tool["function"], "annotations": toolbox.annotations_of(tool["function"]["name"])}
             for tool in toolbox.schemas
         ]
         return listed, {server: str(error) for server, error in toolbox.failures.items()}
+
+
+class _Warnings(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        print(one_line(f"mcp-ghost: warning: {record.getMessage()}"), file=sys.stderr)

@@ -87,6 +87,21 @@ def test_the_tools_of_the_servers_are_listed(ghost: Program, tmp_path: Path) -> 
     assert {"name", "description", "parameters", "annotations"} == {*listed[0]}
 
 
+def test_what_is_odd_about_the_choice_of_tools_is_said_beside_the_list(
+    ghost: Program, tmp_path: Path
+) -> None:
+    entry = Notes(tmp_path).config.model_dump(exclude_none=True)
+    servers = {"notes": {**entry, "excludeTool": ["notes.write"]}}
+    (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": servers}))
+    done = ghost.run("tools", "--config", "servers.json", "--deny", "notes.wirte")
+    assert done.returncode == 0
+    first, second = done.stderr.splitlines()
+    assert first.startswith("mcp-ghost: warning: servers.json: server 'notes': unknown key")
+    assert second == (
+        "mcp-ghost: warning: these patterns of --allow or --deny match no tool: notes.wirte"
+    )
+
+
 def test_a_server_that_does_not_start_is_named_in_the_time_that_was_given(
     ghost: Program, tmp_path: Path
 ) -> None:
