@@ -49,7 +49,9 @@ def program(
     # Keep what libraries log from coming between the lines shown.
     logging.getLogger().addHandler(logging.NullHandler())
     # Except for what explains a silence: a server that is being downloaded.
-    logging.getLogger("mcp_ghost.servers.installers").addHandler(logging.StreamHandler())
+    explained = logging.StreamHandler()
+    explained.addFilter(lambda _: not logging.getLogger("mcp_ghost").handlers)  # which show all
+    logging.getLogger("mcp_ghost.servers.installers").addHandler(explained)
     interruption = Interruption()
     interruption.install()
     try:

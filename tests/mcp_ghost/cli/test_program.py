@@ -309,5 +309,25 @@ def test_a_damaged_file_is_an_error_without_a_traceback(ghost: Program, tmp_path
 
 def test_help_names_commands_and_exit_codes_and_imports_next_to_nothing(ghost: Program) -> None:
     assert heavy_imports("-m", "mcp_ghost", "--help") == set()
-    assert "exit code: 0 success" in ghost.run("--help").stdout
+    described, _, examples = ghost.run("--help").stdout.partition("examples:\n")
+    assert "exit code: 0 success" in described
+    assert all("mcp-ghost " in line for line in examples.splitlines())  # to be copied: not broken
     assert "--max-iterations" in ghost.run("run", "--help").stdout
+
+
+def test_a_download_is_told_once_with_a_view_and_without(tmp_path: Path) -> None:
+    code = """
+import logging, sys
+from mcp_ghost.cli.program import program
+from mcp_ghost.cli.screen import standard_screen
+from mcp_ghost.cli.view import RunView
+def work(interruption):
+    logger = logging.getLogger("mcp_ghost.servers.installers")
+    logger.warning("without")
+    with RunView(standard_screen(interruption.output_closed, sys.stderr)).shown():
+        logger.warning("with")
+    return 0
+program("demo", work)
+"""
+    said = Program(tmp_path, "-c").run(code).stderr
+    assert (said.count("without"), len(re.findall(r"\bwith\b", said))) == (1, 1)
