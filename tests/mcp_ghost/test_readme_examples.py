@@ -14,7 +14,7 @@ import pytest
 
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
-from tests.support import ghost_example, warm
+from tests.support import ROOT, ghost_example, warm
 from tests.support.collector import running_collector
 from tests.support.ghosts import PROVIDERS
 
@@ -151,3 +151,17 @@ def test_a_run_is_traced_to_a_collector(provider: WireName, tmp_path: Path) -> N
     (called,) = collector.named("execute_tool notes.add")
     assert called in collector.children(whole)
     assert [span.name for span in collector.children(called)] == ["MCP send tools/call add"]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_a_strict_type_checker_accepts_the_programs(tmp_path: Path) -> None:
+    ghost_example.write_files(tmp_path)
+    programs = sorted(path.name for path in tmp_path.glob("*.py"))
+    assert "test_notes.py" in programs
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull, *programs]
+    env = os.environ | {"MYPYPATH": str(ROOT)}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
