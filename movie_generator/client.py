@@ -49,6 +49,7 @@ class MCPClient:
                 "No MCP server is configured, or all of them are disabled. "
                 'Add one to "mcpServers", or remove its "disabled".'
             )
+        self._was_entered = False
         self._toolbox = Toolbox(
             self._servers,
             startup_timeout=startup_timeout,
@@ -62,6 +63,7 @@ class MCPClient:
         Raises:
             MCPError: None of them can be used.
         """
+        self._was_entered = True
         await self._toolbox.__aenter__()
         for server, error in self.failures.items():
             _logger.warning("Continuing without the MCP server '%s': %s", server, error)
@@ -93,6 +95,9 @@ class MCPClient:
         """The tools as MCP lists them: ``name``, ``description``, ``inputSchema``.
 
         Of two tools with the same name, the second is called "server_tool".
+
+        Raises:
+            MCPToolCallError: The servers were not started yet.
         """
         functions = {schema["function"]["name"]: schema for schema in self._toolbox.schemas}
         return [
@@ -134,6 +139,11 @@ class MCPClient:
         return "It was started again."
 
     def _names(self) -> dict[str, str]:
+        if not self._was_entered:
+            raise MCPToolCallError(
+                "The MCP servers are not running. Use the client inside a block: "
+                "async with MCPClient(...) as client: ..."
+            )
         return bare_names(self._toolbox.routes)
 
     def _full_name(self, name: str) -> str:

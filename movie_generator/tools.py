@@ -15,8 +15,11 @@ def convert_mcp_tools_to_openai(tools: Iterable[Mapping[str, Any] | object]) -> 
     (``input_schema``, in earlier versions ``inputSchema``).
 
     Raises:
+        TypeError: It is one tool, not a list.
         ValueError: A tool has no name.
     """
+    if isinstance(tools, Mapping):
+        raise TypeError("convert_mcp_tools_to_openai takes a list of tools; for one, write [tool].")
     return [_converted(tool) for tool in tools]
 
 

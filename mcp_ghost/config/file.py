@@ -60,8 +60,12 @@ def _read(path: Path) -> str:
             f"MCP configuration not found: {path}. "
             'Create it with {"mcpServers": {...}}, or give the path of another file.'
         ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise MCPConfigError(f"MCP configuration {path} cannot be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise MCPConfigError(f"MCP configuration {path} is not UTF-8. Save it as that.") from error
+    except OSError as error:
+        raise MCPConfigError(
+            f"MCP configuration {path} cannot be read: {error.strerror}"
+        ) from error
 
 
 def _parse(path: Path, text: str, lenient: bool) -> object:

@@ -118,7 +118,7 @@ def parse_url(text: str) -> httpx.URL:
         raise UrlRefusedError(f"{shown} is not a URL: {one_line(error)}") from None
     if url.scheme not in ("http", "https"):
         raise UrlRefusedError(
-            f"{shown} is not an http:// or https:// URL: it must begin with one of these."
+            f"'{shown}' is not an http:// or https:// URL: it must begin with one of these."
         )
     if url.userinfo:
         raise UrlRefusedError(

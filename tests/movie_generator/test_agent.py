@@ -116,6 +116,21 @@ def test_tools_of_all_servers_are_offered_and_calls_go_to_their_own() -> None:  
     assert "prices.txt" not in tables
 
 
+async def test_a_client_whose_servers_were_not_started_says_how() -> None:
+    client = MCPClient(desk())
+    with pytest.raises(MCPToolCallError, match="not running"):
+        await client.call_tool("list")
+    with ModelServer([content_reply("Done.")]) as server:
+        with pytest.raises(MCPToolCallError, match="not running"):
+            await AgentLoop(client, "key", "model", server.base_url).run("List the tables.")
+        assert server.requests == []
+
+
+def test_one_tool_is_not_a_list_of_them() -> None:
+    with pytest.raises(TypeError, match=r"for one, write \[tool\]"):
+        convert_mcp_tools_to_openai({"name": "list"})
+
+
 def test_a_server_that_knows_the_newest_revision_alone_has_tools() -> None:
     async def use(client: MCPClient) -> Any:  # noqa: ANN401
         return (await client.call_tool("echo", {"text": "on"})).content

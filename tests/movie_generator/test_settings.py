@@ -92,6 +92,14 @@ def test_a_missing_configuration_is_an_error_that_says_what_to_do() -> None:
 # --- MCP servers
 
 
+def test_servers_that_cannot_be_read_are_one_plain_sentence() -> None:
+    with pytest.raises(MCPConfigError, match=r"^MCP configuration \. cannot be read: Is a dir"):
+        MCPClient(".")
+    Path("mcp.json").write_bytes(b'{"mcpServers": {"gr\xfcn": {}}}')
+    with pytest.raises(MCPConfigError, match=r"^MCP configuration mcp\.json is not UTF-8"):
+        MCPClient("mcp.json")
+
+
 @pytest.mark.parametrize("name", ["mcp.jsonc", "mcp.json"])
 async def test_comments_and_trailing_commas_are_allowed_in_any_file(name: str) -> None:  # A23
     entry = desk("db")["mcpServers"]["db"]

@@ -135,7 +135,7 @@ def test_what_goes_wrong_is_one_line_and_an_exit_code() -> None:
     assert "movie-generator: error: http://127.0.0.1:9/ cannot be read" in shown
     code, _, shown = run("example/page", OPENROUTER_API_KEY="k")
     assert code == 2
-    assert "error: example/page is not an http:// or https:// URL: it must begin with" in shown
+    assert "error: 'example/page' is not an http:// or https:// URL: it must begin with" in shown
     code, _, shown = run("http://127.0.0.1:9/")
     assert code == 2
     assert "OPENROUTER_API_KEY" in shown
