@@ -26,6 +26,8 @@ def show_script(file: str, html: str | None, on_closed: Callable[[], None]) -> N
     if html is None:
         show(script, standard_screen(on_closed))
         return
+    if Path(html).exists() and Path(html).samefile(file):
+        raise SettingsError(f"{html} is the script itself. Choose another file with --html.")
     check_writable(html, "--html")
     write_whole(Path(html), document(script))
     print(f"{html}: open it in a browser")

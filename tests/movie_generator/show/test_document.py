@@ -150,3 +150,13 @@ def test_a_file_that_is_no_script_is_an_error_that_says_so(
     (tmp_path / "it.yaml").write_text("title: 7")
     assert main(["show", str(tmp_path / "it.yaml")]) == 1
     assert "is not a video script" in capsys.readouterr().err
+
+
+def test_a_script_is_not_written_over_by_its_html(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "script.yaml"
+    script().save(file)
+    assert main(["show", str(file), "--html", f"{tmp_path}/../{tmp_path.name}/script.yaml"]) == 2
+    assert "is the script itself" in capsys.readouterr().err
+    assert VideoScript.load(file) == script()
