@@ -107,6 +107,10 @@ def _connect(address: str) -> tuple[Engine, str]:
             "MOVIE_DATABASE_URL is not a database URL. Write sqlite:///movie_jobs.db or "
             "postgresql://user:password@host/database."
         ) from None
+    if "@" in (url.host or ""):  # and a part of the password before it
+        raise JobDatabaseError(
+            "The password in MOVIE_DATABASE_URL contains an @. Write %40 instead of it."
+        )
     name = redact(url.set(query={}).render_as_string(hide_password=True))
     match url.get_backend_name():
         case "sqlite" if url.drivername not in ("sqlite", "sqlite+pysqlite"):

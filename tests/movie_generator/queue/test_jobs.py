@@ -301,6 +301,7 @@ def test_leases_on_postgresql_are_measured_by_its_own_clock(
     [
         ("jobs.db", "is not a database URL"),
         ("postgresql://user:hunter22@host:1x/name", "is not a database URL"),
+        ("postgresql://user:p@hunter22@host/name", "contains an @. Write %40 instead"),
         ("sqlite+aiosqlite:///jobs.db", r"write sqlite:// instead of sqlite\+aiosqlite://\."),
         ("sqlite://", "in-memory"),
         ("sqlite:///:memory:", "in-memory"),
