@@ -70,6 +70,7 @@ async def generate_script_from_url(
         ScriptError: The model wrote no usable script.
         LLMError: The model could not be asked.
     """
+    url = url.strip()
     config = config or AppConfig.load(config_path)
     progress = _Progress(on_progress)
     policy = _policy(allow_private_urls, allowed_hosts)
@@ -118,6 +119,7 @@ async def generate_script_from_url_with_agent(
         AgentError: The agent did not finish within its limit.
         Exception: Whatever :func:`generate_script_from_url` raises.
     """
+    url = url.strip()
     config = config or AppConfig.load(config_path)
     servers = _servers(mcp_config_path, config)
     progress = _Progress(on_progress)

@@ -121,7 +121,7 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
 
 def _add_script(commands: Commands) -> None:
     script = _command(commands, "script", "write the script of one page now")
-    script.add_argument("url", metavar="URL")
+    script.add_argument("url", type=str.strip, metavar="URL")
     add_flags(script, _OUTPUT)
     add_flags(script, _SCRIPT)
 
@@ -134,7 +134,8 @@ def _add_show(commands: Commands) -> None:
 
 def _add_queue(commands: Commands) -> None:
     enqueue = _command(commands, "enqueue", "add jobs to the queue and print their ids")
-    enqueue.add_argument("urls", nargs="+", metavar="URL")
+    # Each line of a list from Windows ends with a character that no shell removes.
+    enqueue.add_argument("urls", nargs="+", type=str.strip, metavar="URL")
     add_flags(enqueue, "--again  make a new job even for a URL that has one")
     cancel = _command(commands, "cancel", "stop jobs that are not finished")
     cancel.add_argument("ids", nargs="+", type=_job_id, metavar="ID")

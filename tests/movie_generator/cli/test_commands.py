@@ -90,7 +90,7 @@ def test_help_names_every_command_and_loads_no_database() -> None:
 
 def test_urls_are_queued_and_listed_as_json() -> None:
     unresolved = "http://name.invalid/猫?q=1"
-    code, output, errors = run("enqueue", PAGE, unresolved, unresolved)
+    code, output, errors = run("enqueue", f" {PAGE}\r", unresolved, unresolved)
     assert (code, output) == (0, "1\n2\n2\n")
     assert errors.count("warning: The host name.invalid was not found: N") == 1  # no error's number
     code, output, _ = run("jobs", "--json")

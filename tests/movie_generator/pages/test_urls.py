@@ -95,6 +95,7 @@ def test_public_addresses_pass(url: str) -> None:
         ("http://exa%6dple.com/", "has no host"),
         ("http://8.8.8.8\\@127.0.0.1/", "contains a user name or password|has no host"),
         ("http://8.8.8.8 /", "is not a URL|has no host"),
+        ("http://8.8.8.8/a b", "contains a space or a backslash.* write %20"),
         ("http://[fe80::1%25eth0]/", "is not a URL|has no host"),
         ("http://8.8.8.8/\n", "is not a URL|has no host"),
         ("http://8.8.8.8:0/", "is not between 1 and 65535"),
