@@ -83,8 +83,16 @@ class Reading:
         return found if isinstance(found, Mapping) else {}
 
     @property
-    def _object(self) -> Mapping[str, Any]:
+    def _told(self) -> object:
+        """What the tool returned: SDKs put a text or a list into an object of their own."""
         content = self.content
+        if isinstance(content, Mapping) and content.keys() == {"result"}:
+            return content["result"]
+        return content
+
+    @property
+    def _object(self) -> Mapping[str, Any]:
+        content = self._told
         inner = content.get("data") if isinstance(content, Mapping) else None
         found = inner if isinstance(inner, Mapping) else content
         return found if isinstance(found, Mapping) else {}
@@ -93,7 +101,7 @@ class Reading:
     def _raw(self) -> str:
         texts = (self._object.get(key) for key in _TEXTS)
         text = next((text for text in texts if isinstance(text, str) and text.strip()), None)
-        return _PREAMBLE.sub("", format_tool_response(self.content) if text is None else text)
+        return _PREAMBLE.sub("", format_tool_response(self._told) if text is None else text)
 
 
 @dataclass(frozen=True)

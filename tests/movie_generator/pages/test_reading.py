@@ -81,6 +81,25 @@ def test_the_agent_reads_and_the_writer_gets_the_tools_own_text() -> None:  # A1
     assert model.requests[0].tool_names == ["fetch", "scrape", "search"]
 
 
+WRAPPED = """\
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("reader")
+@server.tool()
+def read(url: str) -> str:
+    return "# Old bridges\\n\\nStone bridges are old."
+server.run()
+"""
+
+
+def test_a_text_that_a_servers_sdk_wraps_is_the_page_all_the_same() -> None:
+    servers = {"mcpServers": {"reader": {"command": sys.executable, "args": ["-c", WRAPPED]}}}
+    script = agent_script(("read", {"url": URL}), answer=handover(1, title=""))
+    _, model = with_agent(script, servers)
+    given = written_from(model.requests[-1])
+    assert "title: Old bridges\n" in given
+    assert "text:\n# Old bridges\n\nStone bridges are old.\n" in given
+
+
 def test_title_description_and_image_of_a_scraper_are_kept() -> None:
     servers = pages_server(bridges="# Words\n\nText.")
     _, model = with_agent(agent_script(("scrape", {"url": URL})), servers)
