@@ -35,6 +35,7 @@ _PREAMBLE = re.compile(r"\A(?:Content type [^\n]*\n)?Contents of \S+:\n")
 _REMARK = re.compile(r"\n{0,2}<error>([^<]*)</error>\s*\Z")
 _NEXT_PART = re.compile(r"start_index of (\d+)")
 _TEXTS = ("markdown", "text", "content", "html")
+_HTML = re.compile(r"\s*(?:<!doctype html|<html[\s>])", re.IGNORECASE)
 _MAX_PARTS = 200
 _SOURCE_CHARACTERS = 100_000
 
@@ -234,10 +235,14 @@ async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> 
     handover = _Handover.parse(answer)
     texts: list[str] = []
     notes: list[str] = []
+    pages: list[Page] = []
     chosen = _chosen(tools.readings, handover, url)
     for first in {reading.whole: reading for reading in chosen}.values():
         room = limit - sum(map(len, texts))
         text, note = await _complete(first, tools, room)
+        if _HTML.match(text):
+            pages.append(await asyncio.to_thread(page_from_html, text, first.source or url))
+            text = pages[-1].text
         texts.append(text)
         notes += [note] if note else []
     text = tidy("\n\n".join(text for text in texts if text.strip()))
@@ -246,7 +251,7 @@ async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> 
             f"The agent read nothing from {address(url)}. It said: {one_line(answer) or 'nothing'}"
         )
     facts = [reading.metadata for reading in chosen]
-    source = await _source(chosen[0], tools)
+    source = pages[0] if pages else await _source(chosen[0], tools)
     own_title = _fact(facts, "title", "ogTitle", "og:title") or source.title
     own_description = (
         _fact(facts, "description", "ogDescription", "og:description") or source.description

@@ -81,23 +81,44 @@ def test_the_agent_reads_and_the_writer_gets_the_tools_own_text() -> None:  # A1
     assert model.requests[0].tool_names == ["fetch", "scrape", "search"]
 
 
-WRAPPED = """\
+READER = """\
+import sys
 from mcp.server.mcpserver import MCPServer
 server = MCPServer("reader")
 @server.tool()
 def read(url: str) -> str:
-    return "# Old bridges\\n\\nStone bridges are old."
+    return sys.argv[1]
 server.run()
 """
 
 
+def reader(text: str) -> dict[str, Any]:
+    """A server of an SDK that wraps what its tool returns."""
+    entry = {"command": sys.executable, "args": ["-c", READER, text]}
+    return {"mcpServers": {"reader": entry}}
+
+
 def test_a_text_that_a_servers_sdk_wraps_is_the_page_all_the_same() -> None:
-    servers = {"mcpServers": {"reader": {"command": sys.executable, "args": ["-c", WRAPPED]}}}
+    servers = reader("# Old bridges\n\nStone bridges are old.")
     script = agent_script(("read", {"url": URL}), answer=handover(1, title=""))
     _, model = with_agent(script, servers)
     given = written_from(model.requests[-1])
     assert "title: Old bridges\n" in given
     assert "text:\n# Old bridges\n\nStone bridges are old.\n" in given
+
+
+def test_a_tool_that_gives_html_gives_its_text() -> None:
+    html = (
+        '<!DOCTYPE html><html lang="en"><title>Old bridges</title><style>p { color: red }</style>'
+        '<main><p>Stone bridges are old.</p><img src="/arch.png" alt="An arch"></main>'
+    )
+    result, model = with_agent(agent_script(("read", {"url": URL})), reader(html))
+    given = written_from(model.requests[-1])
+    assert "title: Old bridges\n" in given
+    assert "https://pages.invalid/arch.png An arch" in given
+    assert "text:\nStone bridges are old.\n" in given
+    assert result.page
+    assert result.page.language == "en"
 
 
 def test_title_description_and_image_of_a_scraper_are_kept() -> None:
