@@ -150,7 +150,7 @@ async def _body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
 
 def _page(response: httpx.Response, body: bytes, limits: Limits) -> Page:
     url, encoding = str(response.url), response.charset_encoding
-    if _kind(response) == _PDF:
+    if _kind(response) == _PDF or body.startswith(b"%PDF-"):  # which some servers call a text
         return page_from_pdf(body, url, limits.page_characters)
     if _kind(response) in _HTML:
         return page_from_html(body, url, encoding)

@@ -47,11 +47,16 @@ def pdf(*sheets: str) -> bytes:
     return f"{document}{table}{trailer}startxref\n{len(document)}\n%%EOF\n".encode()
 
 
-def fetched(document: bytes, **limits: int) -> Page:
-    with site({"/paper": ("application/pdf", document)}) as served:
+def fetched(document: bytes, kind: str = "application/pdf", **limits: int) -> Page:
+    with site({"/paper": (kind, document)}) as served:
         robots = Robots(PRIVATE, timeout=30)
         work = fetch_page(f"{served.url}/paper", Limits(**limits), robots, PRIVATE)
         return asyncio.run(work)
+
+
+@pytest.mark.parametrize("kind", ["text/html", "text/plain; charset=utf-8", ""])
+def test_a_pdf_that_its_server_calls_a_text_is_one(kind: str) -> None:
+    assert fetched(pdf("Bridges cross rivers."), kind).text == "Bridges cross rivers."
 
 
 def test_text_title_author_and_language_of_a_pdf_are_read() -> None:
