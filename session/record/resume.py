@@ -108,7 +108,8 @@ def story_of(start: EpisodeStart, at_hand: str) -> str:
         if Path(path).is_file():
             return path
     given = Path(str(start.settings.get("story") or "")).name
-    if given and given == Path(start.story_path).name and start.story != "zork1":
+    is_file = start.story not in {"zork1", start.story_path}  # an environment's name is its place
+    if is_file and given and given == Path(start.story_path).name:
         raise ConfigurationError(
             f"The story of this episode is no longer at {start.story_path}: put it there again, "
             "or name its file in ZORKGPT_STORY."
