@@ -257,8 +257,8 @@ async def test_arguments_that_a_tool_does_not_have_are_refused(games: Games, rev
     async with guest(games, mode=revision) as call:
         for tool, arguments, why in (
             ("new_game", {"levle": "text"}, "'levle' of new_game: did you mean 'level'?"),
-            ("command", {"command": "look"}, "'command' of command: known are: text, game."),
-            ("status", {"x" * 5000: "\n"}, "x…' of status: known are: game."),
+            ("command", {"command": "look"}, "'command' of command: choose from text, game."),
+            ("status", {"x" * 5000: "\n"}, "x…' of status: choose from game."),
         ):
             said = await call(tool, **arguments)
             assert said.is_error
