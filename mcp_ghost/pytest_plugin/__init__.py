@@ -25,6 +25,8 @@ _FLAG = "--record-golden"
 _MARKER = "record_golden: asks a model and writes a golden; runs only with --record-golden"
 _OF_THE_RECORDING = ("api_key", "base_url", "transport")
 """Arguments that a replay does without: nothing is sent anywhere."""
+_RECORDERS = pytest.StashKey[dict[Path, str]]()
+"""Which test has recorded a golden under its own name."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,20 +60,36 @@ def golden(request: pytest.FixtureRequest) -> GoldenRun:
     return GoldenRun(
         request.path.parent / "goldens" / f"{name}.json",
         is_recording=request.config.getoption(_FLAG),
+        test=request.node.nodeid,
+        recorders=request.config.stash.setdefault(_RECORDERS, {}),
     )
 
 
 class GoldenRun:
     """The fixture ``golden``: call it in plain tests, and await ``run`` in coroutines."""
 
-    def __init__(self, path: Path, *, is_recording: bool) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        is_recording: bool,
+        test: str = "",
+        recorders: dict[Path, str] | None = None,
+    ) -> None:
         self.path = path
         """Where the golden is, unless a call says otherwise: ``goldens/NAME_OF_THE_TEST.json``."""
         self.is_recording = is_recording
+        self._test = test
+        self._recorders = {} if recorders is None else recorders
+        self._has_recorded = False
 
     def __call__(self, path: str | Path | None = None, **options: Any) -> dict[str, Any]:  # noqa: ANN401
         """As ``run``, for tests without an event loop."""
-        return asyncio.run(self.run(path, **options))
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self.run(path, **options))
+        raise RuntimeError("This test already runs an event loop: use 'await golden.run(...)'.")
 
     async def run(
         self,
@@ -95,8 +113,11 @@ class GoldenRun:
         """
         from mcp_ghost.golden import assert_matches_golden, record_golden, replay_golden
 
+        is_its_own = path is None
         path = self.path if path is None else self.path.parent.parent / path
         if self.is_recording:
+            if is_its_own:
+                self._claim()
             return await record_golden(path, volatile=volatile, **arguments)
         if not path.exists():
             pytest.fail(f"No golden at {path}. Record it with {_FLAG}.", pytrace=False)
@@ -104,3 +125,11 @@ class GoldenRun:
         result = await replay_golden(path, servers=servers, **given)
         assert_matches_golden(result, path, same_answer=same_answer)
         return result
+
+    def _claim(self) -> None:
+        """Fail instead of writing over what another call or test has just recorded."""
+        test = self._recorders.setdefault(self.path, self._test)
+        if test != self._test or self._has_recorded:
+            advice = "give this call another path, before its other arguments"
+            pytest.fail(f"{test} has just recorded {self.path}: {advice}.", pytrace=False)
+        self._has_recorded = True

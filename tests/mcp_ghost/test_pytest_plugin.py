@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mcp_ghost.pytest_plugin import GoldenRun
 from mcp_ghost.testing import ModelServer, content_reply, tool_reply
 from tests.support import ghost_example, warm
 
@@ -84,3 +86,33 @@ def test_loading_the_plugin_loads_nothing_else() -> None:
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
     assert done.stdout.split() == ["mcp_ghost", "mcp_ghost.pytest_plugin"]
+
+
+async def test_what_was_just_recorded_is_not_written_over(tmp_path: Path) -> None:
+    recorders: dict[Path, str] = {}
+
+    def golden(test: str) -> GoldenRun:
+        path = tmp_path / "goldens" / "test_it.json"
+        return GoldenRun(path, is_recording=True, test=test, recorders=recorders)
+
+    asked: dict[str, Any] = {"server_config": {"mcpServers": {}}, "system_prompt": ""}
+    asked |= {"provider": "openai", "user_prompt": "Hello."}
+    with ModelServer(["Hello."] * 3) as server:
+        first, again, other = (
+            golden("a.py::test_it"),
+            golden("a.py::test_it"),
+            golden("b.py::test_it"),
+        )
+        for each in (first, again):  # as if a plug-in ran the test twice
+            await each.run(**asked, base_url=server.base_url)
+        for each in (first, other):
+            with pytest.raises(pytest.fail.Exception, match=r"a\.py::test_it has just recorded"):
+                await each.run(**asked, base_url=server.base_url)
+        await other.run("goldens/other.json", **asked, base_url=server.base_url)
+    assert len([*tmp_path.glob("goldens/*")]) == 2
+
+
+async def test_in_a_coroutine_it_says_how_to_call_it(tmp_path: Path) -> None:
+    golden = GoldenRun(tmp_path / "goldens" / "test_it.json", is_recording=False)
+    with pytest.raises(RuntimeError, match=r"use 'await golden.run\(\.\.\.\)'"):
+        golden(server_config={"mcpServers": {}})
