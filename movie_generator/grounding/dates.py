@@ -217,6 +217,8 @@ def _japanese(text: str) -> Iterator[Moment]:
     for found in _JAPANESE.finditer(text):
         if not found[0] or not re.search(r"[年月日]", found[0]):
             continue
+        if found[0] == "1日":  # a day, as in 1日に3回
+            continue
         year = int(found[1]) if found[1] else None
         if found[2]:
             year = _ERAS[found[2]] + (1 if found[3] == "元" else int(found[3]))

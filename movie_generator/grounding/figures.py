@@ -68,6 +68,11 @@ _SCALES = {
     "bn": 1e9,
     "billion": 1e9,
 }
+_FURTHER = re.compile("[ -]?[^\\W\\d_]")
+_OTHER_SCALES = (1e3, 1e4, 1e6, 1e8, 1e9, 1e12)
+"""Of words such as млн or 억; numbers below the first are written out."""
+_MOST_UNSURE = 50
+"""Words of a page of which nobody can tell the language because they are few."""
 _FIFTY = 50.0
 _HALF = re.compile(r"\bhal(?:f|ves|ved)\b|\b0[.,]5\b", re.IGNORECASE)
 _OLD = re.compile(r"\byears?[- ]old\b|\byears of age\b", re.IGNORECASE)
@@ -158,6 +163,8 @@ class Figures:
     def _supports(self, said: Quantity, text: str) -> bool:
         if said.is_ordinal:
             return self._has_ordinal(said)
+        if _is_one_of_time(said) or (self._is_foreign and self._has_in_other_words(said)):
+            return True
         if not said.units and said.values & {1.0, *map(float, self.years.named)}:
             return True
         alike = [
@@ -185,6 +192,27 @@ class Figures:
         if not alike:
             return self.years.lie_between(said, text)
         return not noun or self._counts_that(said, alike)
+
+    @cached_property
+    def _is_foreign(self) -> bool:
+        """Whether the page's words for units and large numbers are unknown here."""
+        if self.language:
+            return len(self.language) > 2  # the name of a script
+        return len(re.findall(r"[^\W\d_]+", self.text)) > _MOST_UNSURE
+
+    def _has_in_other_words(self, said: Quantity) -> bool:
+        """Whether the page has the number, with a unit or a "million" in words of its own."""
+        bare = [it for it in self._quantities if not it.units and signs_agree(said, it)]
+        plain = replace(said, units=frozenset())
+        if any(same(plain, it) for it in bare):
+            return True
+        scaled = [it for it in bare if _FURTHER.match(self.text, it.place + len(it.written))]
+        return any(
+            same(replace(plain, values=frozenset(value / scale for value in said.values)), it)
+            for scale in _OTHER_SCALES
+            if min(said.values) >= scale
+            for it in scaled
+        )
 
     def _is_in_scaled_table(self, said: Quantity) -> bool:
         """Whether it stands in a table whose head says that all is in millions, or the like."""
@@ -287,6 +315,13 @@ class Figures:
     @cached_property
     def _has_other_ordinals(self) -> bool:
         return any(it.is_ordinal for it in self._quantities)
+
+
+def _is_one_of_time(said: Quantity) -> bool:
+    """Whether it is 1日, 1か月 or the like, for which other languages have "a day" or "each"."""
+    is_time = all(unit.startswith("duration") for unit in said.units)
+    return is_time and 1.0 in said.values and not said.written.isascii()
+
 
 
 def _telling(words: frozenset[str]) -> frozenset[str]:

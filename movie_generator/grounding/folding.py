@@ -15,6 +15,9 @@ _VARIANTS = str.maketrans(
         **dict.fromkeys("‐‑‒–—―−", "-"),
         **dict.fromkeys("\u00ad\u200b\u200c\u200d\ufeff\u200e\u200f", ""),
         "…": "...",
+        "٬": ",",
+        "٫": ".",
+        "٪": "%",
         # Halves of pairs, which UTF-8 cannot hold.
         **{chr(half): "\ufffd" for half in range(0xD800, 0xE000)},
     }

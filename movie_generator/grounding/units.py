@@ -191,6 +191,7 @@ _MORE = {
         "カ月": "duration-month",
         "歳": "duration-year",
     },
+    "zh": {"元": "CNY"},
 }
 _DEGREES = {
     "en": ("degree", "degrees"),

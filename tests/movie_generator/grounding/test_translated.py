@@ -1,0 +1,84 @@
+"""Numbers of scripts in another language than their page: its units and counts are in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from movie_generator.grounding.evidence import Evidence
+
+ARABIC = "افتتح الجسر عام ١٩٣٣ ويبلغ طوله ٣٨٢ مترا، وتكلف بناؤه ٣٠٨٬٢٥٠ جنيها، و٪٤٥ منه حديد."
+CHINESE = "大桥于1957年通车，全长1670米，总投资1.38亿元，每天有10万辆车通过。"
+HINDI = "यह पुल १९४३ में बना और ७०५ मीटर लंबा है।"
+KOREAN = "다리는 1973년에 세워졌고 길이는 660미터이며 비용은 32억 원이었다. 하루 3만 대가 지난다."
+POLISH = (
+    "Most otwarto w 1911 roku, ma 382 metry długości i kosztował 4,5 mln złotych. Znajduje się "
+    "w centrum miasta i jest jednym z najważniejszych zabytków, który został zbudowany przez "
+    "znanego inżyniera po długich sporach między mieszkańcami oraz władzami, które nie chciały "
+    "płacić za jego budowę ani za późniejsze utrzymanie, choć każdy z nich korzystał potem chętnie."
+)
+RUSSIAN = "Мост построен в 1916 году. Его длина 268 метров, 12 тысяч машин в день, 4,5 млн рублей."
+THAI = "สะพานนี้มีความยาว ๔๖๖ เมตร"
+ENGLISH = (
+    "The bridge is 409 metres long. 100,000 cars cross it each day, and it is cleaned three times "
+    "a day with the water of the river. It was closed for one month in the year 1911."
+)
+
+
+def refused(page: str, sentence: str, language: str) -> bool:
+    return bool(Evidence(page).unsupported(sentence, language))
+
+
+@pytest.mark.parametrize(
+    ("page", "sentence"),
+    [
+        (ARABIC, "It is 382 metres long."),
+        (ARABIC, "It cost 308,250 pounds, and 45 percent of it is iron."),
+        (CHINESE, "It is 1,670 metres long and cost 138 million yuan."),
+        (CHINESE, "100,000 cars cross it each day."),
+        (HINDI, "It was built in 1943 and is 705 metres long."),
+        (KOREAN, "It is 660 metres long and cost 3.2 billion won."),
+        (KOREAN, "Thirty thousand cars cross it each day."),
+        (POLISH, "It is 382 metres long and cost 4.5 million zloty."),
+        (RUSSIAN, "It is 268 metres long."),
+        (RUSSIAN, "Twelve thousand cars cross it each day, and it cost 4.5 million roubles."),
+        (THAI, "It is 466 metres long."),
+    ],
+)
+def test_a_number_may_have_its_unit_in_words_that_nobody_knows(page: str, sentence: str) -> None:
+    assert not refused(page, sentence, "en")
+
+
+@pytest.mark.parametrize(
+    ("page", "sentence"),
+    [
+        (ARABIC, "It is 383 metres long."),
+        (CHINESE, "It cost 13.8 million yuan."),
+        (KOREAN, "It was built in 1974."),
+        (POLISH, "It cost 5.5 million zloty."),
+        (RUSSIAN, "It is 26.8 metres long."),
+        (RUSSIAN, "Thirteen thousand cars cross it each day."),
+    ],
+)
+def test_a_number_that_the_page_has_in_no_words_is_refused(page: str, sentence: str) -> None:
+    assert refused(page, sentence, "en")
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "橋には1日に10万台の車が通ります。",
+        "1日3回掃除します。",
+        "橋は1か月閉鎖されました。",
+        "1年のうち1か月でした。",
+    ],
+)
+def test_one_day_is_a_day_in_japanese(sentence: str) -> None:
+    assert not refused(ENGLISH, sentence, "ja")
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["橋には1日に20万台の車が通ります。", "橋は3月1日に開通しました。", "橋は5日に開通しました。"],
+)
+def test_what_is_said_of_a_day_is_checked_all_the_same(sentence: str) -> None:
+    assert refused(ENGLISH, sentence, "ja")
