@@ -323,6 +323,5 @@ def _is_one_of_time(said: Quantity) -> bool:
     return is_time and 1.0 in said.values and not said.written.isascii()
 
 
-
 def _telling(words: frozenset[str]) -> frozenset[str]:
     return frozenset(it for it in words if len(it) > 3 and not is_small(it))
