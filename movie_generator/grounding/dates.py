@@ -18,7 +18,8 @@ _NUMERIC = re.compile(
 )
 _DAY_AND_MONTH = re.compile(r"(?<![\d.,])(0?[1-9]|[12]\d|3[01])\.(0?[1-9]|1[0-2])\.(?!\d)")
 _JAPANESE = re.compile(
-    r"(?:(\d{4})年|(令和|平成|昭和|大正|明治)(\d{1,2}|元)年)?(?:(\d{1,2})月)?(?:(\d{1,2})日(?!間))?"
+    r"(?:(\d{4})(?:年|년 ?)|(令和|平成|昭和|大正|明治)(\d{1,2}|元)年)?"
+    r"(?:(\d{1,2})(?:月|월 ?))?(?:(\d{1,2})(?:日(?!間)|일))?"
 )
 _ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867}
 _TIME = re.compile(
@@ -215,7 +216,7 @@ def _after_in(text: str, place: int) -> bool:
 
 def _japanese(text: str) -> Iterator[Moment]:
     for found in _JAPANESE.finditer(text):
-        if not found[0] or not re.search(r"[年月日]", found[0]):
+        if not found[0] or not re.search(r"[年月日년월일]", found[0]):
             continue
         if found[0] == "1日":  # a day, as in 1日に3回
             continue

@@ -12,7 +12,7 @@ from functools import cached_property
 from movie_generator.grounding.dates import Moment, moments
 from movie_generator.grounding.figures import Figures
 from movie_generator.grounding.folding import Folded, bare, fold, folded
-from movie_generator.grounding.language import is_caseless, language_of
+from movie_generator.grounding.language import is_caseless, language_of, languages_in
 from movie_generator.grounding.names import Words, unknown_names, words_of
 from movie_generator.grounding.numerals import in_digits
 from movie_generator.grounding.years import Years
@@ -86,8 +86,7 @@ class Evidence:
 
     @cached_property
     def _moments(self) -> list[Moment]:
-        languages = (self.language,) if self.language else ()
-        return [*moments(self._digits, languages, of_page=True)]
+        return [*moments(self._digits, languages_in(self.language), of_page=True)]
 
     @cached_property
     def _years(self) -> Years:

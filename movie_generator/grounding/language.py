@@ -17,6 +17,16 @@ _SMALL_WORDS = {
 _WORDS = {language: frozenset(words.split()) for language, words in _SMALL_WORDS.items()}
 _ALL = frozenset().union(*_WORDS.values())
 _WORD = re.compile(r"[^\W\d_]+")
+_OF_SCRIPTS = {
+    "": tuple("pl cs sk sv da nb fi et lt lv hu ro tr id".split()),
+    "arabic": ("ar", "fa", "ur"),
+    "cyrillic": ("ru", "uk", "bg", "sr"),
+    "devanagari": ("hi", "mr", "ne"),
+    "greek": ("el",),
+    "hangul": ("ko",),
+    "hebrew": ("he",),
+    "thai": ("th",),
+}
 _SAMPLE = 20_000
 _JAPANESE = re.compile(r"[\u3040-\u30ff]")
 _HAN = re.compile(r"[\u3400-\u9fff]")
@@ -39,6 +49,11 @@ def language_of(text: str) -> str:
     counts = {it: sum(word in small for word in words) for it, small in _WORDS.items()}
     best = max(counts, key=lambda it: counts[it])
     return best if counts[best] * 12 >= len(words) else ""
+
+
+def languages_in(language: str) -> tuple[str, ...]:
+    """Those that a text may be in of which `language_of` says ``language``."""
+    return _OF_SCRIPTS.get(language, (language,))
 
 
 def is_small(word: str) -> bool:

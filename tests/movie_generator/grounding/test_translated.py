@@ -24,6 +24,17 @@ ENGLISH = (
 )
 
 
+OPENED = {
+    "ar": "افتتح الجسر في 15 أكتوبر 1957 في القاهرة",
+    "el": "Η γέφυρα άνοιξε στις 15 Οκτωβρίου 1957.",
+    "hi": "पुल 15 अक्टूबर 1957 को खुला।",
+    "ko": "다리는 1957년 10월 15일에 개통되었다.",
+    "pl": POLISH.replace("w 1911 roku", "15 października 1957 roku"),
+    "ru": "Мост открыт 15 октября 1957 года.",
+    "zh": "大桥于1957年10月15日通车。",
+}
+
+
 def refused(page: str, sentence: str, language: str) -> bool:
     return bool(Evidence(page).unsupported(sentence, language))
 
@@ -82,3 +93,12 @@ def test_one_day_is_a_day_in_japanese(sentence: str) -> None:
 )
 def test_what_is_said_of_a_day_is_checked_all_the_same(sentence: str) -> None:
     assert refused(ENGLISH, sentence, "ja")
+
+
+@pytest.mark.parametrize("page", OPENED.values(), ids=OPENED)
+def test_a_date_may_have_its_month_in_the_pages_language(page: str) -> None:
+    assert not refused(page, "It opened on 15 October 1957.", "en")
+    assert not refused(page, "It opened in October 1957.", "en")
+    assert not refused(page, "橋は1957年10月15日に開通しました。", "ja")
+    assert refused(page, "It opened on 16 October 1957.", "en")
+    assert refused(page, "It opened in November 1957.", "en")
