@@ -242,7 +242,7 @@ def test_what_is_not_a_readable_page_is_a_clear_error(pages: dict[str, Any], mes
         (302, {}, "/ answered 302 Found[.]"),
         (999, {}, "/ answered 999[.]"),
         (200, {"Content-Encoding": "compress"}, "compressed with compress, which cannot be read"),
-        (302, {"Location": "file:///etc/passwd"}, "^A redirect of .*/ is not followed: file://"),
+        (302, {"Location": "file:///etc/passwd"}, "^A redirect of .*/ is not followed: 'file://"),
         (302, {"Location": "http://169.254.1.1/"}, "^A redirect of .*/ is not followed: 169"),
     ],
 )
