@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from scripts.benchmarks.viewer import write_long_log
 from tests.support.browser import PATIENCE, beside, needs_chromium, opened, shows
-from tests.support.viewing import playing, recorded
+from tests.support.viewing import log_of, playing, recorded, write_log
 from viewer.web.cockpit import Cockpit
 from viewer.web.watch import watching
 
@@ -22,6 +22,10 @@ pytestmark = [needs_chromium, pytest.mark.slow]
 ENLARGED = """it => it.dispatchEvent(
     new WheelEvent("wheel", { deltaY: -900, ctrlKey: true, bubbles: true }))"""
 """The wheel with Ctrl held makes the page larger and scrolls nothing."""
+PLACED = """() => {
+    const it = document.querySelector(".turn[aria-current]");
+    return Math.abs(it.offsetTop - it.closest(".transcript").scrollTop - 12) < 2;
+}"""
 SEEN = """window.EventSource = class extends EventSource {
     constructor(address) { super(address); window.stream = this; }
 };"""
@@ -216,6 +220,31 @@ def test_turns_that_cannot_be_loaded_are_said_to_be_and_offered_again(
         page.unroute("**/turns/1.json")
         page.get_by_role("button", name="Try again").click()
         shows(page, 77)
+
+
+def test_letters_that_come_late_leave_the_turn_where_it_was(
+    browser: Browser, tmp_path: Path
+) -> None:
+    events = log_of(beside(lambda: recorded(tmp_path / "source")))
+    long = {"thinking": "How many letters fit into this line? " * 70}
+    changed = [{**it, **long} if it["event_type"] == "turn" else it for it in events]
+    write_log(tmp_path / "work" / "episodes" / "long", changed)
+    with (
+        watching(tmp_path / "work", open_browser=False) as address,
+        opened(browser, "about:blank") as page,
+    ):
+        held: list[Route] = []
+        page.route("**/*-italic.woff2", lambda route: held.append(route))
+        page.goto(f"{address}#/long/turn/7", wait_until="commit")
+        shows(page, 7)
+        row = page.locator(".turn[aria-current]")
+        before = row.evaluate("it => it.offsetTop")
+        while page.evaluate("document.fonts.status") == "loading":
+            for route in held:
+                route.continue_()
+            held.clear()
+        assert row.evaluate("it => it.offsetTop") != before
+        page.wait_for_function(PLACED)
 
 
 @pytest.mark.soak

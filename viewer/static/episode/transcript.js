@@ -10,6 +10,7 @@ const NEAR_END = 60; // pixels
 export class Transcript {
   #blocks = [];
   #top = 0;
+  #settled = 0; // where the page itself scrolled to
   #pulled = 0; // pixels that the wheel asked for, towards the beginning
   #reveals = 0;
   #shown = null;
@@ -23,14 +24,21 @@ export class Transcript {
     this.watcher = new IntersectionObserver((entries) => this.#seen(entries), { root: this.node, rootMargin: `${AHEAD}px 0px` });
     this.sizes = new ResizeObserver(([{ contentRect }]) => this.#measured(contentRect));
     this.sizes.observe(this.node);
-    document.fonts.ready.then(() => this.#shown !== null && this.on.rewrapped());
+    document.fonts.addEventListener("loadingdone", this.#lettered);
     this.grow();
   }
 
   close() {
     this.watcher.disconnect();
     this.sizes.disconnect();
+    document.fonts.removeEventListener("loadingdone", this.#lettered);
   }
+
+  /** Letters of another font, some of which come late, move everything; a reader who has moved on stays there. */
+  #lettered = () => {
+    this.heed();
+    if (this.#shown !== null && this.#top === this.#settled) this.on.rewrapped();
+  };
 
   /** Make room for turns that were added, and show them where their chunk is in the page. */
   grow() {
@@ -79,7 +87,7 @@ export class Transcript {
 
   #scrollTo(top) {
     this.node.scrollTop = top;
-    this.#top = this.node.scrollTop;
+    this.#settled = this.#top = this.node.scrollTop;
     this.#pulled = 0;
   }
 
