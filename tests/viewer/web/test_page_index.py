@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 expect.set_options(timeout=PATIENCE)
 pytestmark = needs_chromium
 MODELS = ("alder/large", "birch/small", "cedar/tiny")
-PHONE = {"width": 360, "height": 740}
+PHONE = {"width": 320, "height": 568}
+"""The smallest of them, or a common screen at 400 %."""
 UNNAMED = """() => [...document.querySelectorAll("button, a[href], input, select, summary")]
     .filter((it) => it.checkVisibility())
     .filter((it) => !(it.ariaLabel ?? "").trim() && !it.innerText.trim() && !it.labels?.length)
@@ -210,6 +211,8 @@ def test_on_a_telephone_nothing_is_wider_than_the_screen(
                 page.get_by_role("button", name=part, exact=True).click()
                 expect(page.locator(inside).first).to_be_visible()
             expect(page.get_by_text("The Weatherworks · default · seed")).to_be_visible()
+            page.set_viewport_size({"width": PHONE["height"], "height": PHONE["width"]})
+            assert page.locator(".transcript").evaluate("it => it.clientHeight") > 150
 
 
 @pytest.mark.parametrize("place", ["#/", "#/played/turn/6"])
