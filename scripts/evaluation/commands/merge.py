@@ -52,12 +52,13 @@ def _merge(flags: argparse.Namespace) -> int:
     out: Path = flags.out
     before = [out] if (out / PLAN_FILE).is_file() else []
     folders = list(union.folders_once([*before, *flags.parts]))
-    union.parts_in(folders)  # before any of them is locked, which would create it
+    name = out.resolve().name
+    union.union_of(union.parts_in(folders), name)  # before OUT is locked, which would create it
     with ExitStack() as locks:
         for folder in union.folders_once([out, *folders]):
             locks.enter_context(taken(folder))
         parts = union.parts_in(folders)
-        agreed = union.union_of(parts, out.resolve().name)
+        agreed = union.union_of(parts, name)
         carried_over = bool(agreed["knowledge_carried_over"])
         logs = union.logs_of(parts, carried_over=carried_over)
         copied = union.copy_logs(logs, out)
