@@ -61,7 +61,10 @@ class EpisodeProcess:
         lines = self.last_words().strip().splitlines()
         if code < 0:
             return f"killed by {_SIGNALS.get(-code, f'signal {-code}')}"
-        return f"{lines[-1] if lines else f'exit code {code}'} ({self._errors})"
+        if not lines:
+            hint = ": is the disk full?" if code == 1 else ""
+            return f"exit code {code}, without a message{hint}"
+        return f"{lines[-1]} ({self._errors})"
 
     def stop(self) -> None:
         """Ask it to end."""
