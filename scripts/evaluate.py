@@ -8,18 +8,12 @@ Each command has its own --help.
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
+from mcp_ghost.cli.interruption import Interruption
 from mcp_ghost.text import did_you_mean
-from scripts.evaluation.commands import compare, document, export, merge, play, report
 
-COMMANDS = {
-    "play": play.main,
-    "report": report.main,
-    "compare": compare.main,
-    "merge": merge.main,
-    "export": export.main,
-    "document": document.main,
-}
+COMMANDS = ("play", "report", "compare", "merge", "export", "document")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,9 +24,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name = words.pop(0)
     if name not in COMMANDS:
         hint = did_you_mean(name, COMMANDS) or f"choose from {', '.join(COMMANDS)}"
+        from scripts.evaluation.commands import play
+
         play.parser().error(f"'{name}' is not a command ({hint})")
-    return COMMANDS[name](words)
+    # Imported only now, so that Ctrl-C meanwhile ends the program without a traceback.
+    command = import_module(f"scripts.evaluation.commands.{name}")
+    return int(command.main(words))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:  # before anything was begun
+        sys.exit(Interruption().caught())

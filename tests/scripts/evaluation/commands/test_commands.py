@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -40,3 +44,11 @@ def test_a_misspelt_flag_is_a_line_and_no_traceback(
         main([command, "a", "b", "--hlep"])
     assert "unrecognized arguments: " in (said := capsys.readouterr().err)
     assert "did you mean '--help'?" in said
+
+
+def test_ctrl_c_while_the_program_is_loaded_leaves_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "rich.py").write_text("raise KeyboardInterrupt")
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    command = [sys.executable, str(ROOT / "scripts" / "evaluate.py"), "--help"]
+    done = subprocess.run(command, env=paths, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
