@@ -30,6 +30,7 @@ STARTED = re.compile(
     r"subprocess|multiprocessing|socket|httpx|executable|Program\b|ModelServer|ZorkOrchestrator"
     r"|MCPManager\(|Worker\(|open_game\(|hundred_times|support\.(browser|clients|collector|embedded_model"
     r"|ghosts|journal|movie|playing|postgres|servers|stored|viewing)"
+    r"|support\.episodes import [^\n]*\bplayed\b|game_server\.guests"
 )
 """What a test of one unit has nothing to do with: processes, servers, whole episodes."""
 NAMES = frozenset({"CONFIG_PATH", "MCP_CONFIG_PATH"})
