@@ -85,6 +85,10 @@ class _Tools:
             self._warn("Skipping the second tool with the name %.200r", name)
         elif not self._offers(name) or self.is_full:
             pass
+        elif _only_as_a_task(entry):
+            self._warn(
+                "Skipping the tool %.200r: it runs only as a task, which is not supported", name
+            )
         elif (size := len(json.dumps(entry))) > MOST_TOOL_CHARACTERS:
             limit = f"more than {MOST_TOOL_CHARACTERS:,}"
             self._warn(
@@ -138,6 +142,11 @@ def prefixed(schema: ToolSchema, prefix: str) -> ToolSchema:
     """A copy of ``schema`` with ``prefix`` before its name."""
     function = schema["function"]
     return {**schema, "function": {**function, "name": f"{prefix}{function['name']}"}}
+
+
+def _only_as_a_task(entry: Mapping[str, Any]) -> bool:
+    execution = entry.get("execution")
+    return isinstance(execution, Mapping) and execution.get("taskSupport") == "required"
 
 
 def _hints(annotations: object) -> dict[str, Any]:

@@ -154,3 +154,15 @@ async def test_a_tool_of_absurd_size_is_left_out(caplog: pytest.LogCaptureFixtur
             names = [tool["function"]["name"] for tool in session.tools]
     assert names == ["answer", "tool0"]
     assert "Skipping the tool 'big'" in caplog.text
+
+
+@pytest.mark.parametrize("support", ["optional", "required"])
+async def test_a_tool_that_runs_only_as_a_task_is_left_out(
+    support: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    with wild("stdio", TASKS=support) as config:
+        async with ServerSession("s", config) as session:
+            names = [tool["function"]["name"] for tool in session.tools]
+    assert ("task" in names) is (support == "optional")
+    assert ("Skipping the tool 'task'" in caplog.text) is (support == "required")

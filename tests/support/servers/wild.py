@@ -4,7 +4,8 @@ Usage: wild.py stdio|json|events|sse. All but the first listen on a port of this
 it: "json" and "events" are the two forms of streamable HTTP, "sse" is the older transport.
 The tool "answer" takes ``kind``, one of KINDS, and ``last``: whether its id comes after the result.
 The kind "raw" is the bytes in ``hex``, in which ID stands for the call's, and then a good answer.
-TOOLS is how many tools are listed beside it, TOOL_SIZE how long the description of one more is.
+TOOLS is how many tools are listed beside it, TOOL_SIZE how long the description of one more is,
+TASKS whether there is one that runs as a task: "optional" or "required".
 """
 
 from __future__ import annotations
@@ -70,6 +71,9 @@ def tools() -> list[dict[str, Any]]:
     named = [{"name": f"tool{number}", "inputSchema": schema} for number in range(more)]
     said = "x" * int(os.environ.get("TOOL_SIZE", "0"))
     big = [{"name": "big", "description": said, "inputSchema": schema}] if said else []
+    if support := os.environ.get("TASKS"):
+        task = {"name": "task", "inputSchema": schema, "execution": {"taskSupport": support}}
+        named.append(task)
     return [{"name": "answer", "inputSchema": schema}, *big, *named]
 
 
