@@ -210,8 +210,7 @@ class Ghost:
         self._settings = Settings(**arguments.arguments)
         self._conversation = conversation_of(self._settings, checked_messages(messages))
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._streamed: tuple[weakref.ref[Any], asyncio.Task[dict[str, Any]]] | None = None
-        """The latest stream, and its request."""
+        self._latest_stream: tuple[weakref.ref[Any], asyncio.Task[dict[str, Any]]] | None = None
         self._is_busy = False
 
     async def __aenter__(self) -> Self:
@@ -273,7 +272,7 @@ class Ghost:
         request = asyncio.create_task(self._operate(user_prompt, settings))
         request.add_done_callback(lambda _: events.put_nowait(None))
         if not self._is_busy:
-            self._streamed = (reader[0], request)
+            self._latest_stream = (reader[0], request)
         try:
             while (event := await events.get()) is not None:
                 yield event
@@ -302,8 +301,8 @@ class Ghost:
 
     async def _end_what_was_left(self) -> None:
         """End the request of a stream that nobody reads; asyncio does so only a little later."""
-        if self._streamed is not None and self._streamed[0]() is None:
-            request = self._streamed[1]
+        if self._latest_stream is not None and self._latest_stream[0]() is None:
+            request = self._latest_stream[1]
             request.cancel()
             await asyncio.wait([request])
 
