@@ -62,8 +62,8 @@ def test_a_missing_file_is_a_configuration_error_and_a_missing_file(tmp_path: Pa
 
 def test_a_directory_and_bytes_that_are_not_text_are_errors(tmp_path: Path) -> None:
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
-    for path in (tmp_path, tmp_path / "binary.json"):
-        with pytest.raises(MCPConfigError, match="cannot be read"):
+    for path, why in ((tmp_path, "cannot be read"), (tmp_path / "binary.json", "is not UTF-8")):
+        with pytest.raises(MCPConfigError, match=why):
             load_servers(path)
 
 
