@@ -207,7 +207,7 @@ def test_another_event_loop_is_refused() -> None:
 )
 def test_what_is_no_conversation_is_refused(message: Any) -> None:  # noqa: ANN401
     given: Any = {"server_config": {"mcpServers": {}}, "provider": "openai", "api_key": KEY}
-    with pytest.raises(ValueError, match="messages must be a list such as"):
+    with pytest.raises(ValueError, match="messages must be a list like"):
         Ghost(**given, messages=[message])
 
 
