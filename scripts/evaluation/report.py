@@ -87,9 +87,9 @@ def statement(played: Played, provenance: dict[str, Any]) -> str:
     )
     where = "on" if endpoint == "this machine" else "at"
     models, begun = provenance["models_asked"], provenance["players"]
-    model = ", ".join(models) or agreed["model"]
+    model = ", ".join(models) or ("" if begun or agreed["model"] == "none" else agreed["model"])
     ours = " of ours" if agreed.get("guests") else ""
-    by = f"with {model} {where} {endpoint}" if models or not begun else f"without a model{ours}"
+    by = f"with {model} {where} {endpoint}" if model else f"without a model{ours}"
     return (
         f"{_protocol(agreed)}{story['title']} (SHA-256 {story['sha256'][:12]}), played {by}, "
         f"up to {counted(played.turns, 'turn')} per episode, "

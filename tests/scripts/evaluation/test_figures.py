@@ -178,6 +178,22 @@ def test_a_table_can_be_pasted_as_markdown() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("model", "guests", "said"),
+    [
+        ("m", {}, "with m on this machine"),
+        ("none", {}, "without a model"),
+        ("none", {"mcp": "agent"}, "without a model of ours"),
+    ],
+)
+def test_before_any_episode_has_begun_only_a_model_that_would_be_asked_is_named(
+    model: str, guests: dict[str, str], said: str
+) -> None:
+    about = agreed(model=model, guests=guests)
+    none = Played(Path("nowhere"), about, {Key("whole", 1, 1): EpisodeFigures()})
+    assert f", played {said}, up to 1 turn" in results_of(none)["statement"]
+
+
 @pytest.mark.slow
 def test_a_plot_names_axes_and_variants_and_is_the_same_each_time(tmp_path: Path) -> None:
     bands = {
