@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -168,17 +169,19 @@ def test_a_note_that_is_not_saved_stays_though_the_game_goes_on_meanwhile(
 def test_a_lost_server_is_said_and_no_turn_is_lost_when_it_is_back(
     browser: Browser, tmp_path: Path
 ) -> None:
+    with socket.socket() as free:  # another test takes the first one from the usual port on
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
     with playing(tmp_path, 5) as gate:
         gate.open(2)
         with opened(browser, "about:blank", forgiven="ERR_") as page:
-            with watching(tmp_path, open_browser=False) as address:
+            with watching(tmp_path, port, open_browser=False) as address:
                 page.goto(address)
                 page.get_by_role("link", name="played").click()
                 shows(page, 2)
                 expect(page.locator("#state")).to_have_text("Live")
             expect(page.locator("#state")).to_have_text("Reconnecting")
             gate.open(2)
-            port = int(address.rsplit(":", 1)[1].strip("/"))
             with watching(tmp_path, port, open_browser=False):
                 expect(page.locator("#state")).to_have_text("Live")
                 shows(page, 4)
