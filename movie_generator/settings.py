@@ -111,7 +111,7 @@ def _read(path: Path) -> object:
             f"Configuration not found: {path}. Create it ('{{}}' is enough), or unset CONFIG_PATH."
         ) from error
     except UnicodeDecodeError as error:
-        raise SettingsError(f"Configuration {path} is not UTF-8. Save it as that.") from error
+        raise SettingsError(f"Configuration {path} is not UTF-8. Save it as UTF-8.") from error
     except OSError as error:
         raise SettingsError(f"Configuration {path} cannot be read: {error.strerror}.") from error
     try:

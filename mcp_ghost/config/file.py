@@ -61,7 +61,7 @@ def _read(path: Path) -> str:
             'Create it with {"mcpServers": {...}}, or give the path of another file.'
         ) from error
     except UnicodeDecodeError as error:
-        raise MCPConfigError(f"MCP configuration {path} is not UTF-8. Save it as that.") from error
+        raise MCPConfigError(f"MCP configuration {path} is not UTF-8. Save it as UTF-8.") from error
     except OSError as error:
         raise MCPConfigError(
             f"MCP configuration {path} cannot be read: {error.strerror}"

@@ -299,7 +299,7 @@ def test_a_model_that_is_killed_twice_while_it_loads_is_not_started_a_third_time
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine_that(KILLED.format(times=9), tmp_path, monkeypatch)
-    with pytest.raises(LocalModelError, match=r"while it started \(SIGKILL\)"):
+    with pytest.raises(LocalModelError, match=r"while starting \(SIGKILL\)"):
         LocalModel().endpoint()
     assert (tmp_path / "xllamacpp.tries").read_text() == ".."
 

@@ -117,7 +117,7 @@ async def test_only_the_first_enabled_server_is_used_and_the_others_are_named(
     manager.close()
     told = [it for it in caplog.records if vars(it).get("event_type") == "mcp_servers_ignored"]
     (said,) = (record.getMessage() for record in told)
-    assert said.startswith("Only the first MCP server is used: 'first', not second. Name those")
+    assert said.startswith("Only the first MCP server is used: 'first', not second. List those")
     assert MCPConfig.from_file(str(path)).get_server_config() == ("first", servers["first"])
 
 

@@ -118,7 +118,7 @@ def test_a_missing_configuration_file_is_an_error_that_names_both_ways_out(
         ('{"mcpServers": {"a": {"args": []}}}', "'a'.*'command'"),
         ('{"mcpServers": {"a": {"command": "x", "disabled": true}}}', "disabled: a"),
         ('{"mcpServers": {"a": {"comand": "x"}}}', "comand"),
-        ("\udcff", "cannot be read|Invalid JSON"),
+        ("\udcff", "is not UTF-8"),
     ],
 )
 def test_a_configuration_that_cannot_be_used_stops_the_start_and_says_why(

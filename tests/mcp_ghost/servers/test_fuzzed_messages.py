@@ -97,6 +97,9 @@ class Output:
     def stop_listening(self, fault: str) -> None:
         self.fault = fault
 
+    def skip(self, line: bytes) -> None:
+        pass
+
 
 async def all_of(data: bytes) -> list[SessionMessage | Exception]:
     incoming = Incoming(cast("ServerProcess", Output(data)), MOST_BYTES)

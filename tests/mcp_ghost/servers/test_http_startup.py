@@ -124,7 +124,10 @@ def test_a_server_that_never_answers_is_given_up() -> None:
     ("config", "problem"),
     [
         (ServerConfig(url="ftp://h/{env:KEY}"), "MCP server 'demo' is not a web address"),
-        (ServerConfig(url="http://h/", headers={"X-Key": "{env:KEY}\n"}), "header 'X-Key' holds a"),
+        (
+            ServerConfig(url="http://h/", headers={"X-Key": "{env:KEY}\n"}),
+            "header 'X-Key' contains a",
+        ),
         (ServerConfig(url="http://h/", headers={"X Key": "{env:KEY}"}), "'X Key' is not a valid"),
         (ServerConfig(url="http://h/{env:NO_SUCH}"), "needs the environment variable NO_SUCH"),
     ],

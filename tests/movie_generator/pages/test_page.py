@@ -258,7 +258,7 @@ def test_what_a_server_answers_instead_of_a_page_is_not_taken_for_it(
 
 def test_a_page_of_frames_is_not_what_it_says_to_others() -> None:
     html = b"<frameset><frame src=a><noframes><body>No frames here.</noframes></frameset>"
-    with pytest.raises(PageError, match="holds no text"):
+    with pytest.raises(PageError, match="contains no text"):
         fetched({"/": ("text/html", html)})
 
 

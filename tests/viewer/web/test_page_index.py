@@ -109,7 +109,7 @@ def test_the_filter_takes_expressions_and_the_address_keeps_them(index: Page) ->
     expect(rows(index)).to_have_count(1)
     for expression, wrong in (
         ("scroe>3", "There is no field “scroe”: did you mean score?"),
-        ("luck>3", "there are seed, turns, score"),
+        ("luck>3", "the fields are seed, turns, score"),
         ("score>many", "score> needs a number, not “many”"),
         ("model:", "A value is missing after model:"),
         ('model:"birch', 'A quotation mark is not closed, or is inside a word: model:"birch'),
