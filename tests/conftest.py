@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -46,7 +46,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     if not config.getoption("--unit") or not collection_path.match("test_*.py"):
         return None
-    return bool(STARTED.search(collection_path.read_text(encoding="utf-8"))) or None
+    return _starts_something(collection_path) or None
+
+
+@cache
+def _starts_something(path: Path) -> bool:
+    return bool(STARTED.search(path.read_text(encoding="utf-8")))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -109,7 +114,7 @@ def _leave_out(config: pytest.Config, items: list[pytest.Item], marker: str) -> 
 def _slow_files_first(items: list[pytest.Item]) -> None:
     """Whoever hands out files gives away the long ones while there is other work beside them."""
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    items.sort(key=lambda item: -slow[item.path])
+    items.sort(key=lambda item: (-slow[item.path], not _starts_something(item.path)))
 
 
 @pytest.fixture(scope="session", autouse=True)
