@@ -34,7 +34,7 @@ STARTED = re.compile(
 )
 """What a test of one unit has nothing to do with: processes, servers, whole episodes."""
 NAMES = frozenset({"CONFIG_PATH", "MCP_CONFIG_PATH"})
-PAGES = "tests/viewer/web/"
+PAGES = "tests/viewer/web/pages/"
 BY_HAND = ("network", "soak")
 """What runs only when it is asked for."""
 

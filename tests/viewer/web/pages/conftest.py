@@ -1,4 +1,4 @@
-"""A browser for each module that wants one, and a page that shows its work folder."""
+"""One browser, and for each module that wants one a page that shows its work folder."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def address(workdir: Path) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with started_browser() as browser:
         yield browser

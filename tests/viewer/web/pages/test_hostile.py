@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.browser import PATIENCE, beside, current, needs_chromium, opened, started_browser
+from tests.support.browser import PATIENCE, beside, current, needs_chromium, opened
 from tests.support.viewing import log_of, recorded, write_log
 from viewer.web.watch import watching
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 expect.set_options(timeout=PATIENCE)
 pytestmark = needs_chromium
@@ -40,16 +40,12 @@ LARGE = 5_000_000
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def page(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """The first turn of an episode in which everything is hostile."""
     workdir = tmp_path_factory.mktemp("work")
     events = log_of(beside(lambda: recorded(workdir / "source")))
     write_log(workdir / "episodes" / "hostile", [spoilt(event) for event in events])
-    with (
-        watching(workdir, open_browser=False) as address,
-        started_browser() as browser,
-        opened(browser, address) as page,
-    ):
+    with watching(workdir, open_browser=False) as address, opened(browser, address) as page:
         page.get_by_role("link", name="hostile", exact=True).click()
         page.evaluate("location.hash = '#/hostile/turn/1'")
         expect(current(page)).to_have_attribute("data-turn", "1")
