@@ -22,7 +22,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 # How long an example takes says more about the machine than about us.
-settings.register_profile("any machine", deadline=None, max_examples=32)
+settings.register_profile("any machine", deadline=None, max_examples=24)
 settings.register_profile("unit", deadline=None, max_examples=20)
 
 PREFIXES = ("LANGFUSE_", "MOVIE_", "OPENROUTER_", "ZORKGPT_")

@@ -136,7 +136,7 @@ LONG = "".join(random.Random(2).choices("abcdef012345", k=30_000))
 @pytest.mark.parametrize("key", [LONG, f"eyJhbGciOiJSUzI1NiJ9.eyJ{LONG[:12_000]}.sig"])
 def test_long_keys_are_found_wherever_they_are(key: str) -> None:
     clean = Redactor([LONG])
-    for before in range(30_000, 70_000, 500):
+    for before in range(30_000, 70_000, 1_500):
         text = "x " * (before // 2)
         assert clean(f"{text}{key} {'y' * 40_000}") == f"{text}{MASK} {'y' * 40_000}"
 

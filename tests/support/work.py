@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable
 from types import FrameType
+
+_CLEARLY_LINEAR = 6
 
 
 def steps(work: Callable[[], object]) -> int:
@@ -28,7 +31,8 @@ def steps(work: Callable[[], object]) -> int:
 def growth(work: Callable[[int], object], size: int) -> float:
     """How many times as much four times the size costs: 4 where it is linear, 16 where squared.
 
-    For work inside one call, which cannot be counted: this thread's own time, the best of three.
+    For work inside one call, which cannot be counted: this thread's own time, of up to three tries
+    until one is clearly linear.
     """
 
     def cost(of: int) -> float:
@@ -36,4 +40,10 @@ def growth(work: Callable[[int], object], size: int) -> float:
         work(of)
         return time.thread_time() - began
 
-    return min(cost(4 * size) for _ in range(3)) / min(cost(size) for _ in range(3))
+    cost(size)  # what is made once is made here
+    small = large = math.inf
+    for _ in range(3):
+        small, large = min(small, cost(size)), min(large, cost(4 * size))
+        if large < _CLEARLY_LINEAR * small:
+            break
+    return large / small

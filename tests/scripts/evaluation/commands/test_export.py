@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import json
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-import pandas as pd
 import polars as pl
 import pytest
 
@@ -19,7 +21,7 @@ from scripts.scripted_model import SERVED_AS
 from tests.scripts.evaluation.made_up import evaluation as made_up
 from tests.scripts.evaluation.made_up import event, start, turn, write
 from tests.scripts.evaluations import COMMANDS, Evaluation
-from tests.support import ROOT
+from tests.support import FOREVER, ROOT
 
 TURN = TurnRow(
     evaluation="made-up",
@@ -50,31 +52,49 @@ TURN = TurnRow(
 )
 
 
-def read_by_all(folder: Path, name: str) -> list[list[dict[str, Any]]]:
-    """The lines of a table by each program and from each format."""
-    pandas = [
-        pd.read_csv(folder / f"{name}.csv"),
-        pd.read_parquet(folder / f"{name}.parquet"),
-    ]
-    polars = [
+Lines: TypeAlias = list[dict[str, Any]]
+PANDAS = (
+    "import sys, pandas; folder, name = sys.argv[1:]\n"
+    "for frame in (pandas.read_csv(f'{folder}/{name}.csv'), "
+    "pandas.read_parquet(f'{folder}/{name}.parquet')):\n"
+    "    print(frame.to_json(orient='records', double_precision=15))"
+)
+
+
+def by_polars(folder: Path, name: str) -> list[Lines]:
+    """The lines of a table from each format."""
+    frames = [
         pl.read_csv(folder / f"{name}.csv"),
         pl.read_parquet(folder / f"{name}.parquet"),
     ]
-    return [
-        *(frame.to_dict("records") for frame in pandas),
-        *(frame.to_dicts() for frame in polars),
-    ]
+    return [frame.to_dicts() for frame in frames]
+
+
+def by_pandas(folder: Path, name: str) -> list[Lines]:
+    """The same, by a pandas of PyPI, which is large."""
+    said = subprocess.run(
+        ["uv", "run", "--no-project", "--with", "pandas", "--with", "pyarrow", "python", "-c",
+         PANDAS, folder, name],
+        stdout=subprocess.PIPE, text=True, timeout=FOREVER, check=True,
+    ).stdout  # fmt: skip
+    return [json.loads(line) for line in said.splitlines()]
+
+
+READERS = [by_polars, pytest.param(by_pandas, marks=pytest.mark.network)]
 
 
 @pytest.mark.mcp
-def test_pandas_and_polars_open_the_tables_of_episodes_and_turns(evaluation: Evaluation) -> None:
+@pytest.mark.parametrize("read", READERS)
+def test_pandas_and_polars_open_the_tables_of_episodes_and_turns(
+    evaluation: Evaluation, read: Callable[[Path, str], list[Lines]]
+) -> None:
     assert evaluation.run("--seeds", "1,2").returncode == 0
     for more in ([], ["--format", "parquet"]):
         exported = evaluation.program.run("export", "out", "--to", "tables", *more)
         assert exported.returncode == 0
         assert "Written: tables/episodes." in exported.stdout
     tables = evaluation.program.folder / "tables"
-    for episodes in read_by_all(tables, "episodes"):
+    for episodes in read(tables, "episodes"):
         assert [episode["seed"] for episode in episodes] == [1, 2]
         assert list(episodes[0]) == list(EpisodeRow._fields)
         assert {episode["player"] for episode in episodes} == {"model"}
@@ -84,7 +104,7 @@ def test_pandas_and_polars_open_the_tables_of_episodes_and_turns(evaluation: Eva
             same = figures.keys() & episode.keys()
             assert len(same) > 20
             assert {name: episode[name] for name in same} == {name: figures[name] for name in same}
-    for turns in read_by_all(tables, "turns"):
+    for turns in read(tables, "turns"):
         assert [turn["turn"] for turn in turns] == [1, 2, 3] * 2
         assert [turn["command"] for turn in turns] == COMMANDS * 2
         assert [turn["score"] for turn in turns][2] == 2  # for the walk north
@@ -104,10 +124,13 @@ def test_what_a_person_told_the_player_stands_beside_the_turn(tmp_path: Path) ->
         assert [line["hints"] for line in csv.DictReader(file)] == ["3"]
 
 
-def test_texts_keep_their_lines_and_quotes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("read", READERS)
+def test_texts_keep_their_lines_and_quotes(
+    tmp_path: Path, read: Callable[[Path, str], list[Lines]]
+) -> None:
     (tmp_path / "turns.csv").write_bytes(csv_of(TurnRow, [TURN]))
     (tmp_path / "turns.parquet").write_bytes(parquet_of(TurnRow, [TURN]))
-    for lines in read_by_all(tmp_path, "turns"):
+    for lines in read(tmp_path, "turns"):
         assert lines == [TURN._asdict()]
 
 
