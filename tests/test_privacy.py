@@ -219,10 +219,10 @@ def test_no_planted_secret_is_in_a_file_page_or_trace_of_an_episode(
             "ZORKGPT_MCP_SERVERS": json.dumps([*servers]),
         }
         command = [sys.executable, "-c", EPISODE]
-        done = warm.run(command, env=variables, cwd=tmp_path, warm=warm.GAME)
+        done = warm.run(command, env=variables, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         export = [sys.executable, "-m", "viewer", "export", "site"]
-        page = warm.run(export, env=variables, cwd=tmp_path, warm=warm.GAME)
+        page = warm.run(export, env=variables, cwd=tmp_path)
         assert page.returncode == 0, page.stderr
     (log,) = (path.read_text() for path in tmp_path.rglob("events.jsonl"))
     shown = [path.read_text() for path in (tmp_path / "site").rglob("*.json")]

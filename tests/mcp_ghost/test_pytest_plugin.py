@@ -49,7 +49,7 @@ def pytest_in(folder: Path, base_url: str, *arguments: str) -> subprocess.Comple
     )
     command = (sys.executable, "-m", "pytest", "-q", "-rs", *plugins, *strict, *arguments)
     env = os.environ | {"OPENAI_BASE_URL": base_url}
-    return warm.run(command, cwd=folder, env=env, warm=warm.GHOST)
+    return warm.run(command, cwd=folder, env=env)
 
 
 @pytest.mark.mcp

@@ -42,7 +42,7 @@ def rows(title: str) -> list[list[str]]:
 
 
 def run(folder: Path, *command: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return warm.run(command, cwd=folder, env=os.environ | env, warm=warm.GHOST)
+    return warm.run(command, cwd=folder, env=os.environ | env)
 
 
 def test_the_example_runs_as_it_stands_and_prints_what_the_readme_shows(tmp_path: Path) -> None:

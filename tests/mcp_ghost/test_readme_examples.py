@@ -45,7 +45,7 @@ def run(
             get_provider(provider).base_url_variable: server.base_url,
         } | environment
         called = (sys.executable, *command, provider)
-        done = warm.run(called, cwd=folder, env=env, warm=warm.GHOST)
+        done = warm.run(called, cwd=folder, env=env)
     assert done.returncode == 0, done.stderr
     assert server.refusals == []
     return done

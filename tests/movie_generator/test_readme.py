@@ -28,7 +28,7 @@ def blocks(language: str) -> list[str]:
 def test_the_example_runs_as_it_stands() -> None:
     Path("example.py").write_text(blocks("python")[0])
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = warm.run([sys.executable, "example.py"], env=env, warm=warm.GHOST)
+    done = warm.run([sys.executable, "example.py"], env=env)
     assert done.returncode == 0, done.stderr
     assert "100% Done\nA bridge crosses a river.\n" in done.stdout
     assert VideoScript.load("script.yaml").title == "Bridges"

@@ -96,7 +96,7 @@ def run(script: str, folder: Path, **variables: str) -> Run:
         env={**kept, "PYTHONPATH": str(ROOT), **variables},
         cwd=folder,
         # Who is to show that nothing is imported begins with nothing.
-        warm=() if script == _UNTRACED else warm.GAME,
+        warm=() if script == _UNTRACED else warm.PROGRAM,
     )
     assert process.returncode == 0, process.stderr
     said = [json.loads(line) for line in process.stdout.splitlines()]

@@ -95,9 +95,7 @@ def test_every_effect_happens_once_however_often_the_program_is_killed(
 def finished(folder: Path, provider: str, env: dict[str, str], seconds: float) -> bool:
     """Start it, and kill it after ``seconds``, unless it is done before."""
     command = [sys.executable, "program.py", provider]
-    with warm.WarmPopen(
-        command, warm=warm.GHOST, cwd=folder, env=env, stdout=subprocess.PIPE
-    ) as process:
+    with warm.WarmPopen(command, cwd=folder, env=env, stdout=subprocess.PIPE) as process:
         end = time.monotonic() + seconds
         while process.poll() is None and time.monotonic() < end:
             time.sleep(0.005)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.support import PATIENCE, ROOT
-from tests.support.warm import GAME, WarmPopen
+from tests.support.warm import PROGRAM, WarmPopen
 
 if TYPE_CHECKING:
     from mcp_ghost.testing import ModelServer
@@ -29,7 +29,7 @@ MARK = "TEST_RUN"
 class Program:
     """The command line in a working directory of its own."""
 
-    warm: tuple[str, ...] = GAME
+    warm: tuple[str, ...] = PROGRAM
 
     def __init__(self, folder: Path, *command: str) -> None:
         self.folder = folder

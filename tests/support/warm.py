@@ -17,7 +17,7 @@ from typing import Any
 from tests.support import PATIENCE, ROOT
 
 POSSIBLE = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
-GAME = (
+PROGRAM = (
     "main",
     "orchestration.zork_orchestrator_v2",
     "mcp_ghost.servers.session",
@@ -34,25 +34,20 @@ GAME = (
     "scripts.evaluation.plan",
     "mcp_ghost.ghost",
     "mcp_ghost.cli.program",
-    "viewer.drawing",
-    "viewer.library",
-    "viewer.web.server",
-)
-"""What an episode needs, and what looks at it."""
-GHOST = (
-    "mcp_ghost.ghost",
-    "mcp_ghost.cli.program",
     "mcp_ghost.golden",
-    "mcp",
-    "httpcore",
     "movie_generator.cli.commands",
     "movie_generator.generate",
     "psycopg",
     "pytest",
+    "viewer.drawing",
+    "viewer.library",
+    "viewer.web.server",
+    "mcp.server",
+    "uvicorn",
+    "uvicorn.protocols.http.auto",
+    "uvicorn.lifespan.on",
 )
-"""What a run of the engine needs, a user's test of one, a video script and the queue."""
-SERVER = ("mcp.server", "uvicorn", "uvicorn.protocols.http.auto", "uvicorn.lifespan.on")
-"""What a tool server of the SDK needs."""
+"""What our programs need, a user's test of one, and a tool server of the SDK."""
 ENGINE = ("game_interface.child.play", "game_interface.engines.fernz_engine")
 """What a game in a process of its own needs."""
 
@@ -64,7 +59,7 @@ class WarmPopen(subprocess.Popen[str]):
         self,
         args: Sequence[str],
         *,
-        warm: tuple[str, ...] = GAME,
+        warm: tuple[str, ...] = PROGRAM,
         start_new_session: bool = False,
         **options: Any,  # noqa: ANN401  those of Popen
     ) -> None:
@@ -95,7 +90,7 @@ class WarmPopen(subprocess.Popen[str]):
 
 def run(
     args: Sequence[str],
-    warm: tuple[str, ...] = GAME,
+    warm: tuple[str, ...] = PROGRAM,
     patience: int = PATIENCE,
     **options: Any,  # noqa: ANN401  those of Popen
 ) -> subprocess.CompletedProcess[str]:

@@ -63,7 +63,7 @@ def test_the_configuration_of_another_program_works_as_it_is(program: str, proje
         file = written(project, example, remote.url)
         command = ["-m", "mcp_ghost", "run", "--config", str(file), "--json", "--quiet"]
         asked = ["--provider", "openai", "--base-url", model.base_url, "--prompt", "Go."]
-        done = warm.run([sys.executable, *command, *asked], warm=warm.GHOST, cwd=project, env=env)
+        done = warm.run([sys.executable, *command, *asked], cwd=project, env=env)
     assert (done.returncode, done.stderr) == (0, ""), "nothing is unknown here"
     result = json.loads(done.stdout)
     assert result["errors"] == []

@@ -285,7 +285,7 @@ def test_a_killed_run_goes_on_and_repeats_only_what_may_be_repeated(
     config = {"mcpServers": {"bank": bank.config.model_dump(exclude_defaults=True)}}
     with ModelServer(script, namespace="mcp_ghost") as model:
         arguments = [sys.executable, "-c", RUN, json.dumps(config), model.base_url, str(checkpoint)]
-        with warm.WarmPopen(arguments, warm=warm.GHOST) as process:
+        with warm.WarmPopen(arguments) as process:
             book = Path(bank.config.args[-1], "book")
             eventually(lambda: book.exists() and "slow" in book.read_text())
             os.kill(process.pid, signal.SIGKILL)

@@ -27,7 +27,7 @@ from movie_generator.settings import AppConfig
 from tests.support import PATIENCE, ROOT
 from tests.support.processes.movie_worker import script
 from tests.support.program import killed_at_last, unread
-from tests.support.warm import GHOST, WarmPopen
+from tests.support.warm import WarmPopen
 
 PAGE = "http://8.8.8.8/page"
 NOWHERE = "http://127.0.0.1:9/page"
@@ -49,7 +49,6 @@ def started(flags: Sequence[str], values: Mapping[str, str], output: int) -> sub
         env=environment(**values),
         stdout=output,
         stderr=subprocess.PIPE,
-        warm=GHOST,
     )
 
 

@@ -31,7 +31,6 @@ def run(*flags: str, **variables: str) -> tuple[int, str, str]:
     done = warm.run(
         [sys.executable, "-m", "movie_generator", "script", *flags],
         env={**kept, "PYTHONPATH": str(ROOT), "MOVIE_ALLOW_PRIVATE_URLS": "1", **variables},
-        warm=warm.GHOST,
     )
     assert "Traceback" not in done.stderr
     return done.returncode, done.stdout, done.stderr

@@ -20,7 +20,6 @@ from movie_generator.queue.jobs import JobQueue
 from tests.support import PATIENCE
 from tests.support.movie import script_reply, site
 from tests.support.program import Program, killed_at_last
-from tests.support.warm import GHOST
 from tests.terminal.test_view import kept_by_terminal
 
 PAGE = ("text/html", b"<title>Bridges</title><p>Bridges cross rivers.</p>")
@@ -30,7 +29,6 @@ ROWS = r"job 1 · [\d.]+ m?s · 55% · .* is writing the script.*\s+job 2 · [\d
 
 def worker(folder: Path, model: ModelServer) -> Program:
     program = Program(folder, "-m", "movie_generator", "worker", "--drain", "--concurrency", "2")
-    program.warm = GHOST
     program.env |= {"MOVIE_ALLOW_PRIVATE_URLS": "1", "OPENROUTER_BASE_URL": model.base_url}
     return program
 

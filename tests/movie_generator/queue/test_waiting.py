@@ -10,14 +10,12 @@ from movie_generator.queue.database import JobDatabase, JobDatabaseError
 from tests.support import PATIENCE
 from tests.support.postgres import GUARDED, new_database, stopped
 from tests.support.program import Program, killed_at_last
-from tests.support.warm import GHOST
 
 WAITS = "does not answer; waiting for it, at most"
 
 
 def worker(folder: Path, url: str, **variables: str) -> Program:
     program = Program(folder, "-m", "movie_generator", "worker", "--drain")
-    program.warm = GHOST
     program.env |= {"MOVIE_DATABASE_URL": url, **variables}
     return program
 

@@ -169,7 +169,7 @@ def test_a_url_is_queued_worked_on_and_its_script_saved_from_the_command_line(
     def run(*flags: str) -> str:
         command = [sys.executable, "-m", "movie_generator", *flags]
         env = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = warm.run(command, env=env, warm=warm.GHOST)
+        done = warm.run(command, env=env)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

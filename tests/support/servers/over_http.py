@@ -20,7 +20,7 @@ import pytest
 
 from mcp_ghost.config import ServerConfig
 from tests.support import PATIENCE
-from tests.support.warm import SERVER, WarmPopen
+from tests.support.warm import WarmPopen
 
 SECRET = "correct-horse-7"
 """For whatever a configuration hides."""
@@ -58,7 +58,6 @@ def remote(*arguments: str, **env: str) -> Iterator[Remote]:
         [sys.executable, str(REMOTE), *arguments],
         env={**os.environ, **env},
         stdout=subprocess.PIPE,
-        warm=SERVER,
     ) as process:
         try:
             assert process.stdout is not None
