@@ -17,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from mcp_ghost.servers import reaper
 
@@ -97,11 +97,24 @@ class ServerProcess:
         """
         mark = os.urandom(8).hex()
         marked = {**env, reaper.MARK: mark}
-        transport, pipes = await asyncio.get_running_loop().subprocess_exec(
-            lambda: _Pipes(most_line_bytes), *command, env=marked, cwd=cwd, start_new_session=True
+        starting = asyncio.ensure_future(
+            asyncio.get_running_loop().subprocess_exec(
+                lambda: _Pipes(most_line_bytes),
+                *command,
+                env=marked,
+                cwd=cwd,
+                start_new_session=True,
+            )
         )
+        # Cancelled twice in between, asyncio would forget the process and leave its pipes open.
+        cancelled = await _done(starting)
+        transport, pipes = starting.result()
         reaper.guard(transport.get_pid(), mark)
-        return cls(transport, pipes, mark)
+        process = cls(transport, pipes, mark)
+        if cancelled:
+            await process.stop(0.0)
+            raise cancelled
+        return process
 
     @property
     def returncode(self) -> int | None:
@@ -178,7 +191,11 @@ class ServerProcess:
             reaper.release(self.pid)
             if self._stdin.get_write_buffer_size():
                 self._stdin.abort()  # else it would wait for a reader that may never come
-            await self._closed()
+            closing = asyncio.ensure_future(self._closed())
+            cancelled = await _done(closing)
+            closing.result()
+            if cancelled:
+                raise cancelled
             if leftovers:
                 await self._group_is_empty()
 
@@ -205,6 +222,17 @@ class ServerProcess:
     def _signal(self, number: int) -> bool:
         # The group's id stays taken while any member lives, so this cannot hit a stranger.
         return reaper.signal_group(self.pid, number)
+
+
+async def _done(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
+    """Wait until ``task`` is done, which takes a moment; gives what cancelled us meanwhile."""
+    cancelled = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    return cancelled
 
 
 def _from_a_line_start(tail: bytes) -> bytes:

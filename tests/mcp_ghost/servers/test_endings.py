@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import re
 import signal
@@ -118,6 +119,24 @@ def test_a_cancelled_open_leaves_nothing(tmp_path: Path) -> None:
         assert not is_running(pids(log)[0])
 
     asyncio.run(cancelled())
+
+
+@pytest.mark.parametrize("between", [0, 1, 2])
+@pytest.mark.parametrize("before", range(1, 10))
+def test_a_start_that_is_cancelled_twice_leaves_no_process_and_no_pipe(
+    before: int, between: int
+) -> None:
+    async def cancelled() -> None:
+        start = asyncio.ensure_future(ServerProcess.start(["sleep", "1000"], os.environ, None))
+        for rounds in (before, between):
+            for _ in range(rounds):
+                await asyncio.sleep(0)
+            start.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await (await start).stop(0)
+
+    asyncio.run(cancelled())
+    gc.collect()  # whatever was left says so, and that fails the test
 
 
 def test_processes_that_are_stopped_in_a_hurry_are_reaped_without_a_word(
