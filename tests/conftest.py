@@ -6,6 +6,7 @@ import gc
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
 from collections import Counter
@@ -126,6 +127,14 @@ def no_keys() -> Iterator[None]:
                 patch.delenv(name)
         # Requests of the model are those of the turns; tests of reflections switch them on.
         patch.setenv("ZORKGPT_REFLECTION_ENABLED", "false")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_tls_context() -> Iterator[None]:
+    """The certificates of all authorities are read once, not by each of a thousand clients."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         yield
 
 

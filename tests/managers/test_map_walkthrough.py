@@ -100,6 +100,7 @@ def test_every_way_on_the_map_can_be_walked_again(story: str) -> None:
         assert after.room_id == way.to, (way.room_id, way.command)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("story", STORIES)
 def test_what_was_found_by_wandering_about_comes_out_the_same_again(story: str) -> None:
     dice, directions = random.Random(7), ["n", "go se", "s", "W", "walk up", "d", "in", "g", "wait"]

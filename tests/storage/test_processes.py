@@ -128,6 +128,7 @@ def test_processes_killed_at_any_instant_leave_every_stored_reflection_there_onc
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
+@pytest.mark.soak
 @postgresql_by_hand
 def test_a_rebuild_beside_running_episodes_undoes_nothing(tmp_path: Path, url: str | None) -> None:
     workdir = tmp_path / "game_files"

@@ -69,6 +69,7 @@ def test_the_solver_wins_the_original_from_its_story_file() -> None:
     assert (end.facts.won, end.facts.score) == (True, 100)
 
 
+@pytest.mark.soak
 @needs_inform
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_variant_is_won_by_its_walkthrough_and_by_what_the_solver_finds(seed: int) -> None:

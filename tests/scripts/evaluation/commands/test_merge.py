@@ -31,7 +31,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.mcp
-@pytest.mark.slow
+@pytest.mark.soak
 def test_what_two_machines_played_goes_on_on_a_third(
     tmp_path: Path, model: Model, server: ModelServer
 ) -> None:
