@@ -7,6 +7,7 @@ the files that it asks for; from there on it is a program like any other, down t
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import fcntl
 import gc
@@ -19,6 +20,7 @@ import runpy
 import signal
 import socket
 import sys
+import threading
 import types
 from pathlib import Path
 from typing import Any
@@ -77,7 +79,30 @@ def _become(request: dict[str, Any], files: list[int]) -> None:
         setattr(sys, name, text)
     extra = os.environ.get("PYTHONPATH", "")
     sys.path[:1] = extra.split(os.pathsep) if extra else []
-    _run(request["args"])
+    _exit_at_once(_code_of(request["args"]))
+
+
+def _code_of(arguments: list[str]) -> int:
+    """The exit code; whatever else ends the program ends it as ever."""
+    try:
+        _run(arguments)
+    except SystemExit as end:
+        if end.code is not None and not isinstance(end.code, int):
+            raise
+        return end.code or 0
+    return 0
+
+
+def _exit_at_once(code: int) -> None:
+    """All that a program does at its end, but for taking apart what it shares with us: 0.1 s."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        sys.exit(code)  # Python has its own word for it
+    os._exit(code & 0xFF)
 
 
 def _run(arguments: list[str]) -> None:
