@@ -108,6 +108,8 @@ class ServerProcess:
         )
         # Cancelled twice in between, asyncio would forget the process and leave its pipes open.
         cancelled = await _done(starting)
+        if cancelled and starting.exception():
+            raise cancelled
         transport, pipes = starting.result()
         reaper.guard(transport.get_pid(), mark)
         process = cls(transport, pipes, mark)

@@ -139,6 +139,14 @@ def test_a_start_that_is_cancelled_twice_leaves_no_process_and_no_pipe(
     gc.collect()  # whatever was left says so, and that fails the test
 
 
+async def test_a_start_that_is_cancelled_is_cancelled_though_it_fails() -> None:
+    start = asyncio.ensure_future(ServerProcess.start(["/no/such/program"], os.environ, None))
+    await asyncio.sleep(0)
+    start.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await start
+
+
 def test_processes_that_are_stopped_in_a_hurry_are_reaped_without_a_word(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
