@@ -227,7 +227,7 @@ class ServerProcess:
 
 
 async def _done(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
-    """Wait until ``task`` is done, which takes a moment; gives what cancelled us meanwhile."""
+    """Wait for ``task``, even when cancelled; returns what cancelled us meanwhile."""
     cancelled = None
     while not task.done():
         try:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Page
 
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-"""The first has no windows and does the same for four fifths of the work."""
+"""The headless shell does the same with four fifths of the CPU."""
 PATIENCE = 10_000
 """Milliseconds that anything on the page may take."""
 TURNS_WITH_TOOLS = 18
@@ -48,7 +48,7 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not in
 
 @contextmanager
 def started_browser() -> Iterator[Browser]:
-    """Debian's Chromium, without windows.
+    """Debian's Chromium, headless.
 
     Meanwhile this thread has a running event loop: whatever uses asyncio.run() needs another.
     """

@@ -31,8 +31,8 @@ def steps(work: Callable[[], object]) -> int:
 def growth(work: Callable[[int], object], size: int) -> float:
     """How many times as much four times the size costs: 4 where it is linear, 16 where squared.
 
-    For work inside one call, which cannot be counted: this thread's own time, of up to three tries
-    until one is clearly linear.
+    For work inside one call, which cannot be counted: this thread's own time, the best of three.
+    The larger size is not tried again once it is clearly linear.
     """
 
     def cost(of: int) -> float:
@@ -40,10 +40,9 @@ def growth(work: Callable[[int], object], size: int) -> float:
         work(of)
         return time.thread_time() - began
 
-    cost(size)  # what is made once is made here
-    small = large = math.inf
+    small, large = min(cost(size) for _ in range(3)), math.inf
     for _ in range(3):
-        small, large = min(small, cost(size)), min(large, cost(4 * size))
+        large = min(large, cost(4 * size))
         if large < _CLEARLY_LINEAR * small:
             break
     return large / small
