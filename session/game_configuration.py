@@ -56,7 +56,7 @@ class _DotEnvFile(DotEnvSettingsSource):
     """The .env file; its variables for other programs do not concern us."""
 
     def __call__(self) -> dict[str, Any]:
-        if not self.env_vars:  # as a rule; every field would be looked for in vain
+        if not self.env_vars:  # the usual case; looking up every field finds nothing
             return {}
         prefix = self.env_prefix.lower()
         aliases = {str(field.validation_alias) for field in self.settings_cls.model_fields.values()}

@@ -113,7 +113,10 @@ def _leave_out(config: pytest.Config, items: list[pytest.Item], marker: str) -> 
 
 
 def _slow_files_first(items: list[pytest.Item]) -> None:
-    """Whoever hands out files gives away the long ones while there is other work beside them."""
+    """Whoever hands out files gives away the long ones while there is other work beside them.
+
+    Among files with equally many slow tests, those that start processes come first.
+    """
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     items.sort(key=lambda item: (-slow[item.path], not _starts_something(item.path)))
 

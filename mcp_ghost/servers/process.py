@@ -106,7 +106,7 @@ class ServerProcess:
                 start_new_session=True,
             )
         )
-        # Cancelled twice in between, asyncio would forget the process and leave its pipes open.
+        # If cancelled twice meanwhile, asyncio would forget the process and leave its pipes open.
         cancelled = await _done(starting)
         if cancelled and starting.exception():
             raise cancelled
@@ -227,7 +227,7 @@ class ServerProcess:
 
 
 async def _done(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
-    """Wait for ``task``, even when cancelled; returns what cancelled us meanwhile."""
+    """Wait for ``task`` even if we are cancelled; return the last cancellation, if any."""
     cancelled = None
     while not task.done():
         try:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Page
 
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-"""The headless shell does the same with four fifths of the CPU."""
+"""The headless shell does the same with four fifths of the CPU time."""
 PATIENCE = 10_000
 """Milliseconds that anything on the page may take."""
 TURNS_WITH_TOOLS = 18

@@ -47,7 +47,7 @@ PROGRAM = (
     "uvicorn.protocols.http.auto",
     "uvicorn.lifespan.on",
 )
-"""What our programs need, a user's test of one, and a tool server of the SDK."""
+"""What our programs, a user's test of one, and a tool server built with the SDK need."""
 ENGINE = ("game_interface.child.play", "game_interface.engines.fernz_engine")
 """What a game in a process of its own needs."""
 

@@ -32,7 +32,7 @@ def growth(work: Callable[[int], object], size: int) -> float:
     """How many times as much four times the size costs: 4 where it is linear, 16 where squared.
 
     For work inside one call, which cannot be counted: this thread's own time, the best of three.
-    The larger size is not tried again once it is clearly linear.
+    The larger size is not tried again once the growth is clearly linear.
     """
 
     def cost(of: int) -> float:

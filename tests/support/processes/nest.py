@@ -83,7 +83,7 @@ def _become(request: dict[str, Any], files: list[int]) -> None:
 
 
 def _code_of(arguments: list[str]) -> int:
-    """The exit code; whatever else ends the program ends it as ever."""
+    """Run the program; other exceptions than an exit with a code pass through."""
     try:
         _run(arguments)
     except SystemExit as end:
@@ -94,14 +94,14 @@ def _code_of(arguments: list[str]) -> int:
 
 
 def _exit_at_once(code: int) -> None:
-    """End as Python would, but do not tear down the modules shared with us: that takes 0.1 s."""
+    """End as Python would, but without tearing down the inherited modules, which takes 0.1 s."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     try:
         sys.stdout.flush()
         sys.stderr.flush()
     except (OSError, ValueError):
-        sys.exit(code)  # Python has its own word for it
+        sys.exit(code)  # let Python report the failed flush
     os._exit(code & 0xFF)
 
 
