@@ -31,7 +31,7 @@ from session.tracing import observed, of_reply
 from shared_utils import EMBEDDED_BASE_URL, LoopThread, run_in_daemon_thread
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
     from mcp_ghost.providers.common import Provider
     from mcp_ghost.providers.exchange import OnExchange
@@ -124,7 +124,7 @@ class LLMClient:
         logger: logging.Logger | None = None,
         *,
         langfuse_client: Any = None,  # noqa: ANN401  Langfuse is only imported where it is used
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
         on_exchange: OnExchange | None = None,
         on_delta: OnDelta | None = None,
     ) -> None:
@@ -216,7 +216,7 @@ class LLMClient:
     def _engine(
         self,
         api_key: str | None,
-        transport: httpx.AsyncBaseTransport | None,
+        transport: httpx2.AsyncBaseTransport | None,
         on_exchange: OnExchange | None,
     ) -> ProviderClient:
         """Asks, tries again and counts. It must not hold this object: see LoopThread."""
@@ -371,7 +371,7 @@ def _configured_key(config: GameConfiguration, base_url: str) -> str | None:
 
 def _embedded_transport(
     config: GameConfiguration, logger: logging.Logger
-) -> httpx.AsyncBaseTransport:
+) -> httpx2.AsyncBaseTransport:
     from local_model.transport import (
         embedded_transport,  # it costs start-up time that most runs can save
     )

@@ -12,7 +12,7 @@ from game_interface.errors import StoryDownloadError
 from mcp_ghost.files import write_whole
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 OnProgress: TypeAlias = Callable[[str, float | None], None]
 """(what is waited for, the share of it that is done); no share where nobody can know it"""
@@ -78,20 +78,24 @@ def _fetch_within(url: str, seconds: float, on_share: _OnShare) -> bytes:
 
 
 def _fetch(url: str, seconds: float, answer: "Future[bytes]", on_share: _OnShare) -> None:
-    import httpx
+    import httpx2
+
+    from mcp_ghost.network import tls_context
 
     deadline = time.monotonic() + seconds
     try:
-        with httpx.stream("GET", url, timeout=seconds, follow_redirects=True) as response:
+        with httpx2.stream(
+            "GET", url, timeout=seconds, follow_redirects=True, verify=tls_context()
+        ) as response:
             response.raise_for_status()
             answer.set_result(_read(response, deadline, on_share))
     except StoryDownloadError as error:
         answer.set_exception(error)
-    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
         answer.set_exception(StoryDownloadError(f"{url} cannot be downloaded: {error}"))
 
 
-def _read(response: "httpx.Response", deadline: float, on_share: _OnShare) -> bytes:
+def _read(response: "httpx2.Response", deadline: float, on_share: _OnShare) -> bytes:
     data = bytearray()
     announced = response.headers.get("Content-Length", "")
     for chunk in response.iter_bytes():

@@ -1,11 +1,11 @@
-"""An httpx transport with the embedded model behind it: nothing else in a client changes."""
+"""An httpx2 transport with the embedded model behind it: nothing else in a client changes."""
 
 import asyncio
 import json
 import threading
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from local_model.process import LocalModel, Notice, OnProgress
 from local_model.settings import Settings, find_model
@@ -22,7 +22,7 @@ def embedded_transport(
     context: int = 4096,
     on_notice: Notice | None = None,
     on_progress: OnProgress | None = None,
-) -> httpx.AsyncBaseTransport:
+) -> httpx2.AsyncBaseTransport:
     """Return a transport for EMBEDDED_BASE_URL; the model starts with the first request.
 
     Transports with the same settings share one child process. `on_notice` hears in one line what
@@ -42,7 +42,7 @@ def embedded_transport(
     return EmbeddedModelTransport(model)
 
 
-class EmbeddedModelTransport(httpx.AsyncBaseTransport):
+class EmbeddedModelTransport(httpx2.AsyncBaseTransport):
     """Sends requests for EMBEDDED_BASE_URL to the model's child process, chats in its own words.
 
     A LocalModelError (the model cannot start) goes through to the caller: trying again is no use.
@@ -51,12 +51,12 @@ class EmbeddedModelTransport(httpx.AsyncBaseTransport):
     def __init__(self, model: LocalModel) -> None:
         self.model = model
         # A connection that the engine closes just as it is used again would look like its death.
-        self._http = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_keepalive_connections=0))
+        self._http = httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_keepalive_connections=0))
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """The engine's answer, and to a chat the one in OpenAI's form."""
         if request.url.host != EMBEDDED_HOST:
-            raise httpx.UnsupportedProtocol(f"The embedded model serves {EMBEDDED_BASE_URL} only.")
+            raise httpx2.UnsupportedProtocol(f"The embedded model serves {EMBEDDED_BASE_URL} only.")
         body = await request.aread()
         if not request.url.path.endswith("/chat/completions"):
             return await self._answer(request)
@@ -65,34 +65,34 @@ class EmbeddedModelTransport(httpx.AsyncBaseTransport):
             response = await self._answer(request, plan.payload)
             answer = read_answer(plan, response.json(), model=self.model.settings.name)
         except RequestError as error:
-            return httpx.Response(error.status, json=error.body())
-        return httpx.Response(200, json=answer)
+            return httpx2.Response(error.status, json=error.body())
+        return httpx2.Response(200, json=answer)
 
     async def aclose(self) -> None:
         """Close the connections; the model serves others and ends with the program."""
         await self._http.aclose()
 
     async def _answer(
-        self, request: httpx.Request, payload: JSONObject | None = None
-    ) -> httpx.Response:
+        self, request: httpx2.Request, payload: JSONObject | None = None
+    ) -> httpx2.Response:
         """Send, and send once more when the child ended meanwhile."""
         try:
             return await self._send(request, payload)
-        except httpx.TransportError as error:
-            if isinstance(error, httpx.TimeoutException) or not await asyncio.to_thread(
+        except httpx2.TransportError as error:
+            if isinstance(error, httpx2.TimeoutException) or not await asyncio.to_thread(
                 self.model.has_ended
             ):
                 raise
         try:
             return await self._send(request, payload)
-        except httpx.NetworkError as error:
+        except httpx2.NetworkError as error:
             ended = "The embedded model ended twice during one request."
-            raise httpx.ConnectError(ended) from error
+            raise httpx2.ConnectError(ended) from error
 
-    async def _send(self, request: httpx.Request, payload: JSONObject | None) -> httpx.Response:
+    async def _send(self, request: httpx2.Request, payload: JSONObject | None) -> httpx2.Response:
         endpoint = await asyncio.to_thread(self.model.endpoint)  # it may have to start
         response = await self._http.handle_async_request(
-            httpx.Request(
+            httpx2.Request(
                 request.method,
                 f"http://127.0.0.1:{endpoint.port}{request.url.path}",
                 headers={"Authorization": f"Bearer {endpoint.key}"},
@@ -100,7 +100,7 @@ class EmbeddedModelTransport(httpx.AsyncBaseTransport):
                 extensions=request.extensions,
             )
         )
-        return httpx.Response(response.status_code, content=await response.aread())
+        return httpx2.Response(response.status_code, content=await response.aread())
 
 
 def _fields(body: bytes) -> JSONObject:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, Unpack
 from mcp_ghost.run.settings import Options, Settings, check_prompt, running_loop
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
     from mcp.server import MCPServer, Server
 
     from mcp_ghost.run.pausing.approval import Approve, ApproveWhen
@@ -75,7 +75,7 @@ async def mcp_ghost(
     pause: bool = False,
     checkpoint: str | Path | None = None,
     authorize: Authorize | None = None,
-    transport: httpx.AsyncBaseTransport | None = None,
+    transport: httpx2.AsyncBaseTransport | None = None,
 ) -> dict[str, Any]:
     """Let a model do ``user_prompt`` with the tools of MCP servers, and report what happened.
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import ipaddress
+import os
 import ssl
+import sys
 from base64 import b64encode
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
@@ -129,7 +131,17 @@ def basic_authorization(url: str) -> dict[str, str]:
 
 @functools.cache
 def tls_context() -> ssl.SSLContext:
-    """The TLS context of the process: reading the certificates takes tens of milliseconds."""
-    import httpx  # only those who need a context pay for it
+    """The TLS context of the process, because reading the certificates takes tens of milliseconds.
 
-    return httpx.create_ssl_context()
+    It trusts what the system does, or ``SSL_CERT_FILE`` or ``SSL_CERT_DIR`` where one is set, and
+    certifi's certificates on a system that has none, as bare containers do.
+    """
+    import httpx2  # only those who need a context pay for it
+
+    context = httpx2.create_ssl_context()
+    has_own_store = sys.platform in ("win32", "darwin") or bool(os.environ.get("SSL_CERT_DIR"))
+    if not has_own_store and not context.cert_store_stats()["x509_ca"]:
+        import certifi
+
+        context.load_verify_locations(certifi.where())
+    return context

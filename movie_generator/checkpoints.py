@@ -18,7 +18,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, Protocol
 
-import httpx
+import httpx2
 
 from mcp_ghost.errors import MCPError, MCPToolCallError
 from mcp_ghost.messages import Message
@@ -100,7 +100,7 @@ class Checkpoints:
         value: JSON = json.loads(self._kept[key])
         return value
 
-    def transport(self) -> httpx.AsyncBaseTransport | None:
+    def transport(self) -> httpx2.AsyncBaseTransport | None:
         """A transport for a ``ProviderClient`` that asks the model nothing twice."""
         return None if self._store is None else _AnsweredOnce(self)
 
@@ -133,14 +133,14 @@ class Checkpoints:
         kept[key] = content
 
 
-class _AnsweredOnce(httpx.AsyncBaseTransport):
+class _AnsweredOnce(httpx2.AsyncBaseTransport):
     """Stores each answer of the model's server, and gives that one to the same request."""
 
     def __init__(self, checkpoints: Checkpoints) -> None:
         self._checkpoints = checkpoints
-        self._network: httpx.AsyncBaseTransport | None = None
+        self._network: httpx2.AsyncBaseTransport | None = None
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """The stored answer, or the server's; what refuses or fails is not stored."""
         asked = json.loads(await request.aread())
         subject: JSON = [request.url.path, {key: asked[key] for key in asked if key != "tools"}]
@@ -148,7 +148,7 @@ class _AnsweredOnce(httpx.AsyncBaseTransport):
             answer = await self._checkpoints.step("model", subject, partial(self._ask, request))
         except _NoAnswerError as error:
             return error.response
-        return httpx.Response(200, text=str(answer), headers={"content-type": "application/json"})
+        return httpx2.Response(200, text=str(answer), headers={"content-type": "application/json"})
 
     async def aclose(self) -> None:
         """Close the connections; the next request opens new ones."""
@@ -156,7 +156,7 @@ class _AnsweredOnce(httpx.AsyncBaseTransport):
         if network is not None:
             await network.aclose()
 
-    async def _ask(self, request: httpx.Request) -> JSON:
+    async def _ask(self, request: httpx2.Request) -> JSON:
         endpoint = Endpoint(str(request.url))
         self._network = self._network or network_transport(endpoint)
         response = await self._network.handle_async_request(request)
@@ -168,7 +168,7 @@ class _AnsweredOnce(httpx.AsyncBaseTransport):
             await response.aclose()
         if not _is_answer(content):
             kind = {"content-type": response.headers.get("content-type", "")}
-            raise _NoAnswerError(httpx.Response(200, content=content, headers=kind))
+            raise _NoAnswerError(httpx2.Response(200, content=content, headers=kind))
         return content.decode("utf-8", errors="replace")
 
 
@@ -184,7 +184,7 @@ def _is_answer(content: bytes) -> bool:
 class _NoAnswerError(Exception):
     """Raised when the model's server does not answer but refuses or fails."""
 
-    def __init__(self, response: httpx.Response) -> None:
+    def __init__(self, response: httpx2.Response) -> None:
         super().__init__(f"status {response.status_code}")
         self.response = response
 

@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
+import httpcore2
 import pytest
 from hypothesis import settings
 from xdist.remote import Producer
@@ -28,7 +29,7 @@ settings.register_profile("unit", deadline=None, max_examples=20)
 
 PREFIXES = ("LANGFUSE_", "MOVIE_", "OPENROUTER_", "ZORKGPT_")
 STARTED = re.compile(
-    r"subprocess|multiprocessing|socket|httpx|executable|Program\b|ModelServer|ZorkOrchestrator"
+    r"subprocess|multiprocessing|socket|httpx2|executable|Program\b|ModelServer|ZorkOrchestrator"
     r"|MCPManager\(|Worker\(|open_game\(|hundred_times|support\.(browser|clients|collector|embedded_model"
     r"|ghosts|journal|movie|playing|postgres|servers|stored|viewing)"
     r"|support\.episodes import [^\n]*\bplayed\b|game_server\.guests"
@@ -138,6 +139,7 @@ def one_tls_context() -> Iterator[None]:
     """The certificates of all authorities are read once, not by each of a thousand clients."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        patch.setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))
         yield
 
 

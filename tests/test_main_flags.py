@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply
@@ -87,18 +87,18 @@ def test_a_watched_game_is_served_while_it_is_played_and_then_until_ctrl_c(
                 found = re.search(r"Watch at (http://127\.0\.0\.1:\d+/)", process.stdout.readline())
             assert asked.wait(PATIENCE)
             assert server.requests[0].body["stream"], "so that the page can show a thought"
-            shown = httpx.get(f"{found[1]}data/latest/episode.json").json()
+            shown = httpx2.get(f"{found[1]}data/latest/episode.json").json()
             assert shown["summary"]["turns"] == 1
-            assert "ZorkGPT" in httpx.get(found[1]).text
+            assert "ZorkGPT" in httpx2.get(found[1]).text
             go_on.set()
             while "stays up until you press Ctrl-C" not in process.stdout.readline():
                 pass
-            shown = httpx.get(f"{found[1]}data/latest/episode.json").json()
+            shown = httpx2.get(f"{found[1]}data/latest/episode.json").json()
             assert shown["summary"]["end_reason"] == "max_turns"
             process.send_signal(signal.SIGINT)
             assert process.wait(PATIENCE) == 0, "everything that was asked for was played"
-            with pytest.raises(httpx.ConnectError):
-                httpx.get(found[1])
+            with pytest.raises(httpx2.ConnectError):
+                httpx2.get(found[1])
         finally:
             go_on.set()
             process.kill()

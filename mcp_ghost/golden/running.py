@@ -32,7 +32,7 @@ from mcp_ghost.providers.transport import Endpoint
 from mcp_ghost.servers.toolbox import Toolbox, make_toolbox
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 _NOT_STARTED = ServerConfig(command="recorded")
 _NO_KEY = "replayed"
@@ -58,7 +58,7 @@ async def record_golden(
     test_name: str | None = None,
     recorded_from: RecordedFrom | None = None,
     volatile: Iterable[str] = (),
-    transport: httpx.AsyncBaseTransport | None = None,
+    transport: httpx2.AsyncBaseTransport | None = None,
     **arguments: Any,  # noqa: ANN401  those of mcp_ghost
 ) -> dict[str, Any]:
     """Run ``mcp_ghost(**arguments)``, write what happened to ``path``, and return the result.

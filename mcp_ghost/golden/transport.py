@@ -1,4 +1,4 @@
-"""Where goldens are recorded and replayed: httpx transports, below all of our code.
+"""Where goldens are recorded and replayed: httpx2 transports, below all of our code.
 
     await mcp_ghost(..., transport=RecordingTransport())     # .exchanges
     await mcp_ghost(..., transport=ReplayTransport(golden))  # .drift
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 
 from mcp_ghost.errors import GoldenError, GoldenExhaustedError
 from mcp_ghost.golden.file import as_golden
@@ -26,17 +26,17 @@ _KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key")
 _OF_THE_TRANSFER = ("content-encoding", "content-length", "transfer-encoding")
 
 
-class RecordingTransport(httpx.AsyncBaseTransport):
+class RecordingTransport(httpx2.AsyncBaseTransport):
     """Forwards requests and keeps what was said, for ``provider_responses`` of a golden."""
 
-    def __init__(self, inner: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport | None = None) -> None:
         self._inner = inner
         self._iteration = 1
         self.exchanges: list[dict[str, Any]] = []
         self.secrets: set[str] = set()
         """The keys that were sent."""
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send the request, and keep the exchange, whatever its outcome."""
         self.secrets |= _keys(request)
         exchange: dict[str, Any] = {
@@ -46,7 +46,7 @@ class RecordingTransport(httpx.AsyncBaseTransport):
         }
         try:
             response = await self._whole(request)
-        except httpx.TransportError as error:
+        except httpx2.TransportError as error:
             self.exchanges.append({**exchange, "error": [type(error).__name__, str(error)]})
             raise
         said = {"status": response.status_code, "response": _json(response.content)}
@@ -59,7 +59,7 @@ class RecordingTransport(httpx.AsyncBaseTransport):
         if self._inner is not None:
             await self._inner.aclose()
 
-    async def _whole(self, request: httpx.Request) -> httpx.Response:
+    async def _whole(self, request: httpx2.Request) -> httpx2.Response:
         """The response, read and decoded."""
         self._inner = self._inner or network_transport(Endpoint(str(request.url)))
         response = await self._inner.handle_async_request(request)
@@ -68,10 +68,10 @@ class RecordingTransport(httpx.AsyncBaseTransport):
         finally:
             await response.aclose()
         headers = [it for it in response.headers.multi_items() if it[0] not in _OF_THE_TRANSFER]
-        return httpx.Response(response.status_code, headers=headers, content=content)
+        return httpx2.Response(response.status_code, headers=headers, content=content)
 
 
-class ReplayTransport(httpx.AsyncBaseTransport):
+class ReplayTransport(httpx2.AsyncBaseTransport):
     """Answers with the replies of a golden, in order, without key or network."""
 
     def __init__(self, golden: Mapping[str, Any] | str | Path) -> None:
@@ -110,7 +110,7 @@ class ReplayTransport(httpx.AsyncBaseTransport):
             "If that is intended, record it again."
         )
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """The next reply, whatever was asked."""
         body = _json(await request.aread())
         self.asked += 1
@@ -123,7 +123,7 @@ class ReplayTransport(httpx.AsyncBaseTransport):
         said = as_text(self._scrubber.show(recorded.get("response")))
         kind = "text/event-stream" if is_stream(said) else "application/json"
         # After a failed attempt, the next one need not wait.
-        return httpx.Response(
+        return httpx2.Response(
             recorded.get("status", 200),
             content=said.encode(errors="replace"),
             headers={"content-type": kind, "retry-after": "0"},
@@ -145,7 +145,7 @@ def is_stream(said: str) -> bool:
     return said.startswith(("data:", "event:"))
 
 
-def _keys(request: httpx.Request) -> set[str]:
+def _keys(request: httpx2.Request) -> set[str]:
     sent = [request.headers.get(name, "").rpartition(" ")[2] for name in _KEY_HEADERS]
     return {key for key in (*sent, request.url.params.get("key", "")) if key}
 
@@ -157,9 +157,9 @@ def _json(content: bytes) -> Any:  # noqa: ANN401  any JSON, or text where it is
         return content.decode("utf-8", errors="replace")
 
 
-def _transport_error(recorded: list[str]) -> httpx.TransportError:
+def _transport_error(recorded: list[str]) -> httpx2.TransportError:
     name, message = recorded
-    known = getattr(httpx, name, None)
-    if isinstance(known, type) and issubclass(known, httpx.TransportError):
+    known = getattr(httpx2, name, None)
+    if isinstance(known, type) and issubclass(known, httpx2.TransportError):
         return known(message)
-    return httpx.TransportError(message)
+    return httpx2.TransportError(message)

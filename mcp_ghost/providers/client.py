@@ -25,7 +25,7 @@ from mcp_ghost.providers.streaming.events import OnDelta, Told
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, Transport
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
     from mcp_ghost.breaker import CircuitBreaker
     from mcp_ghost.messages import LLMResponse, Message, ToolSchema
@@ -73,7 +73,7 @@ class ProviderClient:
         timeout: float = 120.0,
         retry: RetryPolicy | None = None,
         breaker: CircuitBreaker | None = None,
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
         max_tokens: int | None = None,
         temperature: float | None = None,
         on_exchange: OnExchange | None = None,

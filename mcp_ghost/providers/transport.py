@@ -19,7 +19,7 @@ from email.utils import parsedate_to_datetime, parsedate_tz
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 
 from mcp_ghost import network
 from mcp_ghost.errors import (
@@ -79,7 +79,7 @@ class Endpoint:
                 f"'{self.redact(self.base_url)}' is not a usable base URL; "
                 "one looks like http://127.0.0.1:8080/v1."
             )
-        # httpx would quote the whole header in its own error.
+        # httpx2 would quote the whole header in its own error.
         if self.api_key and not re.fullmatch(r"[!-~]+", self.api_key):
             raise LLMError(
                 f"The API key in {self.key_variable} contains a space, a line break, or another "
@@ -118,12 +118,12 @@ class Endpoint:
 class Transport:
     """The pooled connections to one endpoint, for one event loop; :meth:`aclose` ends them.
 
-    Speaks to httpx's transport itself: redirects and cookies have no place here, and a whole
+    Speaks to httpx2's transport itself: redirects and cookies have no place here, and a whole
     client takes a noticeable part of an instant model's answer.
     """
 
     def __init__(
-        self, endpoint: Endpoint, transport: httpx.AsyncBaseTransport | None = None
+        self, endpoint: Endpoint, transport: httpx2.AsyncBaseTransport | None = None
     ) -> None:
         self._endpoint = endpoint
         self._http = transport or network_transport(endpoint)
@@ -177,17 +177,17 @@ class Transport:
                 for delta in assembler.add(piece):
                     await on_delta(delta)
             if not assembler.is_complete:
-                raise httpx.RemoteProtocolError("the stream ended before the answer did")
+                raise httpx2.RemoteProtocolError("the stream ended before the answer did")
         return assembler.body()
 
     @asynccontextmanager
     async def _answer(
         self, path: str, payload: Mapping[str, Any], headers: Mapping[str, str]
-    ) -> AsyncIterator[httpx.Response]:
+    ) -> AsyncIterator[httpx2.Response]:
         """The answer to one request, to be read within the block."""
         endpoint = self._endpoint
         try:
-            request = httpx.Request(
+            request = httpx2.Request(
                 "POST",
                 endpoint.base_url.rstrip("/") + path,
                 content=encode_json(payload),
@@ -202,9 +202,9 @@ class Transport:
                     await response.aclose()
         except TimeoutError as error:
             raise connection_error(
-                httpx.ReadTimeout("the answer arrives too slowly"), endpoint
+                httpx2.ReadTimeout("the answer arrives too slowly"), endpoint
             ) from error
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise connection_error(error, endpoint) from error
 
     async def aclose(self) -> None:
@@ -212,10 +212,10 @@ class Transport:
         await self._http.aclose()
 
 
-def network_transport(endpoint: Endpoint) -> httpx.AsyncBaseTransport:
+def network_transport(endpoint: Endpoint) -> httpx2.AsyncBaseTransport:
     """The way to ``endpoint``: through the proxy of the environment, if there is one for it."""
     secure = urlsplit(endpoint.base_url).scheme == "https"
-    return httpx.AsyncHTTPTransport(
+    return httpx2.AsyncHTTPTransport(
         verify=network.tls_context() if secure else False, proxy=network.proxy_of(endpoint.base_url)
     )
 
@@ -226,17 +226,17 @@ def encode_json(payload: Mapping[str, Any]) -> bytes:
 
 
 def connection_error(exc: Exception, endpoint: Endpoint) -> LLMError:
-    """Our error for an exception of httpx."""
+    """Our error for an exception of httpx2."""
     where, detail = endpoint.where, endpoint.redact(str(exc) or type(exc).__name__)
-    if isinstance(exc, (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError)):
+    if isinstance(exc, (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError)):
         return LLMError(f"The request to {where} cannot be sent: {detail}")
-    if isinstance(exc, httpx.ConnectError) and "CERTIFICATE_VERIFY_FAILED" in detail:
+    if isinstance(exc, httpx2.ConnectError) and "CERTIFICATE_VERIFY_FAILED" in detail:
         return LLMError(f"The certificate of {where} cannot be trusted: {detail}")
-    if isinstance(exc, (httpx.ConnectError, httpx.ConnectTimeout)):
+    if isinstance(exc, (httpx2.ConnectError, httpx2.ConnectTimeout)):
         return LLMUnreachableError(
             f"No server can be reached at {where} ({detail}). Is it running? Is the base URL right?"
         )
-    if isinstance(exc, httpx.TimeoutException):
+    if isinstance(exc, httpx2.TimeoutException):
         return LLMConnectionError(
             f"{where} gave no complete answer within {endpoint.timeout:g} s. "
             "A slow model needs a higher timeout."
@@ -244,7 +244,7 @@ def connection_error(exc: Exception, endpoint: Endpoint) -> LLMError:
     return LLMConnectionError(f"The connection to {where} broke during the answer: {detail}")
 
 
-async def content_of(response: httpx.Response, endpoint: Endpoint) -> bytes:
+async def content_of(response: httpx2.Response, endpoint: Endpoint) -> bytes:
     """The unpacked body, of which no more is ever held than it may have.
 
     Raises:
@@ -256,14 +256,14 @@ async def content_of(response: httpx.Response, endpoint: Endpoint) -> bytes:
     return bytes(content)
 
 
-async def _unpacked(response: httpx.Response, endpoint: Endpoint) -> AsyncIterator[bytes]:
+async def _unpacked(response: httpx2.Response, endpoint: Endpoint) -> AsyncIterator[bytes]:
     """The pieces of the body, unpacked, up to the most that it may have."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in _ENCODINGS:
         raise LLMReplyError(
             f"{endpoint.where} sent a reply encoded as '{encoding[:40]}', which was not requested."
         )
-    if isinstance(response.stream, httpx.AsyncByteStream):
+    if isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = _Pieces(response.stream)
     size = 0
     try:
@@ -281,10 +281,10 @@ class _TooLongError(Exception):
     """Raised when a body exceeds its bound."""
 
 
-class _Pieces(httpx.AsyncByteStream):
+class _Pieces(httpx2.AsyncByteStream):
     """``stream`` in pieces that are small when they are unpacked."""
 
-    def __init__(self, stream: httpx.AsyncByteStream) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -305,7 +305,7 @@ def _check_size(size: int) -> None:
 
 
 def read_body(
-    response: httpx.Response, content: bytes, endpoint: Endpoint, *, model: object = ""
+    response: httpx2.Response, content: bytes, endpoint: Endpoint, *, model: object = ""
 ) -> dict[str, Any]:
     """The JSON object of a complete answer; ``response`` gives status and headers."""
     try:
@@ -327,7 +327,7 @@ def read_body(
     return body
 
 
-def _moved(response: httpx.Response) -> str:
+def _moved(response: httpx2.Response) -> str:
     """Where a redirect leads; following it could carry the key to another host."""
     return f"moved to {response.headers['location']}" if response.has_redirect_location else ""
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 from mcp_ghost.redact import secrets_in
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
     from mcp.server import MCPServer, Server
 
     from mcp_ghost.run.pausing.approval import Approve, ApproveWhen
@@ -93,7 +93,7 @@ class Options(TypedDict, total=False):
     pause: bool
     checkpoint: str | Path | None
     authorize: Authorize | None
-    transport: httpx.AsyncBaseTransport | None
+    transport: httpx2.AsyncBaseTransport | None
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Settings:
     pause: bool
     checkpoint: str | Path | None
     authorize: Authorize | None
-    transport: httpx.AsyncBaseTransport | None
+    transport: httpx2.AsyncBaseTransport | None
 
     @property
     def model_options(self) -> dict[str, Any]:
@@ -208,8 +208,8 @@ class Settings:
                 raise ValueError(f"{name} must be {wanted}, not {value!r}.")
         if self.checkpoint is not None and not isinstance(self.checkpoint, str | os.PathLike):
             raise ValueError(f"checkpoint must be the path of a file, not {self.checkpoint!r}.")
-        if self.transport is not None and not hasattr(self.transport, "handle_async_request"):
-            raise ValueError(f"transport must be an httpx.AsyncBaseTransport: {self.transport!r}.")
+        if self.transport is not None:
+            _check_transport(self.transport)
 
     def _check_approval(self) -> None:
         if self.approve is not None and not callable(self.approve):
@@ -291,3 +291,11 @@ def _is_number(value: object, *, least: float) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return math.isfinite(value) and value >= least
+
+
+def _check_transport(transport: object) -> None:
+    """Refuse one of httpx, too: the errors that it raises are of other classes."""
+    import httpx2
+
+    if not isinstance(transport, httpx2.AsyncBaseTransport):
+        raise ValueError(f"transport must be an httpx2.AsyncBaseTransport: {transport!r}.")  # noqa: TRY004

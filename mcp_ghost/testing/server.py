@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 
 from mcp_ghost.testing.anthropic import ANTHROPIC
 from mcp_ghost.testing.gemini import GEMINI
@@ -78,8 +78,8 @@ class ModelServer:
         """Why requests were refused; empty if none was."""
         return [request.refusal for request in self.requests if request.refusal]
 
-    def async_transport(self) -> httpx.AsyncBaseTransport:
-        """An httpx transport that ends here whatever the URL, to play any provider."""
+    def async_transport(self) -> httpx2.AsyncBaseTransport:
+        """An httpx2 transport that ends here whatever the URL, to play any provider."""
         return _Rerouted(self._http.server_port)
 
     def serves(self, path: str) -> bool:
@@ -242,11 +242,11 @@ class _Handler(BaseHTTPRequestHandler):
         """Requests are in ``server.requests``."""
 
 
-class _Rerouted(httpx.AsyncHTTPTransport):
+class _Rerouted(httpx2.AsyncHTTPTransport):
     def __init__(self, port: int) -> None:
         super().__init__(verify=False)
         self._port = port
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         request.url = request.url.copy_with(scheme="http", host="127.0.0.1", port=self._port)
         return await super().handle_async_request(request)

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-import httpx
+import httpx2
 from anyio.to_thread import run_sync
 
 from mcp_ghost.providers.transport import retry_after
@@ -48,14 +48,14 @@ async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy
 
     way = [url]
 
-    async def ask_first(request: httpx.Request) -> None:
+    async def ask_first(request: httpx2.Request) -> None:
         way.append(str(request.url))
         await robots.check(way[-1])
 
     try:
         async with (
             asyncio.timeout(limits.page_timeout),
-            httpx.AsyncClient(
+            httpx2.AsyncClient(
                 transport=GuardedTransport(policy),
                 headers=_HEADERS,
                 follow_redirects=True,
@@ -69,14 +69,14 @@ async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy
             while page.moved_to and page.moved_to not in seen and len(seen) <= MAX_REDIRECTS:
                 seen.add(page.moved_to)
                 page = await _read(client, page.moved_to, limits)
-    except (TimeoutError, httpx.TimeoutException) as error:
+    except (TimeoutError, httpx2.TimeoutException) as error:
         seconds = f"{limits.page_timeout:g} s"
         raise _passing(PageError(f"{address(url)} could not be read within {seconds}.")) from error
     except UrlRefusedError as error:
         if len(way) > 2:
             error.args = (f"A redirect of {address(url)} is not followed: {error}",)
         raise
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         failed = PageError(f"{address(url)} cannot be read: {one_line(error)}")
         raise _passing(failed) if _may_pass(error) else failed from error
     if not page.text:
@@ -87,7 +87,7 @@ async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy
     return page
 
 
-async def _read(client: httpx.AsyncClient, url: str, limits: Limits) -> Page:
+async def _read(client: httpx2.AsyncClient, url: str, limits: Limits) -> Page:
     """What is at ``url`` now."""
     async with client.stream("GET", url) as response:
         _check(response)
@@ -110,12 +110,12 @@ def _passing(error: PageError) -> PageError:
 
 def _may_pass(error: Exception) -> bool:
     """Whether the network failed, and not the page or its certificate."""
-    return isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError) and (
+    return isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError) and (
         "CERTIFICATE" not in str(error)
     )
 
 
-def _check(response: httpx.Response) -> None:
+def _check(response: httpx2.Response) -> None:
     url = address(str(response.url))
     if not response.is_success:
         status = one_line(f"{response.status_code} {response.reason_phrase}")
@@ -133,12 +133,12 @@ def _check(response: httpx.Response) -> None:
             raise PageError(f"{url} was sent compressed with {coding}, which cannot be read here.")
 
 
-def _kind(response: httpx.Response) -> str:
+def _kind(response: httpx2.Response) -> str:
     kind: str = response.headers.get("content-type", "")
     return kind.partition(";")[0].strip().lower()
 
 
-async def _body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
+async def _body(response: httpx2.Response, limit: int) -> tuple[bytes, bool]:
     """The body up to ``limit`` bytes, and whether that is all of it."""
     body = bytearray()
     async for chunk in response.aiter_bytes(65536):
@@ -148,7 +148,7 @@ async def _body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
     return bytes(body), True
 
 
-def _page(response: httpx.Response, body: bytes, limits: Limits) -> Page:
+def _page(response: httpx2.Response, body: bytes, limits: Limits) -> Page:
     url, encoding = str(response.url), response.charset_encoding
     if _kind(response) == _PDF or body.startswith(b"%PDF-"):  # which some servers call a text
         return page_from_pdf(body, url, limits.page_characters)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 
 from mcp_ghost.text import address, one_line
 from movie_generator.errors import PageError
@@ -81,7 +81,7 @@ class Robots:
         try:
             async with (
                 asyncio.timeout(self._timeout),
-                httpx.AsyncClient(
+                httpx2.AsyncClient(
                     transport=GuardedTransport(self._policy),
                     headers={"User-Agent": USER_AGENT, "Accept": "text/plain"},
                     follow_redirects=True,
@@ -93,13 +93,13 @@ class Robots:
                 if response.is_server_error:
                     return _no_file(url, f"answered {response.status_code}")
                 return _parsed(await _start(response)) if response.is_success else None
-        except httpx.TooManyRedirects:
+        except httpx2.TooManyRedirects:
             return None
-        except (TimeoutError, httpx.TimeoutException):
+        except (TimeoutError, httpx2.TimeoutException):
             return _no_file(url, f"did not arrive within {self._timeout:g} s")
-        except httpx.ConnectError as error:  # nor would the page come
+        except httpx2.ConnectError as error:  # nor would the page come
             return _NoAnswer(one_line(error), passes="CERTIFICATE" not in str(error))
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             return _no_file(url, f"cannot be fetched ({one_line(error)})")
 
 
@@ -117,7 +117,7 @@ def _no_file(url: str, why: str) -> _NoAnswer:
     )
 
 
-async def _start(response: httpx.Response) -> bytes:
+async def _start(response: httpx2.Response) -> bytes:
     """As much of the file as is read: whole lines."""
     body = bytearray()
     async for chunk in response.aiter_bytes(65536):

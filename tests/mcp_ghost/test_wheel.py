@@ -75,7 +75,7 @@ def test_the_folder_works_when_copied_alone_into_another_project(tmp_path: Path)
 def on_windows(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """A program that takes this machine for one, where only POSIX's modules are missing."""
     lines = [
-        "import asyncio, httpx, pydantic, pytest, sys, sysconfig",
+        "import asyncio, httpx2, pydantic, pytest, sys, sysconfig",
         "sysconfig.get_config_vars()  # looks at the platform, as do these",
         f"sys.path.insert(0, {str(ROOT)!r})",
         "sys.platform = 'win32'",

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 from mcp_ghost import mcp_ghost, run_ghost
@@ -76,7 +77,8 @@ def test_a_missing_key_is_an_error_that_names_the_variable(  # B4
         ("deny", [3], "deny must be a list"),
         ("approve_when", ["files.*", 3], "a list of patterns"),
         ("checkpoint", 3, "checkpoint must be the path of a file"),
-        ("transport", "http", "transport must be an httpx.AsyncBaseTransport"),
+        ("transport", "http", "transport must be an httpx2.AsyncBaseTransport"),
+        ("transport", httpx.AsyncBaseTransport(), "transport must be an httpx2.AsyncBaseTransport"),
         ("max_iterations", 0, "at least 1"),
         ("max_iterations", 2.5, "at least 1"),
         ("max_iterations", 3.0, "at least 1"),

@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import httpx
+import httpx2
 import pytest
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply
@@ -38,7 +38,7 @@ def pressed(page: tuple[str, str], act: str, text: str = "") -> int:
     address, token = page
     body, headers = {"act": act, "text": text}, {"authorization": f"Bearer {token}"}
     place = f"{address}data/latest/control"
-    return httpx.post(place, json=body, headers=headers, timeout=PATIENCE).status_code
+    return httpx2.post(place, json=body, headers=headers, timeout=PATIENCE).status_code
 
 
 def place_of(process: subprocess.Popen[str]) -> tuple[str, str]:

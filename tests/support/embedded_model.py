@@ -6,7 +6,7 @@ A test file takes them over by name: ``client = embedded_model.client``.
 import asyncio
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import pytest
 
 from local_model.process import LocalModel
@@ -14,20 +14,20 @@ from local_model.transport import EmbeddedModelTransport
 from shared_utils import EMBEDDED_BASE_URL
 
 
-class Waiting(httpx.BaseTransport):
+class Waiting(httpx2.BaseTransport):
     """The embedded model's transport for a synchronous client."""
 
     def __init__(self, model: LocalModel) -> None:
         self._model = model
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         return asyncio.run(self._answer(request))
 
-    async def _answer(self, request: httpx.Request) -> httpx.Response:
+    async def _answer(self, request: httpx2.Request) -> httpx2.Response:
         transport = EmbeddedModelTransport(self._model)
-        async with httpx.AsyncClient(transport=transport) as client:
+        async with httpx2.AsyncClient(transport=transport) as client:
             response = await client.send(request)
-        return httpx.Response(
+        return httpx2.Response(
             response.status_code, headers=response.headers, content=response.content
         )
 
@@ -46,6 +46,6 @@ def model(notices: list[str]) -> Iterator[LocalModel]:
 
 
 @pytest.fixture(scope="module")
-def client(model: LocalModel) -> Iterator[httpx.Client]:
-    with httpx.Client(transport=Waiting(model), base_url=EMBEDDED_BASE_URL, timeout=60) as client:
+def client(model: LocalModel) -> Iterator[httpx2.Client]:
+    with httpx2.Client(transport=Waiting(model), base_url=EMBEDDED_BASE_URL, timeout=60) as client:
         yield client

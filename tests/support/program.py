@@ -105,7 +105,18 @@ class Program:
 
 
 HEAVY = frozenset(
-    {"asyncio", "fernz", "httpx", "mcp", "openai", "pydantic", "rich", "sqlalchemy", "tenacity"}
+    {
+        "asyncio",
+        "fernz",
+        "httpx",
+        "httpx2",
+        "mcp",
+        "openai",
+        "pydantic",
+        "rich",
+        "sqlalchemy",
+        "tenacity",
+    }
 )
 
 

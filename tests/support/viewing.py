@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
-import httpx
+import httpx2
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
@@ -137,11 +137,11 @@ def playing(workdir: Path, turns: int, **settings: Any) -> Iterator[Gate]:  # no
 
 
 @contextmanager
-def served(workdir: Path) -> Iterator[httpx.Client]:
+def served(workdir: Path) -> Iterator[httpx2.Client]:
     """A client of a server that shows ``workdir``."""
     with (
         watching(workdir, open_browser=False) as address,
-        httpx.Client(base_url=address, timeout=30, trust_env=False) as client,
+        httpx2.Client(base_url=address, timeout=30, trust_env=False) as client,
     ):
         yield client
 
@@ -172,7 +172,7 @@ def append(folder: Path, *lines: bytes) -> None:
 class Told:
     """A stream of server-sent events, read one by one."""
 
-    def __init__(self, response: httpx.Response) -> None:
+    def __init__(self, response: httpx2.Response) -> None:
         self._lines = response.iter_lines()
 
     def next(self) -> tuple[str, int, Any]:
@@ -205,7 +205,7 @@ class Told:
 
 @contextmanager
 def streamed(
-    client: httpx.Client, episode: str = "played", after: int | None = 0, **headers: str
+    client: httpx2.Client, episode: str = "played", after: int | None = 0, **headers: str
 ) -> Iterator[Told]:
     """The stream of an episode."""
     parameters = {} if after is None else {"after": after}

@@ -22,7 +22,7 @@ PROGRAM = (
     "orchestration.zork_orchestrator_v2",
     "mcp_ghost.servers.session",
     "mcp",
-    "httpcore",
+    "httpcore2",
     "fernz",
     "game_interface.game",
     "langfuse",

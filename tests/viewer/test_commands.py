@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from xml.etree import ElementTree
 
-import httpx
+import httpx2
 import pytest
 
 from tests.support import PATIENCE, ROOT
@@ -255,7 +255,7 @@ def test_an_export_works_from_a_plain_file_server(viewer: Program) -> None:
         threading.Thread(target=server.serve_forever).start()
         try:
             base = f"http://127.0.0.1:{server.server_port}/"
-            with httpx.Client(base_url=base, trust_env=False) as client:
+            with httpx2.Client(base_url=base, trust_env=False) as client:
                 assert 'content="static"' in client.get("").text
                 (row,) = client.get("data/episodes.json").json()["episodes"]
                 turns = client.get(f"data/{row['id']}/turns/0.json").json()
@@ -304,7 +304,7 @@ def test_it_serves_until_it_is_interrupted_even_with_open_streams(viewer: Progra
         assert process.stdout is not None
         address = address_in(process.stdout.readline())
         with (
-            httpx.Client(base_url=address, trust_env=False, timeout=30) as client,
+            httpx2.Client(base_url=address, trust_env=False, timeout=30) as client,
             client.stream("GET", "data/played/stream") as response,
         ):
             assert next(response.iter_lines()).startswith("retry")

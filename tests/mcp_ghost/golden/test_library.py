@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from local_model.transport import embedded_transport
@@ -68,8 +68,8 @@ async def test_record_the_embedded_model() -> None:
 
 
 def _embedded(request: ModelRequest) -> Reply:
-    async def ask() -> httpx.Response:
-        async with httpx.AsyncClient(transport=embedded_transport(), timeout=PATIENCE) as client:
+    async def ask() -> httpx2.Response:
+        async with httpx2.AsyncClient(transport=embedded_transport(), timeout=PATIENCE) as client:
             return await client.post(f"{EMBEDDED_BASE_URL}/chat/completions", json=request.body)
 
     response = asyncio.run(ask())

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import ssl
+import sys
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import httpx
+import httpx2
 import pytest
 
 from mcp_ghost.errors import LLMConnectionError, LLMReplyError, LLMStatusError
@@ -20,7 +22,7 @@ from tests.support.conversations import USER
 from tests.support.provider_clients import KEY, WIRES, ask, client_of
 
 if TYPE_CHECKING:
-    import httpcore
+    import httpcore2
 
     from mcp_ghost.testing.wires import WireName
 
@@ -180,10 +182,10 @@ def test_whatever_trickles_in_the_deadline_ends_it(begin: bytes, on_and_on: byte
 # --- connections
 
 
-def pool_of(client: ProviderClient) -> httpcore.AsyncConnectionPool:
+def pool_of(client: ProviderClient) -> httpcore2.AsyncConnectionPool:
     assert client._kept is not None
     transport = client._kept._http
-    assert isinstance(transport, httpx.AsyncHTTPTransport)
+    assert isinstance(transport, httpx2.AsyncHTTPTransport)
     return transport._pool
 
 
@@ -269,10 +271,24 @@ def test_all_clients_share_one_tls_context() -> None:
     assert asyncio.run(contexts()) == {id(tls_context())}
 
 
+@pytest.mark.parametrize("folder", ["", "/etc/ssl/certs"])
+def test_a_system_without_certificates_gets_those_of_certifi_unless_it_names_others(
+    monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    monkeypatch.setenv("SSL_CERT_DIR", folder)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(
+        httpx2, "create_ssl_context", lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    )
+    context = tls_context.__wrapped__()
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert bool(context.get_ca_certs()) == (not folder)
+
+
 def test_a_transport_takes_the_place_of_the_network_and_needs_no_key() -> None:
     for wire in WIRES:
         with ModelServer(["Fine."], wire=wire) as server:
             client = get_llm_client(wire, transport=server.async_transport())
             assert ask(client).content == "Fine."
-        host = httpx.URL(get_provider(wire).base_url).host
+        host = httpx2.URL(get_provider(wire).base_url).host
         assert host in repr(client)

@@ -306,10 +306,10 @@ def test_the_key_leaves_a_run_in_no_way(
 
 
 def test_a_fault_of_the_transport_is_a_result_too(caplog: pytest.LogCaptureFixture) -> None:
-    import httpx
+    import httpx2
 
-    class Broken(httpx.AsyncBaseTransport):
-        async def handle_async_request(self, _request: httpx.Request) -> httpx.Response:
+    class Broken(httpx2.AsyncBaseTransport):
+        async def handle_async_request(self, _request: httpx2.Request) -> httpx2.Response:
             raise RuntimeError(f"I was given {KEY}")
 
     result, _ = play([], {}, transport=Broken())

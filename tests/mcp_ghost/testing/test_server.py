@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import pytest
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
@@ -142,8 +142,8 @@ def test_what_is_right_is_accepted_by_all(accepted: dict[str, Any]) -> None:
         assert refusal(accepted, dialect) is None
 
 
-def post(server: ModelServer, payload: dict[str, Any]) -> httpx.Response:
-    return httpx.post(f"{server.base_url}/chat/completions", json=payload, trust_env=False)
+def post(server: ModelServer, payload: dict[str, Any]) -> httpx2.Response:
+    return httpx2.post(f"{server.base_url}/chat/completions", json=payload, trust_env=False)
 
 
 def test_a_refusal_has_the_shape_of_openais_and_spares_the_script() -> None:
@@ -192,7 +192,7 @@ def test_a_request_that_was_cut_off_is_not_counted() -> None:
             connection.shutdown(socket.SHUT_WR)
             assert connection.recv(1) == b""
         assert server.requests == []
-        answer = httpx.post(f"{server.base_url}/chat/completions", json=body())
+        answer = httpx2.post(f"{server.base_url}/chat/completions", json=body())
         assert answer.json()["choices"][0]["message"]["content"] == "hello"
 
 
@@ -205,7 +205,7 @@ def test_leaving_the_server_ends_answers_that_are_delayed() -> None:
         return content_reply("late").after(FOREVER)
 
     def ask_and_fail() -> None:
-        with suppress(httpx.HTTPError):  # or the end of the delayed answer comes through
+        with suppress(httpx2.HTTPError):  # or the end of the delayed answer comes through
             post(server, body())
 
     with ModelServer(script) as server:

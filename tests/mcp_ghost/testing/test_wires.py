@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import httpx
+import httpx2
 import pytest
 
 from mcp_ghost.providers.common import tool_names
@@ -26,10 +26,10 @@ def post(server: ModelServer, wire: WireName, messages: list[Message], **options
         request_for(messages, provider.default_model, base_url=server.base_url, **options)
     )
     url = server.base_url + request.path
-    return httpx.post(url, json=request.payload, headers=request.headers, trust_env=False)
+    return httpx2.post(url, json=request.payload, headers=request.headers, trust_env=False)
 
 
-def read(wire: WireName, answer: httpx.Response) -> LLMResponse:
+def read(wire: WireName, answer: httpx2.Response) -> LLMResponse:
     return get_provider(wire).decode(answer.json(), tool_names([], [READ]), model="?")
 
 
@@ -90,7 +90,7 @@ def test_names_in_a_script_follow_the_namespace_of_the_client(wire: WireName) ->
 def test_failures_have_the_shape_of_the_provider(wire: WireName) -> None:
     with ModelServer([error_reply(429, "slow down")], wire=wire) as server:
         failed = post(server, wire, [USER])
-        missing = httpx.post(f"{server.base_url}/elsewhere", json={}, trust_env=False)
+        missing = httpx2.post(f"{server.base_url}/elsewhere", json={}, trust_env=False)
     shapes: dict[str, set[str]] = {
         "openai": {"message", "type", "param", "code"},
         "anthropic": {"message", "type"},
@@ -128,5 +128,5 @@ def test_a_request_of_the_wrong_shape_is_refused_not_dropped(wire: WireName) -> 
             [],
         ]
         for body in shapes:
-            answer = httpx.post(server.base_url + path, json=body, trust_env=False)
+            answer = httpx2.post(server.base_url + path, json=body, trust_env=False)
             assert answer.status_code == 400

@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from mcp_ghost.network import Address, is_public
@@ -102,10 +102,10 @@ def serving(
 
 def get(
     url: str, policy: UrlPolicy = PUBLIC, *, verify: ssl.SSLContext | bool = True
-) -> httpx.Response:
-    async def fetch() -> httpx.Response:
+) -> httpx2.Response:
+    async def fetch() -> httpx2.Response:
         transport = GuardedTransport(policy, verify=verify)
-        async with httpx.AsyncClient(transport=transport, follow_redirects=True) as client:
+        async with httpx2.AsyncClient(transport=transport, follow_redirects=True) as client:
             return await client.get(url)
 
     return asyncio.run(fetch())
@@ -184,7 +184,7 @@ def test_redirects_into_a_private_network_are_refused(
 ) -> None:
     with serving(FRIEND) as port, serving(FOE, port):
         install(Names(page=[[FRIEND]], inside=[[FOE]]), monkeypatch)
-        with pytest.raises((UrlRefusedError, httpx.UnsupportedProtocol)):
+        with pytest.raises((UrlRefusedError, httpx2.UnsupportedProtocol)):
             get(f"http://page.test:{port}/to?{target.replace('PORT', str(port))}")
 
 
@@ -233,7 +233,7 @@ def test_the_next_address_is_tried_when_one_does_not_answer(
         install(Names(page=[["127.0.0.3", FRIEND]]), monkeypatch)
         monkeypatch.setattr(urls, "is_public", lambda _: True)
         assert get(f"http://page.test:{port}/").status_code == 200
-        with pytest.raises(httpx.ConnectError):
+        with pytest.raises(httpx2.ConnectError):
             get(f"http://127.0.0.3:{port}/")
 
 
@@ -254,7 +254,7 @@ def test_certificates_are_checked_for_the_name_and_not_for_the_address(
     with serving(FRIEND, tls=server_tls) as port:
         install(Names(page=[[FRIEND]], other=[[FRIEND]]), monkeypatch)
         assert get(f"https://page.test:{port}/", verify=trusted).status_code == 200
-        with pytest.raises(httpx.ConnectError, match="certificate"):
+        with pytest.raises(httpx2.ConnectError, match="certificate"):
             get(f"https://other.test:{port}/", verify=trusted)
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.support.viewing import append, log_of, recorded
@@ -37,10 +37,10 @@ def cockpit() -> Cockpit:
 
 
 @pytest.fixture
-def client(folder: Path, cockpit: Cockpit) -> Iterator[httpx.Client]:
+def client(folder: Path, cockpit: Cockpit) -> Iterator[httpx2.Client]:
     with watching(folder.parents[1], open_browser=False, cockpit=cockpit) as address:
         url = address.partition("#")[0]
-        with httpx.Client(base_url=url, timeout=30, trust_env=False) as client:
+        with httpx2.Client(base_url=url, timeout=30, trust_env=False) as client:
             yield client
 
 
@@ -125,7 +125,7 @@ def test_what_is_too_long_is_refused_with_the_bound(folder: Path) -> None:
 
 
 def test_only_a_page_of_ours_with_the_token_writes_notes(
-    client: httpx.Client, cockpit: Cockpit, folder: Path
+    client: httpx2.Client, cockpit: Cockpit, folder: Path
 ) -> None:
     path, key = "data/played/notes", {"authorization": f"Bearer {cockpit.token}"}
     assert client.post(path, json=WRITTEN).status_code == 403
@@ -151,7 +151,7 @@ def test_only_a_page_of_ours_with_the_token_writes_notes(
 def test_a_server_without_a_token_only_reads(folder: Path) -> None:
     with (
         watching(folder.parents[1], open_browser=False) as address,
-        httpx.Client(base_url=address, timeout=30, trust_env=False) as client,
+        httpx2.Client(base_url=address, timeout=30, trust_env=False) as client,
     ):
         key = {"authorization": "Bearer x"}
         assert client.post("data/played/notes", json=WRITTEN, headers=key).status_code == 405

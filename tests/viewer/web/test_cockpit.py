@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import httpx
+import httpx2
 import pytest
 
 from managers.context_manager import hints_of
@@ -44,19 +44,19 @@ def cockpit() -> Cockpit:
 
 
 @pytest.fixture
-def client(tmp_path: Path, cockpit: Cockpit) -> Iterator[httpx.Client]:
+def client(tmp_path: Path, cockpit: Cockpit) -> Iterator[httpx2.Client]:
     with (
         watching(tmp_path, open_browser=False, cockpit=cockpit) as address,
-        httpx.Client(base_url=address.partition("#")[0], timeout=30, trust_env=False) as client,
+        httpx2.Client(base_url=address.partition("#")[0], timeout=30, trust_env=False) as client,
     ):
         yield client
 
 
 @pytest.fixture
-def press(client: httpx.Client, cockpit: Cockpit) -> Callable[..., httpx.Response]:
+def press(client: httpx2.Client, cockpit: Cockpit) -> Callable[..., httpx2.Response]:
     def pressed(
         act: str, text: str = "", token: str = cockpit.token, **headers: str
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         headers["authorization"] = f"Bearer {token}"
         return client.post(CONTROL, json={"act": act, "text": text}, headers=headers)
 
@@ -75,14 +75,14 @@ def played_turns(folder: Path) -> list[int]:
     return [event["turn"] for event in log_of(folder) if event["event_type"] == "turn"]
 
 
-def with_log(client: httpx.Client) -> None:
+def with_log(client: httpx2.Client) -> None:
     """Wait until the episode has begun."""
     while client.get("data/played/episode.json").status_code == 404:
         pass
 
 
 def test_a_step_plays_exactly_one_turn_and_a_pause_holds(
-    tmp_path: Path, client: httpx.Client, cockpit: Cockpit, press: Callable[..., httpx.Response]
+    tmp_path: Path, client: httpx2.Client, cockpit: Cockpit, press: Callable[..., httpx2.Response]
 ) -> None:
     folder = tmp_path / "episodes" / "played"
     with playing(tmp_path, 5, cockpit=cockpit, reflection_enabled=False) as gate:
@@ -103,7 +103,7 @@ def test_a_step_plays_exactly_one_turn_and_a_pause_holds(
 
 
 def test_a_hint_reaches_the_model_once_and_marks_the_episode(
-    tmp_path: Path, client: httpx.Client, cockpit: Cockpit, press: Callable[..., httpx.Response]
+    tmp_path: Path, client: httpx2.Client, cockpit: Cockpit, press: Callable[..., httpx2.Response]
 ) -> None:
     folder = tmp_path / "episodes" / "played"
     said = f"{HINT}\nUse {KEY}."
@@ -153,7 +153,7 @@ def test_a_hint_that_was_recorded_is_told_when_the_episode_goes_on(tmp_path: Pat
 
 
 def test_who_did_not_start_the_game_may_only_watch(
-    tmp_path: Path, client: httpx.Client, cockpit: Cockpit, press: Callable[..., httpx.Response]
+    tmp_path: Path, client: httpx2.Client, cockpit: Cockpit, press: Callable[..., httpx2.Response]
 ) -> None:
     own = str(client.base_url).rstrip("/")
     with playing(tmp_path, 2, cockpit=cockpit, reflection_enabled=False):
@@ -179,7 +179,7 @@ def test_who_did_not_start_the_game_may_only_watch(
 
 
 def refused_with_the_reason(
-    client: httpx.Client, cockpit: Cockpit, press: Callable[..., httpx.Response]
+    client: httpx2.Client, cockpit: Cockpit, press: Callable[..., httpx2.Response]
 ) -> None:
     """What no button sends."""
     headers = {"authorization": f"Bearer {cockpit.token}"}
@@ -195,7 +195,7 @@ def refused_with_the_reason(
 
 
 def test_what_the_model_thinks_is_told_as_it_comes(
-    tmp_path: Path, client: httpx.Client, cockpit: Cockpit
+    tmp_path: Path, client: httpx2.Client, cockpit: Cockpit
 ) -> None:
     class Thought:
         text = "Shall I "
@@ -215,7 +215,7 @@ def test_what_the_model_thinks_is_told_as_it_comes(
 
 
 def test_a_player_that_asks_no_model_takes_no_hint(
-    tmp_path: Path, client: httpx.Client, cockpit: Cockpit, press: Callable[..., httpx.Response]
+    tmp_path: Path, client: httpx2.Client, cockpit: Cockpit, press: Callable[..., httpx2.Response]
 ) -> None:
     cockpit.press("pause")  # before anything is played
     with playing(tmp_path, 1, cockpit=cockpit, player_name="random"):
@@ -228,7 +228,7 @@ def test_a_player_that_asks_no_model_takes_no_hint(
 
 
 def test_a_chat_player_is_told_too(
-    tmp_path: Path, client: httpx.Client, cockpit: Cockpit, press: Callable[..., httpx.Response]
+    tmp_path: Path, client: httpx2.Client, cockpit: Cockpit, press: Callable[..., httpx2.Response]
 ) -> None:
     with playing(tmp_path, 2, cockpit=cockpit, player_name="chat") as gate:
         with_log(client)
@@ -243,7 +243,7 @@ def test_a_chat_player_is_told_too(
 
 
 def test_of_a_game_that_was_killed_nothing_is_told_but_how_to_go_on(
-    tmp_path: Path, client: httpx.Client
+    tmp_path: Path, client: httpx2.Client
 ) -> None:
     folder = play(tmp_path, 2, reflection_enabled=False)
     *kept, end = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)

@@ -18,7 +18,7 @@ from viewer.web.server import Server, Viewer
 from viewer.web.serving import address_of, listening
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def workdir(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def client(workdir: Path) -> Iterator[httpx.Client]:
+def client(workdir: Path) -> Iterator[httpx2.Client]:
     with served(workdir) as client:
         yield client
 
@@ -46,11 +46,11 @@ def unfinished(folder: Path, turns: int) -> list[bytes]:
     return [lines[number] for number in at[turns:]]
 
 
-def begun(client: httpx.Client) -> bool:
+def begun(client: httpx2.Client) -> bool:
     return client.get("data/played/episode.json").status_code == 200
 
 
-def test_a_game_is_followed_turn_by_turn_to_its_end(client: httpx.Client, workdir: Path) -> None:
+def test_a_game_is_followed_turn_by_turn_to_its_end(client: httpx2.Client, workdir: Path) -> None:
     with playing(workdir, 4, reflection_enabled=False) as gate:
         assert eventually(lambda: begun(client))
         with streamed(client) as told:
@@ -72,7 +72,9 @@ def data_of(workdir: Path) -> list[str]:
     return [turn["command"] for turn in episode.chunk(0)] if episode else []
 
 
-def test_a_stream_goes_on_after_the_turn_that_is_known(client: httpx.Client, workdir: Path) -> None:
+def test_a_stream_goes_on_after_the_turn_that_is_known(
+    client: httpx2.Client, workdir: Path
+) -> None:
     unfinished(recorded(workdir), 9)
     for after, headers in ((7, {}), (2, {"last-event-id": "7"}), (7, {"last-event-id": "x"})):
         with streamed(client, after=after, **headers) as told:
@@ -83,7 +85,7 @@ def test_a_stream_goes_on_after_the_turn_that_is_known(client: httpx.Client, wor
 
 
 def test_a_line_that_is_half_written_is_told_when_it_is_whole(
-    client: httpx.Client, workdir: Path
+    client: httpx2.Client, workdir: Path
 ) -> None:
     folder = recorded(workdir)
     line, following = unfinished(folder, 4)[:2]
@@ -99,7 +101,7 @@ def test_a_line_that_is_half_written_is_told_when_it_is_whole(
 
 
 def test_what_is_learned_and_a_new_room_are_told_as_they_come(
-    client: httpx.Client, workdir: Path
+    client: httpx2.Client, workdir: Path
 ) -> None:
     with playing(workdir, TURNS, reflection_enabled=True) as gate:
         assert eventually(lambda: begun(client))
@@ -114,7 +116,7 @@ def test_what_is_learned_and_a_new_room_are_told_as_they_come(
 
 
 def test_a_player_that_vanishes_and_one_that_goes_on_are_noticed(
-    client: httpx.Client, workdir: Path
+    client: httpx2.Client, workdir: Path
 ) -> None:
     folder = recorded(workdir)
     unfinished(folder, 4)
@@ -128,7 +130,7 @@ def test_a_player_that_vanishes_and_one_that_goes_on_are_noticed(
         player.close()
 
 
-def test_a_log_that_is_replaced_is_told_anew(client: httpx.Client, workdir: Path) -> None:
+def test_a_log_that_is_replaced_is_told_anew(client: httpx2.Client, workdir: Path) -> None:
     folder = recorded(workdir)
     other = recorded(workdir.parent / "other")
     unfinished(folder, 9)
@@ -141,7 +143,7 @@ def test_a_log_that_is_replaced_is_told_anew(client: httpx.Client, workdir: Path
         assert told.next()[0] == "episode"
 
 
-def test_an_episode_that_has_ended_says_so_at_once(client: httpx.Client, workdir: Path) -> None:
+def test_an_episode_that_has_ended_says_so_at_once(client: httpx2.Client, workdir: Path) -> None:
     recorded(workdir)
     with streamed(client, after=TURNS) as told:
         assert [told.next()[0] for _ in range(2)] == ["episode", "end"]
@@ -193,14 +195,14 @@ class _Running:
 
 
 def test_many_watch_with_one_look_out_that_goes_with_the_last_of_them(workdir: Path) -> None:
-    import httpx
+    import httpx2
 
     folder = recorded(workdir)
     line = unfinished(folder, 4)[0]
-    limits = httpx.Limits(max_connections=None)
+    limits = httpx2.Limits(max_connections=None)
     with _Running(workdir) as running:
         log_watchers = running.viewer.log_watchers
-        with httpx.Client(base_url=running.address, limits=limits, trust_env=False) as client:
+        with httpx2.Client(base_url=running.address, limits=limits, trust_env=False) as client:
             with ExitStack() as stack:
                 streams = [stack.enter_context(streamed(client, after=4)) for _ in range(50)]
                 for told in streams:
@@ -212,13 +214,13 @@ def test_many_watch_with_one_look_out_that_goes_with_the_last_of_them(workdir: P
 
 
 def test_a_server_that_ends_tells_the_rest_and_waits_for_nobody(workdir: Path) -> None:
-    import httpx
+    import httpx2
 
     folder = recorded(workdir)
     line = unfinished(folder, 4)[0]
     with ExitStack() as stack:
         with _Running(workdir) as running:
-            client = stack.enter_context(httpx.Client(base_url=running.address, trust_env=False))
+            client = stack.enter_context(httpx2.Client(base_url=running.address, trust_env=False))
             told = stack.enter_context(streamed(client, after=4))
             stack.enter_context(streamed(client, after=0))  # nobody reads this one
             told.until("episode")

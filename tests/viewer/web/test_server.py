@@ -17,7 +17,7 @@ from viewer.web.server import is_own_name
 from viewer.web.site import STATIC
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -33,12 +33,12 @@ def workdir(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def client(workdir: Path) -> Iterator[httpx.Client]:
+def client(workdir: Path) -> Iterator[httpx2.Client]:
     with served(workdir) as client:
         yield client
 
 
-def raw_answer(client: httpx.Client, request: str) -> str:
+def raw_answer(client: httpx2.Client, request: str) -> str:
     """What the server says to these bytes, which no well-behaved client would send."""
     place = urlsplit(str(client.base_url))
     with socket.create_connection((place.hostname, place.port), timeout=30) as connection:
@@ -49,7 +49,7 @@ def raw_answer(client: httpx.Client, request: str) -> str:
     return answer.decode()
 
 
-def test_the_index_lists_the_episodes_of_the_folder(client: httpx.Client, workdir: Path) -> None:
+def test_the_index_lists_the_episodes_of_the_folder(client: httpx2.Client, workdir: Path) -> None:
     index = client.get("data/episodes.json").json()
     assert (index["chunk"], index["workdir_name"], index["groups"]) == (50, "work", [])
     (row,) = index["episodes"]
@@ -85,7 +85,7 @@ def test_episodes_of_an_evaluation_are_found_in_their_groups(tmp_path: Path) -> 
 
 
 def test_the_latest_episode_is_the_one_played_last_even_before_it_begins(
-    client: httpx.Client, workdir: Path
+    client: httpx2.Client, workdir: Path
 ) -> None:
     shutil.copytree(workdir / "episodes" / "played", workdir / "episodes" / "another")
     append(workdir / "episodes" / "another", b"\n")
@@ -100,7 +100,7 @@ def test_the_latest_episode_is_the_one_played_last_even_before_it_begins(
 
 
 def test_an_episode_names_its_group_and_what_it_was_played_without(
-    client: httpx.Client, workdir: Path
+    client: httpx2.Client, workdir: Path
 ) -> None:
     events = log_of(workdir / "episodes" / "played")
     for event in events:
@@ -114,7 +114,7 @@ def test_an_episode_names_its_group_and_what_it_was_played_without(
 
 
 def test_an_episode_comes_whole_and_its_turns_in_chunks(
-    client: httpx.Client, workdir: Path
+    client: httpx2.Client, workdir: Path
 ) -> None:
     write_long_log(workdir / "episodes" / "played", workdir / "episodes" / "long", turns=120)
     whole = client.get("data/long/episode.json").json()
@@ -157,7 +157,7 @@ HOSTILE_PATHS = (
 
 
 def test_there_is_no_way_out_of_the_folder(
-    tmp_path: Path, workdir: Path, client: httpx.Client
+    tmp_path: Path, workdir: Path, client: httpx2.Client
 ) -> None:
     secret = recorded(tmp_path / "elsewhere", "secret")
     (workdir / "episodes" / "linked").symlink_to(secret)
@@ -170,7 +170,7 @@ def test_there_is_no_way_out_of_the_folder(
     assert len(client.get("data/episodes.json").json()["episodes"]) == 1
 
 
-def test_there_is_only_reading(client: httpx.Client) -> None:
+def test_there_is_only_reading(client: httpx2.Client) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
         for path in ("", "data/episodes.json", "data/played/stream", "static/main.js"):
             answer = client.request(method, path)
@@ -178,7 +178,7 @@ def test_there_is_only_reading(client: httpx.Client) -> None:
             assert answer.headers["allow"] == "GET, HEAD"
 
 
-def test_thousands_of_episodes_can_be_chosen_for_a_curve(client: httpx.Client) -> None:
+def test_thousands_of_episodes_can_be_chosen_for_a_curve(client: httpx2.Client) -> None:
     ids = ",".join(f"evaluation~all_parts~seed-{number}~played" for number in range(10_000))
     path = f"/curves/model/score.json?episodes={ids},played"
     answer = raw_answer(
@@ -208,7 +208,7 @@ FOREIGN_NAMES = (
 )
 
 
-def test_a_page_elsewhere_cannot_give_its_name_to_us(client: httpx.Client) -> None:
+def test_a_page_elsewhere_cannot_give_its_name_to_us(client: httpx2.Client) -> None:
     for host in (*OWN_NAMES, *FOREIGN_NAMES):
         answer = raw_answer(client, f"GET /data/episodes.json HTTP/1.0\r\nHost: {host}\r\n\r\n")
         assert answer.startswith(f"HTTP/1.1 {200 if host in OWN_NAMES else 403} "), host
@@ -223,7 +223,7 @@ def test_a_host_that_was_asked_for_is_our_name_too() -> None:
     assert not is_own_name("evil.example", "0.0.0.0")  # noqa: S104  compared with, not bound to
 
 
-def test_every_answer_has_the_headers_that_keep_a_page_in_its_place(client: httpx.Client) -> None:
+def test_every_answer_has_the_headers_that_keep_a_page_in_its_place(client: httpx2.Client) -> None:
     for path in ("", "data/episodes.json", "data/nobody/episode.json", "static/nothing"):
         headers = client.get(path).headers
         assert headers["content-security-policy"] == POLICY
@@ -234,7 +234,7 @@ def test_every_answer_has_the_headers_that_keep_a_page_in_its_place(client: http
 
 
 def test_the_page_and_its_parts_are_served_with_types_that_browsers_take(
-    client: httpx.Client,
+    client: httpx2.Client,
 ) -> None:
     page = client.get("")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
@@ -247,7 +247,7 @@ def test_the_page_and_its_parts_are_served_with_types_that_browsers_take(
         assert answer.headers["content-type"].startswith(types[file.suffix])
 
 
-def test_what_is_known_already_is_not_sent_again(client: httpx.Client, workdir: Path) -> None:
+def test_what_is_known_already_is_not_sent_again(client: httpx2.Client, workdir: Path) -> None:
     for path in ("data/episodes.json", "data/played/episode.json", "data/played/turns/0.json"):
         first = client.get(path)
         known = {"if-none-match": first.headers["etag"]}
@@ -267,7 +267,7 @@ def test_what_is_known_already_is_not_sent_again(client: httpx.Client, workdir: 
 
 
 def test_a_damaged_and_truncated_log_is_shown_as_far_as_it_can_be(
-    client: httpx.Client, workdir: Path
+    client: httpx2.Client, workdir: Path
 ) -> None:
     folder = workdir / "episodes" / "played"
     lines = (folder / EVENTS_FILE).read_bytes().splitlines(keepends=True)
@@ -281,7 +281,7 @@ def test_a_damaged_and_truncated_log_is_shown_as_far_as_it_can_be(
     assert shown == [1, 2, 4, 5, 6, 7, 8, 9]
 
 
-def test_text_that_could_do_harm_comes_as_data(client: httpx.Client, workdir: Path) -> None:
+def test_text_that_could_do_harm_comes_as_data(client: httpx2.Client, workdir: Path) -> None:
     hostile = "</script><script>alert(1)</script>\x1b[31m\u202e\0\u2028\ud800"
     tool = {"name": hostile, "arguments": {"a": float("nan"), "b": [[[]]]}, "result": hostile}
     events = log_of(workdir / "episodes" / "played")
@@ -298,7 +298,7 @@ def test_text_that_could_do_harm_comes_as_data(client: httpx.Client, workdir: Pa
 
 
 def test_keys_and_what_is_none_of_the_business_of_the_page_are_never_sent(
-    client: httpx.Client, workdir: Path
+    client: httpx2.Client, workdir: Path
 ) -> None:
     events = log_of(workdir / "episodes" / "played")
     events[-1]["client_api_key"] = "sk-left-in-by-mistake"

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import pytest
 
 from tests.support import PATIENCE
@@ -29,7 +29,7 @@ def no_screen(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_game_can_be_watched_from_within_its_own_process(tmp_path: Path) -> None:
     with watching(tmp_path, open_browser=False) as address:
         play(tmp_path, 2, reflection_enabled=False)
-        with httpx.Client(base_url=address, trust_env=False) as client:
+        with httpx2.Client(base_url=address, trust_env=False) as client:
             summary = client.get("data/played/episode.json").json()["summary"]
     assert (summary["turns"], summary["end_reason"]) == (2, "max_turns")
 
@@ -39,7 +39,7 @@ def test_it_is_gone_with_the_episode_even_with_open_streams(tmp_path: Path) -> N
     with watching(tmp_path, open_browser=False) as address:
         assert "viewer" in names_of_threads()
         with (
-            httpx.Client(base_url=address, trust_env=False) as client,
+            httpx2.Client(base_url=address, trust_env=False) as client,
             streamed(client, after=TURNS) as told,
         ):
             told.until("end")
@@ -85,7 +85,7 @@ def test_a_port_that_is_taken_is_a_notice_and_no_failure(tmp_path: Path) -> None
 def test_a_machine_without_a_screen_is_a_notice_and_no_failure(tmp_path: Path) -> None:
     notices: list[str] = []
     with watching(tmp_path, notice=notices.append) as address:
-        assert httpx.get(address, trust_env=False).status_code == 200
+        assert httpx2.get(address, trust_env=False).status_code == 200
     assert notices == ["There is no display to open a browser on."]
 
 
