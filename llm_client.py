@@ -1,17 +1,15 @@
 """The client for language models: the engine's client behind a synchronous face, with traces.
 
-Safe to use from several threads. All requests are made in one thread with an event loop, which
-keeps the connections; callers wait, or await :meth:`LLMClient.acomplete`.
+Safe to use from several threads. All requests are made in the shared event loop, where the
+connections are kept; callers wait, or await :meth:`LLMClient.acomplete`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import weakref
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -28,7 +26,8 @@ from mcp_ghost.providers.registry import get_provider, provider_at
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, is_transient
 from session.events import EventLogger, event_context, log_event, log_progress
 from session.tracing import observed, of_reply
-from shared_utils import EMBEDDED_BASE_URL, LoopThread, run_in_daemon_thread
+from shared_loop import LoopShare, run_in_daemon_thread
+from shared_utils import EMBEDDED_BASE_URL
 
 if TYPE_CHECKING:
     import httpx2
@@ -142,8 +141,8 @@ class LLMClient:
         )
         self._client = self._engine(api_key, transport, on_exchange)
         closed = partial(LLMError, f"The connection to {self._where} was closed here.")
-        self._thread = LoopThread(self._client, closed)
-        weakref.finalize(self, self._thread.stop)
+        self._loop = LoopShare(self._client, closed)
+        weakref.finalize(self, self._loop.stop)
 
     def __repr__(self) -> str:
         return f"LLMClient({self._where!r})"
@@ -182,7 +181,7 @@ class LLMClient:
             MCPError: Tools for a model that takes none.
             LLMError: No reply; the subclass says why, the message what to do.
         """
-        future = self._submit(
+        reply = self._explained(
             model=model,
             messages=messages,
             temperature=temperature,
@@ -199,19 +198,15 @@ class LLMClient:
             known_tools=known_tools,
             **kwargs,
         )
-        try:
-            return future.result()
-        except KeyboardInterrupt:  # nobody is waiting for it
-            future.cancel()
-            raise
+        return self._loop.wait(reply)
 
     async def acomplete(self, **arguments: Any) -> LLMResponse:  # noqa: ANN401
         """``chat_completions_create()`` for an event loop; cancelling it ends the request."""
-        return await asyncio.wrap_future(self._submit(**arguments))
+        return await self._loop.run(self._explained(**arguments))
 
     def close(self) -> None:
         """Close the connections; calls that wait in other threads fail at once."""
-        self._thread.close()
+        self._loop.close()
 
     def _engine(
         self,
@@ -219,7 +214,7 @@ class LLMClient:
         transport: httpx2.AsyncBaseTransport | None,
         on_exchange: OnExchange | None,
     ) -> ProviderClient:
-        """Asks, tries again and counts. It must not hold this object: see LoopThread."""
+        """Asks, tries again and counts. It must not hold this object: see LoopShare."""
         config = self.config
         provider = provider_at(self.base_url, _named(config))
         is_its_own = urlsplit(provider.base_url).hostname == urlsplit(self.base_url).hostname
@@ -242,9 +237,6 @@ class LLMClient:
             on_exchange=on_exchange,
             logger=EventLogger(self._logger),
         )
-
-    def _submit(self, **arguments: Any) -> Future[LLMResponse]:  # noqa: ANN401
-        return self._thread.submit(self._explained(**arguments))
 
     async def _explained(self, *, model: str, **arguments: Any) -> LLMResponse:  # noqa: ANN401
         """The reply; where the tools on offer are what kept it away, that is said."""

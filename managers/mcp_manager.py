@@ -8,15 +8,14 @@ import importlib.util
 import logging
 import time
 import weakref
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from managers.tools.server import GameServer, refusal
+from managers.tools.server import GameServer, ended, refusal
 from mcp_ghost.config import ServerConfig, load_servers, redactor_of
 from mcp_ghost.errors import (
     MCPConfigError,
@@ -30,7 +29,7 @@ from mcp_ghost.results import ToolCallResult
 from mcp_ghost.text import did_you_mean
 from session.events import log_event
 from session.tracing import observed
-from shared_utils import LoopThread
+from shared_loop import LoopShare
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import ToolSchema
@@ -107,8 +106,8 @@ class MCPConfig(BaseModel):
 class MCPManager:
     """Connects, lists and calls for the agent; one object serves one episode.
 
-    The servers are used in an event loop of their own, in a thread. So what ends with a turn can
-    do so after it, and a session can outlast turns, each of which has its own event loop.
+    The servers are used in the shared event loop. So what ends with a turn can do so after it, and
+    a session can outlast turns, also those that have event loops of their own.
     """
 
     def __init__(
@@ -152,12 +151,12 @@ class MCPManager:
             for name, server in chosen.items()
         ]
         self._turn: asyncio.AbstractEventLoop | None = None
-        """That of the latest connect_session()."""
+        """That of the latest connect_session(), until its session is dismissed."""
         self._settled: set[GameServer] = set()
         """Those whose connection was waited for since then."""
         closed = partial(MCPToolCallError, "The connection to the MCP servers was closed here.")
-        self._thread = LoopThread(nullcontext(), closed)
-        weakref.finalize(self, self._thread.stop)
+        self._loop = LoopShare(ended(self._servers), closed)
+        weakref.finalize(self, self._loop.stop)
 
     @property
     def is_disabled(self) -> bool:
@@ -177,11 +176,11 @@ class MCPManager:
             return
         self._say_what_is_left_out()
         self._settled.clear()
-        turn, self._turn = self._turn, asyncio.get_running_loop()
-        if turn is not self._turn:
+        if self._turn is not asyncio.get_running_loop():
             self.dismiss_session()  # that of a turn which forgot to disconnect
+        self._turn = asyncio.get_running_loop()
         try:
-            await self._in_thread(self._connect())
+            await self._loop.run(self._connect())
         except asyncio.CancelledError:
             await self.disconnect_session()
             raise
@@ -192,16 +191,17 @@ class MCPManager:
         Where sessions last for the episode, that is left to ``close``.
         """
         if self.config.mcp_session == "turn" and self._turn is not None:
-            await self._in_thread(self._end())
+            await self._loop.run(self._end())
 
     def dismiss_session(self) -> None:
         """The same for sessions that were not used: they end in the background."""
         if self.config.mcp_session == "turn" and self._turn is not None:
-            self._thread.submit(self._dismiss())
+            self._turn = None
+            self._loop.submit(self._dismiss())
 
     def close(self) -> None:
         """End what is left of all sessions, and wait for it; may be called more than once."""
-        self._thread.close()
+        self._loop.close()
 
     async def get_tool_schemas(self) -> list[ToolSchema]:
         """The tools in OpenAI's format, named "server.tool"; none when MCP is off.
@@ -214,9 +214,9 @@ class MCPManager:
         """
         if any(server.tools is None for server in self._usable):
             await asyncio.sleep(0)  # lets a connect_session() that was just scheduled begin
-            await self._in_thread(self._listed())
+            await self._loop.run(self._listed())
         elif stale := [server for server in self._usable if server.is_stale]:
-            await self._in_thread(_refreshed(stale))
+            await self._loop.run(_refreshed(stale))
         return [schema for _, schema in self._tools().values()]
 
     def is_read_only(self, tool_name: str) -> bool:
@@ -229,7 +229,7 @@ class MCPManager:
         asked = {known[name][0] for name in tool_names if name in known}
         if asked := asked - self._settled:
             # Only there is it known that the session of the turn before was let go.
-            await self._in_thread(_connected(asked))
+            await self._loop.run(_connected(asked))
             self._settled |= asked
 
     async def call_tool(
@@ -277,14 +277,14 @@ class MCPManager:
         known = self._tools(all_of_them=True)
         if tool_name not in known:
             if self._servers and all(server.tools is None for server in self._servers):
-                await self._in_thread(self._listed())  # says that there is no connection
+                await self._loop.run(self._listed())  # says that there is no connection
             names = ", ".join(self._tools())
             return refusal(f"Unknown tool '{tool_name}'. Available tools: {names}")
         server, _ = known[tool_name]
         if not server.is_off:
             try:
                 bare = tool_name.removeprefix(f"{server.name}.")
-                return await self._in_thread(server.call(bare, arguments, seconds))
+                return await self._loop.run(server.call(bare, arguments, seconds))
             except MCPServerDiedError as error:
                 if all(each is server for each in self._usable):
                     raise
@@ -310,9 +310,6 @@ class MCPManager:
     def _server_of(self, tool_name: str) -> str:
         known = self._tools(all_of_them=True).get(tool_name)
         return known[0].name if known else self.server_name
-
-    async def _in_thread(self, work: Coroutine[Any, Any, T]) -> T:
-        return await asyncio.wrap_future(self._thread.submit(work))
 
     async def _connect(self) -> None:
         servers = self._usable

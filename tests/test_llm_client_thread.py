@@ -1,4 +1,4 @@
-"""The thread that the client's connections live in: calls from anywhere, and every way to end."""
+"""The client's connections in the shared event loop: calls from anywhere, every way to end."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import shared_loop
 from llm_client import LLMClient
 from mcp_ghost.errors import LLMError
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply
@@ -88,19 +89,20 @@ def test_cancelling_a_call_ends_its_request() -> None:
     assert [exchange.error for exchange in told] == ["CancelledError"]
 
 
-def test_a_forgotten_client_takes_its_thread_along() -> None:
+def test_a_forgotten_client_takes_its_thread_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_loop._LoopThread, "_now", None)  # no other part is in it
     before = set(threading.enumerate())
     with ModelServer(["ok"]) as server:
         ours = set(threading.enumerate())
         client = client_of(server)
         ask(client)
-        threads = [it for it in set(threading.enumerate()) - ours if it.name == "asks-models"]
+        threads = [it for it in set(threading.enumerate()) - ours if it.name == "shared-loop"]
         assert len(threads) == 1
         del client
         gc.collect()
         threads[0].join(PATIENCE)
         assert not threads[0].is_alive()
-    assert not {it for it in set(threading.enumerate()) - before if it.name == "asks-models"}
+    assert not {it for it in set(threading.enumerate()) - before if it.name == "shared-loop"}
 
 
 def test_a_name_that_is_looked_up_for_ever_holds_up_neither_the_call_nor_the_end() -> None:

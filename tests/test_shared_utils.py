@@ -1,9 +1,3 @@
-import asyncio
-import contextvars
-import inspect
-import threading
-from concurrent.futures import CancelledError
-from contextlib import nullcontext, suppress
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -13,8 +7,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, create_model
 
 from mcp_ghost.testing.refusals import refusal
-from shared_utils import LoopThread, create_json_schema, run_in_daemon_thread
-from tests.support import FOREVER, PATIENCE
+from shared_utils import create_json_schema
 
 
 class Direction(StrEnum):
@@ -115,78 +108,3 @@ FIELDS = [int, str, float, bool, str | None, int | str, list[str], Step, Step | 
 def test_every_model_of_ordinary_fields_is_accepted(fields: dict[str, Any]) -> None:
     definitions: dict[str, Any] = {f"f_{name}": (kind, ...) for name, kind in fields.items()}
     assert is_accepted(create_json_schema(create_model("Answer", **definitions))) is None
-
-
-def test_a_daemon_thread_hands_back_results_errors_and_context() -> None:
-    variable = contextvars.ContextVar("variable", default="unset")
-
-    def work(number: int, *, fail: bool = False) -> tuple[int, str, bool]:
-        if fail:
-            raise KeyError("no")
-        return number, variable.get(), threading.current_thread().daemon
-
-    async def use() -> None:
-        variable.set("set")
-        assert await run_in_daemon_thread(work, 7) == (7, "set", True)
-        with pytest.raises(KeyError, match="no"):
-            await run_in_daemon_thread(work, 7, fail=True)
-
-    asyncio.run(use())
-
-
-def test_a_cancelled_wait_does_not_wait_for_the_thread() -> None:
-    release, finished = threading.Event(), threading.Event()
-
-    def work() -> None:
-        release.wait(PATIENCE)
-        finished.set()
-
-    async def use() -> None:
-        waiting = asyncio.create_task(run_in_daemon_thread(work))
-        await asyncio.sleep(0)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-
-    asyncio.run(use())  # would hang here with asyncio.to_thread
-    assert not finished.is_set()
-    release.set()
-    assert finished.wait(PATIENCE)
-
-
-def test_a_call_that_is_cancelled_before_it_begins_is_closed() -> None:
-    entered, go_on = threading.Event(), threading.Event()
-
-    async def keep_the_loop_busy() -> None:
-        entered.set()
-        go_on.wait(PATIENCE)
-
-    thread = LoopThread(nullcontext(), lambda: ValueError("closed here"))
-    thread.submit(keep_the_loop_busy())
-    assert entered.wait(PATIENCE)
-    call = asyncio.sleep(FOREVER)
-    assert thread.submit(call).cancel()
-    go_on.set()
-    thread.close()
-    assert inspect.getcoroutinestate(call) == inspect.CORO_CLOSED
-
-
-def test_a_call_that_is_cut_off_before_stop_returns_learns_why(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    thread = LoopThread(nullcontext(), lambda: ValueError("closed here"))
-    call = thread.submit(asyncio.sleep(FOREVER))
-
-    tell = asyncio.SelectorEventLoop.call_soon_threadsafe
-
-    def tell_and_look_on(*arguments: Any) -> asyncio.Handle:  # noqa: ANN401
-        handle = tell(*arguments)
-        with suppress(CancelledError):
-            call.exception(PATIENCE)
-        return handle
-
-    monkeypatch.setattr(asyncio.SelectorEventLoop, "call_soon_threadsafe", tell_and_look_on)
-    thread.stop()
-    with pytest.raises(ValueError, match="closed here"):
-        call.result(PATIENCE)
-    thread.close()

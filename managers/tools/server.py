@@ -1,7 +1,7 @@
 """One tool server as the game uses it: connected, tried again, started again, given up.
 
-All of it happens in one event loop, which outlives the turns. A server that has not answered when
-its turn is over is closed there, in nobody's way.
+All of it happens in the shared event loop, which outlives the turns. A server that has not
+answered when its turn is over is closed there, in nobody's way.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, cast
 
 from mcp_ghost.errors import (
@@ -25,7 +26,7 @@ from mcp_ghost.servers.tools import is_read_only, prefixed
 from session.events import current_turn, log_event, log_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Iterable, Mapping
     from typing import Any
 
     from mcp.types import RequestParamsMeta
@@ -177,11 +178,15 @@ class GameServer:
     async def end(self) -> None:
         """End the session; nothing of it is left."""
         started, is_up = time.perf_counter(), self._session_now() is not None
+        await self.close()
+        if is_up:
+            self._log_duration("stopped", started)
+
+    async def close(self) -> None:
+        """The same when nothing is to be logged any more."""
         self.dismiss()
         if self._closing is not None:
             await asyncio.shield(self._closing)
-        if is_up:
-            self._log_duration("stopped", started)
 
     def _session_now(self) -> ServerSession | None:
         connection = self._connection
@@ -302,6 +307,15 @@ class GameServer:
 def _told() -> RequestParamsMeta | None:
     turn = current_turn()
     return None if turn is None else cast("RequestParamsMeta", {TURN: turn})
+
+
+@asynccontextmanager
+async def ended(servers: Iterable[GameServer]) -> AsyncIterator[None]:
+    """At the end, no session with any of ``servers`` is left."""
+    try:
+        yield
+    finally:
+        await asyncio.gather(*(server.close() for server in servers))
 
 
 def refusal(message: str) -> ToolCallResult:

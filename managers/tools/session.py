@@ -62,6 +62,7 @@ class ToolSession:
         if self._manager is None or not self.are_on:
             return
         self._connecting = asyncio.create_task(self._manager.connect_session())
+        self._connecting.add_done_callback(_retrieve)
         await asyncio.sleep(0)  # lets the connection begin
         try:
             self.schemas = await self._manager.get_tool_schemas()
@@ -136,8 +137,6 @@ class ToolSession:
             connecting.cancel()
             if not self._is_released:
                 await asyncio.wait([connecting])
-            if connecting.done() and not connecting.cancelled():
-                connecting.exception()  # which was said where it happened
         if not self._is_released:
             await self._manager.disconnect_session()
 
@@ -146,6 +145,12 @@ class ToolSession:
             await wait_for(tool_names)
         elif self._connecting is not None:
             await asyncio.wait([self._connecting])
+
+
+def _retrieve(connecting: asyncio.Task[None]) -> None:
+    """What is wrong was said where it happened; else asyncio says that nobody asked."""
+    if not connecting.cancelled():
+        connecting.exception()
 
 
 def _own(manager: MCPManager | None, name: str) -> Any:  # noqa: ANN401 - a method

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from mcp_ghost.providers import gate
 from session.events import event_fields
 from session.record.schema import STEPS
-from shared_utils import run_in_daemon_thread
+from shared_loop import run_in_daemon_thread
 
 ASK, AGAIN, SPEND, KEPT = "ask", "again", "spend", "kept"
 Answer: TypeAlias = Callable[[str, float], float | None]

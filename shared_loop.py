@@ -1,0 +1,268 @@
+"""The event loop that the parts of a program share, in a thread of its own.
+
+Models are asked there and tools called, because connections belong to an event loop and outlive a
+turn. The turn itself runs there, too: waking another thread for each request and each call would
+take as long as answering them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import threading
+import weakref
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor, Future, wait
+from contextlib import AbstractAsyncContextManager, closing, suppress
+from typing import Any, ClassVar, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_CLOSE_SECONDS = 5.0
+_GLANCE_SECONDS = 0.25
+
+
+async def run_in_daemon_thread(
+    function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs
+) -> _T:
+    """``asyncio.to_thread`` for a call that must not delay the end of the program.
+
+    Cancelled, it lets the thread finish on its own and forgets the result.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[_T] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(set_outcome: Callable[[Any], None], outcome: object) -> None:
+        if not future.done():
+            set_outcome(outcome)
+
+    def work() -> None:
+        set_outcome: Callable[[Any], None] = future.set_result
+        outcome: object
+        try:
+            outcome = context.run(function, *args, **kwargs)
+        except BaseException as error:  # noqa: BLE001  handed on to whoever awaits
+            set_outcome, outcome = future.set_exception, error
+        with suppress(RuntimeError):  # the loop is closed: nobody is waiting
+            loop.call_soon_threadsafe(settle, set_outcome, outcome)
+
+    threading.Thread(target=work, name="waits", daemon=True).start()
+    return await future
+
+
+class LoopShare:
+    """One part's share of the event loop in which all parts of this program ask and call.
+
+    The first call enters ``resource``, and the end leaves it. Nothing here may hold the object
+    that owns it: then a forgotten owner ends its share. The last share takes the thread along.
+    """
+
+    def __init__(
+        self, resource: AbstractAsyncContextManager[Any], closed: Callable[[], Exception]
+    ) -> None:
+        """``closed`` makes the error for calls that the end cuts off, or that come after it."""
+        self._resource = resource
+        self._closed_error = closed
+        self._closed = False
+        self._lock = threading.Lock()
+        self._thread: _LoopThread | None = None
+        self._stopped = asyncio.Event()
+        self._served: Future[None] | None = None
+        self._calls: set[asyncio.Task[Any]] = set()
+
+    async def run(self, call: Coroutine[Any, Any, _T]) -> _T:
+        """``call`` from any event loop; in the shared one, no other thread is woken for it."""
+        if not self._is_here():
+            return await asyncio.wrap_future(self.submit(call))
+        with self._lock:
+            guarded = self._guarded(call)
+        return await asyncio.create_task(guarded)
+
+    def wait(self, call: Coroutine[Any, Any, _T]) -> _T:
+        """``call`` from a thread that waits for it, which the shared loop must not do."""
+        if isinstance(threading.current_thread(), _LoopThread):
+            call.close()
+            raise RuntimeError("The shared event loop cannot wait for itself: await the call.")  # noqa: TRY004
+        future = self.submit(call)
+        try:
+            _wait_for(future)
+            return future.result()
+        except BaseException:  # interrupted: nobody is waiting for it
+            future.cancel()
+            raise
+
+    def submit(self, call: Coroutine[Any, Any, _T]) -> Future[_T]:
+        """Begin ``call``, in the caller's context."""
+        with self._lock:
+            guarded = self._guarded(call)
+            if self._thread is None:
+                self._thread = _LoopThread.entered()
+                self._served = self._thread.submit(self._serve(self._thread))
+            return self._thread.submit(guarded)
+
+    def stop(self) -> None:
+        """Cut off what is under way, and accept nothing more; the resource is left soon."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True  # first: what is cut off looks here for the reason
+            if self._thread is not None:
+                self._thread.loop.call_soon_threadsafe(self._stopped.set)
+
+    def close(self) -> None:
+        """Stop, and wait for the end."""
+        self.stop()
+        if self._thread is not None and self._served is not None and not self._is_here():
+            wait([self._served], _CLOSE_SECONDS)
+            self._thread.wait_for_end()
+
+    def _is_here(self) -> bool:
+        return self._thread is not None and self._thread.is_current
+
+    def _guarded(self, call: Coroutine[Any, Any, _T]) -> Coroutine[Any, Any, _T]:
+        if self._closed:
+            call.close()
+            raise self._closed_error()
+        guarded = self._unless_closed(call)
+        # One that is cancelled before it begins never comes to its call.
+        weakref.finalize(guarded, call.close).atexit = False
+        return guarded
+
+    async def _unless_closed(self, call: Coroutine[Any, Any, _T]) -> _T:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a coroutine runs in one
+        self._calls.add(task)
+        try:
+            return await call
+        except asyncio.CancelledError:
+            if self._closed:
+                raise self._closed_error() from None
+            raise
+        finally:
+            self._calls.discard(task)
+
+    async def _serve(self, thread: _LoopThread) -> None:
+        try:
+            async with self._resource:
+                await self._stopped.wait()
+                await asyncio.sleep(0)  # a call that has just arrived begins, to learn why it ends
+                calls = [*self._calls]
+                for call in calls:
+                    call.cancel()
+                await asyncio.gather(*calls, return_exceptions=True)
+            for _ in range(3):
+                await asyncio.sleep(0)  # what they closed takes a few rounds to be gone
+        finally:
+            thread.leave()
+
+
+def _wait_for(future: Future[Any]) -> None:
+    """Wait in pieces: a signal that comes just before a wait begins does not end it."""
+    while not future.done():
+        wait([future], _GLANCE_SECONDS)
+
+
+def run_in_shared_loop(call: Coroutine[Any, Any, _T]) -> _T:
+    """``asyncio.run`` in the shared loop; an interruption cancels ``call`` and awaits its end."""
+    ended: Future[asyncio.Task[_T]] = Future()
+    tasks: list[asyncio.Task[_T]] = []
+
+    def begin() -> None:
+        tasks.append(asyncio.create_task(call))
+        tasks[0].add_done_callback(ended.set_result)
+
+    thread = _LoopThread.entered()
+    try:
+        thread.loop.call_soon_threadsafe(begin)
+        try:
+            _wait_for(ended)
+        except BaseException:
+            thread.loop.call_soon_threadsafe(lambda: tasks[0].cancel())
+            _wait_for(ended)
+            raise
+        return ended.result().result()
+    finally:
+        thread.leave()
+        thread.wait_for_end()
+
+
+class _DaemonLoop(asyncio.SelectorEventLoop):
+    """Waits in daemon threads: looking up a host's name must not delay the program's end."""
+
+    def run_in_executor(  # type: ignore[override]  # a Task is a Future, too
+        self,
+        executor: Executor | None,
+        func: Callable[..., Any],
+        *args: Any,  # noqa: ANN401
+    ) -> asyncio.Task[Any]:
+        """``func`` in its own thread."""
+        return self.create_task(run_in_daemon_thread(func, *args))
+
+
+class _LoopThread(threading.Thread):
+    """The event loop of the program's parts, in a daemon thread, while any of them is there."""
+
+    _now: ClassVar[_LoopThread | None] = None
+    _entering = threading.Lock()
+
+    def __init__(self) -> None:
+        super().__init__(name="shared-loop", daemon=True)
+        self.loop = _DaemonLoop()
+        self._entered = 0
+
+    @classmethod
+    def entered(cls) -> _LoopThread:
+        """That of this process, for one more part, which has to ``leave`` it."""
+        with cls._entering:
+            if cls._now is None:
+                cls._now = cls()
+                cls._now.start()
+            thread = cls._now
+            thread._entered += 1  # noqa: SLF001 - its own
+            return thread
+
+    @classmethod
+    def forget(cls) -> None:
+        """Begin anew: a process that was forked has no threads."""
+        cls._now, cls._entering = None, threading.Lock()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether this is asked in the loop."""
+        return threading.current_thread() is self
+
+    def submit(self, call: Coroutine[Any, Any, _T]) -> Future[_T]:
+        """Begin ``call``, in the caller's context."""
+        return asyncio.run_coroutine_threadsafe(call, self.loop)
+
+    def leave(self) -> None:
+        """One part fewer; the last one ends the thread."""
+        with self._entering:
+            self._entered -= 1
+            if self._entered == 0:
+                _LoopThread._now = None
+                self.loop.call_soon_threadsafe(self.loop.stop)
+
+    def wait_for_end(self) -> None:
+        """Wait if no part is left."""
+        if _LoopThread._now is not self and not self.is_current:
+            self.join(_CLOSE_SECONDS)
+
+    def run(self) -> None:
+        """Until the last part has left."""
+        with closing(self.loop) as loop:
+            loop.run_forever()
+            loop.run_until_complete(_end_of_tasks())
+
+
+async def _end_of_tasks() -> None:
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_LoopThread.forget)
