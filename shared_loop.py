@@ -1,8 +1,8 @@
 """The event loop that the parts of a program share, in a thread of its own.
 
 Models are asked there and tools called, because connections belong to an event loop and outlive a
-turn. The turn itself runs there, too: waking another thread for each request and each call would
-take as long as answering them.
+turn. A turn's conversation runs there, too: waking another thread for each request and each call
+would take as long as answering them.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ class LoopShare:
             raise RuntimeError("The shared event loop cannot wait for itself: await the call.")  # noqa: TRY004
         future = self.submit(call)
         try:
-            _wait_for(future)
+            while not future.done():  # in pieces: a signal just before a wait does not end it
+                wait([future], _GLANCE_SECONDS)
             return future.result()
         except BaseException:  # interrupted: nobody is waiting for it
             future.cancel()
@@ -109,7 +110,8 @@ class LoopShare:
                 return
             self._closed = True  # first: what is cut off looks here for the reason
             if self._thread is not None:
-                self._thread.loop.call_soon_threadsafe(self._stopped.set)
+                with suppress(RuntimeError):  # the loop is closed: the resource was not entered
+                    self._thread.loop.call_soon_threadsafe(self._stopped.set)
 
     def close(self) -> None:
         """Stop, and wait for the end."""
@@ -158,14 +160,11 @@ class LoopShare:
             thread.leave()
 
 
-def _wait_for(future: Future[Any]) -> None:
-    """Wait in pieces: a signal that comes just before a wait begins does not end it."""
-    while not future.done():
-        wait([future], _GLANCE_SECONDS)
+async def in_shared_loop(call: Coroutine[Any, Any, _T]) -> _T:
+    """``call`` in the shared loop, for a caller with a loop of its own.
 
-
-def run_in_shared_loop(call: Coroutine[Any, Any, _T]) -> _T:
-    """``asyncio.run`` in the shared loop; an interruption cancels ``call`` and awaits its end."""
+    Cancelled, it cancels ``call`` and waits for its end.
+    """
     ended: Future[asyncio.Task[_T]] = Future()
     tasks: list[asyncio.Task[_T]] = []
 
@@ -176,13 +175,14 @@ def run_in_shared_loop(call: Coroutine[Any, Any, _T]) -> _T:
     thread = _LoopThread.entered()
     try:
         thread.loop.call_soon_threadsafe(begin)
+        waiting = asyncio.wrap_future(ended)
         try:
-            _wait_for(ended)
-        except BaseException:
+            await asyncio.shield(waiting)
+        except asyncio.CancelledError:
             thread.loop.call_soon_threadsafe(lambda: tasks[0].cancel())
-            _wait_for(ended)
+            await waiting
             raise
-        return ended.result().result()
+        return waiting.result().result()
     finally:
         thread.leave()
         thread.wait_for_end()

@@ -20,7 +20,7 @@ from session.events import event_context, log_event
 from session.game_configuration import GameConfiguration
 from session.game_state import Decision, RefusedCommand
 from session.tracing import Span, observed
-from shared_loop import run_in_daemon_thread, run_in_shared_loop
+from shared_loop import in_shared_loop, run_in_daemon_thread
 
 if TYPE_CHECKING:
     from llm_client import LLMClient
@@ -104,10 +104,10 @@ class ZorkAgent:
         """
         if _loop_is_running():
             raise RuntimeError(
-                "get_action_with_reasoning() would block the event loop that this thread already "
-                "runs: call it with asyncio.to_thread()."
+                "get_action_with_reasoning() starts its own event loop, but this thread "
+                "already runs one: call it with asyncio.to_thread()."
             )
-        return run_in_shared_loop(
+        return asyncio.run(
             self._generate_action_async(
                 game_state_text, relevant_memories, story, candidates, objection
             )
@@ -125,7 +125,8 @@ class ZorkAgent:
         text = "\n\n".join(part for part in (game_state_text, relevant_memories) if part)
         with event_context(episode_id=self.episode_id, turn=self.turn):
             with self._session_span() as span:
-                decision = await _Deliberation(self, candidates, objection).decide(text, story)
+                deliberation = _Deliberation(self, candidates, objection)
+                decision = await in_shared_loop(deliberation.decide(text, story))
                 span.update(metadata=decision.summary)
             if not decision.failure:
                 action = decision.action

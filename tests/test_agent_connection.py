@@ -61,7 +61,7 @@ def test_inside_an_event_loop_the_agent_says_how_to_call_it(journal: Journal) ->
     with Player([action_reply("look")], journal) as player:
 
         async def program() -> dict[str, str | None]:
-            with pytest.raises(RuntimeError, match="already runs"):
+            with pytest.raises(RuntimeError, match="already runs one"):
                 player.play()
             assert journal.starts == []
             return await asyncio.to_thread(player.play)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from shared_loop import LoopShare, run_in_daemon_thread, run_in_shared_loop
+from shared_loop import LoopShare, in_shared_loop, run_in_daemon_thread
 from tests.support import FOREVER, PATIENCE
 
 VARIABLE = contextvars.ContextVar("VARIABLE", default="unset")
@@ -35,13 +35,16 @@ def test_what_is_shared_runs_in_one_thread_whoever_calls() -> None:
     async def turn() -> set[threading.Thread]:
         return {await where(), await first.run(where()), await second.run(where())}
 
-    found = run_in_shared_loop(turn()) | {first.wait(where()), asyncio.run(second.run(where()))}
+    found = asyncio.run(in_shared_loop(turn())) | {
+        first.wait(where()),
+        asyncio.run(second.run(where())),
+    }
     first.close()
     assert len(found | {second.wait(where())}) == 1
     second.close()
     (thread,) = found
     assert not thread.is_alive()
-    assert run_in_shared_loop(where()) is not thread
+    assert asyncio.run(in_shared_loop(where())) is not thread
 
 
 def test_a_call_runs_in_the_context_of_whoever_calls_and_leaves_it_alone() -> None:
@@ -55,7 +58,7 @@ def test_a_call_runs_in_the_context_of_whoever_calls_and_leaves_it_alone() -> No
         return await ours.run(change()), VARIABLE.get(), await ours.run(change())
 
     ours = share()
-    assert run_in_shared_loop(turn()) == ("turn", "turn", "turn")
+    assert asyncio.run(in_shared_loop(turn())) == ("turn", "turn", "turn")
     assert VARIABLE.get() == "unset"
     ours.close()
 
@@ -77,7 +80,7 @@ def test_the_end_of_one_share_cuts_off_its_calls_and_leaves_its_resource_and_no_
 
     ours, other = LoopShare(resource(), lambda: ValueError("closed here")), share()
     assert ours.wait(asyncio.sleep(0, "ok")) == "ok"
-    assert run_in_shared_loop(turn()) == "still there"
+    assert asyncio.run(in_shared_loop(turn())) == "still there"
     ours.close()
     assert seen == ["entered", "left"]
     with pytest.raises(ValueError, match="closed here"):
@@ -103,7 +106,7 @@ def test_the_loop_refuses_to_wait_for_itself() -> None:
         with pytest.raises(RuntimeError, match="cannot wait for itself"):
             ours.wait(asyncio.sleep(0))
 
-    run_in_shared_loop(turn())
+    asyncio.run(in_shared_loop(turn()))
     ours.close()
 
 
@@ -119,7 +122,7 @@ def test_an_interrupted_turn_is_cancelled_and_waited_for() -> None:
             seen.append("cleaned up")
 
     with pytest.raises(KeyboardInterrupt):
-        run_in_shared_loop(turn())
+        asyncio.run(in_shared_loop(turn()))
     assert seen == ["cleaned up"]
 
 
@@ -128,7 +131,7 @@ def test_an_error_of_a_turn_is_raised_where_it_is_waited_for() -> None:
         raise KeyError("no")
 
     with pytest.raises(KeyError, match="no"):
-        run_in_shared_loop(turn())
+        asyncio.run(in_shared_loop(turn()))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
@@ -138,7 +141,7 @@ def test_a_forked_process_has_a_loop_of_its_own() -> None:
     child = os.fork()
     if not child:
         try:
-            os._exit(run_in_shared_loop(asyncio.sleep(0, 7)))
+            os._exit(asyncio.run(in_shared_loop(asyncio.sleep(0, 7))))
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

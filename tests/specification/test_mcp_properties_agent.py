@@ -282,16 +282,18 @@ def test_a_decision_runs_exactly_one_event_loop(
 def test_afterwards_no_event_loop_is_left(
     script: list[LLMResponse | Exception], results: list[Outcome]
 ) -> None:
-    loops: list[asyncio.AbstractEventLoop] = []
+    made: list[asyncio.AbstractEventLoop] = []
 
-    class Watching(FakeManager):
-        async def connect_session(self) -> None:
-            loops.append(asyncio.get_running_loop())
+    def making() -> asyncio.AbstractEventLoop:
+        made.append(make())
+        return made[-1]
 
-    Turn(script, Watching(results)).play()
+    make = asyncio.events.new_event_loop
+    with patch("asyncio.events.new_event_loop", making):
+        Turn(script, FakeManager(results)).play()
     with pytest.raises(RuntimeError, match="no running event loop"):
         asyncio.get_running_loop()
-    (loop,) = loops
+    (loop,) = made
     assert loop.is_closed()
 
 
