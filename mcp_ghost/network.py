@@ -135,10 +135,19 @@ def tls_context() -> ssl.SSLContext:
 
     It trusts what the system does, or ``SSL_CERT_FILE`` or ``SSL_CERT_DIR`` where one is set, and
     certifi's certificates on a system that has none, as bare containers do.
+
+    Raises:
+        OSError: They cannot be read; the message says where they were looked for.
     """
     import httpx2  # only those who need a context pay for it
 
-    context = httpx2.create_ssl_context()
+    try:
+        context = httpx2.create_ssl_context()
+    except OSError as error:
+        given = [it for it in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(it)]
+        where = f"{given[0]} ({os.environ[given[0]]})" if given else "the system's store"
+        why = error.strerror or error
+        raise OSError(f"The certificates in {where} cannot be read: {why}.") from error
     has_own_store = sys.platform in ("win32", "darwin") or bool(os.environ.get("SSL_CERT_DIR"))
     if not has_own_store and not context.cert_store_stats()["x509_ca"]:
         import certifi

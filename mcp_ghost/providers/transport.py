@@ -11,7 +11,7 @@ import json
 import math
 import random
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, UTC, datetime
@@ -38,7 +38,7 @@ MOST_REPLY_BYTES = 8 * 2**20
 """Of one reply, as it arrives and unpacked; the longest that models write have a tenth of it."""
 _PIECE = 4096
 """Bytes that are unpacked at a time: they become four million at most."""
-_ENCODINGS = frozenset({"", "identity", "gzip", "deflate"})
+_PACKED = frozenset({"gzip", "deflate"})
 """Those that we ask for. One inside another would multiply, and others have no such limit."""
 CONNECT_SECONDS = 10.0
 _TRANSIENT = frozenset({408, 409, 425, 429})
@@ -214,10 +214,12 @@ class Transport:
 
 def network_transport(endpoint: Endpoint) -> httpx2.AsyncBaseTransport:
     """The way to ``endpoint``: through the proxy of the environment, if there is one for it."""
-    secure = urlsplit(endpoint.base_url).scheme == "https"
-    return httpx2.AsyncHTTPTransport(
-        verify=network.tls_context() if secure else False, proxy=network.proxy_of(endpoint.base_url)
-    )
+    url = endpoint.base_url
+    try:
+        verify = network.tls_context() if urlsplit(url).scheme == "https" else False
+    except OSError as error:
+        raise LLMError(str(error)) from error
+    return httpx2.AsyncHTTPTransport(verify=verify, proxy=network.proxy_of(url))
 
 
 def encode_json(payload: Mapping[str, Any]) -> bytes:
@@ -259,15 +261,17 @@ async def content_of(response: httpx2.Response, endpoint: Endpoint) -> bytes:
 async def _unpacked(response: httpx2.Response, endpoint: Endpoint) -> AsyncIterator[bytes]:
     """The pieces of the body, unpacked, up to the most that it may have."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
-    if encoding not in _ENCODINGS:
+    if encoding not in {"", "identity", *_PACKED}:
         raise LLMReplyError(
             f"{endpoint.where} sent a reply encoded as '{encoding[:40]}', which was not requested."
         )
-    if isinstance(response.stream, httpx2.AsyncByteStream):
+    stream: AsyncIterable[bytes] = response.stream  # type: ignore[assignment]  # as we asked for it
+    if encoding in _PACKED and isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = _Pieces(response.stream)
+        stream = response.aiter_bytes()
     size = 0
     try:
-        async for piece in response.aiter_bytes():
+        async for piece in stream:
             size += len(piece)
             _check_size(size)
             yield piece

@@ -6,12 +6,14 @@ import ssl
 import sys
 import threading
 from contextlib import suppress
+from inspect import unwrap
 from typing import TYPE_CHECKING
 
+import httpcore2
 import httpx2
 import pytest
 
-from mcp_ghost.errors import LLMConnectionError, LLMReplyError, LLMStatusError
+from mcp_ghost.errors import LLMConnectionError, LLMError, LLMReplyError, LLMStatusError
 from mcp_ghost.network import tls_context
 from mcp_ghost.providers.client import ProviderClient, get_llm_client
 from mcp_ghost.providers.registry import get_provider
@@ -22,8 +24,6 @@ from tests.support.conversations import USER
 from tests.support.provider_clients import KEY, WIRES, ask, client_of
 
 if TYPE_CHECKING:
-    import httpcore2
-
     from mcp_ghost.testing.wires import WireName
 
 # --- failures
@@ -283,6 +283,17 @@ def test_a_system_without_certificates_gets_those_of_certifi_unless_it_names_oth
     context = tls_context.__wrapped__()
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert bool(context.get_ca_certs()) == (not folder)
+
+
+def test_certificates_that_cannot_be_read_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/no/such.pem")
+    monkeypatch.setattr(httpcore2, "default_ssl_context", unwrap(httpcore2.default_ssl_context))
+    tls_context.cache_clear()
+    client = get_llm_client("openai", KEY)
+    with pytest.raises(
+        LLMError, match=r"in SSL_CERT_FILE \(/no/such\.pem\) cannot be read: No such"
+    ):
+        asyncio.run(client.complete([USER]))
 
 
 def test_a_transport_takes_the_place_of_the_network_and_needs_no_key() -> None:
