@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, Future, wait
-from contextlib import AbstractAsyncContextManager, closing, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, closing, suppress
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
@@ -110,8 +110,7 @@ class LoopShare:
                 return
             self._closed = True  # first: what is cut off looks here for the reason
             if self._thread is not None:
-                with suppress(RuntimeError):  # the loop is closed: the resource was not entered
-                    self._thread.loop.call_soon_threadsafe(self._stopped.set)
+                self._thread.loop.call_soon_threadsafe(self._stopped.set)
 
     def close(self) -> None:
         """Stop, and wait for the end."""
@@ -147,7 +146,9 @@ class LoopShare:
 
     async def _serve(self, thread: _LoopThread) -> None:
         try:
-            async with self._resource:
+            async with AsyncExitStack() as stack:
+                with suppress(Exception):  # the calls, which have to do without it, say why
+                    await stack.enter_async_context(self._resource)
                 await self._stopped.wait()
                 await asyncio.sleep(0)  # a call that has just arrived begins, to learn why it ends
                 calls = [*self._calls]
@@ -216,7 +217,7 @@ class _LoopThread(threading.Thread):
     def entered(cls) -> _LoopThread:
         """That of this process, for one more part, which has to ``leave`` it."""
         with cls._entering:
-            if cls._now is None:
+            if cls._now is None or not cls._now.is_alive():
                 cls._now = cls()
                 cls._now.start()
             thread = cls._now
@@ -242,7 +243,8 @@ class _LoopThread(threading.Thread):
         with self._entering:
             self._entered -= 1
             if self._entered == 0:
-                _LoopThread._now = None
+                if _LoopThread._now is self:
+                    _LoopThread._now = None
                 self.loop.call_soon_threadsafe(self.loop.stop)
 
     def wait_for_end(self) -> None:

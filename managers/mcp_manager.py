@@ -151,7 +151,9 @@ class MCPManager:
             for name, server in chosen.items()
         ]
         self._turn: asyncio.AbstractEventLoop | None = None
-        """That of the latest connect_session(), until its session is dismissed."""
+        """That of the latest connect_session()."""
+        self._is_dismissed = False
+        """Whether its session ends in the background."""
         self._settled: set[GameServer] = set()
         """Those whose connection was waited for since then."""
         closed = partial(MCPToolCallError, "The connection to the MCP servers was closed here.")
@@ -178,11 +180,12 @@ class MCPManager:
         self._settled.clear()
         if self._turn is not asyncio.get_running_loop():
             self.dismiss_session()  # that of a turn which forgot to disconnect
-        self._turn = asyncio.get_running_loop()
+        self._turn, self._is_dismissed = asyncio.get_running_loop(), False
         try:
             await self._loop.run(self._connect())
         except asyncio.CancelledError:
-            await self.disconnect_session()
+            if not self._is_dismissed:  # the next session may begin meanwhile
+                await self.disconnect_session()
             raise
 
     async def disconnect_session(self) -> None:
@@ -196,7 +199,7 @@ class MCPManager:
     def dismiss_session(self) -> None:
         """The same for sessions that were not used: they end in the background."""
         if self.config.mcp_session == "turn" and self._turn is not None:
-            self._turn = None
+            self._is_dismissed = True
             self._loop.submit(self._dismiss())
 
     def close(self) -> None:
