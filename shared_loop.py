@@ -55,8 +55,9 @@ async def run_in_daemon_thread(
 class LoopShare:
     """One part's share of the event loop in which all parts of this program ask and call.
 
-    The first call enters ``resource``, and the end leaves it. Nothing here may hold the object
-    that owns it: then a forgotten owner ends its share. The last share takes the thread along.
+    The first call enters ``resource``, and ending the share exits it. Nothing here may hold the
+    object that owns it: then a forgotten owner ends its share. The last share to end takes the
+    thread with it.
     """
 
     def __init__(
@@ -135,8 +136,9 @@ class LoopShare:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a coroutine runs in one
         self._calls.add(task)
+        task.add_done_callback(_retrieve)
         try:
-            return await call
+            return await _harmless(call)
         except asyncio.CancelledError:
             if self._closed:
                 raise self._closed_error() from None
@@ -161,16 +163,38 @@ class LoopShare:
             thread.leave()
 
 
+def _retrieve(task: asyncio.Task[Any]) -> None:
+    """Where nobody is waiting any longer, asyncio need not say so."""
+    if not task.cancelled():
+        task.exception()
+
+
+class _LoopEndingError(Exception):
+    """Stands for SystemExit or KeyboardInterrupt, which would end the loop of all parts."""
+
+    def __init__(self, reason: BaseException) -> None:
+        super().__init__(f"{type(reason).__name__}: {reason}")
+        self.reason = reason
+
+
+async def _harmless(call: Coroutine[Any, Any, _T]) -> _T:
+    try:
+        return await call
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise _LoopEndingError(error) from error
+
+
 async def in_shared_loop(call: Coroutine[Any, Any, _T]) -> _T:
     """``call`` in the shared loop, for a caller with a loop of its own.
 
-    Cancelled, it cancels ``call`` and waits for its end.
+    If cancelled, it cancels ``call`` and waits for it to end.
     """
     ended: Future[asyncio.Task[_T]] = Future()
     tasks: list[asyncio.Task[_T]] = []
 
     def begin() -> None:
-        tasks.append(asyncio.create_task(call))
+        tasks.append(asyncio.create_task(_harmless(call)))
+        tasks[0].add_done_callback(_retrieve)
         tasks[0].add_done_callback(ended.set_result)
 
     thread = _LoopThread.entered()
@@ -178,12 +202,16 @@ async def in_shared_loop(call: Coroutine[Any, Any, _T]) -> _T:
         thread.loop.call_soon_threadsafe(begin)
         waiting = asyncio.wrap_future(ended)
         try:
-            await asyncio.shield(waiting)
+            while not waiting.done():  # in pieces: a signal just before a wait does not end it
+                await asyncio.wait([waiting], timeout=_GLANCE_SECONDS)
         except asyncio.CancelledError:
             thread.loop.call_soon_threadsafe(lambda: tasks[0].cancel())
-            await waiting
+            await asyncio.wait([waiting])
             raise
-        return waiting.result().result()
+        try:
+            return waiting.result().result()
+        except _LoopEndingError as error:
+            raise error.reason from None
     finally:
         thread.leave()
         thread.wait_for_end()
@@ -215,7 +243,7 @@ class _LoopThread(threading.Thread):
 
     @classmethod
     def entered(cls) -> _LoopThread:
-        """That of this process, for one more part, which has to ``leave`` it."""
+        """This process's thread, for one more part, which has to ``leave`` it."""
         with cls._entering:
             if cls._now is None or not cls._now.is_alive():
                 cls._now = cls()
@@ -226,12 +254,12 @@ class _LoopThread(threading.Thread):
 
     @classmethod
     def forget(cls) -> None:
-        """Begin anew: a process that was forked has no threads."""
+        """Start afresh: a forked process has none of its parent's threads."""
         cls._now, cls._entering = None, threading.Lock()
 
     @property
     def is_current(self) -> bool:
-        """Whether this is asked in the loop."""
+        """Whether the caller is in this thread."""
         return threading.current_thread() is self
 
     def submit(self, call: Coroutine[Any, Any, _T]) -> Future[_T]:
@@ -248,12 +276,12 @@ class _LoopThread(threading.Thread):
                 self.loop.call_soon_threadsafe(self.loop.stop)
 
     def wait_for_end(self) -> None:
-        """Wait if no part is left."""
+        """Wait for the thread to end, if no part is left."""
         if _LoopThread._now is not self and not self.is_current:
             self.join(_CLOSE_SECONDS)
 
     def run(self) -> None:
-        """Until the last part has left."""
+        """Run until the last part has left."""
         with closing(self.loop) as loop:
             loop.run_forever()
             loop.run_until_complete(_end_of_tasks())

@@ -107,7 +107,7 @@ class MCPManager:
     """Connects, lists and calls for the agent; one object serves one episode.
 
     The servers are used in the shared event loop. So what ends with a turn can do so after it, and
-    a session can outlast turns, also those that have event loops of their own.
+    a session can outlast turns, even those that have event loops of their own.
     """
 
     def __init__(
@@ -152,8 +152,8 @@ class MCPManager:
         ]
         self._turn: asyncio.AbstractEventLoop | None = None
         """That of the latest connect_session()."""
-        self._is_dismissed = False
-        """Whether its session ends in the background."""
+        self._session: object = None
+        """Stands for its session, until that ends in the background."""
         self._settled: set[GameServer] = set()
         """Those whose connection was waited for since then."""
         closed = partial(MCPToolCallError, "The connection to the MCP servers was closed here.")
@@ -178,13 +178,14 @@ class MCPManager:
             return
         self._say_what_is_left_out()
         self._settled.clear()
-        if self._turn is not asyncio.get_running_loop():
-            self.dismiss_session()  # that of a turn which forgot to disconnect
-        self._turn, self._is_dismissed = asyncio.get_running_loop(), False
+        before, self._turn = self._turn, asyncio.get_running_loop()
+        if self.config.mcp_session == "turn" and before not in (None, self._turn):
+            await self._loop.run(self._dismiss())  # that of a turn which forgot to disconnect
+        ours = self._session = object()
         try:
             await self._loop.run(self._connect())
         except asyncio.CancelledError:
-            if not self._is_dismissed:  # the next session may begin meanwhile
+            if self._session is ours:  # else the next one may have begun
                 await self.disconnect_session()
             raise
 
@@ -199,7 +200,7 @@ class MCPManager:
     def dismiss_session(self) -> None:
         """The same for sessions that were not used: they end in the background."""
         if self.config.mcp_session == "turn" and self._turn is not None:
-            self._is_dismissed = True
+            self._session = None
             self._loop.submit(self._dismiss())
 
     def close(self) -> None:

@@ -148,7 +148,8 @@ def tls_context() -> ssl.SSLContext:
         where = f"{given[0]} ({os.environ[given[0]]})" if given else "the system's store"
         why = error.strerror or error
         raise OSError(f"The certificates in {where} cannot be read: {why}.") from error
-    has_own_store = sys.platform in ("win32", "darwin") or bool(os.environ.get("SSL_CERT_DIR"))
+    names_others = any(os.environ.get(it) for it in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
+    has_own_store = names_others or sys.platform in ("win32", "darwin")
     if not has_own_store and not context.cert_store_stats()["x509_ca"]:
         import certifi
 

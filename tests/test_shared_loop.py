@@ -15,10 +15,17 @@ from typing import Any
 
 import pytest
 
+import shared_loop
 from shared_loop import LoopShare, in_shared_loop, run_in_daemon_thread
 from tests.support import FOREVER, PATIENCE
 
 VARIABLE = contextvars.ContextVar("VARIABLE", default="unset")
+
+
+@pytest.fixture(autouse=True)
+def nobody_else_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that another test has forgotten may still be in the loop of this process."""
+    monkeypatch.setattr(shared_loop._LoopThread, "_now", None)
 
 
 def share() -> LoopShare:
@@ -124,6 +131,27 @@ def test_an_interrupted_turn_is_cancelled_and_waited_for() -> None:
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(in_shared_loop(turn()))
     assert seen == ["cleaned up"]
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+def test_what_would_end_the_loop_of_all_parts_ends_the_turn_alone(
+    error: type[BaseException],
+) -> None:
+    ours = share()
+
+    async def turn() -> None:
+        await run_in_daemon_thread(leave)
+
+    def leave() -> None:
+        raise error("enough")
+
+    ours.wait(asyncio.sleep(0))
+    with pytest.raises(error, match="enough"):
+        asyncio.run(in_shared_loop(turn()))
+    with pytest.raises(Exception, match=f"{error.__name__}: enough"):
+        ours.wait(turn())
+    assert ours.wait(asyncio.sleep(0, "still there")) == "still there"
+    ours.close()
 
 
 def test_an_error_of_a_turn_is_raised_where_it_is_waited_for() -> None:

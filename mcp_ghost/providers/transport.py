@@ -214,12 +214,11 @@ class Transport:
 
 def network_transport(endpoint: Endpoint) -> httpx2.AsyncBaseTransport:
     """The way to ``endpoint``: through the proxy of the environment, if there is one for it."""
-    url = endpoint.base_url
     try:
-        verify = network.tls_context() if urlsplit(url).scheme == "https" else False
+        verify = network.tls_context() if urlsplit(endpoint.base_url).scheme == "https" else False
     except OSError as error:
         raise LLMError(str(error)) from error
-    return httpx2.AsyncHTTPTransport(verify=verify, proxy=network.proxy_of(url))
+    return httpx2.AsyncHTTPTransport(verify=verify, proxy=network.proxy_of(endpoint.base_url))
 
 
 def encode_json(payload: Mapping[str, Any]) -> bytes:
@@ -268,6 +267,7 @@ async def _unpacked(response: httpx2.Response, endpoint: Endpoint) -> AsyncItera
     stream: AsyncIterable[bytes] = response.stream  # type: ignore[assignment]  # as we asked for it
     if encoding in _PACKED and isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = _Pieces(response.stream)
+    if encoding in _PACKED or response.is_stream_consumed:  # by a transport that reads along
         stream = response.aiter_bytes()
     size = 0
     try:

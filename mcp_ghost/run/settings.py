@@ -294,7 +294,7 @@ def _is_number(value: object, *, least: float) -> bool:
 
 
 def _check_transport(transport: object) -> None:
-    """Refuse one of httpx, too: the errors that it raises are of other classes."""
+    """Refuse httpx's, too: it raises errors of other classes."""
     import httpx2
 
     if not isinstance(transport, httpx2.AsyncBaseTransport):

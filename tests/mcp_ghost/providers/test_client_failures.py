@@ -271,18 +271,37 @@ def test_all_clients_share_one_tls_context() -> None:
     assert asyncio.run(contexts()) == {id(tls_context())}
 
 
-@pytest.mark.parametrize("folder", ["", "/etc/ssl/certs"])
+@pytest.mark.parametrize("named", [None, "SSL_CERT_DIR", "SSL_CERT_FILE"])
 def test_a_system_without_certificates_gets_those_of_certifi_unless_it_names_others(
-    monkeypatch: pytest.MonkeyPatch, folder: str
+    monkeypatch: pytest.MonkeyPatch, named: str | None
 ) -> None:
-    monkeypatch.setenv("SSL_CERT_DIR", folder)
+    for variable in ("SSL_CERT_DIR", "SSL_CERT_FILE"):
+        monkeypatch.setenv(variable, "/etc/ssl/certs" if variable == named else "")
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(
         httpx2, "create_ssl_context", lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     )
     context = tls_context.__wrapped__()
     assert context.verify_mode is ssl.CERT_REQUIRED
-    assert bool(context.get_ca_certs()) == (not folder)
+    assert bool(context.get_ca_certs()) == (named is None)
+
+
+class ReadingAlong(httpx2.AsyncBaseTransport):
+    """Reads each answer before it hands it on."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await self._inner.handle_async_request(request)
+        await response.aread()
+        return response
+
+
+def test_a_transport_may_have_read_the_answer() -> None:
+    with ModelServer(["Fine."]) as server:
+        client = get_llm_client("openai", transport=ReadingAlong(server.async_transport()))
+        assert asyncio.run(client.complete([USER])).content == "Fine."
 
 
 def test_certificates_that_cannot_be_read_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
