@@ -297,6 +297,9 @@ class ReadingAlong(httpx2.AsyncBaseTransport):
         await response.aread()
         return response
 
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
 
 def test_a_transport_may_have_read_the_answer() -> None:
     with ModelServer(["Fine."]) as server:
