@@ -136,7 +136,7 @@ class LoopShare:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a coroutine runs in one
         self._calls.add(task)
-        task.add_done_callback(_retrieve)
+        task.add_done_callback(retrieve)
         try:
             return await _harmless(call)
         except asyncio.CancelledError:
@@ -163,8 +163,8 @@ class LoopShare:
             thread.leave()
 
 
-def _retrieve(task: asyncio.Task[Any]) -> None:
-    """Where nobody is waiting any longer, asyncio need not say so."""
+def retrieve(task: asyncio.Task[Any]) -> None:
+    """For a task that nobody may wait for any longer: asyncio need not say so."""
     if not task.cancelled():
         task.exception()
 
@@ -194,7 +194,7 @@ async def in_shared_loop(call: Coroutine[Any, Any, _T]) -> _T:
 
     def begin() -> None:
         tasks.append(asyncio.create_task(_harmless(call)))
-        tasks[0].add_done_callback(_retrieve)
+        tasks[0].add_done_callback(retrieve)
         tasks[0].add_done_callback(ended.set_result)
 
     thread = _LoopThread.entered()

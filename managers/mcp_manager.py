@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -51,7 +51,6 @@ MCPServerConfig = ServerConfig
 _MCP_MAJOR_VERSION = 2
 _ONLY_WHEN_NAMED = ["-m", "notes"]
 """The server that the shipped file offers beside its first one, which is nothing to warn of."""
-T = TypeVar("T")
 
 
 class MCPConfig(BaseModel):

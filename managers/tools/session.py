@@ -11,6 +11,7 @@ from mcp_ghost.loop import in_order
 from mcp_ghost.media import Gallery
 from mcp_ghost.results import ResultBudget
 from session.events import log_event
+from shared_loop import retrieve
 
 if TYPE_CHECKING:
     from managers.mcp_manager import MCPManager
@@ -62,7 +63,7 @@ class ToolSession:
         if self._manager is None or not self.are_on:
             return
         self._connecting = asyncio.create_task(self._manager.connect_session())
-        self._connecting.add_done_callback(_retrieve)
+        self._connecting.add_done_callback(retrieve)  # a failure is said where it happens
         await asyncio.sleep(0)  # lets the connection begin
         try:
             self.schemas = await self._manager.get_tool_schemas()
@@ -145,12 +146,6 @@ class ToolSession:
             await wait_for(tool_names)
         elif self._connecting is not None:
             await asyncio.wait([self._connecting])
-
-
-def _retrieve(connecting: asyncio.Task[None]) -> None:
-    """What is wrong was said where it happened; else asyncio says that nobody asked."""
-    if not connecting.cancelled():
-        connecting.exception()
 
 
 def _own(manager: MCPManager | None, name: str) -> Any:  # noqa: ANN401 - a method
