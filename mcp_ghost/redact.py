@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -38,22 +39,35 @@ _PLACEHOLDERS = frozenset(
     {"changeme", "disabled", "not-needed", "no-key-required", "password", "required", "undefined"}
 )
 _SENSITIVE_WORD = r"(?:key|token|secret|password)"
-_FORMATS = re.compile(
-    r"(?<![A-Za-z0-9_-])(?:"
-    r"(?:[spr]k-|[spr]k_(?:live|test)_)(?=[\w-]{0,30}\d)[\w-]{10,}"  # OpenAI, Stripe, Langfuse
-    r"|gh[oprsu]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}"
-    r"|(?:AKIA|ASIA)[A-Z0-9]{16}(?![\w+/=-])|AIza[\w-]{35}(?![\w+/=-])"  # not within base64
-    r"|xox[abeoprs]-[\w-]{10,}|xapp-[\w-]{10,}|hf_[A-Za-z0-9]{30,}|npm_[A-Za-z0-9]{36}"
-    r"|pypi-[\w-]{32,}|tvly-[\w-]{20,}|ya29\.[\w-]{20,}"
-    r"|eyJ[\w-]{8,}\.eyJ[\w-]{4,}\.[\w-]*"  # JSON Web Token
-    r")"
-    r"|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----"
-    r"(?:[\w+/=:,\s]++|\\+[nr]|-(?!----END))*+(?:-----END [A-Z ]+-----)?"
-    r"|(?<=\bBearer )(?=[\w.~+/-]{0,200}\d)[\w.~+/-]{8,}=*"
-    r"|(?<=\bbearer )(?=[\w.~+/-]{0,200}\d)[\w.~+/-]{8,}=*"
-    r"|(?<=://)[^/\s:@\"'\\<>]{1,200}:[^/\s@\"'\\<>]{1,200}(?=@)"
-)
+_TOKENS = {
+    r"[spr]k-(?=[\w-]{0,30}\d)[\w-]{10,}": ("sk-", "pk-", "rk-"),  # OpenAI, Langfuse
+    r"[spr]k_(?:live|test)_(?=[\w-]{0,30}\d)[\w-]{10,}": ("k_live_", "k_test_"),  # Stripe
+    r"gh[oprsu]_[A-Za-z0-9]{16,}": ("gho_", "ghp_", "ghr_", "ghs_", "ghu_"),
+    r"github_pat_\w{16,}": ("github_pat_",),
+    r"glpat-[\w-]{16,}": ("glpat-",),
+    r"(?:AKIA|ASIA)[A-Z0-9]{16}(?![\w+/=-])": ("AKIA", "ASIA"),  # not within base64
+    r"AIza[\w-]{35}(?![\w+/=-])": ("AIza",),
+    r"xox[abeoprs]-[\w-]{10,}": ("xox",),
+    r"xapp-[\w-]{10,}": ("xapp-",),
+    r"hf_[A-Za-z0-9]{30,}": ("hf_",),
+    r"npm_[A-Za-z0-9]{36}": ("npm_",),
+    r"pypi-[\w-]{32,}": ("pypi-",),
+    r"tvly-[\w-]{20,}": ("tvly-",),
+    r"ya29\.[\w-]{20,}": ("ya29.",),
+    r"eyJ[\w-]{8,}\.eyJ[\w-]{4,}\.[\w-]*": (".eyJ",),  # JSON Web Token
+}
+"""Forms of keys, each with its signs: a text without any of them need not be searched."""
+_OTHER_FORMATS = {
+    r"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----"
+    r"(?:[\w+/=:,\s]++|\\+[nr]|-(?!----END))*+(?:-----END [A-Z ]+-----)?": ("PRIVATE KEY-----",),
+    r"(?<=\bBearer )(?=[\w.~+/-]{0,200}\d)[\w.~+/-]{8,}=*": ("Bearer ",),
+    r"(?<=\bbearer )(?=[\w.~+/-]{0,200}\d)[\w.~+/-]{8,}=*": ("bearer ",),
+    r"(?<=://)[^/\s:@\"'\\<>]{1,200}:[^/\s@\"'\\<>]{1,200}(?=@)": ("@",),
+}
+"""The same, also within words."""
+_FORMATS = re.compile(rf"(?<![A-Za-z0-9_-])(?:{'|'.join(_TOKENS)})|{'|'.join(_OTHER_FORMATS)}")
 """Known by their form alone. No quote or backslash is taken, so JSON text stays JSON."""
+_SIGNS = tuple(chain.from_iterable([*_TOKENS.values(), *_OTHER_FORMATS.values()]))
 _BY_PLACE = (
     re.compile(r"()(?<![A-Za-z0-9_-])(?:sk|pk|rk|gh[pousr]|xox[abp]|AIza)[-_][A-Za-z0-9_-]{8,}"),
     re.compile(r"(Bearer )[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE),
@@ -74,17 +88,17 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         known = {secret for secret in secrets if len(secret) >= SHORTEST_SECRET}
         written = known | {form for secret in known for form in _forms(secret)}
-        longest_first = sorted(written, key=lambda it: (-len(it), it))
-        self._known = re.compile("|".join(map(re.escape, longest_first))) if written else None
-        self._longest = len(longest_first[0]) if written else 0
+        self._written = sorted(written, key=lambda it: (-len(it), it))
+        """Longest first."""
+        self._known = re.compile("|".join(map(re.escape, self._written)))
 
     def __call__(self, text: str) -> str:
         """``text``, cleaned; what is JSON stays JSON."""
         if len(text) < SHORTEST_SECRET:
             return text
-        if self._known is not None:
-            text = _replaced(self._known, MASK, text, self._longest)
-        return _replaced(_FORMATS, MASK, text)
+        if _has_any(text, self._written):
+            text = _replaced(self._known, MASK, text, len(self._written[0]))
+        return _replaced(_FORMATS, MASK, text) if _has_any(text, _SIGNS) else text
 
     def each(self, value: Any) -> Any:  # noqa: ANN401  any JSON
         """A copy of ``value`` with every text in it cleaned, the keys included."""
@@ -105,6 +119,11 @@ class Redactor:
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """The ``words`` of an error, without ``secrets``."""
     return Redactor(secrets).words(text)
+
+
+def _has_any(text: str, parts: Iterable[str]) -> bool:
+    """A search that takes a hundredth of the time of one for patterns."""
+    return any(map(text.__contains__, parts))
 
 
 def _replaced(pattern: re.Pattern[str], replacement: str, text: str, margin: int = _MARGIN) -> str:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import random
+import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from mcp_ghost import redact as redact_module
 from mcp_ghost.config import ServerConfig, redactor_of
 from mcp_ghost.redact import MASK, Redactor, names_a_secret, redact, secrets_in
 from tests.support.work import growth
@@ -77,6 +81,17 @@ def test_a_name_that_only_looks_like_it_says_nothing(name: str) -> None:
 def test_keys_are_known_by_their_form_and_json_stays_json(key: str) -> None:
     text = json.dumps({"said": f'Use {key}, or "{key}"!'})
     assert json.loads(Redactor()(text)) == {"said": 'Use ***, or "***"!'}
+
+
+FORMATS = redact_module._TOKENS | redact_module._OTHER_FORMATS
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@given(data=st.data())
+def test_whatever_has_a_form_has_one_of_its_signs(form: str, data: st.DataObject) -> None:
+    plain = re.sub(r"([+*?}])\+", r"\1", form)  # Hypothesis does not know possessive quantifiers
+    text = data.draw(st.from_regex(plain))
+    assert any(sign in text for sign in FORMATS[form])
 
 
 @pytest.mark.parametrize("text", HARMLESS)
