@@ -69,17 +69,21 @@ class LoopShare:
         self._closed = False
         self._lock = threading.Lock()
         self._thread: _LoopThread | None = None
+        self._ready = asyncio.Event()
         self._stopped = asyncio.Event()
         self._served: Future[None] | None = None
-        self._calls: set[asyncio.Task[Any]] = set()
+        self._calls: dict[Coroutine[Any, Any, Any], asyncio.Task[Any]] = {}
+        """Those under way, each with the task that it is awaited in."""
+        self._cut_off: set[asyncio.Task[Any]] = set()
+        self._none_left = asyncio.Event()
 
     async def run(self, call: Coroutine[Any, Any, _T]) -> _T:
-        """``call`` from any event loop; in the shared one, no other thread is woken for it."""
-        if not self._is_here():
-            return await asyncio.wrap_future(self.submit(call))
+        """``call`` from any event loop; in the shared one, it is only awaited."""
         with self._lock:
-            guarded = self._guarded(call)
-        return await asyncio.create_task(guarded)
+            is_here = self._joined(call).is_current
+        if is_here:
+            return await self._unless_closed(call)
+        return await asyncio.wrap_future(self.submit(call))
 
     def wait(self, call: Coroutine[Any, Any, _T]) -> _T:
         """``call`` from a thread that waits for it, which the shared loop must not do."""
@@ -98,11 +102,11 @@ class LoopShare:
     def submit(self, call: Coroutine[Any, Any, _T]) -> Future[_T]:
         """Begin ``call``, in the caller's context."""
         with self._lock:
-            guarded = self._guarded(call)
-            if self._thread is None:
-                self._thread = _LoopThread.entered()
-                self._served = self._thread.submit(self._serve(self._thread))
-            return self._thread.submit(guarded)
+            thread = self._joined(call)
+            begun = self._begun(call)
+            # One that is cancelled before it begins never comes to its call.
+            weakref.finalize(begun, call.close).atexit = False
+            return thread.submit(begun)
 
     def stop(self) -> None:
         """Cut off what is under way, and accept nothing more; the resource is left soon."""
@@ -116,51 +120,73 @@ class LoopShare:
     def close(self) -> None:
         """Stop, and wait for the end."""
         self.stop()
-        if self._thread is not None and self._served is not None and not self._is_here():
+        thread = self._thread
+        if thread is not None and self._served is not None and not thread.is_current:
             wait([self._served], _CLOSE_SECONDS)
-            self._thread.wait_for_end()
+            thread.wait_for_end()
 
-    def _is_here(self) -> bool:
-        return self._thread is not None and self._thread.is_current
+    def _joined(self, call: Coroutine[Any, Any, Any]) -> _LoopThread:
+        """The thread, for ``call``; to be used with the lock."""
+        self._check(call)
+        if self._thread is None:
+            self._thread = _LoopThread.entered()
+            self._served = self._thread.submit(self._serve(self._thread))
+        return self._thread
 
-    def _guarded(self, call: Coroutine[Any, Any, _T]) -> Coroutine[Any, Any, _T]:
+    def _check(self, call: Coroutine[Any, Any, Any]) -> None:
         if self._closed:
             call.close()
             raise self._closed_error()
-        guarded = self._unless_closed(call)
-        # One that is cancelled before it begins never comes to its call.
-        weakref.finalize(guarded, call.close).atexit = False
-        return guarded
+
+    async def _begun(self, call: Coroutine[Any, Any, _T]) -> _T:
+        _current_task().add_done_callback(retrieve)
+        return await self._unless_closed(call)
 
     async def _unless_closed(self, call: Coroutine[Any, Any, _T]) -> _T:
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - a coroutine runs in one
-        self._calls.add(task)
-        task.add_done_callback(retrieve)
+        task = _current_task()
+        self._check(call)
+        self._calls[call] = task
+        before = task.cancelling()
         try:
+            await self._ready.wait()
             return await _harmless(call)
         except asyncio.CancelledError:
-            if self._closed:
+            if self._closed and task.cancelling() - (task in self._cut_off) <= before:
                 raise self._closed_error() from None
             raise
         finally:
-            self._calls.discard(task)
+            if task in self._cut_off:
+                self._cut_off.remove(task)
+                task.uncancel()
+            call.close()
+            del self._calls[call]
+            if not self._calls:
+                self._none_left.set()
 
     async def _serve(self, thread: _LoopThread) -> None:
         try:
             async with AsyncExitStack() as stack:
                 with suppress(Exception):  # the calls, which have to do without it, say why
                     await stack.enter_async_context(self._resource)
+                self._ready.set()
                 await self._stopped.wait()
                 await asyncio.sleep(0)  # a call that has just arrived begins, to learn why it ends
-                calls = [*self._calls]
-                for call in calls:
-                    call.cancel()
-                await asyncio.gather(*calls, return_exceptions=True)
+                self._cut_off = {*self._calls.values()}
+                for task in self._cut_off:
+                    task.cancel()
+                while self._calls:
+                    self._none_left.clear()
+                    await self._none_left.wait()
             for _ in range(3):
                 await asyncio.sleep(0)  # what they closed takes a few rounds to be gone
         finally:
             thread.leave()
+
+
+def _current_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None  # noqa: S101 - a coroutine runs in one
+    return task
 
 
 def retrieve(task: asyncio.Task[Any]) -> None:

@@ -194,12 +194,14 @@ class MCPManager:
         Where sessions last for the episode, that is left to ``close``.
         """
         if self.config.mcp_session == "turn" and self._turn is not None:
+            self._settled.clear()
             await self._loop.run(self._end())
 
     def dismiss_session(self) -> None:
         """The same for sessions that were not used: they end in the background."""
         if self.config.mcp_session == "turn" and self._turn is not None:
             self._session = None
+            self._settled.clear()
             self._loop.submit(self._dismiss())
 
     def close(self) -> None:
@@ -231,6 +233,7 @@ class MCPManager:
         known = self._tools()
         asked = {known[name][0] for name in tool_names if name in known}
         if asked := asked - self._settled:
+            await asyncio.sleep(0)  # lets a connect_session() that was just scheduled begin
             # Only there is it known that the session of the turn before was let go.
             await self._loop.run(_connected(asked))
             self._settled |= asked
@@ -248,7 +251,6 @@ class MCPManager:
             MCPError: There is no connection.
         """
         # The span is of the call alone; why there is no connection is said within it.
-        await asyncio.sleep(0)  # lets a connect_session() that was just scheduled begin
         await self.wait_for([tool_name])
         started = time.perf_counter()
         details = {

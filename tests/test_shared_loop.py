@@ -54,19 +54,22 @@ def test_what_is_shared_runs_in_one_thread_whoever_calls() -> None:
     assert asyncio.run(in_shared_loop(where())) is not thread
 
 
-def test_a_call_runs_in_the_context_of_whoever_calls_and_leaves_it_alone() -> None:
-    async def change() -> str:
-        before = VARIABLE.get()
-        VARIABLE.set("changed")
-        return before
+def test_a_call_runs_in_the_context_of_whoever_calls() -> None:
+    async def look() -> str:
+        return VARIABLE.get()
 
-    async def turn() -> tuple[str, str, str]:
+    async def turn() -> str:
         VARIABLE.set("turn")
-        return await ours.run(change()), VARIABLE.get(), await ours.run(change())
+        return await ours.run(look())
+
+    def program() -> str:
+        VARIABLE.set("program")
+        return ours.wait(look())
 
     ours = share()
-    assert asyncio.run(in_shared_loop(turn())) == ("turn", "turn", "turn")
-    assert VARIABLE.get() == "unset"
+    assert asyncio.run(in_shared_loop(turn())) == "turn"
+    assert contextvars.copy_context().run(program) == "program"
+    assert asyncio.run(ours.run(look())) == "unset"
     ours.close()
 
 
@@ -79,10 +82,16 @@ def test_the_end_of_one_share_cuts_off_its_calls_and_leaves_its_resource_and_no_
         yield
         seen.append("left")
 
+    async def within() -> None:
+        await ours.run(asyncio.sleep(FOREVER))
+
     async def turn() -> str:
-        threading.Thread(target=ours.close).start()
+        asyncio.get_running_loop().call_later(0.01, threading.Thread(target=ours.close).start)
         with pytest.raises(ValueError, match="closed here"):
-            await ours.run(asyncio.sleep(FOREVER))
+            await ours.run(within())
+        task = asyncio.current_task()
+        assert task is not None
+        assert not task.cancelling()
         return await other.run(asyncio.sleep(0, "still there"))
 
     ours, other = LoopShare(resource(), lambda: ValueError("closed here")), share()
@@ -93,6 +102,25 @@ def test_the_end_of_one_share_cuts_off_its_calls_and_leaves_its_resource_and_no_
     with pytest.raises(ValueError, match="closed here"):
         ours.wait(asyncio.sleep(0))
     other.close()
+
+
+@pytest.mark.parametrize("closes_first", [True, False])
+def test_a_turn_that_is_cancelled_while_a_share_ends_stays_cancelled(closes_first: bool) -> None:
+    async def turn() -> str:
+        asking = asyncio.create_task(ours.run(asyncio.sleep(FOREVER)))
+        await asyncio.sleep(0.01)
+        if closes_first:
+            ours.stop()
+            await asyncio.sleep(0)
+        asking.cancel()
+        ours.stop()
+        await asyncio.wait([asking])
+        return "cancelled" if asking.cancelled() else str(asking.exception())
+
+    ours = share()
+    ours.wait(asyncio.sleep(0))
+    assert asyncio.run(in_shared_loop(turn())) == "cancelled"
+    ours.close()
 
 
 def test_a_resource_that_cannot_be_entered_keeps_no_call_waiting() -> None:

@@ -8,7 +8,6 @@ SDK is told to ask again, as if the server had refused the handshake.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
@@ -77,25 +76,21 @@ class Wire:
         self._has_read = has_read
         self._asked: dict[str, str] = {}
         """The methods of the requests without an answer, by id."""
-        self._is_negotiating = True
+        self.is_negotiating = True
+        """Whether ``refusal`` is still worth a look."""
         self._discover: JSONRPCRequest | None = None
         self._read_at: float | None = None
         self._handshake: JSONRPCRequest | None = None
 
-    @property
-    def look(self) -> float:
-        """Seconds to wait for a message before ``refusal`` is worth a look."""
-        return _LOOK_SECONDS if self._is_negotiating else math.inf
-
     def refusal(self) -> SessionMessage | None:
         """The answer to ``server/discover`` of a server that has none."""
-        if self._discover is None or not self._is_negotiating:
+        if self._discover is None or not self.is_negotiating:
             return None
         if self._read_at is None:
             self._read_at = time.monotonic() if self._has_read() else None
         if self._read_at is None or time.monotonic() - self._read_at < _ANSWER_SECONDS:
             return None
-        self._is_negotiating = False
+        self.is_negotiating = False
         return _error(self._discover.id, METHOD_NOT_FOUND, "The server does not answer")
 
     def sent(self, message: object) -> None:
@@ -109,7 +104,7 @@ class Wire:
         if message.method == _DISCOVER:
             self._discover = message
         else:
-            self._is_negotiating = False
+            self.is_negotiating = False
         if message.method == _INITIALIZE:
             self._handshake = message
 
@@ -122,7 +117,7 @@ class Wire:
             return item
         method = self._asked.pop(str(message.id), None)
         if method == _DISCOVER:
-            self._is_negotiating = False
+            self.is_negotiating = False
         if isinstance(message, JSONRPCError):
             self.tools_changed |= message.error.code == HEADER_MISMATCH
         if not isinstance(message, JSONRPCResponse) or method is None:
@@ -157,11 +152,12 @@ class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
 
     async def receive(self) -> SessionMessage | Exception:
         """The next message; EndOfStream after the last."""
-        while True:
-            with anyio.move_on_after(self._wire.look):
+        while self._wire.is_negotiating:
+            with anyio.move_on_after(_LOOK_SECONDS):
                 return self._wire.received(await self._stream.receive())
             if refusal := self._wire.refusal():
                 return refusal
+        return self._wire.received(await self._stream.receive())
 
     async def aclose(self) -> None:
         """Close the link's stream."""
