@@ -20,7 +20,7 @@ from mcp_ghost.messages import (
     tool_message,
     was_cut_off,
 )
-from mcp_ghost.results import ResultBudget, ToolCallResult, as_text
+from mcp_ghost.results import ResultBudget, ToolCallResult
 
 T = TypeVar("T")
 Ask: TypeAlias = Callable[[list[Message], int], Awaitable[LLMResponse]]
@@ -231,10 +231,7 @@ def _shown(
 
 def _fitted(results: Sequence[ToolCallResult], budget: ResultBudget) -> list[ToolCallResult]:
     """``results`` with as much of them as ``budget`` allows."""
-    texts = [
-        as_text(result.error_message if result.is_error else in_words(result.content))
-        for result in results
-    ]
+    texts = [result.text for result in results]
     return [
         result if fitted == text else _saying(result, fitted)
         for result, text, fitted in zip(results, texts, budget.fit(texts), strict=True)

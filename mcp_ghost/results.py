@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias, TypeGuard
 
 from mcp_ghost.media import in_words, is_media, media_in
@@ -20,6 +21,8 @@ DEFAULT_LIMIT = 32_000
 _BYTES_OF_TOKEN = 3
 """Fewer than in most texts, so that the estimate is rather too high."""
 _MARK = re.compile(r"\n\[cut here: \d+ of (\d+) characters left out\]\Z")
+FIELDS_READ = ("content", "structuredContent", "isError")
+"""Of a result; what else servers send is for the protocol."""
 _MAX_DEPTH = 50
 _KEPT_OF_RESOURCES = ("uri", "name", "title", "description", "mimeType")
 _NO_MESSAGE = "The tool reported an error without a message."
@@ -35,6 +38,11 @@ class ToolCallResult:
     content: Any
     is_error: bool = False
     error_message: str | None = None
+
+    @cached_property
+    def text(self) -> str:
+        """``content`` in words, or what went wrong: text as it is, anything else as JSON."""
+        return as_text(self.error_message if self.is_error else in_words(self.content))
 
     def to_dict(self) -> dict[str, Any]:
         """The result as strict JSON values, whatever ``content`` is; images and sounds in words."""

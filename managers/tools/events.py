@@ -9,8 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.loop import LoopObserver
-from mcp_ghost.media import in_words
-from mcp_ghost.results import as_text, cap, jsonable
+from mcp_ghost.results import cap, jsonable
 from mcp_ghost.text import counted
 from session.events import event_context, log_event, log_line
 from session.game_state import ToolUse
@@ -69,7 +68,7 @@ class ToolEvents(LoopObserver):
 
     def tool_finished(self, call: ToolCall, result: ToolCallResult, seconds: float) -> None:
         """Log type, length and duration of what came back."""
-        text = as_text(result.error_message if result.is_error else in_words(result.content))
+        text = result.text
         self._event(
             logging.INFO,
             f"Tool result received ({seconds:.1f}s)",

@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, UTC, datetime
 from email.utils import parsedate_to_datetime, parsedate_tz
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -44,6 +45,7 @@ CONNECT_SECONDS = 10.0
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _EXCERPT = 600
 _MOST_DOUBLINGS = 32
+_url = lru_cache(httpx2.URL)
 _HEADERS = {
     "Accept": "*/*",
     "Accept-Encoding": "gzip, deflate",
@@ -128,9 +130,8 @@ class Transport:
         self._endpoint = endpoint
         self._http = transport or network_transport(endpoint)
         self._authorization = network.basic_authorization(endpoint.base_url)
-        seconds = endpoint.timeout
-        timeouts = dict.fromkeys(("read", "write", "pool"), seconds)
-        self._timeouts = {**timeouts, "connect": min(CONNECT_SECONDS, seconds)}
+        # The time of the whole answer bounds all other steps.
+        self._timeouts = {"connect": min(CONNECT_SECONDS, endpoint.timeout)}
 
     async def post(
         self,
@@ -189,7 +190,7 @@ class Transport:
         try:
             request = httpx2.Request(
                 "POST",
-                endpoint.base_url.rstrip("/") + path,
+                _url(endpoint.base_url + path),
                 content=encode_json(payload),
                 headers={**_HEADERS, **headers, **self._authorization},
                 extensions={"timeout": self._timeouts},
@@ -251,10 +252,7 @@ async def content_of(response: httpx2.Response, endpoint: Endpoint) -> bytes:
     Raises:
         LLMReplyError: It is longer than MOST_REPLY_BYTES, or packed in a way we did not ask for.
     """
-    content = bytearray()
-    async for piece in _unpacked(response, endpoint):
-        content += piece
-    return bytes(content)
+    return b"".join([piece async for piece in _unpacked(response, endpoint)])
 
 
 async def _unpacked(response: httpx2.Response, endpoint: Endpoint) -> AsyncIterator[bytes]:
