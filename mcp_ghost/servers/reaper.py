@@ -24,7 +24,7 @@ from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _TERM_GRACE = 1.0
 _EXIT_WAIT = 0.2
@@ -35,6 +35,8 @@ _ENVIRONMENT_BYTES = 1 << 21
 _ROUNDS = 50
 _PAUSE = 0.01
 """Seconds between looks for strays: one may have forked, and dying takes a moment."""
+_FEW = 64
+"""Processes and threads that are sooner looked at than all of the system listed."""
 _EXEC = 0.5
 """Seconds until the last look: a process shows no environment while it becomes another program."""
 _logger = logging.getLogger(__name__)
@@ -157,17 +159,19 @@ def _marked(first: int, variable: bytes) -> Iterator[int]:
     try:
         with open("/proc/loadavg", "rb") as file:  # noqa: PTH123 - pathlib would be an import
             newest = int(file.read().split()[-1])
-        names = os.listdir("/proc")  # noqa: PTH208 - likewise
+        numbers: Iterable[int] = range(first, newest + 1)
+        if not 0 <= newest - first < _FEW:
+            numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
     except OSError:  # not Linux
         return
-    for name in names:
+    for number in numbers:
         # Numbers are given out in turn; when they have begun anew, any of them may be ours.
-        if not name.isdigit() or newest >= first > int(name):
+        if newest >= first > number:
             continue
         try:
-            with open(f"/proc/{name}/environ", "rb") as file:  # noqa: PTH123
+            with open(f"/proc/{number}/environ", "rb") as file:  # noqa: PTH123
                 if variable in b"\0" + file.read(_ENVIRONMENT_BYTES) + b"\0":
-                    yield int(name)
+                    yield number
         except OSError:  # gone, or somebody else's
             continue
 

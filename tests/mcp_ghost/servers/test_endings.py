@@ -17,6 +17,7 @@ import pytest
 from mcp_ghost.errors import (
     MCPServerDiedError,
 )
+from mcp_ghost.servers import reaper
 from mcp_ghost.servers.links.stdio import StdioLink
 from mcp_ghost.servers.process import ServerProcess
 from mcp_ghost.servers.session import ServerSession
@@ -74,7 +75,12 @@ def test_children_of_a_server_that_died_are_gone_too_and_do_not_hide_its_death(
 
 
 @linux
-async def test_what_leaves_the_session_of_a_server_is_gone_after_close() -> None:
+@pytest.mark.parametrize("few", [0, 1_000_000])
+async def test_what_leaves_the_session_of_a_server_is_gone_after_close(
+    monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    """Whether all processes are looked at, or those that have come since."""
+    monkeypatch.setattr(reaper, "_FEW", few)
     stray = int((await call_in(faulty(), "daemonize")).content)
     assert not is_running(stray)
 
