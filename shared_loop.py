@@ -69,16 +69,18 @@ class LoopShare:
         self._closed = False
         self._lock = threading.Lock()
         self._thread: _LoopThread | None = None
+        self._entry = asyncio.Lock()
         self._ready = asyncio.Event()
         self._stopped = asyncio.Event()
         self._served: Future[None] | None = None
         self._calls: dict[Coroutine[Any, Any, Any], asyncio.Task[Any]] = {}
-        """Those under way, each with the task that it is awaited in."""
+        """Those under way, and the task in which each is awaited."""
         self._cut_off: set[asyncio.Task[Any]] = set()
+        """Tasks that the end has cancelled and that have not noticed yet."""
         self._none_left = asyncio.Event()
 
     async def run(self, call: Coroutine[Any, Any, _T]) -> _T:
-        """``call`` from any event loop; in the shared one, it is only awaited."""
+        """``call`` from any event loop; within the shared one, in the caller's own task."""
         with self._lock:
             is_here = self._joined(call).is_current
         if is_here:
@@ -108,6 +110,15 @@ class LoopShare:
             weakref.finalize(begun, call.close).atexit = False
             return thread.submit(begun)
 
+    def tell(self, action: Callable[[], None]) -> None:
+        """Do ``action`` in the shared loop, where something is called: from there, at once."""
+        with self._lock:
+            thread = None if self._closed else self._thread
+            if thread is not None and not thread.is_current:
+                thread.loop.call_soon_threadsafe(action)
+        if thread is not None and thread.is_current:
+            action()
+
     def stop(self) -> None:
         """Cut off what is under way, and accept nothing more; the resource is left soon."""
         with self._lock:
@@ -126,7 +137,7 @@ class LoopShare:
             thread.wait_for_end()
 
     def _joined(self, call: Coroutine[Any, Any, Any]) -> _LoopThread:
-        """The thread, for ``call``; to be used with the lock."""
+        """The thread that is to run ``call``, started if need be; the caller holds the lock."""
         self._check(call)
         if self._thread is None:
             self._thread = _LoopThread.entered()
@@ -148,9 +159,11 @@ class LoopShare:
         self._calls[call] = task
         before = task.cancelling()
         try:
-            await self._ready.wait()
+            async with self._entry:  # in the order of their arrival
+                await self._ready.wait()
             return await _harmless(call)
         except asyncio.CancelledError:
+            # Nobody else has cancelled the task since.
             if self._closed and task.cancelling() - (task in self._cut_off) <= before:
                 raise self._closed_error() from None
             raise
@@ -166,9 +179,11 @@ class LoopShare:
     async def _serve(self, thread: _LoopThread) -> None:
         try:
             async with AsyncExitStack() as stack:
-                with suppress(Exception):  # the calls, which have to do without it, say why
-                    await stack.enter_async_context(self._resource)
-                self._ready.set()
+                try:
+                    with suppress(Exception):  # the calls, which have to do without it, say why
+                        await stack.enter_async_context(self._resource)
+                finally:
+                    self._ready.set()
                 await self._stopped.wait()
                 await asyncio.sleep(0)  # a call that has just arrived begins, to learn why it ends
                 self._cut_off = {*self._calls.values()}

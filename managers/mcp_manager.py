@@ -179,7 +179,7 @@ class MCPManager:
         self._settled.clear()
         before, self._turn = self._turn, asyncio.get_running_loop()
         if self.config.mcp_session == "turn" and before not in (None, self._turn):
-            await self._loop.run(self._dismiss())  # that of a turn which forgot to disconnect
+            self._loop.tell(self._dismiss)  # that of a turn which forgot to disconnect
         ours = self._session = object()
         try:
             await self._loop.run(self._connect())
@@ -193,16 +193,16 @@ class MCPManager:
 
         Where sessions last for the episode, that is left to ``close``.
         """
+        self._settled.clear()
         if self.config.mcp_session == "turn" and self._turn is not None:
-            self._settled.clear()
             await self._loop.run(self._end())
 
     def dismiss_session(self) -> None:
         """The same for sessions that were not used: they end in the background."""
+        self._settled.clear()
         if self.config.mcp_session == "turn" and self._turn is not None:
             self._session = None
-            self._settled.clear()
-            self._loop.submit(self._dismiss())
+            self._loop.tell(self._dismiss)
 
     def close(self) -> None:
         """End what is left of all sessions, and wait for it; may be called more than once."""
@@ -279,10 +279,11 @@ class MCPManager:
     async def _call(
         self, tool_name: str, arguments: dict[str, Any], seconds: float
     ) -> ToolCallResult:
+        if self._servers and all(server.tools is None for server in self._servers):
+            await asyncio.sleep(0)  # lets a connect_session() that was just scheduled begin
+            await self._loop.run(self._listed())  # says if there is no connection
         known = self._tools(all_of_them=True)
         if tool_name not in known:
-            if self._servers and all(server.tools is None for server in self._servers):
-                await self._loop.run(self._listed())  # says that there is no connection
             names = ", ".join(self._tools())
             return refusal(f"Unknown tool '{tool_name}'. Available tools: {names}")
         server, _ = known[tool_name]
@@ -334,7 +335,7 @@ class MCPManager:
     async def _end(self) -> None:
         await asyncio.gather(*(server.end() for server in self._servers))
 
-    async def _dismiss(self) -> None:
+    def _dismiss(self) -> None:
         for server in self._servers:
             server.dismiss()
 

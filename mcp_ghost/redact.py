@@ -56,7 +56,7 @@ _TOKENS = {
     r"ya29\.[\w-]{20,}": ("ya29.",),
     r"eyJ[\w-]{8,}\.eyJ[\w-]{4,}\.[\w-]*": (".eyJ",),  # JSON Web Token
 }
-"""Forms of keys, each with its signs: a text without any of them need not be searched."""
+"""Forms of keys, each with its signs: whatever has the form contains one of them."""
 _OTHER_FORMATS = {
     r"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----"
     r"(?:[\w+/=:,\s]++|\\+[nr]|-(?!----END))*+(?:-----END [A-Z ]+-----)?": ("PRIVATE KEY-----",),
@@ -64,7 +64,7 @@ _OTHER_FORMATS = {
     r"(?<=\bbearer )(?=[\w.~+/-]{0,200}\d)[\w.~+/-]{8,}=*": ("bearer ",),
     r"(?<=://)[^/\s:@\"'\\<>]{1,200}:[^/\s@\"'\\<>]{1,200}(?=@)": ("@",),
 }
-"""The same, also within words."""
+"""More forms, which may also begin within a word."""
 _FORMATS = re.compile(rf"(?<![A-Za-z0-9_-])(?:{'|'.join(_TOKENS)})|{'|'.join(_OTHER_FORMATS)}")
 """Known by their form alone. No quote or backslash is taken, so JSON text stays JSON."""
 _SIGNS = tuple(chain.from_iterable([*_TOKENS.values(), *_OTHER_FORMATS.values()]))
@@ -122,7 +122,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def _has_any(text: str, parts: Iterable[str]) -> bool:
-    """A search that takes a hundredth of the time of one for patterns."""
+    """Whether ``text`` has any of ``parts``: found out much faster than a pattern."""
     return any(map(text.__contains__, parts))
 
 

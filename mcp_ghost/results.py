@@ -22,7 +22,7 @@ _BYTES_OF_TOKEN = 3
 """Fewer than in most texts, so that the estimate is rather too high."""
 _MARK = re.compile(r"\n\[cut here: \d+ of (\d+) characters left out\]\Z")
 FIELDS_READ = ("content", "structuredContent", "isError")
-"""Of a result; what else servers send is for the protocol."""
+"""Of a server's result; the others concern the protocol."""
 _MAX_DEPTH = 50
 _KEPT_OF_RESOURCES = ("uri", "name", "title", "description", "mimeType")
 _NO_MESSAGE = "The tool reported an error without a message."
@@ -41,7 +41,10 @@ class ToolCallResult:
 
     @cached_property
     def text(self) -> str:
-        """``content`` in words, or what went wrong: text as it is, anything else as JSON."""
+        """``content`` with images in words, or what went wrong; what is not text, as JSON.
+
+        It is made once, and not anew when a field is set.
+        """
         return as_text(self.error_message if self.is_error else in_words(self.content))
 
     def to_dict(self) -> dict[str, Any]:

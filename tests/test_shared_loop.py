@@ -11,6 +11,7 @@ import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager, nullcontext, suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -121,6 +122,48 @@ def test_a_turn_that_is_cancelled_while_a_share_ends_stays_cancelled(closes_firs
     ours.wait(asyncio.sleep(0))
     assert asyncio.run(in_shared_loop(turn())) == "cancelled"
     ours.close()
+
+
+@pytest.mark.parametrize("rounds", range(6))
+def test_calls_begin_in_the_order_in_which_they_are_made(rounds: int) -> None:
+    """Also those that come while the resource is being entered."""
+    seen: list[str] = []
+
+    async def see(name: str) -> None:
+        seen.append(name)
+
+    async def turn() -> None:
+        first = asyncio.create_task(ours.run(see("first")))
+        await asyncio.sleep(0)
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        await ours.run(see("second"))
+        await first
+
+    ours = share()
+    asyncio.run(in_shared_loop(turn()))
+    ours.close()
+    assert seen == ["first", "second"]
+
+
+def test_what_is_told_is_done_at_once_from_the_shared_loop_and_nowhere_without_it() -> None:
+    seen: list[str] = []
+
+    async def turn() -> None:
+        ours.tell(partial(seen.append, "within"))
+        seen.append("after")
+
+    ours = share()
+    ours.tell(partial(seen.append, "nothing was called"))
+    ours.wait(asyncio.sleep(0))
+    asyncio.run(in_shared_loop(turn()))
+    assert seen == ["within", "after"]
+    ours.tell(partial(seen.append, "from outside"))
+    ours.wait(asyncio.sleep(0))
+    assert seen[2:] == ["from outside"]
+    ours.close()
+    ours.tell(partial(seen.append, "closed"))
+    assert len(seen) == 3
 
 
 def test_a_resource_that_cannot_be_entered_keeps_no_call_waiting() -> None:

@@ -130,8 +130,8 @@ class Transport:
         self._endpoint = endpoint
         self._http = transport or network_transport(endpoint)
         self._authorization = network.basic_authorization(endpoint.base_url)
-        # The time of the whole answer bounds all other steps.
-        self._timeouts = {"connect": min(CONNECT_SECONDS, endpoint.timeout)}
+        others = dict.fromkeys(("read", "write", "pool"))  # bounded by the time of the whole answer
+        self._timeouts = {**others, "connect": min(CONNECT_SECONDS, endpoint.timeout)}
 
     async def post(
         self,

@@ -36,7 +36,9 @@ _ROUNDS = 50
 _PAUSE = 0.01
 """Seconds between looks for strays: one may have forked, and dying takes a moment."""
 _FEW = 64
-"""Processes and threads that are sooner looked at than all of the system listed."""
+"""Up to so many numbers are tried one by one; for more, listing the processes is faster."""
+_HURRIED = 16
+"""Numbers tried beyond the newest: processes may start meanwhile."""
 _EXEC = 0.5
 """Seconds until the last look: a process shows no environment while it becomes another program."""
 _logger = logging.getLogger(__name__)
@@ -155,19 +157,19 @@ def end_strays(pid: int, mark: str) -> None:
 
 
 def _marked(first: int, variable: bytes) -> Iterator[int]:
-    """The processes that were started after ``first`` with ``variable`` in their environment."""
+    """The processes that were started since ``first`` with ``variable`` in their environment."""
     try:
         with open("/proc/loadavg", "rb") as file:  # noqa: PTH123 - pathlib would be an import
             newest = int(file.read().split()[-1])
-        numbers: Iterable[int] = range(first, newest + 1)
+        numbers: Iterable[int] = range(first, newest + _HURRIED)
         if not 0 <= newest - first < _FEW:
-            numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
+            # Numbers are given out in turn; when they have begun anew, any of them may be ours.
+            least = first if newest >= first else 0
+            names = os.listdir("/proc")  # noqa: PTH208 - likewise
+            numbers = [int(it) for it in names if it.isdigit() and int(it) >= least]
     except OSError:  # not Linux
         return
     for number in numbers:
-        # Numbers are given out in turn; when they have begun anew, any of them may be ours.
-        if newest >= first > number:
-            continue
         try:
             with open(f"/proc/{number}/environ", "rb") as file:  # noqa: PTH123
                 if variable in b"\0" + file.read(_ENVIRONMENT_BYTES) + b"\0":

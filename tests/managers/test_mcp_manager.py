@@ -19,6 +19,7 @@ from managers.mcp_manager import (
 )
 from mcp_ghost.errors import MCPServerDiedError
 from session.game_configuration import GameConfiguration
+from shared_loop import in_shared_loop
 from tests.support import ROOT
 from tests.support.servers import eventually, faulty, is_running, pids, seen, versions, write_config
 
@@ -162,6 +163,33 @@ def test_the_first_schemas_are_waited_for_and_later_ones_are_there_at_once(
     assert not any(hasattr(record, "progress") for record in caplog.records)
     assert first == second > 10
     assert after_first == before_second == 1  # the second answer came before its server started
+
+
+@pytest.mark.parametrize("is_shared", [True, False], ids=["shared loop", "loop of its own"])
+@pytest.mark.parametrize("rounds", [0, 2])
+def test_a_call_waits_for_a_connection_that_was_only_scheduled(
+    tmp_path: Path, rounds: int, is_shared: bool
+) -> None:
+    """However far it has come, and also right after a session that was let go."""
+    manager = manager_for(tmp_path)
+
+    async def hurried() -> str:
+        connecting = asyncio.create_task(manager.connect_session())
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        result = await manager.call_tool("demo.echo", {"text": "x"})
+        await connecting
+        return str(result.content)
+
+    async def two_turns() -> list[str]:
+        first = await hurried()
+        manager.dismiss_session()
+        return [first, await hurried()]
+
+    turns = in_shared_loop(two_turns()) if is_shared else two_turns()
+    assert asyncio.run(turns) == ["x", "x"]
+    manager.close()
+    assert not any(map(is_running, pids(tmp_path / "log")))
 
 
 def test_without_a_connection_schemas_and_calls_are_errors(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ class Wire:
         self._asked: dict[str, str] = {}
         """The methods of the requests without an answer, by id."""
         self.is_negotiating = True
-        """Whether ``refusal`` is still worth a look."""
+        """Whether the server may still leave ``server/discover`` unanswered."""
         self._discover: JSONRPCRequest | None = None
         self._read_at: float | None = None
         self._handshake: JSONRPCRequest | None = None

@@ -79,7 +79,7 @@ def test_children_of_a_server_that_died_are_gone_too_and_do_not_hide_its_death(
 async def test_what_leaves_the_session_of_a_server_is_gone_after_close(
     monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
-    """Whether all processes are looked at, or those that have come since."""
+    """Where all processes are listed, and where only the newer numbers are tried."""
     monkeypatch.setattr(reaper, "_FEW", few)
     stray = int((await call_in(faulty(), "daemonize")).content)
     assert not is_running(stray)
