@@ -323,8 +323,7 @@ class MCPManager:
             server.begin()
         found = await asyncio.gather(*(it.session() for it in servers), return_exceptions=True)
         for server, outcome in zip(servers, found, strict=True):
-            is_first = server.tools is None
-            if isinstance(outcome, BaseException) and (is_first or self.is_disabled):
+            if isinstance(outcome, BaseException) and (server.tools is None or self.is_disabled):
                 raise outcome
 
     async def _listed(self) -> None:
