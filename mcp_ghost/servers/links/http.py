@@ -101,6 +101,7 @@ class HttpLink:
                 yield _Incoming(incoming, wire), outgoing
         finally:
             self._is_open = False
+            wire.stop_receiving()
 
     async def _sign_in(self, auth: OAuth, url: str, shown: str) -> SignIn:
         """Imports what only those need who sign in."""

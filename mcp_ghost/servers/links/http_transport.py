@@ -13,7 +13,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import anyio
@@ -71,6 +71,8 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         self.fault: str | None = None
         """What ended the connection."""
         self._ended = asyncio.Event()
+        self._receiving: asyncio.Future[SessionMessage | Exception] | None = None
+        """The next message of the only stream, when it comes."""
         self._one_stream = one_stream
         self.sign_in: SignIn | None = None
         """What signs in, where the entry says so."""
@@ -157,19 +159,32 @@ class HttpTransport(httpx2.AsyncBaseTransport):
     async def unless_it_ends(
         self, receive: Callable[[], Awaitable[SessionMessage | Exception]]
     ) -> SessionMessage | Exception:
-        """What ``receive`` brings; EndOfStream when the only stream has ended instead."""
+        """What ``receive`` brings; EndOfStream when the only stream has ended instead.
+
+        If cancelled, it loses nothing: the next call returns what has arrived meanwhile.
+        """
         if not self._one_stream:
             return await receive()
-        received = asyncio.ensure_future(receive())
+        if self._receiving is None:
+            self._receiving = asyncio.ensure_future(receive())
+            # Else asyncio would report what nobody came for any more.
+            self._receiving.add_done_callback(lambda it: it.cancelled() or it.exception())
+        received = self._receiving
         ended = asyncio.ensure_future(self._ended.wait())
         try:
-            await asyncio.wait([received, ended], return_when=asyncio.FIRST_COMPLETED)
-            if received.done():
-                return received.result()
+            waiting: list[asyncio.Future[Any]] = [received, ended]
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            received.cancel()
             ended.cancel()
-        raise anyio.EndOfStream
+        if not received.done():
+            raise anyio.EndOfStream
+        self._receiving = None
+        return received.result()
+
+    def stop_receiving(self) -> None:
+        """Nobody calls ``unless_it_ends`` any longer."""
+        if self._receiving is not None:
+            self._receiving.cancel()
 
     async def aclose(self) -> None:
         """Close all connections."""

@@ -5,11 +5,14 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 from mcp_ghost.config import ServerConfig
 from mcp_ghost.errors import MCPServerDiedError, MCPServerStartupError
+from mcp_ghost.redact import Redactor
+from mcp_ghost.servers.links.http_transport import HttpTransport
 from mcp_ghost.servers.session import ServerSession
 from tests.support import PATIENCE
 from tests.support.servers.over_http import (
@@ -60,6 +63,29 @@ def test_a_server_that_dies_in_a_call_or_between_calls_is_noticed() -> None:
     for death in (dying, killed):
         with remote("sse") as server:
             asyncio.run(death(server))
+
+
+@pytest.mark.parametrize("rounds", range(4))
+async def test_what_arrives_when_receiving_is_cancelled_is_received_next(rounds: int) -> None:
+    """Or a start would now and then wait in vain for the answer to its handshake."""
+    config = ServerConfig(type="sse", url="http://127.0.0.1:9/sse")
+    wire = HttpTransport(config.url or "", config, Redactor(), one_stream=True)
+    messages: asyncio.Queue[Any] = asyncio.Queue()
+    receiving = asyncio.create_task(wire.unless_it_ends(messages.get))
+    await asyncio.sleep(0.01)
+    messages.put_nowait("a message")
+    for _ in range(rounds):
+        await asyncio.sleep(0)
+    receiving.cancel()
+    received: list[Any] = [
+        it for it in await asyncio.gather(receiving, return_exceptions=True) if it
+    ]
+    if isinstance(received[0], asyncio.CancelledError):
+        async with asyncio.timeout(PATIENCE):
+            received = [await wire.unless_it_ends(messages.get)]
+    assert received == ["a message"]
+    wire.stop_receiving()
+    await wire.aclose()
 
 
 def failure(address: ServerConfig, timeout: float = PATIENCE) -> list[str]:
