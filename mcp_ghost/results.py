@@ -21,8 +21,6 @@ DEFAULT_LIMIT = 32_000
 _BYTES_OF_TOKEN = 3
 """Fewer than in most texts, so that the estimate is rather too high."""
 _MARK = re.compile(r"\n\[cut here: \d+ of (\d+) characters left out\]\Z")
-FIELDS_READ = ("content", "structuredContent", "isError")
-"""Of a server's result; the others concern the protocol."""
 _MAX_DEPTH = 50
 _KEPT_OF_RESOURCES = ("uri", "name", "title", "description", "mimeType")
 _NO_MESSAGE = "The tool reported an error without a message."

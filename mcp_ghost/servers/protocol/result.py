@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from mcp_ghost.results import FIELDS_READ, ToolCallResult, result_from_mcp
+from mcp_ghost.results import ToolCallResult, result_from_mcp
 
 if TYPE_CHECKING:
     from mcp_ghost.redact import Redactor
@@ -16,7 +16,6 @@ SMALL_VALUES, SMALL_CHARACTERS = 200, 20_000
 
 async def read_result(sent: dict[str, Any], redactor: Redactor, limit: int) -> ToolCallResult:
     """What the server ``sent``; unless it is small, a thread reads it."""
-    sent = {name: sent[name] for name in FIELDS_READ if name in sent}
     if is_small(sent):
         return _read(sent, redactor, limit)
     return await asyncio.to_thread(_read, sent, redactor, limit)
