@@ -77,7 +77,7 @@ async def test_what_arrives_when_receiving_is_cancelled_is_received_next(rounds:
     for _ in range(rounds):
         await asyncio.sleep(0)
     receiving.cancel()
-    received: list[Any] = await asyncio.gather(receiving, return_exceptions=True)
+    received: list[Any] = [*await asyncio.gather(receiving, return_exceptions=True)]
     if isinstance(received[0], asyncio.CancelledError):
         async with asyncio.timeout(PATIENCE):
             received = [await wire.unless_it_ends(messages.get)]
