@@ -16,7 +16,7 @@ export class Transcript {
   #shown = null;
   #wanted = null; // the block that is or will be scrolled to
 
-  /** `on` has the functions back (the reader scrolled back), end (to the end), rewrapped, reframed (there is more or less room). */
+  /** `on` has the functions back (the reader scrolled back), end (to the end), loaded (the shown turn, which could not be before), rewrapped, reframed (there is more or less room). */
   constructor(episode, on) {
     this.episode = episode;
     this.on = on;
@@ -140,8 +140,10 @@ export class Transcript {
   #seen(entries) {
     for (const { target, isIntersecting } of entries) {
       const block = this.#blocks[Number(target.dataset.block)];
-      if (isIntersecting) this.#show(block).then(() => this.#leave(), () => this.#offerAgain(block));
-      else if (block.shown) this.#hide(block);
+      if (!isIntersecting) {
+        block.offered = false; // who comes back need not press the button
+        if (block.shown) this.#hide(block);
+      } else if (!block.offered) this.#show(block).then(() => this.#leave(), () => this.#offerAgain(block));
     }
   }
 
@@ -159,6 +161,8 @@ export class Transcript {
       block.node.style.minHeight = "";
       this.#fill(block);
     });
+    if (block.failed && block === this.#wanted) this.on.loaded();
+    block.failed = block.offered = false;
   }
 
   #hide(block) {
@@ -172,6 +176,7 @@ export class Transcript {
   }
 
   #offerAgain(block) {
+    block.failed = block.offered = true;
     fill(block.node, h("p", { class: "notice" }, "These turns could not be loaded. ",
       h("button", { type: "button", onclick: () => this.#show(block).catch(() => {}) }, "Try again")));
   }

@@ -169,7 +169,7 @@ export class EpisodePage {
   }
 
   #build() {
-    this.transcript = new Transcript(this.episode, { back: () => this.#readBack(), end: () => this.#readOn(), reframed: () => this.#follows && this.transcript.reveal(this.#shown, "end"), rewrapped: () => this.transcript.reveal(this.#shown, this.#follows ? "end" : "start") });
+    this.transcript = new Transcript(this.episode, { back: () => this.#readBack(), end: () => this.#readOn(), loaded: () => this.go(this.#shown, { keepsAddress: true }), reframed: () => this.#follows && this.transcript.reveal(this.#shown, "end"), rewrapped: () => this.transcript.reveal(this.#shown, this.#follows ? "end" : "start") });
     this.situation = new Situation(this.episode);
     this.prompt = new Prompt(this.episode);
     this.chart = new ScoreChart(this.episode, (turn) => this.#jump(turn));

@@ -27,6 +27,7 @@ PLACED = """() => {
     const it = document.querySelector(".turn[aria-current]");
     return Math.abs(it.offsetTop - it.closest(".transcript").scrollTop - 12) < 2;
 }"""
+DRAWN = "() => new Promise(it => requestAnimationFrame(() => requestAnimationFrame(it)))"
 SEEN = """window.EventSource = class extends EventSource {
     constructor(address) { super(address); window.stream = this; }
 };"""
@@ -216,13 +217,19 @@ def test_turns_that_cannot_be_loaded_are_said_to_be_and_offered_again(
         opened(browser, f"{address}#/long", forgiven="ERR_FAILED") as page,
     ):
         shows(page, 200)
+        failed: list[str] = []
+        page.on("requestfailed", lambda request: failed.append(request.url))
         page.route("**/turns/1.json", lambda route: route.abort())
         page.get_by_label("Turn", exact=True).fill("77")
         expect(page.get_by_text("These turns could not be loaded.")).to_be_in_viewport()
         expect(page.get_by_text("What was true after turn 77 is not known.")).to_be_visible()
+        page.evaluate(DRAWN)  # by then the page has noticed that it was scrolled
+        assert len(failed) == 1
         page.unroute("**/turns/1.json")
         page.get_by_role("button", name="Try again").click()
         shows(page, 77)
+        expect(page.locator(".turn[data-turn='77']")).to_be_in_viewport()
+        expect(page.get_by_text("is not known.")).to_have_count(0)
 
 
 def test_letters_that_come_late_leave_the_turn_where_it_was(
