@@ -86,6 +86,12 @@ async def test_what_leaves_the_session_of_a_server_is_gone_after_close(
 
 
 @linux
+async def test_a_stray_that_takes_long_to_die_is_waited_for() -> None:
+    stray = int((await call_in(faulty(), "daemonize", megabytes=256)).content)
+    assert not is_running(stray)
+
+
+@linux
 async def test_what_left_the_session_of_a_server_that_died_is_gone_too(tmp_path: Path) -> None:
     file = tmp_path / "pid"
     async with ServerSession("s", faulty()) as session:

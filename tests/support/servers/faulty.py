@@ -94,6 +94,7 @@ def daemonize(arguments: JSONObject, id_: int) -> JSONObject:
             for descriptor in (0, 1, 2):
                 os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            arguments["held"] = b"\1" * (arguments.get("megabytes", 0) << 20)
             os.write(writing, str(os.getpid()).encode())
             time.sleep(600)
         os._exit(0)
