@@ -58,7 +58,7 @@ export class Transcript {
   async reveal(turn, edge = "start") {
     const ticket = ++this.#reveals;
     const block = (this.#wanted = this.#blocks[this.episode.chunkOf(turn)]);
-    await this.#show(block).catch(() => this.#offerAgain(block));
+    if (!block.offered || turn !== this.#shown) await this.#show(block).catch(() => this.#offerAgain(block));
     if (ticket !== this.#reveals) return this.#leave();
     this.#shown = turn;
     this.#mark();
@@ -161,8 +161,9 @@ export class Transcript {
       block.node.style.minHeight = "";
       this.#fill(block);
     });
-    if (block.failed && block === this.#wanted) this.on.loaded();
+    const once = block.failed && block === this.#wanted;
     block.failed = block.offered = false;
+    if (once) this.on.loaded();
   }
 
   #hide(block) {

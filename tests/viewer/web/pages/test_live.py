@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from scripts.benchmarks.viewer import write_long_log
+from tests.support import free_port
 from tests.support.browser import PATIENCE, beside, needs_chromium, opened, shows
 from tests.support.viewing import log_of, playing, recorded, write_log
 from viewer.web.cockpit import Cockpit
@@ -170,9 +170,7 @@ def test_a_note_that_is_not_saved_stays_though_the_game_goes_on_meanwhile(
 def test_a_lost_server_is_said_and_no_turn_is_lost_when_it_is_back(
     browser: Browser, tmp_path: Path
 ) -> None:
-    with socket.socket() as free:  # another test takes the first one from the usual port on
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with playing(tmp_path, 5) as gate:
         gate.open(2)
         with opened(browser, "about:blank", forgiven="ERR_") as page:
@@ -223,7 +221,8 @@ def test_turns_that_cannot_be_loaded_are_said_to_be_and_offered_again(
         page.get_by_label("Turn", exact=True).fill("77")
         expect(page.get_by_text("These turns could not be loaded.")).to_be_in_viewport()
         expect(page.get_by_text("What was true after turn 77 is not known.")).to_be_visible()
-        page.evaluate(DRAWN)  # by then the page has noticed that it was scrolled
+        page.set_viewport_size({"width": 1100, "height": 800})
+        page.evaluate(DRAWN)  # by then the page has noticed this, and that it was scrolled
         assert len(failed) == 1
         page.unroute("**/turns/1.json")
         page.get_by_role("button", name="Try again").click()
