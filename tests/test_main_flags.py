@@ -15,7 +15,7 @@ import pytest
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply
 from orchestration.parts import PARTS
 from scripts.scripted_model import action_reply
-from tests.support import PATIENCE
+from tests.support import PATIENCE, free_port
 from tests.support.episodes import read_events
 from tests.support.program import Program
 from tests.support.servers import faulty, write_config
@@ -79,7 +79,9 @@ def test_a_watched_game_is_served_while_it_is_played_and_then_until_ctrl_c(
         return action_reply("look")
 
     with ModelServer(reply) as server:
-        process = program.start(*program.flags(server.base_url), "--watch", "--no-open")
+        process = program.start(
+            *program.flags(server.base_url), "--watch", str(free_port()), "--no-open"
+        )
         try:
             assert process.stdout is not None
             found = None

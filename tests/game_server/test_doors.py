@@ -21,7 +21,7 @@ from mcp_ghost.testing import ModelServer, Reply
 from orchestration.replay import replay
 from tests.game_interface.text_environment import TALKATIVE
 from tests.game_server.guests import Caller, guest
-from tests.support import PATIENCE, ROOT
+from tests.support import PATIENCE, ROOT, free_port
 from tests.support.episodes import read_events
 from tests.support.golden_cases import calls
 from tests.support.program import Program, heavy_imports, killed_at_last
@@ -43,20 +43,12 @@ def server(tmp_path: Path) -> Program:
 @contextmanager
 def over_http(server: Program) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process, and its address."""
-    process = server.start("--http", "--port", str(_free_port()))
+    process = server.start("--http", "--port", str(free_port()))
     with killed_at_last(process):
         assert process.stdout
         line = process.stdout.readline()
         assert line, process.stderr and process.stderr.read()
         yield process, line.split()[2]
-
-
-def _free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 async def _play(call: Caller, seed: int, commands: list[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """What tests share."""
 
+import socket
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -9,3 +10,10 @@ PATIENCE = 100
 """Seconds that a test waits for what must come, on however busy a machine."""
 FOREVER = 1000
 """Seconds after which what hangs would go on: whoever waits for it has lost its patience."""
+
+
+def free_port() -> int:
+    """One that only its finder uses: the first free ones from a usual one on are taken by many."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

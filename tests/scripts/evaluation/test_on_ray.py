@@ -22,7 +22,7 @@ from mcp_ghost.servers import reaper
 from mcp_ghost.testing import ModelServer
 from scripts.scripted_model import ScriptedModel, is_reflection
 from tests.scripts.evaluations import KEY, Evaluation
-from tests.support import PATIENCE
+from tests.support import PATIENCE, free_port
 from tests.support.games import WALKTHROUGH
 from tests.support.postgres import new_database
 from tests.support.servers import eventually, is_running
@@ -36,9 +36,7 @@ RAYLET = b"/raylet/raylet"
 @contextmanager
 def head(folder: Path, **environment: str) -> Iterator[str]:
     """A cluster of one node as its user starts it, with its logs in ``folder``; its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     mark = secrets.token_hex(8)
     command = [str(Path(sys.executable).with_name("ray")), "start", "--head", "--block"]
     command += ["--port", "0", "--ray-client-server-port", str(port), "--num-cpus", "2"]
