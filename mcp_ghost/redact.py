@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from mcp_ghost.results import each_text
-from mcp_ghost.text import harmless
+from mcp_ghost.text import harmless, shared_beginning
 
 MASK = "***"
 _STEP = 65_536
@@ -90,6 +90,7 @@ class Redactor:
         written = known | {form for secret in known for form in _forms(secret)}
         self._written = sorted(written, key=lambda it: (-len(it), it))
         """Longest first."""
+        self._longest = max(map(len, [*self._written, *_SIGNS]))
         self._known = re.compile("|".join(map(re.escape, self._written)))
 
     def __call__(self, text: str) -> str:
@@ -99,6 +100,15 @@ class Redactor:
         if _has_any(text, self._written):
             text = _replaced(self._known, MASK, text, len(self._written[0]))
         return _replaced(_FORMATS, MASK, text) if _has_any(text, _SIGNS) else text
+
+    def finds_nothing(self, text: str, before: str = "") -> bool:
+        """Whether ``text`` has no secret and no sign of one, so that it stays as it is.
+
+        ``before`` is a text in which nothing was found: as far as ``text`` begins like it, it is
+        not searched again.
+        """
+        rest = text[max(0, shared_beginning(text, before) - self._longest) :]
+        return not _has_any(rest, self._written) and not _has_any(rest, _SIGNS)
 
     def each(self, value: Any) -> Any:  # noqa: ANN401  any JSON
         """A copy of ``value`` with every text in it cleaned, the keys included."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from mcp_ghost.redact import Redactor
 from session.events import event_fields
-from session.record.request_deltas import RequestDeltas, request_text
+from session.record.request_deltas import RequestDeltas, lines_of, request_text
 from session.record.schema import STEPS, Entry, fields_of, parse
 
 EVENTS_FILE = "events.jsonl"
@@ -58,6 +58,8 @@ class EventLog(logging.Handler):
             os.close(self._file)
             raise EpisodeLockedError(f"{folder} is being played by another process.") from error
         self._requests = RequestDeltas()
+        self._clean: dict[str, str] = {}
+        """The latest request of each role in which there was nothing to blank out."""
         os.ftruncate(self._file, self._take_in_requests())
         os.lseek(self._file, 0, os.SEEK_END)
 
@@ -82,9 +84,14 @@ class EventLog(logging.Handler):
         if event["event_type"] != "model_call":
             self._write(self._line(event))
             return
-        role, text = str(event["role"]), self._redactor(request_text(event["request"]))
-        self._write(self._line({**event, "request": self._requests.delta(role, text)}))
-        self._requests.keep(role, text)
+        role, text = str(event["role"]), request_text(event["request"])
+        if self._redactor.finds_nothing(text, self._clean.get(role, "")):
+            self._clean[role] = text
+        else:
+            text = self._redactor(text)
+        lines = lines_of(text)
+        self._write(self._line({**event, "request": self._requests.delta(role, lines)}))
+        self._requests.keep(role, lines)
 
     def _line(self, event: dict[str, Any]) -> bytes:
         line = self._redactor(json.dumps(event, ensure_ascii=False, default=str))

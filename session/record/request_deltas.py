@@ -28,13 +28,13 @@ class RequestDeltas:
         self._lines: dict[str, int] = {}
         self._texts: list[str] = []
 
-    def delta(self, role: str, text: str) -> dict[str, Any]:
-        """The text of a request as the log keeps it; to be followed by ``keep``, once it does."""
-        return {"sha256": _digest(text), "parts": self._parts(role, _split(text))}
+    def delta(self, role: str, lines: list[str]) -> dict[str, Any]:
+        """The lines of a request as the log keeps them; once it does, ``keep`` is to follow."""
+        return {"sha256": _digest("".join(lines)), "parts": self._parts(role, lines)}
 
-    def keep(self, role: str, text: str) -> None:
+    def keep(self, role: str, lines: list[str]) -> None:
         """Let the next requests build on this one."""
-        lines = self.latest[role] = _split(text)
+        self.latest[role] = lines
         for line in lines:
             if _SHORT < len(line) <= LONG and line not in self._lines:
                 self._lines[line] = len(self._texts)
@@ -49,13 +49,13 @@ class RequestDeltas:
         text = self._whole(role, delta)
         if _digest(text) != delta["sha256"]:
             raise ValueError("A request before this one is missing.")
-        self.keep(role, text)
+        self.keep(role, lines_of(text))
         request: dict[str, Any] = json.loads(text)
         return request
 
     def follow(self, role: str, delta: Mapping[str, Any]) -> None:
         """Let the next requests build on the one that ``delta`` was made of; nothing is checked."""
-        self.keep(role, self._whole(role, delta))
+        self.keep(role, lines_of(self._whole(role, delta)))
 
     def _whole(self, role: str, delta: Mapping[str, Any]) -> str:
         before = self.latest.pop(role, [])
@@ -98,6 +98,6 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _split(text: str) -> list[str]:
-    """The lines of texts within JSON; an item of a list counts as one, too."""
+def lines_of(text: str) -> list[str]:
+    """The lines of a request, also those within its texts; an item of a list counts as one, too."""
     return text.replace("\\n", "\\n\0").replace("}, ", "}, \0").split("\0")  # JSON escapes \0

@@ -244,7 +244,14 @@ def write(
     logger: logging.Logger, message: str, event: BaseModel, level: int = logging.INFO
 ) -> None:
     """Log a typed event; the log's own context adds episode and turn."""
-    short = isinstance(event, ModelCall)
+    call = event if isinstance(event, ModelCall) else None
     whole = isinstance(event, TurnRecord | FailedTurn | Reflection | Hint)
-    fields = event.model_dump(mode="json", exclude_unset=not whole, exclude_defaults=short)
+    fields = event.model_dump(
+        mode="json",
+        exclude={"request"} if call else None,
+        exclude_unset=not whole,
+        exclude_defaults=call is not None,
+    )
+    if call:
+        fields["request"] = call.request  # JSON already, and long: a copy would take a while
     log_event(logger, level, message, _TYPES[type(event)], **fields)

@@ -8,7 +8,7 @@ import random
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_ghost import redact as redact_module
@@ -92,6 +92,23 @@ def test_whatever_has_a_form_has_one_of_its_signs(form: str, data: st.DataObject
     plain = re.sub(r"([+*?}])\+", r"\1", form)  # Hypothesis does not know possessive quantifiers
     text = data.draw(st.from_regex(plain))
     assert any(sign in text for sign in FORMATS[form])
+
+
+PIECES = st.lists(st.sampled_from(["open ", "sesam", "e ", "s", "k-abcd12345678"]))
+TEXTS = PIECES.map("".join)
+
+
+@given(TEXTS, TEXTS, TEXTS)
+@example("open sesam", "s", "e ")
+@example("s", "open ", "k-abcd12345678")
+def test_what_began_a_text_without_a_key_need_not_be_searched_again(
+    shared: str, before: str, after: str
+) -> None:
+    redactor, text = Redactor(["open sesame"]), shared + after
+    finds_nothing = redactor.finds_nothing(text)
+    assert redactor(text) == text or not finds_nothing
+    if redactor.finds_nothing(shared + before):
+        assert redactor.finds_nothing(text, shared + before) == finds_nothing
 
 
 @pytest.mark.parametrize("text", HARMLESS)

@@ -22,7 +22,7 @@ from prompts import load_prompt
 from scripts.scripted_model import ScriptedModel
 from session.game_configuration import ConfigurationError, GameConfiguration
 from session.record.event_log import EVENTS_FILE, EpisodeDamagedError
-from session.record.request_deltas import RequestDeltas, request_text
+from session.record.request_deltas import RequestDeltas, lines_of, request_text
 from tests.support import ROOT
 from tests.support.episodes import answer, configured, played, read_events, wanted
 from tests.support.games import BUNDLED_COMMANDS
@@ -130,11 +130,11 @@ def earlier(folder: Path) -> None:
         if event["event_type"] == "model_call":
             request = known.taken_in(event["role"], event["request"])
             del request["sent"], request["options"]["extra_body"]
-            text = request_text(request)
-            event["request"] = fewer.delta(event["role"], text)
-            fewer.keep(event["role"], text)
-    lines = "".join(json.dumps(event) + "\n" for event in events)
-    (folder / EVENTS_FILE).write_text(lines, encoding="utf-8")
+            lines = lines_of(request_text(request))
+            event["request"] = fewer.delta(event["role"], lines)
+            fewer.keep(event["role"], lines)
+    log = "".join(json.dumps(event) + "\n" for event in events)
+    (folder / EVENTS_FILE).write_text(log, encoding="utf-8")
 
 
 def test_an_engine_that_was_killed_need_not_be_killed_again(tmp_path: Path) -> None:

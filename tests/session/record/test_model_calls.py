@@ -15,7 +15,7 @@ from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 from prompts import load_prompt
 from session.game_configuration import GameConfiguration
 from session.record.event_log import EVENTS_FILE, read
-from session.record.request_deltas import LONG, RequestDeltas, request_text
+from session.record.request_deltas import LONG, RequestDeltas, lines_of, request_text
 from session.record.schema import EpisodeStart, ModelCall
 from tests.support.episodes import answer, played, system_text, user_text, wanted
 from tests.support.viewing import LEARNED
@@ -160,8 +160,9 @@ def test_any_requests_are_read_as_they_were_sent(requests: list[tuple[str, str]]
     writer, reader = RequestDeltas(), RequestDeltas()
     for role, text in requests:
         request = {"messages": [{"role": "user", "content": text}]}
-        kept = json.loads(json.dumps(writer.delta(role, request_text(request))))
-        writer.keep(role, request_text(request))
+        lines = lines_of(request_text(request))
+        kept = json.loads(json.dumps(writer.delta(role, lines)))
+        writer.keep(role, lines)
         assert reader.taken_in(role, kept) == request
 
 
@@ -170,8 +171,8 @@ def test_of_images_only_the_latest_are_held_in_memory() -> None:
     for turn in range(4):
         image = f"{turn}" * (LONG + 1)
         for text in (request_text({"images": [image]}), request_text({"images": [image], "n": 1})):
-            delta = writer.delta("Agent", text)
-            writer.keep("Agent", text)
+            delta = writer.delta("Agent", lines_of(text))
+            writer.keep("Agent", lines_of(text))
             assert request_text(reader.taken_in("Agent", delta)) == text
     for it in (writer, reader):
         assert sum(map(len, it._texts)) < LONG
