@@ -16,7 +16,7 @@ export class Transcript {
   #shown = null;
   #wanted = null; // the block that is or will be scrolled to
 
-  /** `on` has the functions back (the reader scrolled back), end (to the end), loaded (the shown turn, which could not be before), rewrapped, reframed (there is more or less room). */
+  /** `on` has the functions back (the reader scrolled back), end (to the end), loaded (the shown turn is there, after it had failed to load), rewrapped, reframed (there is more or less room). */
   constructor(episode, on) {
     this.episode = episode;
     this.on = on;
@@ -54,11 +54,11 @@ export class Transcript {
     for (const block of this.#blocks) if (block.shown) this.#fill(block);
   }
 
-  /** Mark `turn` as the one shown and scroll to it: its top, or the end of the page. */
-  async reveal(turn, edge = "start") {
+  /** Mark `turn` as the one shown and scroll to it: its top, or the end of the page. What failed to load is tried again if `anew`. */
+  async reveal(turn, edge = "start", anew = true) {
     const ticket = ++this.#reveals;
     const block = (this.#wanted = this.#blocks[this.episode.chunkOf(turn)]);
-    if (!block.offered || turn !== this.#shown) await this.#show(block).catch(() => this.#offerAgain(block));
+    if (anew || !block.offered) await this.#show(block).catch(() => this.#offerAgain(block));
     if (ticket !== this.#reveals) return this.#leave();
     this.#shown = turn;
     this.#mark();
@@ -141,7 +141,7 @@ export class Transcript {
     for (const { target, isIntersecting } of entries) {
       const block = this.#blocks[Number(target.dataset.block)];
       if (!isIntersecting) {
-        block.offered = false; // who comes back need not press the button
+        block.offered = false; // a reader who comes back need not press the button
         if (block.shown) this.#hide(block);
       } else if (!block.offered) this.#show(block).then(() => this.#leave(), () => this.#offerAgain(block));
     }
@@ -161,9 +161,9 @@ export class Transcript {
       block.node.style.minHeight = "";
       this.#fill(block);
     });
-    const once = block.failed && block === this.#wanted;
+    const recovered = block.failed && block === this.#wanted;
     block.failed = block.offered = false;
-    if (once) this.on.loaded();
+    if (recovered) this.on.loaded();
   }
 
   #hide(block) {
@@ -179,7 +179,12 @@ export class Transcript {
   #offerAgain(block) {
     block.failed = block.offered = true;
     fill(block.node, h("p", { class: "notice" }, "These turns could not be loaded. ",
-      h("button", { type: "button", onclick: () => this.#show(block).catch(() => {}) }, "Try again")));
+      h("button", { type: "button", onclick: () => this.#tryAgain(block) }, "Try again")));
+  }
+
+  async #tryAgain(block) {
+    await this.#show(block).catch(() => {});
+    if (block.shown && block === this.#wanted) this.reveal(this.#shown);
   }
 
   /** Change a block's height without moving what is read beneath it. */

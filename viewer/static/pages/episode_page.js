@@ -113,11 +113,15 @@ export class EpisodePage {
     this.map?.show(turn);
     this.chart.show(turn);
     await Promise.all([this.transcript.reveal(turn, edge), this.episode.turn(turn).catch(() => {})]); // the transcript says so
-    if (this.#shown !== turn) return;
+    if (this.#shown === turn) this.#tell();
+  }
+
+  /** Show what can be told only once the turn was read. */
+  #tell() {
     this.#markFound();
-    this.situation.show(turn);
-    this.prompt.show(turn);
-    this.usage.show(turn);
+    this.situation.show(this.#shown);
+    this.prompt.show(this.#shown);
+    this.usage.show(this.#shown);
   }
 
   #search(text) {
@@ -169,7 +173,7 @@ export class EpisodePage {
   }
 
   #build() {
-    this.transcript = new Transcript(this.episode, { back: () => this.#readBack(), end: () => this.#readOn(), loaded: () => this.go(this.#shown, { keepsAddress: true }), reframed: () => this.#follows && this.transcript.reveal(this.#shown, "end"), rewrapped: () => this.transcript.reveal(this.#shown, this.#follows ? "end" : "start") });
+    this.transcript = new Transcript(this.episode, { back: () => this.#readBack(), end: () => this.#readOn(), loaded: () => this.#tell(), reframed: () => this.#follows && this.transcript.reveal(this.#shown, "end", false), rewrapped: () => this.transcript.reveal(this.#shown, this.#follows ? "end" : "start", false) });
     this.situation = new Situation(this.episode);
     this.prompt = new Prompt(this.episode);
     this.chart = new ScoreChart(this.episode, (turn) => this.#jump(turn));

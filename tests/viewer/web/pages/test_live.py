@@ -28,6 +28,7 @@ PLACED = """() => {
     return Math.abs(it.offsetTop - it.closest(".transcript").scrollTop - 12) < 2;
 }"""
 DRAWN = "() => new Promise(it => requestAnimationFrame(() => requestAnimationFrame(it)))"
+BELOW_THEM = "it => { it.scrollTop = it.querySelector('[data-block=\"2\"]').offsetTop + 700; }"
 SEEN = """window.EventSource = class extends EventSource {
     constructor(address) { super(address); window.stream = this; }
 };"""
@@ -205,8 +206,9 @@ def test_the_end_is_shown_though_the_server_goes_with_the_game(
         shows(page, 4)
 
 
+@pytest.mark.parametrize("by", ["button", "slider"])
 def test_turns_that_cannot_be_loaded_are_said_to_be_and_offered_again(
-    browser: Browser, tmp_path: Path
+    browser: Browser, tmp_path: Path, by: str
 ) -> None:
     source = beside(lambda: recorded(tmp_path / "source"))
     write_long_log(source, tmp_path / "work" / "episodes" / "long", 200)
@@ -222,13 +224,40 @@ def test_turns_that_cannot_be_loaded_are_said_to_be_and_offered_again(
         expect(page.get_by_text("These turns could not be loaded.")).to_be_in_viewport()
         expect(page.get_by_text("What was true after turn 77 is not known.")).to_be_visible()
         page.set_viewport_size({"width": 1100, "height": 800})
-        page.evaluate(DRAWN)  # by then the page has noticed this, and that it was scrolled
+        page.evaluate(DRAWN)  # by then the page has reacted to its new size and to the scrolling
         assert len(failed) == 1
         page.unroute("**/turns/1.json")
-        page.get_by_role("button", name="Try again").click()
+        if by == "button":
+            page.get_by_role("button", name="Try again").click()
+        else:
+            page.get_by_label("Turn", exact=True).fill("77")
         shows(page, 77)
         expect(page.locator(".turn[data-turn='77']")).to_be_in_viewport()
         expect(page.get_by_text("is not known.")).to_have_count(0)
+
+
+def test_who_reads_on_beside_turns_that_could_not_be_loaded_stays_there(
+    browser: Browser, tmp_path: Path
+) -> None:
+    source = beside(lambda: recorded(tmp_path / "source"))
+    write_long_log(source, tmp_path / "work" / "episodes" / "long", 200)
+    with (
+        watching(tmp_path / "work", open_browser=False) as address,
+        opened(browser, f"{address}#/long", forgiven="ERR_FAILED") as page,
+    ):
+        shows(page, 200)
+        page.route("**/turns/1.json", lambda route: route.abort())
+        page.get_by_label("Turn", exact=True).fill("77")
+        expect(page.get_by_text("What was true after turn 77 is not known.")).to_be_visible()
+        page.unroute("**/turns/1.json")
+        transcript = page.locator(".transcript")
+        transcript.evaluate("it => { it.scrollTop = it.scrollHeight; }")
+        expect(page.locator(".turn[data-turn='200']")).to_be_in_viewport()
+        transcript.evaluate(BELOW_THEM)
+        expect(page.get_by_text("is not known.")).to_have_count(0)
+        expect(page.locator(".turn[data-turn='77']")).to_be_attached()
+        expect(page.locator(".turn[data-turn='77']")).not_to_be_in_viewport()
+        expect(page.locator("[data-block='2']")).to_be_in_viewport()
 
 
 def test_letters_that_come_late_leave_the_turn_where_it_was(
