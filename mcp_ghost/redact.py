@@ -104,8 +104,8 @@ class Redactor:
     def finds_nothing(self, text: str, before: str = "") -> bool:
         """Whether ``text`` has no secret and no sign of one, so that it stays as it is.
 
-        ``before`` is a text in which nothing was found: as far as ``text`` begins like it, it is
-        not searched again.
+        ``before`` is a text in which nothing was found; the beginning that ``text`` shares with it
+        is not searched again.
         """
         rest = text[max(0, shared_beginning(text, before) - self._longest) :]
         return not _has_any(rest, self._written) and not _has_any(rest, _SIGNS)

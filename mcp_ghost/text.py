@@ -46,7 +46,7 @@ def one_line(text: object, limit: int = 400) -> str:
 
 
 def shared_beginning(one: str, other: str) -> int:
-    """How many characters two texts have in common before they differ."""
+    """How many characters two texts share at the start."""
     same, most = 0, min(len(one), len(other))
     while same < most:
         middle = (same + most + 1) // 2

@@ -146,20 +146,20 @@ def _help() -> None:
 
 def end_strays(pid: int, mark: str) -> None:
     """Kill what the server ``pid`` started, wherever it went; on Linux only."""
-    told: set[int] = set()
+    killed: set[int] = set()
     for _ in range(_ROUNDS):
         strays = [*_marked(pid, f"{MARK}={mark}\0".encode())]
         for stray in strays:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(stray, signal.SIGKILL)
-        told.update(strays)
-        if not strays and not any(map(_is_dying, told)):
+        killed.update(strays)
+        if not strays and not any(map(_is_dying, killed)):
             return
         time.sleep(_PAUSE)
 
 
 def _is_dying(pid: int) -> bool:
-    """Whether a process that was killed still has memory to give back; it shows no environment."""
+    """Whether a killed process is still exiting: without its memory, it shows no environment."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
             return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")

@@ -59,7 +59,7 @@ class EventLog(logging.Handler):
             raise EpisodeLockedError(f"{folder} is being played by another process.") from error
         self._requests = RequestDeltas()
         self._clean: dict[str, str] = {}
-        """The latest request of each role in which there was nothing to blank out."""
+        """Each role's latest request in which there was nothing to blank out."""
         os.ftruncate(self._file, self._take_in_requests())
         os.lseek(self._file, 0, os.SEEK_END)
 

@@ -29,7 +29,7 @@ class RequestDeltas:
         self._texts: list[str] = []
 
     def delta(self, role: str, lines: list[str]) -> dict[str, Any]:
-        """The lines of a request as the log keeps them; once it does, ``keep`` is to follow."""
+        """The lines of a request as the log keeps them; call ``keep`` once it has them."""
         return {"sha256": _digest("".join(lines)), "parts": self._parts(role, lines)}
 
     def keep(self, role: str, lines: list[str]) -> None:
@@ -99,5 +99,5 @@ def _digest(text: str) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a request, also those within its texts; an item of a list counts as one, too."""
+    """The lines of a request, those within its texts included; an item of a list is one, too."""
     return text.replace("\\n", "\\n\0").replace("}, ", "}, \0").split("\0")  # JSON escapes \0

@@ -94,17 +94,17 @@ def test_whatever_has_a_form_has_one_of_its_signs(form: str, data: st.DataObject
     assert any(sign in text for sign in FORMATS[form])
 
 
-PIECES = st.lists(st.sampled_from(["open ", "sesam", "e ", "s", "k-abcd12345678"]))
+PIECES = st.lists(st.sampled_from(["open-sesame-", "ope", "n", "s", "k-abcd12345678"]))
 TEXTS = PIECES.map("".join)
 
 
 @given(TEXTS, TEXTS, TEXTS)
-@example("open sesam", "s", "e ")
-@example("s", "open ", "k-abcd12345678")
+@example("open-sesame-open-sesame-ope", "s", "n")
+@example("s", "n", "k-abcd12345678")
 def test_what_began_a_text_without_a_key_need_not_be_searched_again(
     shared: str, before: str, after: str
 ) -> None:
-    redactor, text = Redactor(["open sesame"]), shared + after
+    redactor, text = Redactor(["open-sesame-open-sesame-open"]), shared + after
     finds_nothing = redactor.finds_nothing(text)
     assert redactor(text) == text or not finds_nothing
     if redactor.finds_nothing(shared + before):

@@ -13,7 +13,7 @@ FOREVER = 1000
 
 
 def free_port() -> int:
-    """One that only its finder uses: the first free ones from a usual one on are taken by many."""
+    """A port that no other test looks for; those right after a default port are tried by many."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

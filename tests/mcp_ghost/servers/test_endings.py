@@ -86,7 +86,10 @@ async def test_what_leaves_the_session_of_a_server_is_gone_after_close(
 
 
 @linux
-async def test_a_stray_that_takes_long_to_die_is_waited_for() -> None:
+async def test_a_stray_that_takes_long_to_die_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reaper, "_ROUNDS", round(PATIENCE / reaper._PAUSE))
     stray = int((await call_in(faulty(), "daemonize", megabytes=256)).content)
     assert not is_running(stray)
 
