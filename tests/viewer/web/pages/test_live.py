@@ -16,7 +16,9 @@ from viewer.web.cockpit import Cockpit
 from viewer.web.watch import watching
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Route
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page, Route
 
 expect.set_options(timeout=PATIENCE)
 pytestmark = [needs_chromium, pytest.mark.slow]
@@ -206,10 +208,9 @@ def test_the_end_is_shown_though_the_server_goes_with_the_game(
         shows(page, 4)
 
 
-@pytest.mark.parametrize("by", ["button", "slider"])
-def test_turns_that_cannot_be_loaded_are_said_to_be_and_offered_again(
-    browser: Browser, tmp_path: Path, by: str
-) -> None:
+@pytest.fixture
+def unloaded(browser: Browser, tmp_path: Path) -> Iterator[Page]:
+    """The page of a long episode at turn 77, which could not be loaded, but now can be."""
     source = beside(lambda: recorded(tmp_path / "source"))
     write_long_log(source, tmp_path / "work" / "episodes" / "long", 200)
     with (
@@ -227,37 +228,31 @@ def test_turns_that_cannot_be_loaded_are_said_to_be_and_offered_again(
         page.evaluate(DRAWN)  # by then the page has reacted to its new size and to the scrolling
         assert len(failed) == 1
         page.unroute("**/turns/1.json")
-        if by == "button":
-            page.get_by_role("button", name="Try again").click()
-        else:
-            page.get_by_label("Turn", exact=True).fill("77")
-        shows(page, 77)
-        expect(page.locator(".turn[data-turn='77']")).to_be_in_viewport()
-        expect(page.get_by_text("is not known.")).to_have_count(0)
+        yield page
 
 
-def test_who_reads_on_beside_turns_that_could_not_be_loaded_stays_there(
-    browser: Browser, tmp_path: Path
+@pytest.mark.parametrize("by", ["button", "slider"])
+def test_turns_that_cannot_be_loaded_are_said_to_be_and_offered_again(
+    unloaded: Page, by: str
 ) -> None:
-    source = beside(lambda: recorded(tmp_path / "source"))
-    write_long_log(source, tmp_path / "work" / "episodes" / "long", 200)
-    with (
-        watching(tmp_path / "work", open_browser=False) as address,
-        opened(browser, f"{address}#/long", forgiven="ERR_FAILED") as page,
-    ):
-        shows(page, 200)
-        page.route("**/turns/1.json", lambda route: route.abort())
-        page.get_by_label("Turn", exact=True).fill("77")
-        expect(page.get_by_text("What was true after turn 77 is not known.")).to_be_visible()
-        page.unroute("**/turns/1.json")
-        transcript = page.locator(".transcript")
-        transcript.evaluate("it => { it.scrollTop = it.scrollHeight; }")
-        expect(page.locator(".turn[data-turn='200']")).to_be_in_viewport()
-        transcript.evaluate(BELOW_THEM)
-        expect(page.get_by_text("is not known.")).to_have_count(0)
-        expect(page.locator(".turn[data-turn='77']")).to_be_attached()
-        expect(page.locator(".turn[data-turn='77']")).not_to_be_in_viewport()
-        expect(page.locator("[data-block='2']")).to_be_in_viewport()
+    if by == "button":
+        unloaded.get_by_role("button", name="Try again").click()
+    else:
+        unloaded.get_by_label("Turn", exact=True).fill("77")
+    shows(unloaded, 77)
+    expect(unloaded.locator(".turn[data-turn='77']")).to_be_in_viewport()
+    expect(unloaded.get_by_text("is not known.")).to_have_count(0)
+
+
+def test_who_reads_on_beside_turns_that_could_not_be_loaded_stays_there(unloaded: Page) -> None:
+    transcript = unloaded.locator(".transcript")
+    transcript.evaluate("it => { it.scrollTop = it.scrollHeight; }")
+    expect(unloaded.locator(".turn[data-turn='200']")).to_be_in_viewport()
+    transcript.evaluate(BELOW_THEM)
+    expect(unloaded.get_by_text("is not known.")).to_have_count(0)
+    expect(unloaded.locator(".turn[data-turn='77']")).to_be_attached()
+    expect(unloaded.locator(".turn[data-turn='77']")).not_to_be_in_viewport()
+    expect(unloaded.locator("[data-block='2']")).to_be_in_viewport()
 
 
 def test_letters_that_come_late_leave_the_turn_where_it_was(
