@@ -253,5 +253,5 @@ def write(
         exclude_defaults=call is not None,
     )
     if call:
-        fields["request"] = call.request  # already JSON, and long: copying it would take a while
+        fields["request"] = call.request  # long, so not copied: the log writes it at once
     log_event(logger, level, message, _TYPES[type(event)], **fields)
