@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.providers.schema import response_format, strict_schema
@@ -17,8 +18,9 @@ EMBEDDED_BASE_URL = f"http://{EMBEDDED_HOST}/v1"
 EMBEDDED_MODEL_NAME = "smollm2-135m-instruct"
 
 
+@cache  # it takes longer than all else that we do for a request
 def create_json_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The ``response_format`` that makes a provider answer in the form of ``model``.
+    """The ``response_format`` that makes a provider answer in the form of ``model``; not to change.
 
     Strict as OpenAI wants it: objects are closed and all their properties required, so an
     optional value is one that may be null.

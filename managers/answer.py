@@ -1,7 +1,6 @@
 """The model's answer: the form that is asked for, and the command read out of it."""
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
@@ -31,7 +30,7 @@ class AgentResponse(BaseModel):
 
 def answer_format(candidates: Sequence[str] = ()) -> dict[str, Any]:
     """The ``response_format`` of an AgentResponse, its action one of ``candidates`` if any."""
-    response_format = _free_format()
+    response_format = create_json_schema(AgentResponse)
     if not candidates:
         return response_format
     # For a model that needs a menu, every free word is a chance to lose the thread. Strict
@@ -43,11 +42,6 @@ def answer_format(candidates: Sequence[str] = ()) -> dict[str, Any]:
     named = response_format["json_schema"]
     schema = {**named["schema"], "properties": properties, "required": list(properties)}
     return {**response_format, "json_schema": {**named, "strict": False, "schema": schema}}
-
-
-@cache
-def _free_format() -> dict[str, Any]:
-    return create_json_schema(AgentResponse)  # half the work of a turn, were it done in each
 
 
 def read_answer(content: str) -> tuple[AgentResponse, str]:

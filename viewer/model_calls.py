@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_ghost.results import JSONObject
 from session.record.index import Span
-from session.record.request_deltas import RequestDeltas
+from session.record.request_deltas import RequestDeltas, SplitText
 from session.record.schema import Entry, LoggedEvent, ModelCall, parse
 
 _MARKED = 64
@@ -22,7 +22,7 @@ class ModelCalls:
         self._spans: list[Span] = []
         self._of_turn: dict[int, list[int]] = defaultdict(list)
         self._deltas = RequestDeltas()
-        self._marks: list[Mapping[str, list[str]]] = [{}]
+        self._marks: list[Mapping[str, SplitText]] = [{}]
         """The latest requests before every 64th call."""
 
     def add(self, turn: int, span: Span) -> None:

@@ -179,6 +179,8 @@ def _joined(one: str | list[JSONObject], other: str | list[JSONObject]) -> str |
 def _content(message: Message, marked: bool) -> str | list[JSONObject]:
     """Plain text where that says it all, since not every server takes parts."""
     content = message.get("content")
+    if isinstance(content, str) and not marked:
+        return content
     parts = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
     parts = [{key: part[key] for key in part if key != "cache_control"} for part in parts]
     if marked:

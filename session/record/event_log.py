@@ -8,6 +8,7 @@ import fcntl
 import json
 import logging
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from typing import Any
 
 from mcp_ghost.redact import Redactor
 from session.events import event_fields
-from session.record.request_deltas import RequestDeltas, lines_of, request_text
+from session.record.request_deltas import GrowingText, RequestDeltas
 from session.record.schema import STEPS, Entry, fields_of, parse
 
 EVENTS_FILE = "events.jsonl"
@@ -58,6 +59,7 @@ class EventLog(logging.Handler):
             os.close(self._file)
             raise EpisodeLockedError(f"{folder} is being played by another process.") from error
         self._requests = RequestDeltas()
+        self._texts: dict[str, GrowingText] = defaultdict(GrowingText)
         self._clean: dict[str, str] = {}
         """Each role's latest request in which there was nothing to blank out."""
         os.ftruncate(self._file, self._take_in_requests())
@@ -84,14 +86,15 @@ class EventLog(logging.Handler):
         if event["event_type"] != "model_call":
             self._write(self._line(event))
             return
-        role, text = str(event["role"]), request_text(event["request"])
+        role = str(event["role"])
+        text = self._texts[role](event["request"])
         if self._redactor.finds_nothing(text, self._clean.get(role, "")):
             self._clean[role] = text
         else:
             text = self._redactor(text)
-        lines = lines_of(text)
-        self._write(self._line({**event, "request": self._requests.delta(role, lines)}))
-        self._requests.keep(role, lines)
+        request = self._requests.split(role, text)
+        self._write(self._line({**event, "request": self._requests.delta(role, request)}))
+        self._requests.keep(role, request)
 
     def _line(self, event: dict[str, Any]) -> bytes:
         line = self._redactor(json.dumps(event, ensure_ascii=False, default=str))

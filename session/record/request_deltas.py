@@ -7,8 +7,15 @@ request, and what is new. The hash of the whole proves that reading gives back w
 
 import hashlib
 import json
+from bisect import bisect_right
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from copy import deepcopy
+from itertools import accumulate
+from operator import eq
+from typing import Any, NamedTuple, TypeAlias
+
+from mcp_ghost.results import JSONObject
+from mcp_ghost.text import shared_beginning
 
 _SHORT = 12
 """Characters up to which a line is not worth its own reference."""
@@ -19,23 +26,48 @@ Part: TypeAlias = list[int] | int | str
 """[first, number] of the request before, or a line of all so far, or a new text."""
 
 
+class SplitText(NamedTuple):
+    """The text of a request, and its lines."""
+
+    text: str
+    lines: list[str]
+    begins: list[int]
+    """Where in the text each line begins."""
+    shared: int
+    """How many lines at the start are those of the same role's request before it."""
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
+_NOTHING = SplitText("", [""], [0], 0)
+
+
 class RequestDeltas:
     """Knows all lines of requests so far, and the latest request of each role."""
 
     def __init__(self) -> None:
-        self.latest: dict[str, list[str]] = {}
-        """The lines of each role's latest request, which the next may build on."""
+        self.latest: dict[str, SplitText] = {}
+        """Each role's latest request, which the next may build on."""
         self._lines: dict[str, int] = {}
         self._texts: list[str] = []
 
-    def delta(self, role: str, lines: list[str]) -> dict[str, Any]:
-        """The lines of a request as the log keeps them; call ``keep`` once it has them."""
-        return {"sha256": _digest("".join(lines)), "parts": self._parts(role, lines)}
+    def split(self, role: str, text: str) -> SplitText:
+        """The text of the next request of ``role``; it takes the time of what is new in it."""
+        before = self.latest.get(role, _NOTHING)
+        shared = bisect_right(before.begins, shared_beginning(text, before.text)) - 1
+        begin = before.begins[shared]
+        new = _lines_of(text[begin:])
+        begins = accumulate(map(len, new[:-1]), initial=begin)
+        lines = before.lines[:shared] + new
+        return SplitText(text, lines, [*before.begins[:shared], *begins], shared)
 
-    def keep(self, role: str, lines: list[str]) -> None:
+    def delta(self, role: str, request: SplitText) -> dict[str, Any]:
+        """A request as the log keeps it; call ``keep`` once it does."""
+        return {"sha256": _digest(request.text), "parts": self._parts(role, request)}
+
+    def keep(self, role: str, request: SplitText) -> None:
         """Let the next requests build on this one."""
-        self.latest[role] = lines
-        for line in lines:
+        self.latest[role] = request
+        for line in request.lines[request.shared :]:
             if _SHORT < len(line) <= LONG and line not in self._lines:
                 self._lines[line] = len(self._texts)
                 self._texts.append(line)
@@ -49,16 +81,16 @@ class RequestDeltas:
         text = self._whole(role, delta)
         if _digest(text) != delta["sha256"]:
             raise ValueError("A request before this one is missing.")
-        self.keep(role, lines_of(text))
+        self.keep(role, self.split(role, text))
         request: dict[str, Any] = json.loads(text)
         return request
 
     def follow(self, role: str, delta: Mapping[str, Any]) -> None:
         """Let the next requests build on the one that ``delta`` was made of; nothing is checked."""
-        self.keep(role, lines_of(self._whole(role, delta)))
+        self.keep(role, self.split(role, self._whole(role, delta)))
 
     def _whole(self, role: str, delta: Mapping[str, Any]) -> str:
-        before = self.latest.pop(role, [])
+        before = self.latest.get(role, _NOTHING).lines
         return "".join(self._text(part, before) for part in delta["parts"])
 
     def _text(self, part: Part, before: list[str]) -> str:
@@ -66,12 +98,13 @@ class RequestDeltas:
             return "".join(before[part[0] : part[0] + part[1]])
         return part if isinstance(part, str) else "".join(self._texts[part : part + 1])
 
-    def _parts(self, role: str, lines: list[str]) -> list[Part]:
-        before = self.latest.get(role, [])
-        places = {line: number for number, line in enumerate(before) if len(line) > _SHORT}
-        parts: list[Part] = []
-        following = -1
-        for line in lines:
+    def _parts(self, role: str, request: SplitText) -> list[Part]:
+        before, shared = self.latest.get(role, _NOTHING).lines, request.shared
+        others = enumerate(before[shared:], shared)
+        places = {line: number for number, line in others if len(line) > _SHORT}
+        parts: list[Part] = [[0, shared]] if shared else []
+        following = shared
+        for line in request.lines[shared:]:
             last = parts[-1] if parts else None
             if isinstance(last, list) and before[following : following + 1] == [line]:
                 last[1] += 1
@@ -90,14 +123,41 @@ class RequestDeltas:
 
 def request_text(request: Mapping[str, Any]) -> str:
     """``request`` as one text, byte for byte the same for the same request."""
-    text = json.dumps(request, ensure_ascii=False, default=str)
-    return text.encode("utf-8", errors="backslashreplace").decode()  # half a character, escaped
+    return _whole_characters(_encode(request))
+
+
+class GrowingText:
+    """``request_text``, the messages last, for requests that begin as the one before them did.
+
+    Messages that both have are encoded once.
+    """
+
+    def __init__(self) -> None:
+        self._messages: list[JSONObject] = []
+        """Copies: one that was changed in place is encoded again."""
+        self._texts: list[str] = []
+
+    def __call__(self, request: Mapping[str, Any]) -> str:
+        """The text of the next request."""
+        messages = request["messages"]
+        same = [*map(eq, self._messages, messages), False].index(False)
+        new = messages[same:]
+        self._messages[same:] = deepcopy(new)
+        self._texts[same:] = map(_encode, new)
+        others = {key: value for key, value in request.items() if key != "messages"}
+        head = _encode({**others, "messages": None}).removesuffix("null}")
+        return _whole_characters(f"{head}[{', '.join(self._texts)}]}}")
+
+
+def _whole_characters(text: str) -> str:
+    """``text`` with half characters escaped."""
+    return text.encode("utf-8", errors="backslashreplace").decode()
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def lines_of(text: str) -> list[str]:
+def _lines_of(text: str) -> list[str]:
     """The lines of a request, those within its texts included; an item of a list is one, too."""
     return text.replace("\\n", "\\n\0").replace("}, ", "}, \0").split("\0")  # JSON escapes \0

@@ -22,7 +22,7 @@ from prompts import load_prompt
 from scripts.scripted_model import ScriptedModel
 from session.game_configuration import ConfigurationError, GameConfiguration
 from session.record.event_log import EVENTS_FILE, EpisodeDamagedError
-from session.record.request_deltas import RequestDeltas, lines_of, request_text
+from session.record.request_deltas import RequestDeltas, request_text
 from tests.support import ROOT
 from tests.support.episodes import answer, configured, played, read_events, wanted
 from tests.support.games import BUNDLED_COMMANDS
@@ -130,9 +130,9 @@ def earlier(folder: Path) -> None:
         if event["event_type"] == "model_call":
             request = known.taken_in(event["role"], event["request"])
             del request["sent"], request["options"]["extra_body"]
-            lines = lines_of(request_text(request))
-            event["request"] = fewer.delta(event["role"], lines)
-            fewer.keep(event["role"], lines)
+            split = fewer.split(event["role"], request_text(request))
+            event["request"] = fewer.delta(event["role"], split)
+            fewer.keep(event["role"], split)
     log = "".join(json.dumps(event) + "\n" for event in events)
     (folder / EVENTS_FILE).write_text(log, encoding="utf-8")
 

@@ -1,6 +1,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from typing import Any
 
 import pytest
 
@@ -77,5 +78,13 @@ def test_a_user_name_alone_may_be_a_key_too() -> None:
         Endpoint("ftp://some-token@host/v1")
 
 
-def test_payloads_are_utf_8() -> None:
-    assert json.loads(encode_json({"a": "é \ud800"})) == {"a": "é ?"}
+@pytest.mark.parametrize("odd", ["", "\ud800"])
+def test_payloads_are_utf_8(odd: str) -> None:
+    payload = {"a": f"é\n{odd}", "numbers": [1, -0.5, 1e300, 2**70, True, None], "none": {}}
+    assert json.loads(encode_json(payload)) == {**payload, "a": "é\n" + "?" * bool(odd)}
+    deep: dict[str, Any] = {"odd": odd}
+    for _ in range(400):
+        deep = {"a": deep}
+    assert encode_json(deep).count(b'"a"') == 400
+    with pytest.raises(TypeError):
+        encode_json({"a": object()})

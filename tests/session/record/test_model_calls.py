@@ -6,16 +6,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from managers.answer import AgentResponse
 from mcp_ghost.testing import content_reply, error_reply
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 from prompts import load_prompt
 from session.game_configuration import GameConfiguration
 from session.record.event_log import EVENTS_FILE, read
-from session.record.request_deltas import LONG, RequestDeltas, lines_of, request_text
 from session.record.schema import EpisodeStart, ModelCall
 from tests.support.episodes import answer, played, system_text, user_text, wanted
 from tests.support.viewing import LEARNED
@@ -149,30 +145,3 @@ def test_an_address_is_logged_without_what_is_secret_in_it(tmp_path: Path) -> No
     with ZorkOrchestratorV2("e", config.model_copy(update={"story": "bundled"})) as orchestrator:
         orchestrator._start()
     assert "sesame" not in (orchestrator.folder / EVENTS_FILE).read_text(encoding="utf-8")
-
-
-PIECES = st.lists(st.text() | st.sampled_from(["the same line again\n", "}, {", '"', "\\n", "\n"]))
-REQUESTS = st.lists(st.tuples(st.sampled_from("ab"), PIECES.map("".join)))
-
-
-@given(REQUESTS)
-def test_any_requests_are_read_as_they_were_sent(requests: list[tuple[str, str]]) -> None:
-    writer, reader = RequestDeltas(), RequestDeltas()
-    for role, text in requests:
-        request = {"messages": [{"role": "user", "content": text}]}
-        lines = lines_of(request_text(request))
-        kept = json.loads(json.dumps(writer.delta(role, lines)))
-        writer.keep(role, lines)
-        assert reader.taken_in(role, kept) == request
-
-
-def test_of_images_only_the_latest_are_held_in_memory() -> None:
-    writer, reader = RequestDeltas(), RequestDeltas()
-    for turn in range(4):
-        image = f"{turn}" * (LONG + 1)
-        for text in (request_text({"images": [image]}), request_text({"images": [image], "n": 1})):
-            delta = writer.delta("Agent", lines_of(text))
-            writer.keep("Agent", lines_of(text))
-            assert request_text(reader.taken_in("Agent", delta)) == text
-    for it in (writer, reader):
-        assert sum(map(len, it._texts)) < LONG
