@@ -47,6 +47,7 @@ PLAYER = "Agent"
 """The role that decides what is done next."""
 _OWN_KEY_VARIABLE = "ZORKGPT_CLIENT_API_KEY"
 _CACHED_ROLES = ("system", "user")
+_MARK = {"type": "ephemeral"}
 _NO_TOOLS = ("o1-", "o3-", "qwq", "deepseek-r1", "deepseek-reasoner", "-reasoning", "r1-")
 _TAKES_TOOLS = "-non-reasoning"
 _REFUSED_TOOLS = re.compile(
@@ -381,4 +382,4 @@ def _cacheable(message: Message) -> Message:
     """``message`` marked for caching, unless it says otherwise."""
     if message["role"] not in _CACHED_ROLES or "cache_control" in message:
         return message
-    return {**message, "cache_control": {"type": "ephemeral"}}
+    return {**message, "cache_control": _MARK}

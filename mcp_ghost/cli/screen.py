@@ -168,8 +168,15 @@ class Screen:
         return text.wrap(self._console, room)
 
     def _print(self, line: Text) -> None:
-        line.rstrip()
-        self._console.print(line, soft_wrap=True, highlight=False)
+        if self._live:
+            line.rstrip()
+            self._console.print(line, soft_wrap=True, highlight=False)
+        elif not self._console.quiet:  # in a fraction of the time; an episode's log is drawn, too
+            try:
+                self._console.file.write(line.plain.rstrip() + "\n")
+                self._console.file.flush()
+            except BrokenPipeError:
+                self._console.on_broken_pipe()
 
 
 class _Waiting:

@@ -137,7 +137,7 @@ class OpenRouter(OpenAI):
 def _messages(
     messages: Sequence[Message], names: ToolNames, dialect: Dialect, reasoning: bool
 ) -> list[JSONObject]:
-    marked = common.breakpoints(messages, _MAX_BREAKPOINTS if dialect == "openrouter" else 0)
+    marked = common.breakpoints(messages, _MAX_BREAKPOINTS) if dialect == "openrouter" else set()
     encoded: list[JSONObject] = []
     seen: list[JSONObject] = []
     for index, message in enumerate(messages):

@@ -37,7 +37,7 @@ class SplitText(NamedTuple):
     """How many lines at the start are those of the same role's request before it."""
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
+_to_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
 _NOTHING = SplitText("", [""], [0], 0)
 
 
@@ -123,7 +123,7 @@ class RequestDeltas:
 
 def request_text(request: Mapping[str, Any]) -> str:
     """``request`` as one text, byte for byte the same for the same request."""
-    return _whole_characters(_encode(request))
+    return _encode(request)
 
 
 class GrowingText:
@@ -146,12 +146,12 @@ class GrowingText:
         self._texts[same:] = map(_encode, new)
         others = {key: value for key, value in request.items() if key != "messages"}
         head = _encode({**others, "messages": None}).removesuffix("null}")
-        return _whole_characters(f"{head}[{', '.join(self._texts)}]}}")
+        return f"{head}[{', '.join(self._texts)}]}}"
 
 
-def _whole_characters(text: str) -> str:
-    """``text`` with half characters escaped."""
-    return text.encode("utf-8", errors="backslashreplace").decode()
+def _encode(value: object) -> str:
+    """JSON with half characters escaped."""
+    return _to_json(value).encode("utf-8", errors="backslashreplace").decode()
 
 
 def _digest(text: str) -> str:
