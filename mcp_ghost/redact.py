@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from mcp_ghost.results import each_text
-from mcp_ghost.text import harmless, shared_beginning
+from mcp_ghost.text import harmless
 
 MASK = "***"
 _STEP = 65_536
@@ -101,13 +101,12 @@ class Redactor:
             text = _replaced(self._known, MASK, text, len(self._written[0]))
         return _replaced(_FORMATS, MASK, text) if _has_any(text, _SIGNS) else text
 
-    def finds_nothing(self, text: str, before: str = "") -> bool:
+    def finds_nothing(self, text: str, known: int = 0) -> bool:
         """Whether ``text`` has no secret and no sign of one, so that it stays as it is.
 
-        ``before`` is a text in which nothing was found; the beginning that ``text`` shares with it
-        is not searched again.
+        ``known`` is the number of characters at its start that were searched in vain before.
         """
-        rest = text[max(0, shared_beginning(text, before) - self._longest) :]
+        rest = text[max(0, known - self._longest) :]
         return not _has_any(rest, self._written) and not _has_any(rest, _SIGNS)
 
     def each(self, value: Any) -> Any:  # noqa: ANN401  any JSON

@@ -45,18 +45,6 @@ def one_line(text: object, limit: int = 400) -> str:
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
-def shared_beginning(one: str, other: str) -> int:
-    """How many characters two texts share at the start."""
-    same, most = 0, min(len(one), len(other))
-    while same < most:
-        middle = (same + most + 1) // 2
-        if one[same:middle] == other[same:middle]:
-            same = middle
-        else:
-            most = middle - 1
-    return same
-
-
 def address(url: str) -> str:
     """``url`` without a user, password or query, any of which may hold a key."""
     scheme, mark, rest = url.partition("://")

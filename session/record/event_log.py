@@ -60,8 +60,8 @@ class EventLog(logging.Handler):
             raise EpisodeLockedError(f"{folder} is being played by another process.") from error
         self._requests = RequestDeltas()
         self._texts: dict[str, GrowingText] = defaultdict(GrowingText)
-        self._clean: dict[str, str] = {}
-        """Each role's latest request in which there was nothing to blank out."""
+        self._clean: dict[str, bool] = {}
+        """Whether there was nothing to blank out in the latest request of each role."""
         os.ftruncate(self._file, self._take_in_requests())
         os.lseek(self._file, 0, os.SEEK_END)
 
@@ -87,14 +87,14 @@ class EventLog(logging.Handler):
             self._write(self._line(event))
             return
         role = str(event["role"])
-        text = self._texts[role](event["request"])
-        if self._redactor.finds_nothing(text, self._clean.get(role, "")):
-            self._clean[role] = text
-        else:
-            text = self._redactor(text)
-        request = self._requests.split(role, text)
+        request = self._requests.split(role, self._texts[role](event["request"]))
+        known = request.begin if self._clean.get(role) else 0
+        is_clean = self._redactor.finds_nothing(request.text, known)
+        if not is_clean:
+            request = self._requests.split(role, self._redactor(request.text))
         self._write(self._line({**event, "request": self._requests.delta(role, request)}))
         self._requests.keep(role, request)
+        self._clean[role] = is_clean
 
     def _line(self, event: dict[str, Any]) -> bytes:
         line = self._redactor(json.dumps(event, ensure_ascii=False, default=str))

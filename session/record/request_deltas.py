@@ -15,7 +15,6 @@ from operator import eq
 from typing import Any, NamedTuple, TypeAlias
 
 from mcp_ghost.results import JSONObject
-from mcp_ghost.text import shared_beginning
 
 _SHORT = 12
 """Characters up to which a line is not worth its own reference."""
@@ -35,10 +34,25 @@ class SplitText(NamedTuple):
     """Where in the text each line begins."""
     shared: int
     """How many lines at the start are those of the same role's request before it."""
+    hashed: Any
+    """The hash of these, to continue with."""
+
+    @property
+    def begin(self) -> int:
+        """Where in the text the other lines begin."""
+        return self.begins[self.shared]
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the text, shortened."""
+        whole = self.hashed.copy()
+        whole.update(self.text[self.begin :].encode())
+        digest: str = whole.hexdigest()
+        return digest[:32]
 
 
 _to_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
-_NOTHING = SplitText("", [""], [0], 0)
+_NOTHING = SplitText("", [""], [0], 0, hashlib.sha256())
 
 
 class RequestDeltas:
@@ -53,16 +67,20 @@ class RequestDeltas:
     def split(self, role: str, text: str) -> SplitText:
         """The text of the next request of ``role``; it takes the time of what is new in it."""
         before = self.latest.get(role, _NOTHING)
-        shared = bisect_right(before.begins, shared_beginning(text, before.text)) - 1
+        shared = bisect_right(before.begins, _shared_beginning(text, before.text)) - 1
         begin = before.begins[shared]
         new = _lines_of(text[begin:])
-        begins = accumulate(map(len, new[:-1]), initial=begin)
         lines = before.lines[:shared] + new
-        return SplitText(text, lines, [*before.begins[:shared], *begins], shared)
+        begins = accumulate(map(len, new[:-1]), initial=begin)
+        known, hashed = (
+            (before.begin, before.hashed.copy()) if before.begin <= begin else (0, hashlib.sha256())
+        )
+        hashed.update(text[known:begin].encode())
+        return SplitText(text, lines, [*before.begins[:shared], *begins], shared, hashed)
 
     def delta(self, role: str, request: SplitText) -> dict[str, Any]:
         """A request as the log keeps it; call ``keep`` once it does."""
-        return {"sha256": _digest(request.text), "parts": self._parts(role, request)}
+        return {"sha256": request.sha256, "parts": self._parts(role, request)}
 
     def keep(self, role: str, request: SplitText) -> None:
         """Let the next requests build on this one."""
@@ -78,11 +96,11 @@ class RequestDeltas:
         Raises:
             ValueError: It builds on one that is missing.
         """
-        text = self._whole(role, delta)
-        if _digest(text) != delta["sha256"]:
+        split = self.split(role, self._whole(role, delta))
+        if split.sha256 != delta["sha256"]:
             raise ValueError("A request before this one is missing.")
-        self.keep(role, self.split(role, text))
-        request: dict[str, Any] = json.loads(text)
+        self.keep(role, split)
+        request: dict[str, Any] = json.loads(split.text)
         return request
 
     def follow(self, role: str, delta: Mapping[str, Any]) -> None:
@@ -154,10 +172,18 @@ def _encode(value: object) -> str:
     return _to_json(value).encode("utf-8", errors="backslashreplace").decode()
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
 def _lines_of(text: str) -> list[str]:
     """The lines of a request, those within its texts included; an item of a list is one, too."""
     return text.replace("\\n", "\\n\0").replace("}, ", "}, \0").split("\0")  # JSON escapes \0
+
+
+def _shared_beginning(one: str, other: str) -> int:
+    """How many characters two texts share at the start."""
+    same, most = 0, min(len(one), len(other))
+    while same < most:
+        middle = (same + most + 1) // 2
+        if one[same:middle] == other[same:middle]:
+            same = middle
+        else:
+            most = middle - 1
+    return same

@@ -108,7 +108,7 @@ def test_what_began_a_text_without_a_key_need_not_be_searched_again(
     finds_nothing = redactor.finds_nothing(text)
     assert redactor(text) == text or not finds_nothing
     if redactor.finds_nothing(shared + before):
-        assert redactor.finds_nothing(text, shared + before) == finds_nothing
+        assert redactor.finds_nothing(text, len(shared)) == finds_nothing
 
 
 @pytest.mark.parametrize("text", HARMLESS)

@@ -25,6 +25,15 @@ def conversation(turns: int) -> list[dict[str, Any]]:
     return [{"role": "user", "content": part} for part in parts]
 
 
+@given(st.text("ab"), st.text("ab"), st.text("ab"))
+def test_two_texts_begin_alike_up_to_where_they_differ(start: str, one: str, other: str) -> None:
+    one, other = start + one, start + other
+    same = request_deltas._shared_beginning(one, other)
+    assert same >= len(start)
+    assert one[:same] == other[:same]
+    assert one[same:][:1] != other[same:][:1] or one == other
+
+
 @given(STEPS)
 def test_any_requests_are_read_as_they_were_sent(
     steps: list[tuple[str, int, list[dict[str, Any]]]],
