@@ -20,10 +20,10 @@ EMBEDDED_MODEL_NAME = "smollm2-135m-instruct"
 
 @cache  # it takes longer than all else that we do for a request
 def create_json_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The ``response_format`` that makes a provider answer in the form of ``model``; not to change.
+    """The ``response_format`` that makes a provider answer in the form of ``model``.
 
     Strict as OpenAI wants it: objects are closed and all their properties required, so an
-    optional value is one that may be null.
+    optional value is one that may be null. Every caller gets the same dict: do not change it.
 
     Raises:
         ValueError: ``model`` has a field of a form that strict mode cannot express.

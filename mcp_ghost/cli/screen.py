@@ -171,7 +171,7 @@ class Screen:
         if self._live:
             line.rstrip()
             self._console.print(line, soft_wrap=True, highlight=False)
-        elif not self._console.quiet:  # in a fraction of the time; an episode's log is drawn, too
+        elif not self._console.quiet:  # many times faster than rich; episode.log is drawn, too
             try:
                 self._console.file.write(line.plain.rstrip() + "\n")
                 self._console.file.flush()

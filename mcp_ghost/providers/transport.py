@@ -226,7 +226,7 @@ def network_transport(endpoint: Endpoint) -> httpx2.AsyncBaseTransport:
 def encode_json(payload: Mapping[str, Any]) -> bytes:
     """``payload`` as UTF-8; half a surrogate pair, which tools do return, becomes "?"."""
     with suppress(PydanticSerializationError):
-        return to_json(payload)  # in a third of the time, which is felt in long conversations
+        return to_json(payload)  # three times as fast, which counts in long conversations
     return json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
 
 
@@ -350,7 +350,7 @@ def _asked_delay(headers: Mapping[str, str], body: object) -> float | None:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait by a number or a date (RFC 9110, 10.2.3); infinite if no calendar has it."""
+    """Seconds to wait for a number or date (RFC 9110, 10.2.3); infinite if no calendar has it."""
     value = headers.get("retry-after", "").strip()
     if re.fullmatch(r"\d+(\.\d+)?", value):
         return float(value)

@@ -72,10 +72,9 @@ class RequestDeltas:
         new = _lines_of(text[begin:])
         lines = before.lines[:shared] + new
         begins = accumulate(map(len, new[:-1]), initial=begin)
-        known, hashed = (
-            (before.begin, before.hashed.copy()) if before.begin <= begin else (0, hashlib.sha256())
-        )
-        hashed.update(text[known:begin].encode())
+        known = before if before.begin <= begin else _NOTHING
+        hashed = known.hashed.copy()
+        hashed.update(text[known.begin : begin].encode())
         return SplitText(text, lines, [*before.begins[:shared], *begins], shared, hashed)
 
     def delta(self, role: str, request: SplitText) -> dict[str, Any]:
@@ -139,15 +138,18 @@ class RequestDeltas:
         return parts
 
 
-def request_text(request: Mapping[str, Any]) -> str:
-    """``request`` as one text, byte for byte the same for the same request."""
-    return _encode(request)
+def request_text(request: object) -> str:
+    """A request or a part of it as JSON, byte for byte the same for the same one.
+
+    Half characters are escaped.
+    """
+    return _to_json(request).encode("utf-8", errors="backslashreplace").decode()
 
 
 class GrowingText:
-    """``request_text``, the messages last, for requests that begin as the one before them did.
+    """``request_text`` of one request after another, with the messages last.
 
-    Messages that both have are encoded once.
+    Those that it shares with the one before, at the start, are not encoded again.
     """
 
     def __init__(self) -> None:
@@ -161,15 +163,10 @@ class GrowingText:
         same = [*map(eq, self._messages, messages), False].index(False)
         new = messages[same:]
         self._messages[same:] = deepcopy(new)
-        self._texts[same:] = map(_encode, new)
+        self._texts[same:] = map(request_text, new)
         others = {key: value for key, value in request.items() if key != "messages"}
-        head = _encode({**others, "messages": None}).removesuffix("null}")
+        head = request_text({**others, "messages": None}).removesuffix("null}")
         return f"{head}[{', '.join(self._texts)}]}}"
-
-
-def _encode(value: object) -> str:
-    """JSON with half characters escaped."""
-    return _to_json(value).encode("utf-8", errors="backslashreplace").decode()
 
 
 def _lines_of(text: str) -> list[str]:

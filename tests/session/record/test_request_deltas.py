@@ -85,9 +85,9 @@ def test_a_turn_takes_the_time_of_what_is_new_in_it(
     write()
     turns += 1
     encode, lines_of = (
-        Mock(wraps=getattr(request_deltas, name)) for name in ("_encode", "_lines_of")
+        Mock(wraps=getattr(request_deltas, name)) for name in ("request_text", "_lines_of")
     )
-    monkeypatch.setattr(request_deltas, "_encode", encode)
+    monkeypatch.setattr(request_deltas, "request_text", encode)
     monkeypatch.setattr(request_deltas, "_lines_of", lines_of)
     assert len(str(write())) < 300
     assert len(str([encode.mock_calls, lines_of.mock_calls])) < 800
