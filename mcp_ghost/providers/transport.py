@@ -224,7 +224,7 @@ def network_transport(endpoint: Endpoint) -> httpx2.AsyncBaseTransport:
 
 
 def encode_json(payload: Mapping[str, Any]) -> bytes:
-    """``payload`` as UTF-8; half a surrogate pair, which tools do return, becomes "?"."""
+    """``payload`` as UTF-8, paths and dates as text; half a surrogate pair becomes "?"."""
     with suppress(PydanticSerializationError):
         return to_json(payload)  # three times as fast, which counts in long conversations
     return json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")

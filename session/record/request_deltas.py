@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from copy import deepcopy
 from itertools import accumulate
-from operator import eq
 from typing import Any, NamedTuple, TypeAlias
 
 from mcp_ghost.results import JSONObject
@@ -63,19 +62,12 @@ class RequestDeltas:
         """Each role's latest request, which the next may build on."""
         self._lines: dict[str, int] = {}
         self._texts: list[str] = []
+        self._places: dict[str, dict[str, int]] = {}
+        """Where each line comes first in the latest request of a role that is written here."""
 
     def split(self, role: str, text: str) -> SplitText:
         """The text of the next request of ``role``; it takes the time of what is new in it."""
-        before = self.latest.get(role, _NOTHING)
-        shared = bisect_right(before.begins, _shared_beginning(text, before.text)) - 1
-        begin = before.begins[shared]
-        new = _lines_of(text[begin:])
-        lines = before.lines[:shared] + new
-        begins = accumulate(map(len, new[:-1]), initial=begin)
-        known = before if before.begin <= begin else _NOTHING
-        hashed = known.hashed.copy()
-        hashed.update(text[known.begin : begin].encode())
-        return SplitText(text, lines, [*before.begins[:shared], *begins], shared, hashed)
+        return _split(text, self.latest.get(role, _NOTHING))
 
     def delta(self, role: str, request: SplitText) -> dict[str, Any]:
         """A request as the log keeps it; call ``keep`` once it does."""
@@ -83,6 +75,11 @@ class RequestDeltas:
 
     def keep(self, role: str, request: SplitText) -> None:
         """Let the next requests build on this one."""
+        if (places := self._places.get(role)) is not None:
+            for line in self.latest.get(role, _NOTHING).lines[request.shared :]:
+                if places.get(line, -1) >= request.shared:
+                    del places[line]
+            _find_places(request, places)
         self.latest[role] = request
         for line in request.lines[request.shared :]:
             if _SHORT < len(line) <= LONG and line not in self._lines:
@@ -95,7 +92,7 @@ class RequestDeltas:
         Raises:
             ValueError: It builds on one that is missing.
         """
-        split = self.split(role, self._whole(role, delta))
+        split = self._built(role, delta)
         if split.sha256 != delta["sha256"]:
             raise ValueError("A request before this one is missing.")
         self.keep(role, split)
@@ -104,11 +101,12 @@ class RequestDeltas:
 
     def follow(self, role: str, delta: Mapping[str, Any]) -> None:
         """Let the next requests build on the one that ``delta`` was made of; nothing is checked."""
-        self.keep(role, self.split(role, self._whole(role, delta)))
+        self.keep(role, self._built(role, delta))
 
-    def _whole(self, role: str, delta: Mapping[str, Any]) -> str:
-        before = self.latest.get(role, _NOTHING).lines
-        return "".join(self._text(part, before) for part in delta["parts"])
+    def _built(self, role: str, delta: Mapping[str, Any]) -> SplitText:
+        before = self.latest.pop(role, _NOTHING)
+        self._places.pop(role, None)
+        return _split("".join(self._text(part, before.lines) for part in delta["parts"]), before)
 
     def _text(self, part: Part, before: list[str]) -> str:
         if isinstance(part, list):
@@ -116,9 +114,10 @@ class RequestDeltas:
         return part if isinstance(part, str) else "".join(self._texts[part : part + 1])
 
     def _parts(self, role: str, request: SplitText) -> list[Part]:
-        before, shared = self.latest.get(role, _NOTHING).lines, request.shared
-        others = enumerate(before[shared:], shared)
-        places = {line: number for number, line in others if len(line) > _SHORT}
+        latest, shared = self.latest.get(role, _NOTHING), request.shared
+        if role not in self._places:
+            self._places[role] = _find_places(latest._replace(shared=0), {})
+        before, places = latest.lines, self._places[role]
         parts: list[Part] = [[0, shared]] if shared else []
         following = shared
         for line in request.lines[shared:]:
@@ -149,24 +148,59 @@ def request_text(request: object) -> str:
 class GrowingText:
     """``request_text`` of one request after another, with the messages last.
 
-    Those that it shares with the one before, at the start, are not encoded again.
+    A message that the one before has at the same place is not encoded again.
     """
 
     def __init__(self) -> None:
-        self._messages: list[JSONObject] = []
-        """Copies: one that was changed in place is encoded again."""
+        self._messages: list[JSONObject | None] = []
+        """Copies, so that one that was changed in place is encoded again."""
         self._texts: list[str] = []
 
     def __call__(self, request: Mapping[str, Any]) -> str:
         """The text of the next request."""
         messages = request["messages"]
-        same = [*map(eq, self._messages, messages), False].index(False)
-        new = messages[same:]
-        self._messages[same:] = deepcopy(new)
-        self._texts[same:] = map(request_text, new)
+        del self._messages[len(messages) :], self._texts[len(messages) :]
+        for number, message in enumerate(messages):
+            if self._messages[number : number + 1] != [message]:
+                text = request_text(message)
+                # Only of text is it certain that what equals it is written alike: 1 equals True.
+                copy = deepcopy(message) if _is_text(message) else None
+                here = slice(number, number + 1)
+                self._messages[here], self._texts[here] = [copy], [text]
         others = {key: value for key, value in request.items() if key != "messages"}
         head = request_text({**others, "messages": None}).removesuffix("null}")
         return f"{head}[{', '.join(self._texts)}]}}"
+
+
+def _is_text(value: object, depth: int = 4) -> bool:
+    """Whether there are only texts in ``value``, which is a message or a part of one."""
+    if isinstance(value, str):
+        return True
+    parts = (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    )
+    return parts is not None and depth > 0 and all(_is_text(part, depth - 1) for part in parts)
+
+
+def _split(text: str, before: SplitText) -> SplitText:
+    """``text``, of whose lines those that ``before`` begins with are taken from there."""
+    shared = bisect_right(before.begins, _shared_beginning(text, before.text)) - 1
+    begin = before.begins[shared]
+    new = _lines_of(text[begin:])
+    lines = before.lines[:shared] + new
+    begins = accumulate(map(len, new[:-1]), initial=begin)
+    known = before if before.begin <= begin else _NOTHING
+    hashed = known.hashed.copy()
+    hashed.update(text[known.begin : begin].encode())
+    return SplitText(text, lines, [*before.begins[:shared], *begins], shared, hashed)
+
+
+def _find_places(request: SplitText, places: dict[str, int]) -> dict[str, int]:
+    """``places`` with those of the lines that are new in ``request``, of each the first."""
+    for number, line in enumerate(request.lines[request.shared :], request.shared):
+        if len(line) > _SHORT:
+            places.setdefault(line, number)
+    return places
 
 
 def _lines_of(text: str) -> list[str]:

@@ -1,6 +1,7 @@
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,5 +87,10 @@ def test_payloads_are_utf_8(odd: str) -> None:
     for _ in range(400):
         deep = {"a": deep}
     assert encode_json(deep).count(b'"a"') == 400
-    with pytest.raises(TypeError):
+
+
+def test_a_payload_may_hold_paths_and_dates_but_not_anything() -> None:
+    payload = {"path": Path("a/b"), "date": date(2026, 7, 28)}
+    assert json.loads(encode_json(payload)) == {"path": "a/b", "date": "2026-07-28"}
+    with pytest.raises(TypeError, match="object is not JSON serializable"):
         encode_json({"a": object()})

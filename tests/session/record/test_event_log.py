@@ -164,6 +164,43 @@ def test_a_request_like_the_one_before_it_refers_to_it_also_when_the_log_is_open
     assert asked == [{"messages": [{"content": text}]}] * 4
 
 
+def test_what_has_become_secret_is_blanked_out_when_the_log_is_opened_again(
+    tmp_path: Path, logger: logging.Logger
+) -> None:
+    request = {"messages": [{"content": "Say hunter2-hunter2.\nThis is the second line.\n"}]}
+    for secrets in ([], ["hunter2-hunter2"]):
+        log = EventLog(tmp_path, secrets)
+        logger.addHandler(log)
+        for _ in range(2):
+            write(logger, "", ModelCall(role="Agent", request=request))
+        logger.removeHandler(log)
+        log.close()
+    asked = [it.event.request for it in read(tmp_path) if isinstance(it.event, ModelCall)]
+    assert ["hunter2" in str(it) for it in asked] == [True, True, False, False]
+
+
+def test_what_follows_a_request_that_is_missing_stands_on_its_own(
+    tmp_path: Path, logger: logging.Logger
+) -> None:
+    def ask(*numbers: int) -> None:
+        log = EventLog(tmp_path)
+        logger.addHandler(log)
+        for number in numbers:
+            said = [{"content": f"This was said in turn {it}.\n"} for it in range(number)]
+            write(logger, "", ModelCall(role="Agent", request={"messages": said}))
+        logger.removeHandler(log)
+        log.close()
+
+    ask(1, 2, 3)
+    first, _, third = (tmp_path / EVENTS_FILE).read_bytes().splitlines(keepends=True)
+    (tmp_path / EVENTS_FILE).write_bytes(first + third)
+    ask(4, 5)
+    calls = [it.event for it in read(tmp_path) if isinstance(it.event, ModelCall)]
+    assert [len(it.request["messages"]) for it in calls] == [1, 4, 5]
+    *_, fourth, _ = read_events(tmp_path)
+    assert not [it for it in fourth["request"]["parts"] if isinstance(it, list)]
+
+
 def test_a_damaged_request_does_not_stop_the_log(tmp_path: Path) -> None:
     log = tmp_path / EVENTS_FILE
     log.write_text('garbage "event_type": "model_call"\n', encoding="utf-8")

@@ -70,6 +70,28 @@ def test_a_message_that_changes_in_place_is_written_as_it_is_now() -> None:
     assert growing(request) == request_text(request)
 
 
+@pytest.mark.parametrize("values", [(1, True, 1.0), (0.0, -0.0, False)])
+def test_what_equals_the_message_before_it_but_is_written_otherwise_is_encoded_again(
+    values: tuple[float, ...],
+) -> None:
+    growing = GrowingText()
+    for value in values:
+        request = {"model": "m", "messages": [{"role": "user", "content": [{"n": value}]}]}
+        assert growing(request) == request_text(request)
+
+
+def test_a_message_that_could_not_be_encoded_is_not_left_out_of_the_next_request() -> None:
+    growing, good = GrowingText(), conversation(1)
+    cycle: dict[str, Any] = {"role": "user"}
+    cycle["content"] = [cycle]
+    growing({"model": "m", "messages": good})
+    for _ in range(2):
+        with pytest.raises(ValueError, match="Circular"):
+            growing({"model": "m", "messages": [*good, cycle]})
+    request = {"model": "m", "messages": conversation(2)}
+    assert growing(request) == request_text(request)
+
+
 @pytest.mark.parametrize("turns", [10, 1000])
 def test_a_turn_takes_the_time_of_what_is_new_in_it(
     turns: int, monkeypatch: pytest.MonkeyPatch
@@ -91,6 +113,20 @@ def test_a_turn_takes_the_time_of_what_is_new_in_it(
     monkeypatch.setattr(request_deltas, "_lines_of", lines_of)
     assert len(str(write())) < 300
     assert len(str([encode.mock_calls, lines_of.mock_calls])) < 800
+
+
+def test_an_image_that_comes_again_is_written_once() -> None:
+    writer, reader = RequestDeltas(), RequestDeltas()
+    image, sizes = "x" * (LONG + 1), list[int]()
+    for turn in range(1, 6):
+        shown = [{"content": f"{number}\n{image}\n{number}"} for number in range(turn)]
+        request = {"messages": [*shown, {"content": f"It is turn {turn}.\n{image}"}]}
+        split = writer.split("Agent", request_text(request))
+        delta = writer.delta("Agent", split)
+        writer.keep("Agent", split)
+        assert reader.taken_in("Agent", delta) == request
+        sizes.append(len(json.dumps(delta)))
+    assert max(sizes[1:]) < 500
 
 
 def test_of_images_only_the_latest_are_held_in_memory() -> None:
