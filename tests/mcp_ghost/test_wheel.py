@@ -19,7 +19,7 @@ from tests.support.collector import running_collector
 from tests.support.ghost_example import PACKAGE
 from tests.support.processes.wheels import bounds, imports, project, run, uv
 
-MODULES = {"python-dotenv": "dotenv"}
+MODULES = {"pydantic-core": "pydantic_core", "python-dotenv": "dotenv"}
 """Where a distribution and what it is imported as are spelled differently."""
 OF_THE_USER = ("opentelemetry", "pytest")
 """What is used only where the user's program has loaded it."""
