@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
-from mcp_ghost.redact import secrets_in
-
 if TYPE_CHECKING:
     import httpx2
     from mcp.server import MCPServer, Server
@@ -157,6 +155,8 @@ class Settings:
     @property
     def secrets(self) -> set[str]:
         """What of it looks like a key."""
+        from mcp_ghost.redact import secrets_in  # importing the library need not wait for it
+
         return secrets_in(self.headers or {}) | secrets_in(self.extra_body or {})
 
     def __post_init__(self) -> None:
