@@ -224,7 +224,7 @@ def network_transport(endpoint: Endpoint) -> httpx2.AsyncBaseTransport:
 
 
 def encode_json(payload: Mapping[str, Any]) -> bytes:
-    """``payload`` as UTF-8, paths and dates as text; half a surrogate pair becomes "?"."""
+    """``payload`` as UTF-8, paths and dates as text; lone surrogates become "?"."""
     with suppress(PydanticSerializationError):
         return to_json(payload)  # three times as fast, which counts in long conversations
     return json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
@@ -350,7 +350,7 @@ def _asked_delay(headers: Mapping[str, str], body: object) -> float | None:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait for a number or date (RFC 9110, 10.2.3); infinite if no calendar has it."""
+    """Seconds to wait, from a number or date (RFC 9110, 10.2.3); infinite after the year 9999."""
     value = headers.get("retry-after", "").strip()
     if re.fullmatch(r"\d+(\.\d+)?", value):
         return float(value)

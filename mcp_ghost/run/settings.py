@@ -155,7 +155,7 @@ class Settings:
     @property
     def secrets(self) -> set[str]:
         """What of it looks like a key."""
-        from mcp_ghost.redact import secrets_in  # importing the library need not wait for it
+        from mcp_ghost.redact import secrets_in  # keeps importing the library fast
 
         return secrets_in(self.headers or {}) | secrets_in(self.extra_body or {})
 

@@ -174,16 +174,14 @@ class GrowingText:
 
 def _is_text(value: object, depth: int = 4) -> bool:
     """Whether there are only texts in ``value``, which is a message or a part of one."""
-    if isinstance(value, str):
-        return True
-    parts = (
-        value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    )
-    return parts is not None and depth > 0 and all(_is_text(part, depth - 1) for part in parts)
+    parts = [*value.values()] if isinstance(value, dict) else value
+    if not isinstance(parts, list):
+        return isinstance(value, str)
+    return depth > 0 and all(_is_text(part, depth - 1) for part in parts)
 
 
 def _split(text: str, before: SplitText) -> SplitText:
-    """``text``, of whose lines those that ``before`` begins with are taken from there."""
+    """``text`` in lines; those at the start that ``before`` has, too, are taken from there."""
     shared = bisect_right(before.begins, _shared_beginning(text, before.text)) - 1
     begin = before.begins[shared]
     new = _lines_of(text[begin:])
