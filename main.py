@@ -190,7 +190,7 @@ def _play_episodes(
             screen.text(f"{error}\nThe next episode will try again.", "red", mark="!")
             failed, code = error, FAILED
             continue
-        if reason in (EndReason.LLM_UNAVAILABLE, EndReason.ENGINE_FAILED):
+        if reason in (EndReason.LLM_UNAVAILABLE, EndReason.ENGINE_FAILED, EndReason.ENGINE_REFUSED):
             return FAILED
         failed = None
     return code

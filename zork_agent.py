@@ -23,12 +23,12 @@ from session.tracing import Span, observed
 from shared_loop import in_shared_loop, run_in_daemon_thread
 
 if TYPE_CHECKING:
+    from game_interface.engines.engine import Waits
     from llm_client import LLMClient
     from managers.mcp_manager import MCPManager
 
 __all__ = ["AgentResponse", "Decision", "ZorkAgent"]
 
-SAFE_COMMAND = "look"
 INCURABLE = frozenset({401, 403, 404})  # HTTP statuses that the next try would get, too
 RECORDED_CHARACTERS = 10_000
 """Of each text of the model; one that rambles must not fill the disk."""
@@ -84,10 +84,12 @@ class ZorkAgent:
         story: Sequence[Message] = (),
         candidates: Sequence[str] = (),
         objection: Objection | None = None,
+        waits_for: Waits | None = "line",
     ) -> dict[str, str | None]:
         """The next command as ``action``, with ``reasoning`` and ``new_objective``.
 
-        Where the model fails, the action is ``look``, and ``last_decision.failure`` says why.
+        Where the model fails, the action is ``look``, or the key ``enter``, and
+        ``last_decision.failure`` says why.
 
         Args:
             game_state_text: What the model is told about the game.
@@ -97,6 +99,7 @@ class ZorkAgent:
                 model, which then proposes something else. After so many refusals as are configured
                 it is played as it is.
             story: Messages that come before all that: the turns so far, from user to assistant.
+            waits_for: Whether the game waits for a command or for a key; None where nobody knows.
 
         Raises:
             MCPError: The tool server cannot start, or the model takes no tools.
@@ -109,7 +112,7 @@ class ZorkAgent:
             )
         return asyncio.run(
             self._generate_action_async(
-                game_state_text, relevant_memories, story, candidates, objection
+                game_state_text, relevant_memories, story, candidates, objection, waits_for
             )
         )
 
@@ -120,12 +123,13 @@ class ZorkAgent:
         story: Sequence[Message] = (),
         candidates: Sequence[str] = (),
         objection: Objection | None = None,
+        waits_for: Waits | None = "line",
     ) -> dict[str, str | None]:
         self.turn += 1
         text = "\n\n".join(part for part in (game_state_text, relevant_memories) if part)
         with event_context(episode_id=self.episode_id, turn=self.turn):
             with self._session_span() as span:
-                deliberation = _Deliberation(self, candidates, objection)
+                deliberation = _Deliberation(self, candidates, objection, waits_for)
                 decision = await in_shared_loop(deliberation.decide(text, story))
                 span.update(metadata=decision.summary)
             if not decision.failure:
@@ -152,14 +156,24 @@ class ZorkAgent:
         )
 
 
+def safe_command(waits_for: Waits | None) -> str:
+    """What stands where nothing was decided, and does no harm if it is played."""
+    return "enter" if waits_for == "key" else "look"
+
+
 class _Deliberation:
     """One turn's conversation with the model and its tools."""
 
     def __init__(
-        self, agent: ZorkAgent, candidates: Sequence[str], objection: Objection | None
+        self,
+        agent: ZorkAgent,
+        candidates: Sequence[str],
+        objection: Objection | None,
+        waits_for: Waits | None,
     ) -> None:
         self._agent = agent
         self._objection = objection
+        self._waits_for = waits_for
         self._refused: list[RefusedCommand] = []
         self._config = agent.config
         self._logger = agent.logger
@@ -309,7 +323,7 @@ class _Deliberation:
         Raises:
             ValueError: It is not an AgentResponse, or its action is not a valid command.
         """
-        answer, command = read_answer(response.content or "")
+        answer, command = read_answer(response.content or "", self._waits_for)
         return self._decided(
             command,
             answer.thinking[:RECORDED_CHARACTERS],
@@ -339,7 +353,7 @@ class _Deliberation:
         fields = {"error": failure, "raw_response": raw[:RECORDED_CHARACTERS]}
         log_event(self._logger, logging.ERROR, reasoning, "agent_parse_error", **fields)
         return self._decided(
-            SAFE_COMMAND,
+            safe_command(self._waits_for),
             reasoning,
             proposed=raw[:200],
             failure=failure,

@@ -16,8 +16,8 @@ from game_interface.errors import StoryNotFoundError
 from game_interface.machine.profile import GAMES_FILE, STORIES
 
 STORIES_VARIABLE = "STORIES_DIR"
-MAX_STORY_BYTES = 2**20
-"""Twice what the standard allows, padding included; a wrong file may be of any size."""
+MAX_STORY_BYTES = 2**25
+"""Some stories carry pictures and sounds; a wrong file may be of any size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class KnownGame:
     """None: how its score is kept is not known."""
     seed: int
     """The dice for which the walkthrough in Jericho was made."""
+    needs_jericho: bool = False
+    """Whether bocfel cannot play it to its end."""
     intro: tuple[str, ...] = ()
     """What that walkthrough takes to have been typed before its first command."""
 
@@ -59,7 +61,19 @@ def known_games() -> dict[str, KnownGame]:
 def _game(entry: dict[str, Any]) -> KnownGame:
     named = {name: entry[name] for name in ("name", "title", "file", "sha256", "seed")}
     max_score = entry["profile"].get("max_score")
-    return KnownGame(**named, max_score=max_score, intro=tuple(entry["intro"]))
+    return KnownGame(
+        **named,
+        max_score=max_score,
+        needs_jericho=entry.get("engine") == "jericho",
+        intro=tuple(entry["intro"]),
+    )
+
+
+@cache
+def needs_jericho(sha256: str) -> bool:
+    """Whether the story of this image, without padding, is one that bocfel cannot play through."""
+    games = (it for it in _document()["games"] if it.get("engine") == "jericho")
+    return any(it["profile"]["sha256"] == sha256 for it in games)
 
 
 @cache

@@ -1,20 +1,25 @@
 """The guard in front of the engine: text for the game passes, orders to the interpreter do not.
 
+A story that waits for a key takes one key, by its name, or a single character.
+
 Parsers cut words (to 6 letters in version 3, 9 in version 5), skip fillers and accept several
 commands in one line, so the guard looks at the first meaningful word of every part of a line.
 """
 
 import re
 
+from game_interface.engines.engine import Waits
 from game_interface.errors import InvalidCommandError
 
 MAX_COMMAND_LENGTH = 100
+KEY_NAMES = ("space", "enter", "escape", "up", "down", "left", "right", "delete")
+KEYS_TO_GIVE = f"{', '.join(KEY_NAMES)}, or one character"
+"""How it is said which keys there are."""
 
 _INTERPRETER_VERBS = frozenset(
     re.findall(
         "[a-z]+",
-        "save restore restart quit q die script unscript noscript transcript verify "
-        "record recording unrecord replay undo",
+        "save restore restart quit q die script unscript noscript transcript verify undo",
     )
 )
 # What parsers skip before a verb, and "oops", which puts the next word into the last command.
@@ -47,11 +52,18 @@ _TYPOGRAPHY = str.maketrans(
 )
 
 
-def validate_command(command: str) -> str:
+def validate_command(command: str, waits_for: Waits | None = "line") -> str:
     """The command as the game will see it: one line, single spaces, plain quotation marks.
+
+    Where the game waits for a key, it is the name of one or a character; where that is not known
+    (None), the command may be empty, as if Enter was pressed.
 
     Raises: InvalidCommandError with the reason.
     """
+    if waits_for == "key":
+        return _key(command)
+    if waits_for is None and not command.strip():
+        return ""
     cleaned = command.translate(_TYPOGRAPHY).strip()
     if "\n" in cleaned or "\r" in cleaned:
         raise InvalidCommandError("a command must be one line")
@@ -60,6 +72,18 @@ def validate_command(command: str) -> str:
     for part in _PARTS.split(cleaned):
         _refuse_interpreter_verb(part)
     return cleaned
+
+
+def _key(command: str) -> str:
+    if set(command) <= set(" \r\n"):  # what a person gets by pressing a key
+        return "space" if command.startswith(" ") else "enter"
+    cleaned = command.strip()
+    named = cleaned.lower().strip("<>[]")
+    if named in KEY_NAMES:
+        return named
+    if len(cleaned) == 1 and cleaned.isprintable():
+        return cleaned
+    raise InvalidCommandError(f"the game waits for a key, not for a command: give {KEYS_TO_GIVE}")
 
 
 def _refuse_unreadable(command: str) -> None:

@@ -1,15 +1,19 @@
-"""Zork I from its publisher's repository: one pinned file, verified, or nothing."""
+"""Stories from the network: Zork I, pinned and verified, or whatever address the user gives."""
 
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import urlsplit
 
+from game_interface.catalogue import MAX_STORY_BYTES
 from game_interface.errors import StoryDownloadError
 from mcp_ghost.files import write_whole
+from mcp_ghost.text import one_line
 
 if TYPE_CHECKING:
     import httpx2
@@ -23,7 +27,11 @@ ZORK1_URL = (
 )
 ZORK1_SHA256 = "37084966477dff679282de42974b2077156b1bd68fad92a65d4ea94d8eb64d79"
 DOWNLOAD_SECONDS = 5.0
-_MAX_BYTES = 1 << 20
+ADDRESS_SECONDS = 120.0
+"""For a story from an address of the user's: some have pictures, and some servers are slow."""
+_SHOWN = 200
+_SUFFIX = 8
+"""Characters of a file name's ending."""
 _GLANCE = 0.1
 """Seconds after which it is told how much has come."""
 _OnShare: TypeAlias = Callable[[float | None], None]
@@ -53,6 +61,38 @@ def download_story(
         write_whole(target, data)
     except OSError as error:
         raise StoryDownloadError(f"the story cannot be stored as {target}: {error}") from error
+
+
+def is_address(story: str) -> bool:
+    """Whether a story is named by where it is to be fetched."""
+    return story.startswith(("https://", "http://"))
+
+
+def fetched_story(address: str, folder: Path, on_progress: OnProgress) -> Path:
+    """The file of the story at an address, which is fetched once and kept by its SHA-256.
+
+    Raises: StoryDownloadError.
+    """
+    note = folder / f"{sha256(address.encode()).hexdigest()[:16]}.address"
+    with suppress(OSError, ValueError):
+        known, kept = note.read_text(encoding="utf-8").splitlines()
+        path = folder / Path(kept).name
+        if known == address and sha256(path.read_bytes()).hexdigest() == path.stem:
+            return path
+    label = f"Downloading {one_line(address, _SHOWN)}"
+    try:
+        data = _fetch_within(address, ADDRESS_SECONDS, lambda share: on_progress(label, share))
+    finally:
+        on_progress(label, 1.0)
+    suffix = Path(urlsplit(address).path).suffix
+    suffix = suffix if suffix[1:].isalnum() and len(suffix) <= _SUFFIX else ""
+    path = folder / f"{sha256(data).hexdigest()}{suffix}"
+    try:
+        write_whole(path, data)
+        write_whole(note, f"{address}\n{path.name}\n".encode())
+    except OSError as error:
+        raise StoryDownloadError(f"the story cannot be stored as {path}: {error}") from error
+    return path
 
 
 def _fetch_within(url: str, seconds: float, on_share: _OnShare) -> bytes:
@@ -102,7 +142,7 @@ def _read(response: "httpx2.Response", deadline: float, on_share: _OnShare) -> b
         data += chunk
         if announced.isdecimal() and int(announced):
             on_share(min(response.num_bytes_downloaded / int(announced), 1.0))
-        if len(data) > _MAX_BYTES:
+        if len(data) > MAX_STORY_BYTES:
             raise StoryDownloadError(f"{response.url} is too large to be the story")
         if time.monotonic() > deadline:
             raise StoryDownloadError(f"{response.url} was too slow")

@@ -6,7 +6,7 @@ GameError
 ├── StoryDownloadError        the download failed, was too slow, or brought the wrong file
 ├── EngineUnavailableError    the engine that was asked for is not installed
 ├── EngineError               the engine could not carry a command out
-│   └── EngineStoppedError    it was stopped for that, or ended by itself, and the game with it
+│   └── EngineStoppedError    an environment failed, and the game with it
 ├── InvalidCommandError       the command was refused before any engine saw it
 ├── GameOverError             a command was sent to a game that has ended
 └── SnapshotError             a snapshot is damaged, or belongs to another story or engine
@@ -22,7 +22,7 @@ class StoryNotFoundError(GameError):
 
 
 class StoryFormatError(GameError):
-    """Raised when a file is damaged, or not a Z-machine story of version 3, 4, 5 or 8; says where.
+    """Raised when a file is damaged, or no story that can be played here; says what it is.
 
     Inside a command the game is as it was before it.
     """
@@ -41,7 +41,7 @@ class EngineError(GameError):
 
 
 class EngineStoppedError(EngineError):
-    """Raised when the engine's process is gone; a snapshot continues the game in another one."""
+    """Raised when a Gymnasium environment failed, which no snapshot brings back."""
 
 
 class InvalidCommandError(GameError):

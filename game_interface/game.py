@@ -1,79 +1,83 @@
 """A game being played: commands in, text and facts out."""
 
-import base64
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
-from game_interface.child.messages import Moment, Opened, Opening
-from game_interface.child.process import TURN_TIMEOUT_SECONDS, EngineProcess
+from game_interface.catalogue import needs_jericho
 from game_interface.command_guard import validate_command
 from game_interface.download import ZORK1_URL, OnProgress
-from game_interface.engines.engine import MAX_SEED, EngineChoice, EngineName
-from game_interface.errors import GameError, GameOverError
-from game_interface.machine.facts import Facts
+from game_interface.engines.engine import MAX_SEED, Engine, EngineChoice, EngineName, Reply
+from game_interface.errors import EngineError, GameError, GameOverError, InvalidCommandError
+from game_interface.machine.facts import Ending, Facts, FactsReader
+from game_interface.machine.memory import MachineMemory
+from game_interface.machine.outcome import died_and_ending
 from game_interface.machine.vocabulary import Vocabulary
-from game_interface.story import StoryInfo, find_story
+from game_interface.snapshot import Progress, Snapshot, decode, encode
+from game_interface.story import Story, StoryInfo, find_story
+
+TURN_TIMEOUT_SECONDS = 30.0
 
 
-class Player(Protocol):
-    """Who plays the story: the process of an engine, or an engine in this process."""
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """The game between two commands; what follows from it is worked out when it is asked for."""
 
-    def start(self) -> Moment:
-        """Begin (again)."""
-
-    def step(self, command: str) -> Moment:
-        """Give the game a command."""
-
-    def restore(self, data: bytes) -> Moment:
-        """Continue from a snapshot."""
-
-    def close(self) -> None:
-        """Release what is held; calling it again does nothing."""
+    reply: Reply
+    progress: Progress
+    facts: Facts
 
 
 class Game:
-    """One story in one engine, sharing nothing with any other game."""
+    """One story in one engine, sharing nothing with any other game.
 
-    def __init__(self, story: StoryInfo, player: Player, opened: Opened, seed: int) -> None:
+    It is nothing but its latest moment: where a command fails, that stays what it was.
+    """
+
+    def __init__(self, story: Story, engine: Engine, seed: int) -> None:
         """Use `open_game`; a game must be started or restored before it is played."""
         self._story = story
-        self._player = player
-        self._opened = opened
+        self._engine = engine
         self._seed = seed
-        self._moment: Moment | None = None
+        self._reader = FactsReader(story.image, story.profile) if story.image else None
+        self._vocabulary = Vocabulary.of(story.image) if story.image else Vocabulary.unknown()
+        self._moment: _Moment | None = None
         self._closed = False
 
     @property
     def story(self) -> StoryInfo:
         """What is known about the story."""
-        return self._story
+        return self._story.info
 
     @property
     def engine_name(self) -> EngineName:
         """Which engine runs the story."""
-        return self._opened.engine
+        return self._engine.name
 
     @property
     def seed(self) -> int:
         """The seed of the game's random numbers; the same seed and commands give the same game."""
-        return self._moment.seed if self._moment else self._seed
+        return self._seed
 
     @property
     def dictionary(self) -> frozenset[str]:
         """The words that the game's parser knows, cut to its word length."""
-        return self._opened.vocabulary.words
+        return self._vocabulary.words
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The same, and what can be asked of them."""
-        return self._opened.vocabulary
+        return self._vocabulary
 
     @property
     def is_over(self) -> bool:
         """Whether the game has ended, so that it takes no more commands."""
-        return self._current.ending is not None
+        return self._current.progress.ending is not None
 
     @property
     def died_in_last_step(self) -> bool | None:
@@ -81,10 +85,10 @@ class Game:
 
         None where the story's memory does not tell, and its words did not announce one.
         """
-        return self._current.died
+        return self._current.progress.died
 
     @property
-    def _current(self) -> Moment:
+    def _current(self) -> _Moment:
         self._require_open()
         if self._moment is None:
             raise GameError("the game has not begun: call start() or restore() first")
@@ -100,20 +104,45 @@ class Game:
         Raises: StoryFormatError, EngineError when it cannot begin.
         """
         self._require_open()
-        self._moment = self._player.start()
-        return self._moment.text
+        try:
+            reply = self._engine.start(self._seed)
+            memory = self._memory(reply)
+            holders: tuple[int, ...] = ()
+            if self._reader and memory:
+                holders = self._reader.holders_of_player(memory)
+            ending: Ending | None = "other" if reply.ended else None
+            progress = Progress(False, ending, holders, self._digest(reply))
+            self._moment = self._seen(reply, progress)
+        except EngineError as error:
+            raise type(error)(f"the game cannot start: {error}") from error
+        return _all_text(reply)
 
     def step(self, command: str) -> str:
-        """Give the game a command and return its answer, with its line breaks.
+        """Give the game a command, or a key by its name; return its answer, with its line breaks.
 
         Raises: InvalidCommandError when the command is refused; GameOverError after the end;
-            StoryFormatError or EngineError when the story or the engine failed, after which the
-            game stands as before the command; but after an EngineStoppedError it takes no more.
+            EngineError when the engine failed. After each of them the game stands as before.
         """
-        if self._current.ending is not None:
+        before = self._current
+        if before.progress.ending is not None:
             raise GameOverError("the game is over; start a new one")
-        self._moment = self._player.step(validate_command(command))
-        return self._moment.text
+        given = validate_command(command, before.reply.waits_for)
+        try:
+            reply = self._engine.step(before.reply.state, given)
+            died, ending = died_and_ending(
+                self._story.profile,
+                self._memory(before.reply),
+                self._memory(reply),
+                reply.text,
+                has_quit=reply.ended,
+                asks_at_end=partial(self._asks_at_end, reply.state),
+            )
+            holders = before.progress.player_globals
+            progress = Progress(died, ending, holders, self._digest(reply))
+            self._moment = self._seen(reply, progress)
+        except EngineError as error:
+            raise type(error)(f"the engine failed at {given!r}: {error}") from error
+        return _all_text(reply)
 
     def facts(self) -> Facts:
         """The facts of this moment, read from the game's memory."""
@@ -121,7 +150,11 @@ class Game:
 
     def snapshot(self) -> bytes:
         """This moment as bytes, from which `restore` continues with the identical game."""
-        return base64.b64decode(self._current.snapshot)
+        now = self._current
+        return encode(
+            Snapshot(self._engine.name, self._seed, now.progress, now.reply.state),
+            self.story.sha256,
+        )
 
     def restore(self, data: bytes) -> None:
         """Continue from a snapshot, taken in this process or another.
@@ -129,12 +162,15 @@ class Game:
         Raises: SnapshotError when it is damaged, or of another story or engine.
         """
         self._require_open()
-        self._moment = self._player.restore(data)
+        snapshot = decode(data, self.story.sha256, self._engine.name)
+        reply = self._engine.look(snapshot.state)
+        self._moment = self._seen(reply, snapshot.progress)
+        self._seed = snapshot.seed
 
     def close(self) -> None:
         """Release the engine; calling it again does nothing."""
         self._closed = True
-        self._player.close()
+        self._engine.close()
 
     def __enter__(self) -> Self:
         return self
@@ -142,48 +178,106 @@ class Game:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _memory(self, reply: Reply) -> MachineMemory | None:
+        if self._story.image is None or reply.memory is None:
+            return None
+        return MachineMemory(self._story.image, reply.memory)
+
+    def _digest(self, reply: Reply) -> str:
+        """Of what the story says, where that is all there is."""
+        if self._reader and reply.memory is not None:
+            return ""
+        return sha256(_all_text(reply).encode("utf-8", "replace")).hexdigest()[:16]
+
+    def _seen(self, reply: Reply, progress: Progress) -> _Moment:
+        memory, ending = self._memory(reply), progress.ending
+        waits_for, status_line = reply.waits_for, reply.status_line
+        if self._reader and memory:
+            facts = self._reader.read(
+                memory,
+                ending=ending,
+                waits_for=waits_for,
+                status_line=status_line,
+                player_globals=progress.player_globals,
+            )
+        else:
+            facts = Facts.of_text(
+                progress.said, ending, waits_for=waits_for, status_line=status_line
+            )
+        return _Moment(reply, progress, facts)
+
+    def _asks_at_end(self, state: bytes) -> bool:
+        """Whether the story does nothing any more but ask: it answers all commands alike.
+
+        They are given to a copy of the game, one after the other.
+        """
+        answers = set()
+        for command in ("look", "inventory"):
+            try:
+                reply = self._engine.step(state, command)
+            except (EngineError, InvalidCommandError):
+                return False
+            answers.add(reply.text.lower().replace(command, ""))
+            state = reply.state
+        return len(answers) == 1
+
+
+def _all_text(reply: Reply) -> str:
+    """What the story printed, with what is new above its main window."""
+    return "\n\n".join(filter(None, (reply.upper, reply.text)))
+
 
 def open_game(
     story: str | Path = "zork1",
     *,
     seed: int | None = None,
-    engine: EngineChoice = "auto",
+    engine: EngineChoice | EngineName = "auto",
     cache_dir: Path | None = None,
     on_notice: Callable[[str], None] | None = None,
     on_progress: OnProgress = lambda _label, _share: None,
     fallback: bool = False,
     download_url: str = ZORK1_URL,
     turn_timeout_seconds: float = TURN_TIMEOUT_SECONDS,
+    interpreter_path: str | None = None,
 ) -> Game:
-    """Open a story: "zork1", "bundled" (or its name), or the path of a story file.
+    """Open a story: "zork1", "bundled" (or its name), the path of a story file, or its address.
 
     Zork I is taken from the path in `ZORK1_STORY`, else from `cache_dir` (None: the user's), else
     downloaded into it, of which `on_progress` is told. With `fallback` the bundled story is played
     where that fails, and `on_notice` gets one line that says so. With `seed` None one is drawn;
-    `Game.seed` says which. An engine that takes longer than `turn_timeout_seconds` over a command
-    is stopped.
+    `Game.seed` says which. A command that takes longer than `turn_timeout_seconds` is undone.
+    `interpreter_path` names the folder of interpreters of one's own.
 
-    Raises: StoryNotFoundError, StoryFormatError, StoryDownloadError, EngineUnavailableError,
-        EngineError; ValueError for a seed outside 0..2147483647.
+    Raises: StoryNotFoundError, StoryFormatError, StoryDownloadError, EngineUnavailableError;
+        ValueError for a seed outside 0..2147483647.
     """
     if seed is not None and not 0 <= seed <= MAX_SEED:
         raise ValueError(f"the seed must be between 0 and {MAX_SEED}, not {seed}")
+    found = find_story(
+        story,
+        cache_dir=cache_dir,
+        download_url=download_url,
+        fallback=fallback,
+        on_notice=on_notice or (lambda _line: None),
+        on_progress=on_progress,
+    )
     chosen = seed if seed is not None else 1 + secrets.randbelow(MAX_SEED)
-    process = EngineProcess(turn_timeout_seconds)
-    try:
-        found = find_story(
-            story,
-            cache_dir=cache_dir,
-            download_url=download_url,
-            fallback=fallback,
-            on_notice=on_notice or (lambda _line: None),
-            on_progress=on_progress,
-        )
-        profile = found.profile if found.info.profiled else None
-        opened = process.open(
-            Opening(found.image.data, profile, engine, chosen, turn_timeout_seconds)
-        )
-    except BaseException:  # interrupted, too: no process is left
-        process.close()
-        raise
-    return Game(found.info, process, opened, chosen)
+    if engine == "auto" and needs_jericho(found.info.sha256):
+        if find_spec("jericho"):
+            engine = "jericho"
+        elif on_notice:
+            on_notice(
+                f"The engine bocfel cannot play {found.info.title} to its end; the engine jericho "
+                "can: `uv sync --extra jericho` installs it."
+            )
+    return Game(found, _engine(engine, found, turn_timeout_seconds, interpreter_path), chosen)
+
+
+def _engine(choice: str, story: Story, seconds: float, own: str | None) -> Engine:
+    if choice == "jericho":
+        from game_interface.engines.jericho_engine import JerichoEngine
+
+        return JerichoEngine(story.require_image("the engine 'jericho'"), seconds)
+    from game_interface.engines.glk_engine import GlkEngine
+
+    return GlkEngine(story.image, story.file, seconds, own)

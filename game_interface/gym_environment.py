@@ -15,7 +15,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from game_interface.command_guard import MAX_COMMAND_LENGTH, validate_command
+from game_interface.command_guard import validate_command
 from game_interface.engines.engine import MAX_SEED
 from game_interface.errors import (
     EngineStoppedError,
@@ -35,14 +35,12 @@ from mcp_ghost.text import one_line
 if TYPE_CHECKING:
     from gymnasium import Env
 
-_ANY_WORD = Vocabulary(frozenset(), MAX_COMMAND_LENGTH, has_own_alphabet=False)
-
 
 class GymGame:
     """One environment, in this process; it has no snapshots."""
 
     engine_name = "gymnasium"
-    vocabulary = _ANY_WORD
+    vocabulary = Vocabulary.unknown()
 
     def __init__(self, name: str, seed: int | None = None) -> None:
         """Make the environment `gym:ID` or `gym:MODULE:ID`; with a seed of None one is drawn.
@@ -186,6 +184,7 @@ class GymGame:
             dead=self._over and bool(self._died),
             won=self._over and bool(info.get("won")),
             world_hash=self._given.hexdigest(),
+            status_line=room,
         )
 
 

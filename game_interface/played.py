@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from game_interface.engines.engine import EngineChoice
+    from game_interface.engines.engine import EngineChoice, EngineName
     from game_interface.machine.facts import Facts
     from game_interface.machine.vocabulary import Vocabulary
     from game_interface.story import StoryInfo
@@ -91,11 +91,12 @@ def open_played(
     story: str | Path,
     *,
     seed: int | None,
-    engine: EngineChoice,
+    engine: EngineChoice | EngineName,
     turn_timeout_seconds: float | None = None,
     fallback: bool = False,
     on_notice: Callable[[str], None] | None = None,
     on_progress: Callable[[str, float | None], None] = lambda _label, _share: None,
+    interpreter_path: str | None = None,
 ) -> Played:
     """Open a story, or the Gymnasium environment `gym:ID`.
 
@@ -106,8 +107,7 @@ def open_played(
         from game_interface.gym_environment import GymGame
 
         return GymGame(name, seed)
-    from game_interface.child.process import TURN_TIMEOUT_SECONDS
-    from game_interface.game import open_game
+    from game_interface.game import TURN_TIMEOUT_SECONDS, open_game
 
     return open_game(
         story,
@@ -117,4 +117,5 @@ def open_played(
         fallback=fallback,
         on_notice=on_notice,
         on_progress=on_progress,
+        interpreter_path=interpreter_path,
     )

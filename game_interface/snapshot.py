@@ -1,22 +1,26 @@
 """A moment of a game as bytes, small enough for every line of a log.
 
 Layout: a line of text with format and version, a line of JSON that says whose snapshot it is, then
-compressed: the interpreter's own state and the memory as difference from the story's first one.
+compressed: the engine's own state.
 """
 
 import json
 import zlib
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
-from game_interface.engines.engine import EngineName, VmState
+from game_interface.engines.engine import MAX_SEED, EngineName
 from game_interface.errors import SnapshotError
 from game_interface.machine.facts import Ending
 from game_interface.machine.memory import StoryImage
 
-_FORMAT = b"zorkgpt-snapshot 1"
-_DIGEST_SIZE = 8
+_FORMAT: Final = b"zorkgpt-snapshot 2"
+_EARLIER_FORMAT: Final = b"zorkgpt-snapshot 1"
+_DIGEST_SIZE: Final = 8
+_STATE_BYTES: Final = 2**25
+_SHOWN: Final = 40
+_LARGEST_GLOBAL: Final = 239
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,10 @@ class Progress:
     died: bool | None = False
     """Whether a death happened in the last step; None where that is not known."""
     ending: Ending | None = None
+    player_globals: tuple[int, ...] = ()
+    """Where a player's object is guessed: the globals that held it at the start."""
+    said: str = ""
+    """Where the memory cannot be read: a digest of what the story said last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,55 +43,79 @@ class Snapshot:
     engine: EngineName
     seed: int
     progress: Progress
-    vm: VmState
+    state: bytes
+    """The engine's own."""
 
 
-def encode(snapshot: Snapshot, image: StoryImage) -> bytes:
-    """The snapshot as bytes."""
-    head = {"story": image.sha256, "engine": snapshot.engine, "seed": snapshot.seed}
-    head |= asdict(snapshot.progress)
-    rest, difference = snapshot.vm.rest, _difference(snapshot.vm.ram, image)
-    body = zlib.compress(len(rest).to_bytes(4, "big") + rest + difference, level=9)
-    text = json.dumps(head, separators=(",", ":")).encode()
+def encode(snapshot: Snapshot, story: str) -> bytes:
+    """The snapshot as bytes; `story` is the story's SHA-256."""
+    head = {"story": story, "engine": snapshot.engine, "seed": snapshot.seed}
+    text = json.dumps(head | asdict(snapshot.progress), separators=(",", ":")).encode()
+    body = zlib.compress(snapshot.state, level=9)
     digest = sha256(text + body).digest()[:_DIGEST_SIZE]
     return b"\n".join((_FORMAT, text, digest + body))
 
 
-def decode(data: bytes, image: StoryImage, engine: EngineName) -> Snapshot:
+def earlier_memory(data: bytes, image: StoryImage) -> bytes | None:
+    """The dynamic memory in a snapshot of an earlier version; None where there is none."""
+    kind, _, remainder = data.partition(b"\n")
+    if kind != _EARLIER_FORMAT:
+        return None
+    unpacker = zlib.decompressobj()
+    body = unpacker.decompress(remainder.partition(b"\n")[2][_DIGEST_SIZE:], _STATE_BYTES)
+    difference = body[4 + int.from_bytes(body[:4], "big") :][: image.dynamic_size]
+    first = int.from_bytes(image.data[: len(difference)], "big")
+    return (int.from_bytes(difference, "big") ^ first).to_bytes(len(difference), "big")
+
+
+def decode(data: bytes, story: str, engine: EngineName) -> Snapshot:
     """The snapshot in these bytes, if it is one of this story and this engine.
 
-    Raises: SnapshotError that says what is wrong.
+    Raises: SnapshotError that says in one short line what is wrong.
     """
-    head, body = _checked_parts(data)
-    if head["story"] != image.sha256:
+    kind, _, remainder = data.partition(b"\n")
+    if kind == _EARLIER_FORMAT:
         raise SnapshotError(
-            f"the snapshot is of another story (sha256 {head['story'][:12]}..., "
-            f"this one {image.sha256[:12]}...); start the game with the story it was taken from"
+            "the game was played by an engine of an earlier version of this program: the episode "
+            "can be read and replayed from its record, but not continued"
+        )
+    text, _, body = remainder.partition(b"\n")
+    digest, compressed = body[:_DIGEST_SIZE], body[_DIGEST_SIZE:]
+    if kind != _FORMAT:
+        raise SnapshotError("this is not a snapshot of this version of the program")
+    if sha256(text + compressed).digest()[:_DIGEST_SIZE] != digest:
+        raise SnapshotError("the snapshot is damaged")
+    try:
+        head, progress = _checked(json.loads(text))
+        unpacker = zlib.decompressobj()
+        state = unpacker.decompress(compressed, _STATE_BYTES)
+        if not unpacker.eof:
+            raise ValueError("it is too large, or not whole")  # noqa: TRY301
+    except (ValueError, KeyError, TypeError, RecursionError, zlib.error) as error:
+        raise SnapshotError(f"the snapshot is damaged: {str(error)[:_SHOWN]}") from error
+    if head["story"] != story:
+        raise SnapshotError(
+            f"the snapshot is of another story (sha256 {head['story'][:12]}..., this one "
+            f"{story[:12]}...); start the game with the story it was taken from"
         )
     if head["engine"] != engine:
         raise SnapshotError(
-            f"the snapshot was taken with the engine {head['engine']!r}, this game runs in "
-            f"{engine!r}; open the game with engine={head['engine']!r}"
+            f"the snapshot was taken with the engine {head['engine'][:_SHOWN]!r}, this game runs "
+            f"in {engine!r}; choose the engine with which the episode began"
         )
-    size = int.from_bytes(body[:4], "big")
-    vm = VmState(ram=_difference(body[4 + size :], image), rest=body[4 : 4 + size])
-    progress = Progress(head["died"], head["ending"])
-    return Snapshot(head["engine"], head["seed"], progress, vm)
+    return Snapshot(engine, head["seed"], progress, state)
 
 
-def _checked_parts(data: bytes) -> tuple[dict[str, Any], bytes]:
-    kind, _, remainder = data.partition(b"\n")
-    if kind != _FORMAT:
-        raise SnapshotError("this is not a snapshot of this version of the program")
-    text, _, body = remainder.partition(b"\n")
-    digest, compressed = body[:_DIGEST_SIZE], body[_DIGEST_SIZE:]
-    if sha256(text + compressed).digest()[:_DIGEST_SIZE] != digest:
-        raise SnapshotError("the snapshot is damaged")
-    return json.loads(text), zlib.decompress(compressed)
-
-
-def _difference(ram: bytes, image: StoryImage) -> bytes:
-    """The memory XOR the story's first one: nearly all zeros, and its own inverse."""
-    size = len(ram)
-    first = int.from_bytes(image.data[:size], "big")
-    return (int.from_bytes(ram, "big") ^ first).to_bytes(size, "big")
+def _checked(head: dict[str, Any]) -> tuple[dict[str, Any], Progress]:
+    """The head, which may come from anywhere, with its progress taken out."""
+    died, ending, said = head.pop("died"), head.pop("ending"), head.pop("said")
+    held = tuple(head.pop("player_globals"))
+    if died not in (True, False, None) or ending not in ("death", "victory", "other", None):
+        raise ValueError("its progress cannot be read")
+    if not all(isinstance(it, int) and 0 <= it <= _LARGEST_GLOBAL for it in held):
+        raise ValueError("its progress cannot be read")
+    if not all(isinstance(it, str) for it in (said, head["story"], head["engine"])):
+        raise ValueError("it does not say whose it is")
+    if not isinstance(head["seed"], int) or not 0 <= head["seed"] <= MAX_SEED:
+        raise ValueError("its seed is out of range")
+    return head, Progress(died, ending, held, said)

@@ -1,21 +1,33 @@
-"""Finding the story file: by name, by path, in the user's cache, or by download."""
+"""Finding the story: by name, by path, by address, in the user's cache, or by download."""
 
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path
 
 from game_interface.catalogue import MAX_STORY_BYTES, game_file, known_games, story_folders
-from game_interface.download import ZORK1_SHA256, OnProgress, download_story
+from game_interface.container import open_story_file
+from game_interface.download import (
+    ZORK1_SHA256,
+    ZORK1_URL,
+    OnProgress,
+    download_story,
+    fetched_story,
+    is_address,
+)
 from game_interface.errors import StoryDownloadError, StoryFormatError, StoryNotFoundError
 from game_interface.machine.memory import StoryImage
 from game_interface.machine.profile import NO_PROFILE, STORIES, Profile, find_profile
-from mcp_ghost.text import did_you_mean
+from mcp_ghost.text import did_you_mean, one_line
 
 BUNDLED_STORY = "weatherworks"
 ZORK1_VARIABLE = "ZORK1_STORY"
+_SHOWN = 200
+"""Characters of a path: a log that was edited may name anything."""
 _WHAT_TO_GIVE = "give a path, 'zork1', 'bundled', or the name of a game that `main.py games` lists"
 _FALLBACK = (
     "Zork I is not available, so the bundled story is played instead. "
@@ -39,12 +51,14 @@ class StoryInfo:
     path: Path
     """Of an environment, its name."""
     sha256: str
-    """Of the image without padding."""
+    """Of the story without padding, as a profile names it."""
     release: int
     serial: str
     max_score: int | None
     profiled: bool
     """Whether a profile says what the story's memory means."""
+    address: str = ""
+    """Where it was fetched from, if it was."""
 
     @property
     def place(self) -> str:
@@ -57,28 +71,40 @@ class Story:
     """A story file that has been read."""
 
     info: StoryInfo
-    image: StoryImage
+    file: bytes
+    """What its interpreter is given."""
+    image: StoryImage | None
+    """None of a Glulx story, whose memory is not read."""
     profile: Profile
     """`NO_PROFILE` where there is none."""
+
+    def require_image(self, who: str) -> StoryImage:
+        """The image of a Z-machine story.
+
+        Raises: StoryFormatError that says who needs one.
+        """
+        if self.image is None:
+            raise StoryFormatError(f"{self.info.path} is a Glulx story, which {who} cannot use")
+        return self.image
 
 
 def find_story(
     story: str | Path,
     *,
-    cache_dir: Path | None,
-    download_url: str,
-    fallback: bool,
-    on_notice: Notice,
+    cache_dir: Path | None = None,
+    download_url: str = ZORK1_URL,
+    fallback: bool = False,
+    on_notice: Notice = lambda _line: None,
     on_progress: OnProgress = lambda _label, _share: None,
 ) -> Story:
-    """The story of that name ("zork1", "bundled" and its own, a known game's) or path.
+    """The story of that name ("zork1", "bundled" and its own, a known game's), path or address.
 
     Raises: StoryNotFoundError, StoryFormatError, StoryDownloadError.
     """
     if story in ("bundled", BUNDLED_STORY):
         return _bundled()
     if story != "zork1":
-        return _known_or_given(story, cache_dir)
+        return _known_or_given(story, cache_dir, on_progress)
     try:
         path = _zork1_path(cache_dir, download_url, on_notice, on_progress)
         return load_story(path, name="zork1")
@@ -98,46 +124,59 @@ def check_story(story: str) -> None:
         _known_or_given(story)
 
 
-def _known_or_given(story: str | Path, cache_dir: Path | None = None) -> Story:
+def _known_or_given(
+    story: str | Path,
+    cache_dir: Path | None = None,
+    on_progress: OnProgress = lambda _label, _share: None,
+) -> Story:
     cache_dir = cache_dir or user_cache_path("zorkgpt")
+    if is_address(str(story)):
+        path = fetched_story(str(story), cache_dir / "stories", on_progress)
+        return load_story(path, name=path.stem, address=str(story))
     path = Path(story).expanduser()
     if str(story) in known_games() and not path.exists():
         return load_story(game_file(str(story), story_folders(cache_dir)), name=str(story))
     return load_story(path)
 
 
-def load_story(path: Path, *, name: str | None = None) -> Story:
+def load_story(path: Path, *, name: str | None = None, address: str = "") -> Story:
     """Read a story file and look for its profile, with the program's own or beside the file.
 
     Raises: StoryNotFoundError, StoryFormatError.
     """
     try:
-        image = StoryImage(_read(path))
+        program = open_story_file(_read(path))
+        image = None if program.is_glulx else StoryImage(program.data)
     except OSError as error:
         meant = did_you_mean(str(path), ["zork1", "bundled", *known_games()])
         raise StoryNotFoundError(
-            f"there is no story file at {path} ({error.strerror}); {_WHAT_TO_GIVE}"
-            + (f" ({meant})" if meant else "")
+            f"there is no story file at {one_line(path, _SHOWN)} ({error.strerror}); "
+            f"{_WHAT_TO_GIVE}" + (f" ({meant})" if meant else "")
         ) from error
     except StoryFormatError as error:
-        raise StoryFormatError(f"{path} cannot be played: {error}") from error
-    profile = find_profile(image.sha256, (STORIES, path.parent)) or NO_PROFILE
+        raise StoryFormatError(f"{one_line(path, _SHOWN)} cannot be played: {error}") from error
+    digest = image.sha256 if image else sha256(program.data).hexdigest()
+    profile = find_profile(digest, (STORIES, path.parent)) if image else None
     info = StoryInfo(
         name=name or path.stem,
-        title=profile.title or path.stem,
+        title=(profile and profile.title) or Path(urlsplit(address).path).stem or path.stem,
         path=path,
-        sha256=image.sha256,
-        release=image.header.release,
-        serial=image.header.serial or "",
-        max_score=profile.max_score,
-        profiled=profile is not NO_PROFILE,
+        sha256=digest,
+        release=image.release if image else 0,
+        serial=image.serial if image else "",
+        max_score=profile.max_score if profile else None,
+        profiled=profile is not None,
+        address=address,
     )
-    return Story(info, image, profile)
+    return Story(info, program.file, image, profile or NO_PROFILE)
 
 
 def _read(path: Path) -> bytes:
     with path.open("rb") as file:
-        return file.read(MAX_STORY_BYTES)
+        data = file.read(MAX_STORY_BYTES + 1)
+    if len(data) > MAX_STORY_BYTES:
+        raise StoryFormatError(f"it has more than {MAX_STORY_BYTES >> 20} MiB")
+    return data
 
 
 def _bundled() -> Story:

@@ -1,7 +1,7 @@
 """The model's answer: the form that is asked for, and the command read out of it."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -9,6 +9,9 @@ from game_interface.command_guard import validate_command
 from game_interface.errors import InvalidCommandError
 from session.objectives import UNCHANGED
 from shared_utils import create_json_schema, extract_json
+
+if TYPE_CHECKING:
+    from game_interface.engines.engine import Waits
 
 PLAN_CHARACTERS = 600
 """Of a plan, which every later prompt repeats."""
@@ -44,8 +47,8 @@ def answer_format(candidates: Sequence[str] = ()) -> dict[str, Any]:
     return {**response_format, "json_schema": {**named, "strict": False, "schema": schema}}
 
 
-def read_answer(content: str) -> tuple[AgentResponse, str]:
-    """The answer in ``content``, and its command made ready for the game.
+def read_answer(content: str, waits_for: "Waits | None" = "line") -> tuple[AgentResponse, str]:
+    """The answer in ``content``, and its command made ready for what the game waits for.
 
     Raises:
         ValueError: It is not an AgentResponse, or its action is not a valid command.
@@ -61,7 +64,9 @@ def read_answer(content: str) -> tuple[AgentResponse, str]:
         )
         raise ValueError(problems) from error
     try:
-        return answer, validate_command(_tidy(answer.action))
+        if waits_for == "key":
+            return answer, validate_command(answer.action, waits_for)
+        return answer, validate_command(_tidy(answer.action), waits_for)
     except InvalidCommandError as error:
         raise ValueError(f"action: {error}") from error
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from game_interface.command_guard import KEYS_TO_GIVE
 from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section, without_headings
 from managers.map.text import shortened
 from managers.story.transcript import Transcript
@@ -97,6 +98,9 @@ class ContextManager:
 
     def _situation(self, state: GameState, seen: Observation) -> Iterable[str]:
         yield " ".join(self._counts(state, seen))
+        yield from keys_of(state)
+        if seen.status_line:
+            yield f"Status line: {seen.status_line}"
         if not self._level.tells_status:
             return
         room = seen.room.label if seen.room else UNKNOWN
@@ -131,7 +135,9 @@ class ContextManager:
         lines = [
             *(line for manager in self._managers for line in manager.compact_lines(state)),
             *self._compact_facts(seen),
+            *([f"Status line: {seen.status_line}"] if seen.status_line else []),
             f'{last}The game says: "{answer}"',
+            *keys_of(state),
             *hints_of(state),
         ]
         return "\n".join([*lines, f"You can try: {choice}."] if choice else lines)
@@ -153,6 +159,12 @@ class ContextManager:
 def hints_of(state: GameState) -> Iterable[str]:
     """What the person watching says, as a player reads it: at the prompt's end, never cut."""
     return (_FROM_WATCHER.format(text) for text in state.hints)
+
+
+def keys_of(state: GameState) -> Iterable[str]:
+    """That the game waits for a key, where it does, and which there are."""
+    if state.observation and state.observation.waits_for == "key":
+        yield f"The game waits for a key, not for a command: answer with {KEYS_TO_GIVE}."
 
 
 def fit(sections: list[Section], token_budget: int) -> list[Section]:

@@ -11,10 +11,13 @@ TO_LOOK_BACK_AT = {
     EndReason.FINAL_DEATH,
     EndReason.GAME_OVER,
     EndReason.STALLED,
+    EndReason.ENGINE_REFUSED,
     EndReason.MAX_TURNS,
 }
 """Ends of an episode at which the model may be asked once more."""
 
+MOST_REFUSED = 3
+"""Commands in a row that the engine could not carry out."""
 _BLIND = "cannot end the episode as long as the model's replies report"
 
 
@@ -34,7 +37,11 @@ class Endings(NamedTuple):
             return EndReason.GAME_OVER
         if reached := self.limit_reached():
             return reached
+        if self.state.refused_in_a_row >= MOST_REFUSED:
+            return EndReason.ENGINE_REFUSED
         if self.state.turns_without_news >= self.config.max_turns_stuck:
+            return EndReason.STALLED
+        if self.state.turns_with_one_answer >= self.config.max_turns_one_answer:
             return EndReason.STALLED
         return None
 

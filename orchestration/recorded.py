@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from game_interface.engines.engine import EngineName, Reply
+from game_interface.errors import EngineError
+from game_interface.snapshot import earlier_memory
 from llm_client import LLMClient
 from mcp_ghost.errors import LLMError, MCPError, MCPServerDiedError
 from mcp_ghost.media import Gallery
@@ -16,13 +20,14 @@ from mcp_ghost.providers.common import LLMRequest
 from mcp_ghost.results import ToolCallResult
 from players.guest import GuestPlayer
 from session.events import current_turn
-from session.game_state import FailedTurn, Hint, TurnRecord
+from session.game_state import FailedTurn, Hint, Observation, TurnRecord
 from session.record.model_calls import fields_of_request
 from session.record.request_deltas import request_text
 from session.record.schema import EpisodeEnd, EpisodeResumed, EpisodeStart, ModelCall, Step
 
 if TYPE_CHECKING:
-    from game_interface import Facts
+    from game_interface import Facts, Played
+    from game_interface.machine.memory import StoryImage
     from mcp_ghost.providers.client import ProviderClient
     from session.game_state import GameState
     from zork_agent import Decision
@@ -153,6 +158,80 @@ class RecordedGuest(GuestPlayer):
             raise RecordEndsError
         self.said = step.proposed
         return super().decide(state, facts)
+
+
+class RecordedEngine:
+    """Plays the game of an episode again from its record, for an engine that is no longer there.
+
+    The memory after each turn, from which facts are read, is in the snapshots of such episodes.
+    """
+
+    name: EngineName = "bocfel"
+
+    def __init__(self, start: EpisodeStart, turns: Sequence[TurnRecord], image: StoryImage) -> None:
+        self._start = start
+        self._turns = turns
+        self._image = image
+
+    def start(self, seed: int) -> Reply:
+        """The recorded opening."""
+        return self._reply(0, self._start.opening, self._start.observation, self._start.snapshot)
+
+    def step(self, state: bytes, command: str) -> Reply:
+        """The recorded answer.
+
+        Raises:
+            DivergenceError: Another command was given then.
+            RecordEndsError: None was.
+        """
+        number = int(state)
+        if number >= len(self._turns):
+            raise RecordEndsError
+        turn = self._turns[number]
+        if turn.command != command:
+            raise DivergenceError(f"the game is given {command!r}, and was given {turn.command!r}")
+        if turn.ended:
+            raise DivergenceError("the game was begun anew, which such a record cannot repeat")
+        reply = self._reply(number + 1, turn.response, turn.after, turn.snapshot)
+        return replace(reply, ended=turn.over)
+
+    def look(self, state: bytes) -> Reply:
+        """The moment after so many turns."""
+        number = int(state)
+        turn = self._turns[number - 1] if number else None
+        after = turn.after if turn else self._start.observation
+        return self._reply(number, "", after, turn.snapshot if turn else self._start.snapshot)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _reply(self, number: int, text: str, after: Observation, snapshot: str) -> Reply:
+        shown = after.room_name if after.room_shown and after.room else ""
+        memory = earlier_memory(base64.b64decode(snapshot), self._image)
+        return Reply(text, str(number).encode(), memory, status_line=shown)
+
+
+class RefusingGame:
+    """A game whose engine fails where it did: a timeout need not happen twice."""
+
+    def __init__(self, game: Played, recording: Recording) -> None:
+        self._game = game
+        self._recording = recording
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever the game has
+        return getattr(self._game, name)
+
+    def step(self, command: str) -> str:
+        """What the game answers, or the recorded failure.
+
+        Raises:
+            EngineError: As it was then.
+        """
+        steps = self._recording.steps
+        turn = next((it for it in steps if isinstance(it, TurnRecord | FailedTurn)), None)
+        if isinstance(turn, TurnRecord) and turn.engine_refused:
+            raise EngineError(turn.engine_refused)
+        return self._game.step(command)
 
 
 class RecordedTools:

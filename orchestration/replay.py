@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -18,10 +18,12 @@ from pydantic import ValidationError
 from orchestration.recorded import (
     DivergenceError,
     RecordedClient,
+    RecordedEngine,
     RecordedGuest,
     RecordedTools,
     RecordEndsError,
     Recording,
+    RefusingGame,
     difference,
 )
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
@@ -31,7 +33,7 @@ from session.game_state import FailedTurn, Hint, TurnRecord
 from session.knowledge import Edits, Reflection
 from session.playing import GUEST
 from session.record.event_log import EVENTS_FILE, damaged, entry_of
-from session.record.resume import engine_of, read_in_order, story_of
+from session.record.resume import FORMER_ENGINE, SavedEpisode, read_in_order, story_of
 from session.record.schema import (
     EpisodeEnd,
     EpisodeResumed,
@@ -91,11 +93,12 @@ def replay(folder: Path, story: str = "") -> Replayed:
         sum(isinstance(step, TurnRecord) for run in runs for step in run.steps),
         sum(len(run.calls) for run in runs),
     )
+    turns = [step for run in runs for step in run.steps if isinstance(step, TurnRecord)]
     with tempfile.TemporaryDirectory(prefix="zorkgpt-replay-") as workdir:
         for run in runs:
             try:
                 config = _configuration(run.begin, start, story, workdir)
-                _play(run, start, known, start.episode_id or folder.name, config)
+                _play(run, start, known, start.episode_id or folder.name, config, turns)
             except DivergenceError as error:
                 for change in _changes_since(run.begin):
                     error.add_note(change)
@@ -134,8 +137,9 @@ def _play(
     known: KnowledgeLoaded,
     name: str,
     config: GameConfiguration,
+    turns: Sequence[TurnRecord],
 ) -> None:
-    with _Replay(name, config, run, start, known) as orchestrator:
+    with _Replay(name, config, run, start, known, turns) as orchestrator:
         _play_turns(orchestrator, run)
         if run.end:  # which the next run looks at
             orchestrator._end(run.end.reason)  # noqa: SLF001  a part of playing
@@ -164,7 +168,7 @@ def _configuration(
         "agent_model": begin.model or start.model,
         "story": story_of(start, story),
         "seed": start.seed,
-        "engine": engine_of(start),
+        "engine": "jericho" if start.engine == "jericho" else "auto",
         "workdir": workdir,
         "storage_enabled": False,
         "storage_database_url": None,
@@ -188,8 +192,9 @@ class _Replay(ZorkOrchestratorV2):
         run: Recording,
         start: EpisodeStart,
         known: KnowledgeLoaded,
+        turns: Sequence[TurnRecord],
     ) -> None:
-        self._run, self._began, self._known = run, start, known
+        self._run, self._began, self._known, self._record = run, start, known, turns
         resumed = isinstance(run.begin, EpisodeResumed)
         super().__init__(name, config, resume=resumed, before_turn=run.hints)
 
@@ -201,6 +206,16 @@ class _Replay(ZorkOrchestratorV2):
         super()._wire()
 
     is_traced = False
+
+    def _open_game(self, saved: SavedEpisode | None) -> Played:
+        if self._began.engine != FORMER_ENGINE:
+            return cast("Played", RefusingGame(super()._open_game(saved), self._run))
+        from game_interface.game import Game
+        from game_interface.story import find_story
+
+        story = find_story(self.config.story)
+        image = story.require_image("such an episode")
+        return Game(story, RecordedEngine(self._began, self._record, image), self._began.seed or 0)
 
     def _choose_player(self, game: Played) -> Player:
         if self.config.player_name == GUEST:

@@ -6,12 +6,19 @@ import base64
 import logging
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from game_interface.command_guard import MAX_COMMAND_LENGTH
-from game_interface.errors import EngineError, InvalidCommandError, SnapshotError, StoryFormatError
+from game_interface.errors import (
+    EngineError,
+    EngineStoppedError,
+    InvalidCommandError,
+    SnapshotError,
+    StoryFormatError,
+)
 from mcp_ghost.text import one_line
 from session.game_state import (
+    NAMELESS,
     ExitSeen,
     FailedTurn,
     GameState,
@@ -34,8 +41,6 @@ if TYPE_CHECKING:
 
 RESTARTED = "* Restarting *"
 """Between the last words of a game and the first ones of the next."""
-_NAMELESS = "Unnamed place"
-"""Where the game is somewhere without a name."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +55,8 @@ class TurnPlayer:
     def play(self, state: GameState) -> TurnRecord | FailedTurn:
         """One turn, from what is known to the record of the outcome.
 
-        Without a usable answer the game is given nothing: any command would be a move. Where the
-        game fails at a command, it stands as before it.
+        Without a usable answer the game is given nothing: any command would be a move. A command at
+        which the engine fails is undone, and the player is told so.
         """
         started = time.perf_counter()
         place = _place_of(state)
@@ -63,8 +68,10 @@ class TurnPlayer:
                 response = self.game.step(decision.action)
             except InvalidCommandError as error:
                 failure = f"The model's command '{decision.action}' cannot be played: {error}"
-            except (EngineError, StoryFormatError) as error:
+            except EngineStoppedError as error:
                 failure, of_the_game = str(error), True
+            except (EngineError, StoryFormatError) as error:
+                return self._undone(state, place, decision, str(error), started)
         if not failure:
             return self._record(state, place, decision, response, started)
         costs_the_turn = decision.answered and self.rules.rules_unusable_answer == "turn"
@@ -148,19 +155,53 @@ class TurnPlayer:
         """A turn that an unusable answer cost: the game is as it was."""
         proposed = one_line(decision.proposed or decision.action, MAX_COMMAND_LENGTH)
         refused = RefusedCommand(command=proposed, thinking=decision.reasoning, reason=why)
+        return self._unchanged(
+            state,
+            place,
+            decision,
+            started,
+            refused=(*decision.refused, refused),
+            response=f"(The game was given nothing: {why})",
+        )
+
+    def _undone(
+        self, state: GameState, place: Place | None, decision: Decision, why: str, started: float
+    ) -> TurnRecord:
+        """A turn whose command the engine could not carry out: the game is as it was."""
+        return self._unchanged(
+            state,
+            place,
+            decision,
+            started,
+            command=decision.action,
+            refused=decision.refused,
+            advice=decision.advice,
+            response=f"(The game could not carry this out, and is as it was before: {why})",
+            engine_refused=why,
+        )
+
+    def _unchanged(
+        self,
+        state: GameState,
+        place: Place | None,
+        decision: Decision,
+        started: float,
+        *,
+        command: str = "",
+        **rest: Any,  # noqa: ANN401  fields of the record
+    ) -> TurnRecord:
         return TurnRecord(
             turn=state.turn_count + 1,
             place=place,
-            command="",
+            command=command,
             proposed=decision.proposed,
             thinking=decision.reasoning,
-            refused=(*decision.refused, refused),
-            response=f"(The game was given nothing: {why})",
             after=observation_of(self.game.facts()),
             tools=decision.tools,
             usage=decision.usage,
             seconds=_since(started),
             snapshot=snapshot_of(self.game),
+            **rest,
         )
 
 
@@ -178,6 +219,8 @@ def observation_of(facts: Facts) -> Observation:
 
     Every name is on one line, so that none can pose as part of a prompt.
     """
+    name = one_line(facts.room_name)
+    is_told = facts.room_id is not None and facts.score is not None
     return Observation(
         room=None if facts.room_id is None else _place(facts.room_id, facts.room_name),
         score=facts.score,
@@ -198,6 +241,9 @@ def observation_of(facts: Facts) -> Observation:
         ),
         dark=facts.dark,
         world_hash=facts.world_hash,
+        waits_for=facts.waits_for,
+        room_shown=bool(name) and name in one_line(facts.status_line),
+        status_line="" if is_told else one_line(facts.status_line),
     )
 
 
@@ -253,7 +299,7 @@ def _since(started: float) -> float:
 
 
 def _place(room_id: int, name: str | None) -> Place:
-    return Place(id=room_id, name=one_line(name or "") or _NAMELESS)
+    return Place(id=room_id, name=one_line(name or "") or NAMELESS)
 
 
 def _named(thing: Thing) -> str:

@@ -257,18 +257,8 @@ class ZorkOrchestratorV2:
 
     def _start(self) -> TurnPlayer:
         """Begin the game, or return it to where the episode stopped."""
-        from game_interface import open_played
-
         saved, state = self._saved, self.game_state
-        self.game = game = open_played(
-            story_of(saved.start, self.config.story) if saved else self.config.story,
-            seed=saved.start.seed if saved else self.config.seed,
-            engine=saved.engine if saved else self.config.engine,
-            fallback=saved is None and "story" not in self.config.model_fields_set,
-            on_notice=self._notice,
-            on_progress=partial(log_progress, self.logger),
-            turn_timeout_seconds=self.config.turn_timeout_seconds,
-        )
+        self.game = game = self._open_game(saved)
         self._told_to_servers |= environment_of(self.config, self.folder, game.story)
         opening = game.start()
         self.player = player = self._choose_player(game)
@@ -286,6 +276,20 @@ class ZorkOrchestratorV2:
                 self._knowledge.catch_up()
         self._turns = TurnPlayer(game, player, self.config, self._boundary)
         return self._turns
+
+    def _open_game(self, saved: SavedEpisode | None) -> Played:
+        from game_interface import open_played
+
+        return open_played(
+            story_of(saved.start, self.config.story) if saved else self.config.story,
+            seed=saved.start.seed if saved else self.config.seed,
+            engine=saved.engine if saved else self.config.engine,
+            fallback=saved is None and "story" not in self.config.model_fields_set,
+            on_notice=self._notice,
+            on_progress=partial(log_progress, self.logger),
+            turn_timeout_seconds=self.config.turn_timeout_seconds,
+            interpreter_path=self.config.interpreter_path,
+        )
 
     def _choose_player(self, game: Played) -> Player:
         if player := player_without_mind(self.config, self.client, game.seed):
@@ -305,6 +309,7 @@ class ZorkOrchestratorV2:
             uid=self.uid,
             story=story.name,
             story_path=story.place,
+            story_address=story.address,
             title=story.title,
             story_sha256=story.sha256,
             seed=game.seed,

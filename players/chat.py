@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from game_interface.command_guard import validate_command
 from game_interface.errors import InvalidCommandError
-from managers.context_manager import hints_of
+from managers.context_manager import hints_of, keys_of
 from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.messages import Message, Usage
 from prompts import load_prompt
@@ -62,14 +62,15 @@ class ChatPlayer:
             )
         said, usage = (reply.content or "").strip()[:RECORDED_CHARACTERS], Usage.of([reply])
         try:
-            return Decision(validate_command(said), "", proposed=said, usage=usage)
+            command = validate_command(said, facts.waits_for)
+            return Decision(command, "", proposed=said, usage=usage)
         except InvalidCommandError as error:
             return Decision(said, "", proposed=said, failure=f"{error}.", usage=usage)
 
     def _messages(self, state: GameState) -> list[Message]:
         most = 2 * (self._turns_shown or len(self._said)) + 1
         *earlier, last = self._said[-most:]
-        told = "\n\n".join([last["content"], *hints_of(state)])
+        told = "\n\n".join([last["content"], *keys_of(state), *hints_of(state)])
         latest: list[Message] = [*earlier, {**last, "content": told}]
         if len(latest) < len(self._said):
             latest = [

@@ -47,7 +47,9 @@ class FirstExitPlayer:
         self._arrive(record.after, record.response)
 
     def decide(self, state: GameState, facts: Facts) -> Decision:
-        """An untried way from here, or the first step to one."""
+        """An untried way from here, or the first step to one; any key, where one is waited for."""
+        if facts.waits_for == "key":
+            return Decision("space", "", proposed="space")
         command = next(self._untried(self._here), "") or self._step_to_an_untried_way()
         command = command or _NOTHING_LEFT[state.turn_count % len(_NOTHING_LEFT)]
         return Decision(command, "", proposed=command)

@@ -35,8 +35,8 @@ class GuestPlayer:
 
     def decide(self, state: GameState, facts: Facts) -> Decision:
         """The command, or why no game may be given it."""
-        said = self.said.strip()[:RECORDED_CHARACTERS]
+        said = self.said.strip("\r\n")[:RECORDED_CHARACTERS]
         try:
-            return Decision(validate_command(said), "", proposed=said)
+            return Decision(validate_command(said, facts.waits_for), "", proposed=said)
         except InvalidCommandError as error:
             return Decision(said, "", proposed=said, failure=f"{error}.")

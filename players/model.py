@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from game_interface.command_guard import KEY_NAMES
 from managers.action_check import Check
 from managers.candidate_commands import CandidateCommands
 from managers.context_manager import ContextManager, Prompt
@@ -15,6 +16,7 @@ from zork_agent import Decision, ZorkAgent
 
 if TYPE_CHECKING:
     from game_interface import Facts
+    from game_interface.engines.engine import Waits
 
 
 class ModelPlayer:
@@ -45,17 +47,26 @@ class ModelPlayer:
         """What the agent wants to do, as far as the check lets it."""
         if self._prompt:  # what is known at the first decision stands at the prompt's head
             self._agent.system_prompt, self._prompt = self._context.head(self._prompt), ""
-        menu = self._candidates.menu(facts) if self._candidates else []
+        menu = []
+        if self._candidates:
+            menu = [*KEY_NAMES] if facts.waits_for == "key" else self._candidates.menu(facts)
         prompt = self._context.build(state, menu)
         judge = _Judge(self._check, facts, prompt.lately, self._refuses)
-        decision = self._ask(state, prompt, menu, judge)
+        decision = self._ask(state, prompt, menu, judge, facts.waits_for)
         return replace(
             decision,
             usage=decision.usage + judge.usage,
             advice=decision.advice or judge.advice.get(decision.action),
         )
 
-    def _ask(self, state: GameState, prompt: Prompt, menu: list[str], judge: _Judge) -> Decision:
+    def _ask(
+        self,
+        state: GameState,
+        prompt: Prompt,
+        menu: list[str],
+        judge: _Judge,
+        waits_for: Waits | None,
+    ) -> Decision:
         self._agent.turn = state.turn_count
         self._agent.last_decision = None
         answer = self._agent.get_action_with_reasoning(
@@ -63,7 +74,8 @@ class ModelPlayer:
             relevant_memories=None,
             story=prompt.story,
             candidates=menu,
-            objection=judge.objection,
+            objection=None if waits_for == "key" else judge.objection,
+            waits_for=waits_for,
         )
         return self._agent.last_decision or Decision(
             action=str(answer["action"]), reasoning=str(answer["reasoning"])

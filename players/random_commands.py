@@ -46,7 +46,12 @@ class RandomPlayer:
         self._next = self._throw(record.response)
 
     def decide(self, state: GameState, facts: Facts) -> Decision:
-        """What was thrown; without its word where that is an order to the interpreter."""
+        """What was thrown; without its word where that is an order to the interpreter.
+
+        Where a key is waited for, it presses one that means no choice.
+        """
+        if facts.waits_for == "key":
+            return Decision("space", "", proposed=self._next)
         try:
             command = validate_command(self._next)
         except InvalidCommandError:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from game_interface.command_guard import validate_command
+from game_interface.command_guard import KEY_NAMES, validate_command
 from game_interface.errors import InvalidCommandError
 from session.configuration_file import ConfigurationError
-from zork_agent import SAFE_COMMAND, Decision
+from zork_agent import Decision, safe_command
 
 if TYPE_CHECKING:
     from game_interface import Facts
@@ -43,7 +43,9 @@ class WalkthroughPlayer:
     def decide(self, state: GameState, facts: Facts) -> Decision:
         """The command of this turn."""
         turn = state.turn_count
-        command = self._commands[turn] if turn < len(self._commands) else SAFE_COMMAND
+        command = (
+            self._commands[turn] if turn < len(self._commands) else safe_command(facts.waits_for)
+        )
         return Decision(command, "", proposed=command)
 
 
@@ -66,6 +68,9 @@ def read_walkthrough(path: Path) -> tuple[str, ...]:
 
 
 def _checked(number: int, line: str) -> str:
+    """A command; or a key, for where one is asked for, which is seen only then."""
+    if line in KEY_NAMES or len(line) == 1:
+        return line
     try:
         return validate_command(line)
     except InvalidCommandError as error:

@@ -74,7 +74,7 @@ def _command(out: Path, episodes: int, more: Sequence[str]) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    return {**os.environ, _MARK: str(os.getpid()), "ZORKGPT_ENGINE": "fernz"}
+    return {**os.environ, _MARK: str(os.getpid())}
 
 
 def _evaluate(out: Path, episodes: int, more: Sequence[str]) -> float:

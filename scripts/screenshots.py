@@ -106,7 +106,6 @@ def _play(workdir: Path, model: ModelServer, episode: str, **settings: Any) -> N
         client_api_key="none",
         agent_model="scripted",
         story="bundled",
-        engine="fernz",
         workdir=str(workdir),
         **settings,
     )

@@ -100,7 +100,6 @@ def _played(folder: str, episode: str, turns: int, profile: str) -> tuple[str, M
                 "agent_model": "scripted",
                 "story": "bundled",
                 "seed": 7,
-                "engine": "fernz",
                 "workdir": folder,
                 "context_profile": profile,
                 "reflection_enabled": True,

@@ -58,10 +58,11 @@ _LISTED = {
         "client_base_url",
         "client_timeout_seconds",
     ),
-    "game": ("story", "seed", "engine", "turn_timeout_seconds", "workdir"),
+    "game": ("story", "seed", "engine", "interpreter_path", "turn_timeout_seconds", "workdir"),
     "orchestrator": [
         "max_turns_per_episode",
         "max_turns_stuck",
+        "max_turns_one_answer",
         "max_failed_turns",
         "max_cost_per_episode",
         "max_tokens_per_episode",

@@ -46,10 +46,17 @@ from session.levels import ObservationLevel
 from session.playing import MindSettings, PlayingSettings
 from shared_utils import EMBEDDED_BASE_URL, EMBEDDED_MODEL_NAME
 
-__all__ = ["ConfigurationError", "EngineChoice", "GameConfiguration", "RoleSettings"]
+__all__ = [
+    "ConfigurationError",
+    "EngineChoice",
+    "EngineName",
+    "GameConfiguration",
+    "RoleSettings",
+]
 
 _PREFIX, _DOTENV = "ZORKGPT_", ".env"
-EngineChoice: TypeAlias = Literal["auto", "fernz", "jericho"]
+EngineChoice: TypeAlias = Literal["auto", "jericho"]
+EngineName: TypeAlias = Literal["bocfel", "glulxe", "jericho"]
 
 
 class _DotEnvFile(DotEnvSettingsSource):
@@ -140,13 +147,17 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     """Threads of the embedded model; unset: one per core."""
 
     story: str = "zork1"
-    """``zork1``, ``bundled``, a known game, the path of a story file, or ``gym:ID``."""
+    """``zork1``, ``bundled``, a known game, the path or https address of a story file, or
+    ``gym:ID``."""
     seed: int | None = Field(default=None, ge=0, le=2**31 - 1)
     """Seed of the game's dice; unset: drawn at random and logged."""
     engine: EngineChoice = "auto"
-    """Interpreter; ``auto`` uses jericho if it is installed and knows the story."""
+    """``auto``: bocfel for Z-machine stories, glulxe for Glulx; ``jericho``, an extra, to compare
+    with Jericho's figures."""
+    interpreter_path: str | None = None
+    """A folder with your own builds of bocfel and glulxe, for systems that have none on PyPI."""
     turn_timeout_seconds: PositiveFloat = 30
-    """How long the game may take over a command before its engine is stopped."""
+    """How long the game may take over a command before that is undone."""
     workdir: str = "game_files"
     """Folder for logs, relative to the working directory unless absolute."""
 
@@ -154,6 +165,9 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     """Turns after which an episode ends."""
     max_turns_stuck: PositiveInt = 100
     """Turns without anything new after which an episode ends as stalled."""
+    max_turns_one_answer: PositiveInt = 25
+    """Turns in a row to which the game says the same, or nothing, whatever the command, after which
+    an episode ends as stalled: the player does not get past a prompt."""
     max_failed_turns: PositiveInt = 3
     """Tries in a row without a usable answer after which an episode stops."""
     max_cost_per_episode: PositiveFloat | None = None

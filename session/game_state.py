@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -13,6 +13,8 @@ from mcp_ghost.messages import Usage
 UNKNOWN = "unknown"
 """How a fact that is not known is shown."""
 UNKNOWN_ROOM = "Unknown place"
+NAMELESS = "Unnamed place"
+"""Where the game is somewhere without a name, or has not told it."""
 
 
 class EndReason(StrEnum):
@@ -26,6 +28,8 @@ class EndReason(StrEnum):
     MAX_TURNS = "max_turns"
     LLM_UNAVAILABLE = "llm_unavailable"
     ENGINE_FAILED = "engine_failed"
+    ENGINE_REFUSED = "engine_refused"
+    """The engine could not carry out several commands in a row."""
     ABORTED = "aborted"
     BUDGET = "budget"
     LEFT = "left"
@@ -100,6 +104,12 @@ class Observation(Value):
     exits: tuple[ExitSeen, ...] = ()
     dark: bool = False
     world_hash: str
+    waits_for: Literal["line", "key"] | None = "line"
+    """What the game waits for: a command, or a key; None where that is not known."""
+    room_shown: bool = True
+    """Whether the status line shows the room's name."""
+    status_line: str = ""
+    """What stands there, where the facts do not tell it."""
 
     @property
     def room_id(self) -> int | None:
@@ -220,6 +230,8 @@ class TurnRecord(Value):
     """None where it is not known."""
     won: bool = False
     over: bool = False
+    engine_refused: str | None = None
+    """Why the engine could not carry out ``command``, which was undone."""
     failure: str | None = None
     """Only in logs of earlier versions: why ``command`` was the safe default, not the model's."""
     tools: tuple[ToolUse, ...] = ()
@@ -301,6 +313,11 @@ class GameState:
         self.failed_turns = 0
         """Failed attempts in a row, so far, at the coming turn."""
         self.turns_without_news = 0
+        self.turns_with_one_answer = 0
+        """Turns in a row to which the game said the same, or nothing, whatever the command."""
+        self.engine_refused = 0
+        """Commands that the engine could not carry out, and that were undone."""
+        self.refused_in_a_row = 0
         self.usage = Usage()
         self.hints: tuple[str, ...] = ()
         """What the person watching says about the coming turn."""
@@ -332,6 +349,7 @@ class GameState:
     def reset_stall_counters(self) -> None:
         """Restart the counts that an episode is given up for."""
         self.failed_turns = self.turns_without_news = 0
+        self.turns_with_one_answer = self.refused_in_a_row = 0
 
     def fail(self, failed: FailedTurn) -> None:
         """Add a turn that was tried and not played."""
@@ -351,6 +369,12 @@ class GameState:
         """Add a finished turn."""
         self.turn_count = record.turn
         self.hints = ()
+        is_stuck = record.response == self.last_response and (
+            record.command != self.last_action or not record.response.strip()
+        )
+        self.turns_with_one_answer = self.turns_with_one_answer + 1 if is_stuck else 0
+        self.engine_refused += record.engine_refused is not None
+        self.refused_in_a_row = self.refused_in_a_row + 1 if record.engine_refused else 0
         self.last_action = record.command
         self.last_response = record.response
         self.history.append(record)

@@ -50,7 +50,8 @@ _WHICH = """\
 --fork NAME@N       continue from turn N of an episode as a new one; the old one stays as it is
 """
 _GAME = """\
---story NAME|PATH   zork1 (default; downloaded once), bundled, a known game, a story file, or gym:ID
+--story NAME|PATH   zork1 (default; downloaded once), bundled, a known game, a story file,\
+ an https address, or gym:ID
 --seed N            seed of the game's dice, to get the same rolls again
 """
 _MIND = """\

@@ -7,15 +7,13 @@ import os
 import re
 import signal
 import ssl
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 
 import httpcore2
 import pytest
@@ -140,18 +138,6 @@ def one_tls_context() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         patch.setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def warm_engines() -> Iterator[None]:
-    """Games are processes of their own, as ever, but forked where their imports are at hand."""
-    from game_interface.child import process
-    from tests.support.warm import ENGINE, WarmPopen
-
-    with pytest.MonkeyPatch.context() as patch:
-        known = {**vars(subprocess), "Popen": partial(WarmPopen, warm=ENGINE)}
-        patch.setattr(process, "subprocess", SimpleNamespace(**known))
         yield
 
 

@@ -284,7 +284,7 @@ def test_a_full_disk_ends_with_1_keeps_what_was_played_and_says_how_to_go_on(
     program: Program, model: ModelServer
 ) -> None:
     def small_disk() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 
     program.env["PYTHONDONTWRITEBYTECODE"] = "1"
     played = program.run(*program.flags(model.base_url, 99), limit=small_disk)

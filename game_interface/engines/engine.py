@@ -1,61 +1,64 @@
-"""What the game layer asks of a Z-machine interpreter."""
+"""What the game layer asks of an interpreter: a moment and a command give the next moment."""
 
-import re
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
-EngineName = Literal["fernz", "jericho"]
-EngineChoice = Literal["auto", "fernz", "jericho"]
+EngineName: TypeAlias = Literal["bocfel", "glulxe", "jericho"]
+EngineChoice: TypeAlias = Literal["auto", "jericho"]
+Waits: TypeAlias = Literal["line", "key"]
+"""What a story waits for: a line of text, or a single key."""
 MAX_SEED = 2**31 - 1
-_PROMPT = re.compile(r"\s*>?\s*\Z")
 
 
 def without_prompt(text: str) -> str:
     """The answer without the prompt behind it; line breaks and paragraphs stay."""
-    lines = (line.rstrip() for line in _PROMPT.sub("", text).split("\n"))
+    lines = [line.rstrip() for line in text.rstrip().removesuffix(">").split("\n")]
     return "\n".join(lines).strip("\n")
 
 
 @dataclass(frozen=True, slots=True)
-class VmState:
-    """A moment of an interpreter: its dynamic memory, and the rest in the engine's own JSON."""
+class Reply:
+    """What a story did until it waited again, or ended."""
 
-    ram: bytes
-    rest: bytes
+    text: str
+    """What it printed in its main window, without the prompt; lines end with a newline."""
+    state: bytes
+    """All that the engine needs to go on; where the story ended, from before its last command."""
+    memory: bytes | None
+    """The dynamic memory of a Z-machine; None where it cannot be read."""
+    upper: str = ""
+    """What is new above that and more than a status line: a menu, a quotation, a form."""
+    status_line: str = ""
+    waits_for: Waits | None = "line"
+    """None where the engine cannot tell."""
+    ended: bool = False
+    """Whether the story takes no more input; an engine that cannot tell says False."""
 
 
 class Engine(Protocol):
-    """One story being interpreted. Text in and out is Latin-1 at most; lines end with a newline."""
+    """One story. It holds no game: whoever plays keeps the state, and a failure changes nothing."""
 
     @property
     def name(self) -> EngineName:
         """The name that a snapshot carries."""
 
-    @property
-    def done(self) -> bool:
-        """Whether the story has quit; an engine that cannot tell says False."""
+    def start(self, seed: int) -> Reply:
+        """Begin the story, with these random numbers.
 
-    def reset(self) -> str:
-        """Start the story again and return what it prints up to its first question.
-
-        Raises: StoryFormatError or EngineError, as from `step`.
+        Raises: EngineError when it cannot begin.
         """
 
-    def step(self, command: str) -> str:
-        """Give the story a line and return what it prints, prompt and status line left out.
+    def step(self, state: bytes, command: str) -> Reply:
+        """Give the story a line, or a key by its name, in this state.
 
-        Raises: InvalidCommandError for characters the story cannot take; StoryFormatError where it
-        does what no story may; EngineError when it goes on for too long. After the last two only
-        `reset` and `restore` are of use.
+        Raises: InvalidCommandError for what the story cannot be given; EngineError when it fails,
+            takes too long, or needs too much.
         """
 
-    def snapshot(self) -> VmState:
-        """Everything that `restore` needs, the random numbers included."""
+    def look(self, state: bytes) -> Reply:
+        """The moment that this state is, without a text.
 
-    def restore(self, state: VmState) -> None:
-        """Continue from a snapshot of the same story.
-
-        Raises: SnapshotError when the engine cannot use it.
+        Raises: SnapshotError when it is none of this story's.
         """
 
     def close(self) -> None:

@@ -1,99 +1,208 @@
-"""The fast engine, an optional extra: jericho, which carries Frotz as a C library.
-
-Known gaps, which the game layer makes up for: it runs on past a story's QUIT, so `done` is always
-False; and a loop inside a story ends with its process only.
-"""
+"""The engine for comparisons with Jericho's figures, an optional extra, in a process of its own."""
 
 import base64
 import json
-import re
+import os
+import signal
+import subprocess
+import sys
 import tempfile
-import warnings
+import weakref
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
+from typing import IO, Any
 
-from jericho import FrotzEnv
-
-from game_interface.engines.engine import EngineName, VmState, without_prompt
-from game_interface.errors import InvalidCommandError, SnapshotError
-from game_interface.machine.memory import StoryImage
-
-# Up to version 3 the interpreter paints the status line: whenever it is wanted, in one turn often.
-_STATUS_LINES = re.compile(
-    r"^ (?:\S[^\n]*? {10,}(?:Score: +-?\d+ +Moves: +\d+|Time: +\d+:\d\d [ap]m) +)+\n?",
-    re.MULTILINE,
+from game_interface.engines.engine import EngineName, Reply
+from game_interface.engines.interpreter import read_pipe
+from game_interface.errors import (
+    EngineError,
+    EngineUnavailableError,
+    InvalidCommandError,
+    SnapshotError,
 )
-# From version 4 on a story paints it itself: a row of blanks, then its text.
-_STATUS_LINE_BEHIND = re.compile(r" {40,}[^\n]*\Z")
-_SCALARS = ("pc", "sp", "fp", "frames", "opcode")
+from game_interface.machine.memory import StoryImage
+from mcp_ghost.redact import names_a_secret
+from mcp_ghost.servers import reaper
+from mcp_ghost.text import one_line
+
+START_SECONDS = 60.0
+"""For the process to start and to load the story."""
+MEMORY_BYTES = 2**30
+"""The process limits itself to that, where the operating system can."""
+_ANSWER_BYTES = 2**23
+_CHUNK = 2**16
+_SHOWN_CHARACTERS = 200
 
 
 class JerichoEngine:
-    """A story in jericho."""
+    """A story in Jericho. Its process is started anew after a failure, from the state before."""
 
     name: EngineName = "jericho"
-    done = False
 
-    def __init__(self, image: StoryImage, seed: int) -> None:
-        """Load a story; a seed gives the same random numbers as in fernz."""
+    def __init__(self, image: StoryImage, seconds: float) -> None:
+        """Start the process; a command may take so many seconds.
+
+        Raises: EngineUnavailableError where it is not installed or cannot be loaded.
+        """
+        if not find_spec("jericho"):
+            raise EngineUnavailableError(
+                "the engine 'jericho' is not installed; run `uv sync --extra jericho`, "
+                "or choose the engine 'auto'"
+            )
         self._image = image
-        self._seed = seed
-        self._folder = tempfile.TemporaryDirectory(prefix="zorkgpt-")  # read again at each reset
-        path = Path(self._folder.name) / f"story.z{image.version}"
-        # One byte of padding: jericho must not recognise the file, for what it does to the text of
-        # games that it knows loses the first line of the opening.
-        path.write_bytes(image.data + b"\0")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it warns that it does not know the game
-            self._env = FrotzEnv(str(path), seed=seed)
-        self._seed_next_reset()
+        self._seconds = seconds
+        self._process: _Process | None = None
+        self._at: bytes | None = None
+        """The state that the process is in."""
+        try:
+            self._open()
+        except EngineError as error:
+            raise EngineUnavailableError(
+                f"the engine 'jericho' cannot be loaded ({error}); if the folder for temporary "
+                "files allows no programs, point TMPDIR at one that does, or choose 'auto'"
+            ) from error
 
-    def _seed_next_reset(self) -> None:
-        self._env._seed = self._seed  # noqa: SLF001  its own method takes 0 for none
+    def _open(self) -> "_Process":
+        if self._process is None:
+            self._process = _Process()
+            self._at = None
+            story = base64.b64encode(self._image.data).decode()
+            self._ask(START_SECONDS, "open", story)
+        return self._process
 
-    def reset(self) -> str:
-        """Start the story again and return its opening."""
-        text, _ = self._env.reset()
-        return self._main_text(text)
+    def start(self, seed: int) -> Reply:
+        """Begin the story."""
+        return self._reply(self._ask(self._seconds, "start", seed), seed)
 
-    def step(self, command: str) -> str:
-        """Give the story a line and return its answer."""
+    def step(self, state: bytes, command: str) -> Reply:
+        """Give the story a line."""
         if not command.isascii():
             raise InvalidCommandError(
                 "the story cannot take this text: letters without accents only"
             )
-        text, *_ = self._env.step(command)
-        if self._image.version == 3:
-            text = text.partition("\n")[2]  # prompt and status line come before the answer
-        return self._main_text(text)
+        head, memory, stack = self._parts(state)
+        if self._at is not state:
+            encoded = (base64.b64encode(it).decode() for it in (memory, stack))
+            self._ask(self._seconds, "restore", *encoded, head["rest"])
+        return self._reply(self._ask(self._seconds, "step", command), head["seed"])
 
-    def _main_text(self, text: str) -> str:
-        status = _STATUS_LINES if self._image.version == 3 else _STATUS_LINE_BEHIND
-        return without_prompt(status.sub("", text))
-
-    def snapshot(self) -> VmState:
-        """The machine's state."""
-        ram, stack, *scalars, rng, _ = self._env.get_state()
-        rest = {
-            **dict(zip(_SCALARS, scalars, strict=True)),
-            "rng": [int(number) for number in rng],
-            "seed": self._seed,
-            "stack": base64.b64encode(stack.tobytes()).decode("ascii"),
-        }
-        return VmState(ram.tobytes(), json.dumps(rest).encode())
-
-    def restore(self, state: VmState) -> None:
-        """Continue from a snapshot of the same story."""
-        try:
-            rest = json.loads(state.rest)
-            ram, stack, *_ = self._env.get_state()  # arrays of the right kind and size
-            memoryview(ram)[:] = state.ram
-            memoryview(stack)[:] = base64.b64decode(rest["stack"])
-            self._seed = rest["seed"]
-            self._seed_next_reset()
-            self._env.set_state((ram, stack, *(rest[name] for name in _SCALARS), rest["rng"], b""))
-        except (ValueError, KeyError, TypeError) as error:
-            raise SnapshotError(f"jericho cannot use this snapshot: {error!r}") from error
+    def look(self, state: bytes) -> Reply:
+        """The moment that this state is."""
+        _, memory, _ = self._parts(state)
+        return Reply("", state, memory, waits_for=None)
 
     def close(self) -> None:
-        """Remove the copy of the story."""
-        self._folder.cleanup()
+        """End the process."""
+        if self._process:
+            self._process.end()
+            self._process = None
+
+    def _reply(self, answer: dict[str, Any], seed: int) -> Reply:
+        memory, stack = (base64.b64decode(answer[name]) for name in ("memory", "stack"))
+        head = json.dumps({"seed": seed, "rest": answer["rest"]}, separators=(",", ":"))
+        self._at = head.encode() + b"\n" + self._difference(memory) + stack
+        return Reply(str(answer["text"]), self._at, memory, waits_for=None)
+
+    def _parts(self, state: bytes) -> tuple[dict[str, Any], bytes, bytes]:
+        text, _, data = state.partition(b"\n")
+        size = self._image.dynamic_size
+        try:
+            head = json.loads(text)
+            if not isinstance(head["seed"], int) or len(data) < size:
+                raise ValueError("it is not whole")  # noqa: TRY301
+            return head, self._difference(data[:size]), data[size:]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise SnapshotError(f"jericho cannot use this snapshot: {error!r}") from error
+
+    def _difference(self, memory: bytes) -> bytes:
+        """The memory XOR the story's first one: nearly all zeros, and its own inverse."""
+        size = len(memory)
+        first = int.from_bytes(self._image.data[:size], "big")
+        return (int.from_bytes(memory, "big") ^ first).to_bytes(size, "big")
+
+    def _ask(self, seconds: float, method: str, *arguments: object) -> dict[str, Any]:
+        """The answer to a request; after a failure the process is gone.
+
+        Raises: EngineError.
+        """
+        process = self._open() if method != "open" else self._process
+        assert process  # noqa: S101  just opened
+        try:
+            answer = process.exchange([method, arguments], seconds)
+        except BaseException:  # interrupted, too: this answer must not pass for the next one's
+            self.close()
+            raise
+        if "error" in answer:
+            self.close()
+            raise EngineError(f"jericho failed: {answer['error']}")
+        return answer
+
+
+class _Process:
+    """The process, and lines of JSON to and from it."""
+
+    def __init__(self) -> None:
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
+        root = str(Path(__file__).resolve().parents[2])
+        try:
+            self._process = subprocess.Popen(
+                # -P: the modules of the program, not those of the folder that it is started in.
+                [sys.executable, "-P", "-m", "game_interface.engines.jericho_process"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._complaints,
+                env={
+                    **{key: it for key, it in os.environ.items() if not names_a_secret(key)},
+                    "OPENBLAS_NUM_THREADS": "1",  # each thread of its arrays takes memory
+                    "PYTHONPATH": os.pathsep.join(
+                        [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+                    ),
+                },
+                start_new_session=True,  # Ctrl-C is for the program, which then ends this one
+            )
+        except OSError as error:
+            self._complaints.close()
+            raise EngineError(f"its process cannot be started: {error}") from error
+        reaper.guard(self._process.pid)
+        self.end = weakref.finalize(self, _end, self._process, self._complaints, os.getpid())
+        """Ends the process; calling it again does nothing."""
+
+    def exchange(self, request: object, seconds: float) -> dict[str, Any]:
+        """Ask, and wait for the answer.
+
+        Raises: EngineError when none comes in time, or ever.
+        """
+        process = self._process
+        line = b""
+        with suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(request).encode() + b"\n")  # type: ignore[union-attr]
+            process.stdin.flush()  # type: ignore[union-attr]
+            line = read_pipe(process.stdout, seconds, _ANSWER_BYTES, one_line=True)  # type: ignore[arg-type]
+        if not line.endswith(b"\n"):
+            raise EngineError(f"the engine ended by itself ({self._how_it_ended()})")
+        try:
+            answer: dict[str, Any] = json.loads(line)
+        except ValueError as error:
+            raise EngineError(f"its answer is unusable: {error}") from error
+        return answer
+
+    def _how_it_ended(self) -> str:
+        code = self._process.wait()
+        self._complaints.seek(max(0, self._complaints.seek(0, os.SEEK_END) - _CHUNK))
+        lines = self._complaints.read().decode(errors="replace").rstrip().splitlines()
+        said = one_line(lines[-1], _SHOWN_CHARACTERS) if lines else ""
+        name = next((it.name for it in signal.Signals if it == -code), f"code {code}")
+        return f"{name}: {said}" if said else name
+
+
+def _end(process: subprocess.Popen[bytes], complaints: IO[bytes], owner: int) -> None:
+    complaints.close()
+    for pipe in (process.stdin, process.stdout):
+        if pipe:
+            pipe.close()
+    if os.getpid() != owner:  # a fork of the program, which goes on playing
+        return
+    process.kill()
+    process.wait()
+    reaper.release(process.pid)

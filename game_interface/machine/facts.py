@@ -1,22 +1,26 @@
 """Facts about the game, read from its memory and never from its words.
 
-A profile says where they are. Without one, a version 3 story still tells room, score and moves (the
-standard fixes their globals), and where an object has a name that marks it as the player, its
-surroundings are known too. What is not known is None, which is not the same as 0 or nothing.
+A profile says where they are. Without one, a story of version 1 to 3 still tells room, score and
+moves (the standard fixes their globals), and where one object is certainly the player, its
+surroundings are known too. What is not known is None, which is not the same as 0 or nothing: so a
+list with a thing whose name cannot be read is unknown, for many stories make up names as they go.
 """
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Literal
+from typing import Literal, Self
 
+from game_interface.engines.engine import Waits
 from game_interface.machine.exits import Exit, ExitReader
-from game_interface.machine.memory import MachineMemory, StoryImage
+from game_interface.machine.memory import DEEPEST, MachineMemory, StoryImage
 from game_interface.machine.profile import NO_PROFILE, Globals, Profile, ScoreForm
 from game_interface.machine.vocabulary import AbsentWords
 from game_interface.machine.world import world_hash
 
 Ending = Literal["death", "victory", "other"]
 _LIBRARY_OBJECTS = 24
+_GLOBALS = 240
+_DEEPEST_SHOWN = 8
 _PLAYER_NAMES = ("(self object)", "yourself", "cretin", "you", "self", "me")
 
 
@@ -61,6 +65,33 @@ class Facts:
     """Repeats when nothing but time has passed."""
     absent_words: frozenset[str] = field(default=frozenset(), repr=False)
     """Words for nothing but things that can be carried and are certainly not here."""
+    waits_for: Waits | None = "line"
+    """Whether the game waits for a command or for a key; None where the engine cannot tell."""
+    status_line: str = ""
+    """What the game shows above its text, on one line; empty where that is not known."""
+
+    @classmethod
+    def of_text(
+        cls, digest: str, ending: Ending | None, *, waits_for: Waits | None, status_line: str
+    ) -> Self:
+        """Of a game whose memory cannot be read: what it says, of which this is a digest."""
+        return cls(
+            room_id=None,
+            room_name="",
+            score=None,
+            max_score=None,
+            moves=None,
+            inventory=None,
+            visible=(),
+            exits=(),
+            dark=False,
+            deaths=None,
+            dead=ending == "death",
+            won=ending == "victory",
+            world_hash=digest,
+            waits_for=waits_for,
+            status_line=status_line,
+        )
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -88,9 +119,31 @@ class FactsReader:
         self._absent = AbsentWords(image, profile)
         self._exits = ExitReader(image, profile)
 
-    def read(self, memory: MachineMemory, *, ending: Ending | None) -> Facts:
+    def holders_of_player(self, at_start: MachineMemory) -> tuple[int, ...]:
+        """Where the player is guessed: the globals that hold it when the game has begun.
+
+        A story in which somebody else can be played changes one of them then.
+        """
+        if not self._is_guess or not self._player:
+            return ()
+        last = range(_GLOBALS)
+        return tuple(it for it in last if at_start.global_value(it) == self._player)
+
+    def read(
+        self,
+        memory: MachineMemory,
+        *,
+        ending: Ending | None,
+        waits_for: Waits | None = "line",
+        status_line: str = "",
+        player_globals: tuple[int, ...] = (),
+    ) -> Facts:
         """The facts of this moment."""
-        room = self._room(memory)
+        player = self._player
+        if self._is_guess and player:
+            held = [memory.global_value(it) == player for it in player_globals]
+            player = player if held and all(held) else None
+        room = self._room(memory, player)
         dark = self._dark(memory)
         score = self._score(memory, ending)
         return Facts(
@@ -99,8 +152,10 @@ class FactsReader:
             score=score,
             max_score=self._profile.max_score,
             moves=_value(memory, self._globals.moves),
-            inventory=self._inventory(memory, room),
-            visible=() if dark or not room else tuple(self._in_view(memory, room)),
+            inventory=self._inventory(memory, player, room),
+            visible=()
+            if dark or not room
+            else tuple(thing for thing in self._in_view(memory, room) if thing.name),
             exits=self._exits.read(memory, room) if room else (),
             dark=dark,
             deaths=self._deaths(memory, ending),
@@ -108,7 +163,13 @@ class FactsReader:
             won=ending == "victory",
             world_hash=world_hash(memory, self._profile, room or 0, score or 0),
             absent_words=self._absent.read(memory, room or 0),
+            waits_for=waits_for,
+            status_line=status_line or self._status_line(memory, room),
         )
+
+    def _status_line(self, memory: MachineMemory, room: int | None) -> str:
+        """What an interpreter shows by itself up to version 3 (8.2.2); later, the story does."""
+        return self._name(memory, room) if room and self._image.version <= 3 else ""
 
     def _score(self, memory: MachineMemory, ending: Ending | None) -> int | None:
         if self._profile.score_is_victory:
@@ -116,18 +177,21 @@ class FactsReader:
         index = self._globals.score
         return None if index is None else score_in(memory, index, self._globals.score_form)
 
-    def _room(self, memory: MachineMemory) -> int | None:
+    def _room(self, memory: MachineMemory, player: int | None) -> int | None:
         """The object number of the player's room."""
         room = _value(memory, self._globals.room)
-        if room is None and self._player:
-            room = _outermost(memory, self._player, self._profile.rooms or 0)
+        if room is None and player:
+            room = _outermost(memory, player, self._profile.rooms or 0)
         return room if room is not None and memory.exists(room) else None
 
-    def _inventory(self, memory: MachineMemory, room: int | None) -> tuple[Thing, ...] | None:
+    def _inventory(
+        self, memory: MachineMemory, player: int | None, room: int | None
+    ) -> tuple[Thing, ...] | None:
         """What the player carries; of one that was guessed nothing, unless it is in the room."""
-        if not self._player or (self._is_guess and not _is_in(memory, self._player, room or 0)):
+        if not player or (self._is_guess and not _is_in(memory, player, room or 0)):
             return None
-        return tuple(self._contents(memory, self._player))
+        things = tuple(self._contents(memory, player))
+        return things if all(thing.name for thing in things) else None
 
     def _deaths(self, memory: MachineMemory, ending: Ending | None) -> int | None:
         """How often the player died, whether or not the game went on."""
@@ -141,12 +205,15 @@ class FactsReader:
         return test is not None and memory.global_value(test.index) == test.value
 
     def _name(self, memory: MachineMemory, number: int) -> str:
-        """An object's name; Inform may keep a better one in a property."""
+        """An object's name; Inform may keep a better one in a property, or a routine that says it.
+
+        What a routine says is not known.
+        """
         inform = self._profile.inform
         if inform and inform.short_name is not None:
             packed = int.from_bytes(memory.property_data(number, inform.short_name)[:2], "big")
-            if packed >= inform.strings_start:
-                return self._image.packed_text(packed)
+            if packed:
+                return self._image.packed_text(packed) if packed >= inform.strings_start else ""
         return self._image.name(number)
 
     def _in_view(self, memory: MachineMemory, room: int) -> Iterator[Thing]:
@@ -164,7 +231,7 @@ class FactsReader:
                 continue
             thing = self._thing(memory, number, holder)
             yield thing
-            if self._shows_contents(memory, number) and depth < 8:  # a damaged tree may be a ring
+            if self._shows_contents(memory, number) and depth < _DEEPEST_SHOWN:
                 yield from self._contents(memory, number, thing.name, depth + 1)
 
     def _thing(self, memory: MachineMemory, number: int, holder: str | None = None) -> Thing:
@@ -175,7 +242,7 @@ class FactsReader:
         return Thing(number, self._name(memory, number), holder, portable=portable, shut=shut)
 
     def _shown(self, memory: MachineMemory, number: int) -> bool:
-        if number == self._player or not memory.exists(number) or not self._image.name(number):
+        if number == self._player or not memory.exists(number):
             return False
         return not memory.has(number, self._profile.attributes.hidden)
 
@@ -186,8 +253,8 @@ class FactsReader:
 
 
 def _globals(image: StoryImage, known: Globals) -> Globals:
-    """Those of a profile, and those whose meaning version 3 fixes (8.2.2, 8.2.3); no other does."""
-    if image.version != 3:
+    """Those of a profile, and those whose meaning early versions fix (8.2.2, 8.2.3)."""
+    if image.version > 3:
         return known
     fixed = {"room": 0} if image.shows_time else {"room": 0, "score": 1, "moves": 2}
     named = {name: value for name, value in asdict(known).items() if value is not None}
@@ -200,7 +267,7 @@ def _value(memory: MachineMemory, index: int | None) -> int | None:
 
 def _outermost(memory: MachineMemory, number: int, outside: int) -> int:
     """The holder of an object that is in nothing but `outside`; 0 for one that is in nothing."""
-    for depth in range(memory.image.object_count):
+    for depth in range(DEEPEST):
         holder = memory.parent(number)
         if holder in (0, outside):
             return number if depth else 0
@@ -210,7 +277,7 @@ def _outermost(memory: MachineMemory, number: int, outside: int) -> int:
 
 def _is_in(memory: MachineMemory, number: int, place: int) -> bool:
     """Whether an object is in a place that exists, also by way of other things."""
-    for _ in range(memory.image.object_count):
+    for _ in range(DEEPEST):
         number = memory.parent(number)
         if number in (0, place):
             return number != 0
@@ -223,7 +290,7 @@ def _guess_player(image: StoryImage) -> int | None:
     Where the standard fixes the room, the guess can be checked; elsewhere it must be one of the
     first objects, which are those of Inform's library.
     """
-    last = image.object_count if image.version == 3 else _LIBRARY_OBJECTS
+    last = image.object_count if image.version <= 3 else _LIBRARY_OBJECTS
     for name in _PLAYER_NAMES:
         found = [n for n in range(1, image.object_count + 1) if image.name(n) == name]
         if len(found) == 1:

@@ -2,21 +2,24 @@
 
 `StoryImage` is the story as it was loaded and everything in it that never changes: header, texts,
 object names, dictionary. `MachineMemory` is one moment of the game: the image with the dynamic
-memory that an engine reports laid over it. Versions 3, 4, 5 and 8; section numbers are those of the
-Z-Machine Standards Document 1.1.
+memory that an engine reports laid over it. All versions but 6; section numbers are those of the
+Z-Machine Standards Document 1.1. What is read may be damaged or made to do harm: what contradicts
+itself is a StoryFormatError, and nothing is followed without end.
 """
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from hashlib import sha256
 
-from fernz import ExecutionError, Memory, MemoryAccessError, Story
-from fernz._text import Text  # the version of fernz is pinned exactly
-
 from game_interface.errors import StoryFormatError
+from game_interface.machine.text import TextDecoder
 
-SUPPORTED_VERSIONS = (3, 4, 5, 8)
-_NO_STORY = "not a Z-machine story of version 3, 4, 5 or 8"
+VERSIONS = (1, 2, 3, 4, 5, 7, 8)
+DEEPEST = 100
+"""Of things in things; a damaged tree may be a ring."""
+_OF_THE_SOURCE = re.compile(r"\(\w+\)")
+_HEADER_BYTES = 64
 
 
 def damaged(how: str) -> StoryFormatError:
@@ -32,22 +35,38 @@ class StoryImage:
 
         Raises: StoryFormatError when the bytes are not a story of a supported version.
         """
-        try:
-            self.story = Story(data)
-        except ValueError as error:
-            said = str(error).partition("; expected")[0]  # it expects versions that are not played
-            raise StoryFormatError(f"{_NO_STORY}: {said}") from error
-        self.header = self.story.header
-        self.version = self.header.version
-        if self.version not in SUPPORTED_VERSIONS:
-            raise StoryFormatError(_NO_STORY)
-        self.data = self.story.data[: self.story.size]
-        self.dynamic_size = self.header.static_memory
+        if len(data) < _HEADER_BYTES or data[0] not in VERSIONS:
+            raise StoryFormatError("not a Z-machine story of version 1 to 5, 7 or 8")
+        self.data = data
+        self.version = data[0]
         early = self.version <= 3
+        scale = 2 if early else 4 if self.version <= 5 else 8
+        size = self.word(0x1A) * scale or len(data)
+        if size > len(data):
+            raise damaged(f"it should have {size:,} bytes, and has {len(data):,}")
+        self.release = self.word(0x02)
+        self.serial = data[0x12:0x18].decode("ascii", "replace")
+        self.dynamic_size = self.word(0x0E)
+        self.globals_table = self.word(0x0C)
         self.attribute_bytes = 4 if early else 6
         self.entry_size = 9 if early else 14
-        self.object_table = self.header.object_table + 2 * (31 if early else 63)
-        self._decoder = Text(Memory(self.story))
+        self.object_table = self.word(0x0A) + 2 * (31 if early else 63)
+        tables = {"globals": self.globals_table + 480, "objects": self.object_table}
+        for name, end in {**tables, "dynamic memory": self.dynamic_size}.items():
+            if not _HEADER_BYTES <= end <= min(size, self.dynamic_size):
+                raise StoryFormatError(
+                    f"not a Z-machine story, or a damaged one: its {name} would end at {end:#x}, "
+                    "outside of its dynamic memory"
+                )
+        self.data = data[:size]
+        alphabet = self.word(0x34) if self.version >= 5 else 0
+        self.has_own_alphabet = bool(alphabet)
+        """Whether the story has its own alphabet, which may cut words differently."""
+        abbreviations = self.word(0x18) if self.version >= 2 else 0
+        self._decoder = TextDecoder(self.data, self.version, abbreviations, alphabet)
+        self.packed_scale = 2 if early else 8 if self.version == 8 else 4
+        """Bytes for each unit of a packed address (1.2.3)."""
+        self._strings_offset = 8 * self.word(0x2A) if self.version == 7 else 0
         self._names: dict[int, str] = {}
         self._texts: dict[int, str] = {}
 
@@ -73,7 +92,11 @@ class StoryImage:
     @property
     def shows_time(self) -> bool:
         """Whether the status line shows a clock, so globals 1 and 2 are not a score (8.2.3)."""
-        return self.version == 3 and bool(self.header.flags1 & 2)
+        return self.version == 3 and bool(self.byte(1) & 2)
+
+    def takes(self, character: str) -> bool:
+        """Whether the story can be given this character (3.8)."""
+        return " " <= character <= "~" or character in self._decoder.extra
 
     @cached_property
     def object_count(self) -> int:
@@ -96,24 +119,23 @@ class StoryImage:
         return self.word(self.entry(number) + self.entry_size - 2)
 
     def name(self, number: int) -> str:
-        """The short name of an object, whole, or "" when it has none."""
+        """The short name of an object, whole, or "" when it has none that players read.
+
+        Inform names an object whose name is made up as the story goes, "(like_this)".
+        """
         if number not in self._names:
             address = self.property_list(number)
-            self._names[number] = self._text(address + 1, self.byte(address))
+            name = self._decoder.decode(address + 1, self.byte(address))
+            self._names[number] = "" if _OF_THE_SOURCE.fullmatch(name) else name
         return self._names[number]
 
     def packed_text(self, packed: int) -> str:
         """The text at a packed address (1.2.3), decoded once."""
         if packed not in self._texts:
-            self._texts[packed] = self._text(self.header.unpack_string_address(packed))
+            self._texts[packed] = self._decoder.decode(
+                self.packed_scale * packed + self._strings_offset
+            )
         return self._texts[packed]
-
-    def _text(self, address: int, words: int | None = None) -> str:
-        """The text at a byte address, at most so many words of it; "" where there is none."""
-        try:
-            return self._decoder.decode(address, words=words)
-        except (ExecutionError, MemoryAccessError, IndexError):  # the story is damaged there
-            return ""
 
     @cached_property
     def dictionary(self) -> frozenset[str]:
@@ -123,14 +145,14 @@ class StoryImage:
     @property
     def word_length(self) -> int:
         """The letters of a word that the game's parser looks at (13.3, 13.4)."""
-        return self._decoder.key_chars
+        return 6 if self.version <= 3 else 9
 
     @cached_property
     def dictionary_entries(self) -> dict[int, str]:
         """Address -> word."""
         first, length, count = self._dictionary_table
         entries = (first + length * number for number in range(count))
-        return {at: self._text(at, self._word_bytes // 2) for at in entries}
+        return {at: self._decoder.decode(at, self._word_bytes // 2) for at in entries}
 
     def word_flags(self, address: int) -> int:
         """The first byte that the compiler added to the word at `address`; 0 without any."""
@@ -140,23 +162,18 @@ class StoryImage:
     @property
     def _dictionary_table(self) -> tuple[int, int, int]:
         """The address of the first entry, the length of one, and their number (13.2)."""
-        start = self.header.dictionary
+        start = self.word(0x08)
         start += 1 + self.byte(start)  # the word separators
         first, length, count = start + 3, self.byte(start), self.word(start + 1)
         if count and (length < self._word_bytes or first + length * count > len(self.data)):
             raise damaged(
-                f"its dictionary at {self.header.dictionary:#x} has {count} words of {length} bytes"
+                f"its dictionary at {self.word(0x08):#x} has {count} words of {length} bytes"
             )
         return first, length, count
 
     @property
     def _word_bytes(self) -> int:
         return 4 if self.version <= 3 else 6
-
-    @property
-    def has_own_alphabet(self) -> bool:
-        """Whether the story has its own alphabet, which may cut words differently."""
-        return bool(self.header.alphabet_table)
 
 
 class MachineMemory:
@@ -174,7 +191,7 @@ class MachineMemory:
 
     def global_value(self, number: int) -> int:
         """A global variable, numbered from 0, without sign."""
-        return self._word(self.image.header.globals_table + 2 * number)
+        return self._word(self.image.globals_table + 2 * number)
 
     def signed_global(self, number: int) -> int:
         """A global variable, numbered from 0, with sign."""

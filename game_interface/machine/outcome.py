@@ -5,6 +5,7 @@ engine: one engine runs past a story's QUIT, and one release asks "restart?" for
 """
 
 import re
+from collections.abc import Callable
 from hashlib import sha256
 
 from game_interface.machine.facts import Ending
@@ -17,20 +18,35 @@ _VICTORY = re.compile(r"\*\*\*+\s+You have won\b", re.IGNORECASE)
 
 
 def died_and_ending(
-    profile: Profile, before: MachineMemory, after: MachineMemory, text: str, *, quit_: bool
+    profile: Profile,
+    before: MachineMemory | None,
+    after: MachineMemory | None,
+    text: str,
+    *,
+    has_quit: bool,
+    asks_at_end: Callable[[], bool],
 ) -> tuple[bool | None, Ending | None]:
     """Whether a step that printed `text` brought a death, and how the game ended by it, if it did.
 
-    If the profile does not know of every death, the customary words and the engine's own end
-    (`quit_`) fill in; whether a step brought a death that nothing announced is then unknown (None).
+    The end is known by the interpreter (`has_quit`), by the story's own variable, or by a line that
+    only the ending prints. Where the profile does not know of every death, words that offer to
+    restart count if the story does nothing else any more, which `asks_at_end` finds out; and
+    whether a step brought a death that nothing announced is unknown (None). Of a story that has
+    quit, the memory is that from before its last command, so its words tell how it ended.
     """
+    if has_quit:
+        known = _by_line(profile, text) or _by_words(text)
+        return known == "death" or (None if known == "other" else False), known
     died: bool | None
-    ending, index = _known_ending(profile, after, text), profile.globals.deaths
+    ending = _by_variable(profile, after) if profile.ending else _by_line(profile, text)
     if profile is NO_PROFILE or not profile.deaths_are_final:
-        ending, died = ending or _announced_ending(text), announces_death(text) or None
-    else:
-        died = index is not None and after.global_value(index) > before.global_value(index)
-    return died or (ending == "death") or died, ending or ("other" if quit_ else None)
+        died = announces_death(text) or None
+        if not ending and _offers_to_restart(text) and asks_at_end():
+            ending = _by_words(text)
+        return ending == "death" or died, ending
+    index = profile.globals.deaths
+    died = index is not None and _value(after, index) > _value(before, index)
+    return died or ending == "death", ending
 
 
 def announces_death(text: str) -> bool:
@@ -48,23 +64,32 @@ def line_digest(line: str) -> str:
     return sha256(" ".join(line.split()).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _known_ending(profile: Profile, after: MachineMemory, text: str) -> Ending | None:
-    if test := profile.ending:
-        value = after.global_value(test.index)
-        if value in test.death:
-            return "death"
-        if value in test.victory:
-            return "victory"
-        return "other" if value and profile.deaths_are_final else None
+def _by_variable(profile: Profile, after: MachineMemory | None) -> Ending | None:
+    test = profile.ending
+    value = _value(after, test.index) if test else 0
+    if test and value in test.death:
+        return "death"
+    if test and value in test.victory:
+        return "victory"
+    return "other" if value and profile.deaths_are_final else None
+
+
+def _value(memory: MachineMemory | None, index: int) -> int:
+    return memory.global_value(index) if memory else 0
+
+
+def _by_line(profile: Profile, text: str) -> Ending | None:
     digests = (line_digest(line) for line in text.splitlines())
     known = profile.ending_lines
     return next((known[digest] for digest in digests if digest in known), None)
 
 
-def _announced_ending(text: str) -> Ending | None:
-    """Games that have ended offer to restart or to quit."""
-    if not {"RESTART", "RESTORE", "QUIT"} <= set(re.findall(r"[A-Z]+", text[-400:].upper())):
-        return None
+def _by_words(text: str) -> Ending:
     if announces_victory(text):
         return "victory"
     return "death" if announces_death(text) else "other"
+
+
+def _offers_to_restart(text: str) -> bool:
+    """Whether the last words are what games ask that have ended; help texts may read so, too."""
+    return {"RESTART", "RESTORE", "QUIT"} <= set(re.findall(r"[A-Z]+", text[-400:].upper()))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-from game_interface.machine.memory import MachineMemory, StoryImage
+from game_interface.machine.memory import DEEPEST, MachineMemory, StoryImage
 from game_interface.machine.profile import Profile
 
 _PLAIN = re.compile("[a-z]+")
@@ -41,6 +41,8 @@ _COMPASS = frozenset(
 
 
 _INFORM_NAME = 1
+_LONGEST = 100
+"""Of a word: as much as a command has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,11 @@ class Vocabulary:
             if _starts_a_command(word, image.word_flags(address), is_inform=is_inform)
         )
         return cls(image.dictionary, image.word_length, image.has_own_alphabet, frozenset(starts))
+
+    @classmethod
+    def unknown(cls) -> Self:
+        """Of what does not tell its words: it may know every one."""
+        return cls(frozenset(), _LONGEST, has_own_alphabet=False)
 
     def cut(self, word: str) -> str:
         """The part of the word that the parser looks at."""
@@ -140,7 +147,7 @@ class AbsentWords:
         holder = memory.parent(thing)
         if not holder:
             return True  # it is nowhere
-        for _ in range(self._image.object_count):
+        for _ in range(DEEPEST):
             if holder in here or not holder:
                 return False  # here; or in something like the holder of what is everywhere
             if holder in self._rooms:

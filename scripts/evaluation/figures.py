@@ -30,10 +30,12 @@ _COUNTED = [
     "restarts",
     "refused_proposals",
     "failed_turns",
+    "engine_refused",
     "reflections",
     "failed_reflections",
     "tool_calls",
 ]
+_ADDED_UP = ("deaths", "restarts", "failed_turns", "engine_refused")
 PER_EPISODE = (*_COUNTED, *PER_TURN)
 Figures: TypeAlias = dict[str, Any]
 
@@ -122,7 +124,7 @@ class EpisodeFigures(EpisodeFold):
             "max_score": self.max_score,
             "rooms": len(self.rooms) or None,
             "hints": self.hints,
-            **{name: getattr(self, name) for name in ("deaths", "restarts", "failed_turns")},
+            **{name: getattr(self, name) for name in _ADDED_UP},
             "refused_proposals": how.refused_proposals,
             "reflections": len(self.reflections),
             "failed_reflections": len(failures),

@@ -109,7 +109,7 @@ class Rehearsal:
         """What the game would answer early on if a variable had a value, and whether it is won."""
         ram, *rest = self.start
         changed = ram.copy()
-        address = self.image.header.globals_table + 2 * index
+        address = self.image.globals_table + 2 * index
         changed[address : address + 2] = divmod(value, 256)
         self.env.set_state((changed, *rest))
         text, *_ = self.env.step(command)
@@ -168,7 +168,7 @@ def _index(
     """The variable that holds a figure of Jericho's at every step, the first if it has copies."""
     read = played.read_from(figure)
     if read:
-        low = read[-1] - played.image.header.globals_table
+        low = read[-1] - played.image.globals_table
         candidates = [low // 2] if len(read) <= 2 and low % 2 and 0 < low < 2 * _GLOBALS else []
     else:  # it goes by the game's words
         candidates = list(range(_GLOBALS)) if len(set(seen)) >= _TELLING else []

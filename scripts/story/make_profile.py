@@ -89,7 +89,7 @@ class DebugInfo:
     def global_index(self, name: str) -> int:
         """The number of a global variable, counted from 0."""
         address = int(self._entry("global-variable", name).findtext("address", ""))
-        return (address - self._image.header.globals_table) // 2
+        return (address - self._image.globals_table) // 2
 
     def section(self, name: str) -> tuple[int, int]:
         """Start and end of a part of the story file."""
@@ -131,7 +131,7 @@ def make_profile(
         attributes=_attributes(debug),
         directions={word: debug.number("property", name) for word, name in DIRECTIONS.items()},
         inform=Inform(
-            strings_start=debug.section("strings area")[0] // image.header.packed_address_scale,
+            strings_start=debug.section("strings area")[0] // image.packed_scale,
             door_to=debug.number("property", "door_to"),
             found_in=debug.number("property", "found_in"),
             short_name=debug.number("property", "short_name"),

@@ -11,6 +11,7 @@ is solved from its compiled story, and the walkthrough derived from its plan is 
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -19,10 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run from a check
 
 from pydantic import TypeAdapter
 
-from game_interface.child.messages import Moment
-from game_interface.child.play import Play
+from game_interface import Facts, open_game
 from game_interface.errors import GameError, StoryFormatError
-from game_interface.machine.memory import StoryImage
 from game_interface.machine.profile import PROFILE_SUFFIX, Profile
 from mcp_ghost.cli.arguments import Parser, add_flags, whole_number
 from mcp_ghost.cli.program import DONE, Errors, program
@@ -62,11 +61,11 @@ def make(seed: int) -> Made:
     story, profile = compiled(variant)
     Solver(story, as_profile(profile), variant.words).solve()
     walkthrough = derive(variant.layout, variant.words)
-    end = played(story, as_profile(profile), walkthrough)
-    if not (end.facts.won and end.facts.score == end.facts.max_score):
+    end, text = played(story, profile, walkthrough)
+    if not (end.won and end.score == end.max_score):
         raise UnwinnableError(
-            f"the walkthrough of seed {seed} ends with {end.facts.score} points, in "
-            f"{end.facts.room_name}, at: {end.text.strip()}"
+            f"the walkthrough of seed {seed} ends with {end.score} points, in {end.room_name}, "
+            f"at: {text.strip()}"
         )
     return Made(story, profile, walkthrough)
 
@@ -76,15 +75,18 @@ def as_profile(content: bytes) -> Profile:
     return TypeAdapter(Profile).validate_json(content)
 
 
-def played(story: bytes, profile: Profile, commands: Sequence[str]) -> Moment:
-    """The end of the game after these commands, or the moment after the last one."""
-    play = Play(StoryImage(story), profile, "fernz", seed=1)
-    moment = play.start()
-    for command in commands:
-        if moment.ending is not None:
-            break
-        moment = play.step(command)
-    return moment
+def played(story: bytes, profile: bytes, commands: Sequence[str]) -> tuple[Facts, str]:
+    """The facts and the words at the end of the game, or after the last of these commands."""
+    with tempfile.TemporaryDirectory(prefix="zorkgpt-variant-") as folder:
+        Path(folder, "variant.z5").write_bytes(story)
+        Path(folder, f"variant{PROFILE_SUFFIX}").write_bytes(profile)
+        with open_game(Path(folder, "variant.z5"), seed=1) as game:
+            text = game.start()
+            for command in commands:
+                if game.is_over:
+                    break
+                text = game.step(command)
+            return game.facts(), text
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

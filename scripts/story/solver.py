@@ -11,12 +11,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from game_interface.engines.fernz_engine import FernzEngine
+from game_interface.engines.glk_engine import GlkEngine
 from game_interface.machine.exits import Exit, ExitReader
 from game_interface.machine.memory import MachineMemory, StoryImage
 from game_interface.machine.profile import Profile
 
 WON = "won"
+_SECONDS = 30.0
 _WORN = "boots worn"
 _LIT = "lantern lit"
 _TAKEN = (
@@ -58,9 +59,8 @@ class Solver:
     def __init__(self, story: bytes, profile: Profile, word: Callable[[str], str]) -> None:
         """Read the story; `word` gives its name for what the original calls so."""
         image = StoryImage(story)
-        engine = FernzEngine(image, seed=1)
-        engine.reset()
-        self._memory = MachineMemory(image, engine.snapshot().ram)
+        start = GlkEngine(image, story, _SECONDS).start(seed=1)
+        self._memory = MachineMemory(image, start.memory or b"")
         self._profile = profile
         self._word = word
         self._exits = ExitReader(image, profile)

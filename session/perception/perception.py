@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from session.game_state import (
+    NAMELESS,
     ExitSeen,
     Observation,
     Place,
@@ -16,7 +17,7 @@ from session.game_state import (
 )
 from session.levels import ObservationLevel
 from session.perception.directions import direction_of, directions_in, in_order
-from session.perception.printed import as_printed, is_named, said_here, stems
+from session.perception.printed import as_printed, is_named, said_here, says, stems
 
 _DEATH = re.compile(r"\b(?:die|died|dead|death|killed)\b", re.IGNORECASE)
 _MENTIONED = "mentioned"
@@ -45,6 +46,8 @@ class Perception:
         """Words of the game so far, and of the names of what was carried."""
         self._rooms: dict[int, _Room] = {}
         self._carried: set[str] = set()
+        self._room_names: set[str] = set()
+        """Those that the game has printed where the player was there."""
 
     def begin(self, opening: str, seen: Observation) -> Observation:
         """What may be told of the game's beginning."""
@@ -78,7 +81,7 @@ class Perception:
         """
         room = self._rooms.get(room_id or 0, _Room())
         known = sorted(room.directions.union(room.tried), key=in_order)
-        return tuple(_way(direction, room.tried) for direction in known)
+        return tuple(self._way(direction, room.tried) for direction in known)
 
     def _note_way(self, record: TurnRecord) -> None:
         direction = direction_of(record.command)
@@ -93,6 +96,8 @@ class Perception:
         printed = stems(text) - echo
         self._printed |= printed
         if seen.room:
+            if seen.room_shown or says(text, seen.room.name):
+                self._room_names.add(seen.room.name)
             here, said = self._room(seen.room.id), said_here(text, seen.room.name)
             here.directions |= directions_in(said)
             words = printed if said == text else stems(said) - echo
@@ -104,7 +109,14 @@ class Perception:
 
     def _told(self, seen: Observation) -> Observation:
         if not self.level.tells_status:
-            return Observation(room=None, score=None, moves=None, inventory=None, world_hash="")
+            return Observation(
+                room=None,
+                score=None,
+                moves=None,
+                inventory=None,
+                world_hash="",
+                waits_for=seen.waits_for,
+            )
         if not self.level.tells_facts:
             return Observation(
                 room=self._place(seen.room),
@@ -112,12 +124,15 @@ class Perception:
                 moves=seen.moves,
                 inventory=None,
                 world_hash="",
+                waits_for=seen.waits_for,
+                status_line=seen.status_line,
             )
         visible = tuple(self._things(seen))
         for thing in (*visible, *(seen.inventory or ())):
             self.names.update(thing_name(thing).lower().split())
         return seen.model_copy(
             update={
+                "room": self._place(seen.room),
                 "max_score": seen.max_score if str(seen.max_score) in self._printed else None,
                 "visible": visible,
                 "exits": self._exits(seen),
@@ -125,11 +140,16 @@ class Perception:
         )
 
     def _place(self, room: Place | None) -> Place | None:
-        """Where rooms are not told apart, those of one name are one, with no number to show."""
-        if room is None or self.level.tells_facts:
-            return room
-        if not self.level.tells_status:
+        """A room with its name only once that was printed: some names are the author's own.
+
+        Where rooms are not told apart, those of one name are one, with no number to show.
+        """
+        if room is None or not self.level.tells_status:
             return None
+        if room.name not in self._room_names:
+            room = Place(id=room.id, name=NAMELESS)
+        if self.level.tells_facts:
+            return room
         return Place(id=-1 - zlib.crc32(room.name.encode()), name=room.name)
 
     def _things(self, seen: Observation) -> Iterator[str]:
@@ -159,9 +179,8 @@ class Perception:
     def _room(self, room_id: int) -> _Room:
         return self._rooms.setdefault(room_id, _Room())
 
-
-def _way(direction: str, tried: Mapping[str, Place | None]) -> ExitSeen:
-    if direction not in tried:
-        return ExitSeen(direction=direction, kind=_MENTIONED)
-    end = tried[direction]
-    return ExitSeen(direction=direction, kind="open" if end else "blocked", room=end)
+    def _way(self, direction: str, tried: Mapping[str, Place | None]) -> ExitSeen:
+        if direction not in tried:
+            return ExitSeen(direction=direction, kind=_MENTIONED)
+        end = self._place(tried[direction])
+        return ExitSeen(direction=direction, kind="open" if end else "blocked", room=end)

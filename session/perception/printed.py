@@ -15,6 +15,14 @@ def stems(text: str) -> set[str]:
     return {_stem(word) for word in _WORD.findall(text.lower())}
 
 
+def says(text: str, name: str) -> bool:
+    """Whether a text has a name in it, word for word."""
+    words, wanted = _WORD.findall(text.lower()), _WORD.findall(name.lower())
+    if not wanted:
+        return False
+    return f" {' '.join(wanted)} " in f" {' '.join(words)} "
+
+
 def said_here(text: str, room_name: str) -> str:
     """The part of an answer that is about the room where the player is at its end.
 

@@ -11,7 +11,9 @@ from session.record.schema import (
     KnowledgeLoaded,
 )
 
-_OUT_OF_PATIENCE = frozenset({EndReason.STALLED, EndReason.LLM_UNAVAILABLE})
+_OUT_OF_PATIENCE = frozenset(
+    {EndReason.STALLED, EndReason.LLM_UNAVAILABLE, EndReason.ENGINE_REFUSED}
+)
 
 
 class EpisodeFold:
@@ -40,6 +42,8 @@ class EpisodeFold:
         self.turn_seconds = self.reflection_seconds = 0.0
         self.restarts = 0
         """How often the game was begun anew."""
+        self.engine_refused = 0
+        """Commands that the engine could not carry out."""
         self.deaths: int | None = 0
         """None where it is not known whether a turn brought one."""
         self.tool_calls = self.failed_turns = 0
@@ -107,6 +111,7 @@ class EpisodeFold:
         self.snapshot = record.snapshot
         self.deaths = added(self.deaths, record.died)
         self.restarts += record.ended is not None
+        self.engine_refused += record.engine_refused is not None
         self._try(record)
         self._observe(record.turn, record.after, record.outcome.score)
 

@@ -1,14 +1,19 @@
 """An episode as its event log has it: enough to continue where it stopped."""
 
+from __future__ import annotations
+
 import base64
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
-from session.game_configuration import ConfigurationError, EngineChoice
+from session.game_configuration import ConfigurationError, EngineChoice, EngineName
 from session.game_state import TurnRecord
 from session.record.event_log import EVENTS_FILE, EpisodeDamagedError, damaged, read
 from session.record.fold import EpisodeFold
 from session.record.schema import Entry, EpisodeStart, Step
+
+FORMER_ENGINE: Final = "fernz"
 
 
 def read_in_order(folder: Path) -> Iterator[Entry]:
@@ -52,6 +57,11 @@ class SavedEpisode:
             self.fold.take(entry)
             if isinstance(entry.event, EpisodeStart | TurnRecord):
                 self._snapshot_line = number
+        if self.fold.start and self.fold.start.engine == FORMER_ENGINE:
+            raise ConfigurationError(
+                f"{folder.name} was played by {FORMER_ENGINE}, an engine that this version no "
+                "longer has: it can be read and replayed, but not continued."
+            )
         end = self.fold.end
         if end and end.reason.is_final:
             raise ConfigurationError(
@@ -75,7 +85,7 @@ class SavedEpisode:
         return self.fold.start
 
     @property
-    def engine(self) -> EngineChoice:
+    def engine(self) -> EngineChoice | EngineName:
         """The interpreter that wrote the snapshots."""
         return engine_of(self.start)
 
@@ -117,6 +127,7 @@ def story_of(start: EpisodeStart, at_hand: str) -> str:
     return start.story
 
 
-def engine_of(start: EpisodeStart) -> EngineChoice:
-    """The interpreter of an episode; only Z-machine stories have a choice."""
-    return "jericho" if start.engine == "jericho" else "fernz"
+def engine_of(start: EpisodeStart) -> EngineChoice | EngineName:
+    """The interpreter of an episode."""
+    engines: tuple[EngineName, ...] = ("bocfel", "glulxe", "jericho")
+    return next((it for it in engines if it == start.engine), "auto")

@@ -45,6 +45,8 @@ class EpisodeStart(_Named):
     code: str = ""
     """A hash of the sources that play."""
     story_path: str = ""
+    story_address: str = ""
+    """Where the story was fetched from, if it was."""
     title: str = ""
     seed: int | None = None
     engine: str = ""

@@ -25,13 +25,16 @@ _HEADINGS = {  # whole in a terminal of 40 columns
     EndReason.MAX_TURNS: ("Turn limit reached ({turns:,})", "bold"),
     EndReason.LLM_UNAVAILABLE: ("The model gave no usable answer", "bold red"),
     EndReason.ENGINE_FAILED: ("The game failed", "bold red"),
+    EndReason.ENGINE_REFUSED: ("The game failed at three commands", "bold red"),
     EndReason.ABORTED: ("The episode was stopped", "bold yellow"),
     EndReason.LEFT: ("The player has left", "bold"),
     EndReason.BUDGET: ("Budget used up: raise it to go on", "bold yellow"),
 }
 
 
-_FAILURES = frozenset({EndReason.LLM_UNAVAILABLE, EndReason.ENGINE_FAILED})
+_FAILURES = frozenset(
+    {EndReason.LLM_UNAVAILABLE, EndReason.ENGINE_FAILED, EndReason.ENGINE_REFUSED}
+)
 
 
 class StorySoFar(EpisodeFold):

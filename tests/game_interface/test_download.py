@@ -1,5 +1,6 @@
 """A story is downloaded whole, checked and in time, or not at all."""
 
+import json
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from game_interface.download import download_story
 from game_interface.errors import StoryDownloadError
 from tests.support import PATIENCE, ROOT
 from tests.support.games import ZORK1, needs_zork1
+from tests.support.program import Program
 
 STORY = (ROOT / "stories" / "weatherworks.z5").read_bytes()
 DIGEST = sha256(STORY).hexdigest()
@@ -204,3 +206,37 @@ def test_zork_1_is_downloaded_once_and_then_played_from_the_cache(
         assert game.story.title == "Zork I: The Great Underground Empire"
         assert game.story.path.parent == tmp_path
     assert len(notices) == 1
+
+
+def test_a_story_is_fetched_from_an_address_once_and_kept_by_its_hash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving() as server:
+        address = f"{server}/good/weather.z5"
+        with open_game(address, cache_dir=tmp_path, seed=1) as game:
+            assert game.start().startswith("Weather does not simply happen.")
+            assert game.story.address == address
+            assert game.story.path == tmp_path / "stories" / f"{DIGEST}.z5"
+            assert game.story.profiled
+    with open_game(address, cache_dir=tmp_path) as again:  # there is no server any more
+        assert again.story.sha256 == game.story.sha256
+    game.story.path.write_bytes(STORY[:-1] + b"?")
+    with pytest.raises(StoryDownloadError, match="cannot be downloaded"):
+        open_game(address, cache_dir=tmp_path)
+    with serving(bytes(2**20)) as server, monkeypatch.context() as patch:
+        patch.setattr("game_interface.download.MAX_STORY_BYTES", 2**19)
+        with pytest.raises(StoryDownloadError, match="too large"):
+            open_game(f"{server}/good", cache_dir=tmp_path)
+
+
+def test_an_episode_names_the_address_and_the_hash_of_its_story(tmp_path: Path) -> None:
+    with serving() as server:
+        address = f"{server}/good/weather.z5"
+        program = Program(tmp_path)
+        program.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+        done = program.run("--story", address, "--max-turns", "1", "--player", "random")
+        assert done.returncode == 0, done.stderr
+    (log,) = tmp_path.rglob("events.jsonl")
+    events = map(json.loads, log.read_text().splitlines())
+    (start,) = (it for it in events if it["event_type"] == "episode_start")
+    assert (start["story_address"], Path(start["story_path"]).stem) == (address, DIGEST)

@@ -196,6 +196,7 @@ def test_a_later_story_without_a_profile_knows_the_room_from_who_is_in_it(tmp_pa
         [Object("Hall"), Object("chair", 1), Object("yourself", 2), Object("hat", 3)],
         version=5,
         code=READ_KEYS,
+        global_values={7: 3},
     )
     with started(written(tmp_path, image, "tiny.z5")) as game:
         game.step("x")
@@ -216,6 +217,29 @@ def test_who_may_be_someone_else_carries_nothing_that_is_known(
         facts = game.facts()
     assert facts.inventory is None
     assert facts.room_id == (1 if version == 3 else None)
+
+
+def test_a_player_who_becomes_somebody_else_is_not_known_any_more(tmp_path: Path) -> None:
+    objects = [Object("Hall"), Object("yourself", 1), Object("troll", 1)]
+    code = say("Hall\n") + loop(increment(7) + say("Done.\n"))
+    story = written(tmp_path, build(objects, code=code, global_values={7: 2}))
+    with started(story) as game:
+        assert game.facts().inventory == ()
+        snapshot = game.snapshot()
+        game.step("become troll")
+        assert game.facts().inventory is None
+        game.restore(snapshot)
+        assert game.facts().inventory == ()
+
+
+@pytest.mark.parametrize("name", ["", "(notepad_3)"])
+def test_a_thing_without_a_name_makes_the_list_unknown_and_not_empty(
+    name: str, tmp_path: Path
+) -> None:
+    objects = [Object("Hall"), Object("yourself", 1), Object(name, 2)]
+    with started(written(tmp_path, build(objects, global_values={7: 2}))) as game:
+        assert game.facts().inventory is None
+        assert "inventory" in game.facts().unknown
 
 
 def test_a_story_that_names_no_player_is_played_by_its_text(tmp_path: Path) -> None:
@@ -307,9 +331,11 @@ def _sees_thunder(facts: Facts) -> bool:
 
 @pytest.mark.slow
 def test_what_can_be_carried_and_what_can_be_opened_is_known() -> None:
-    seen = {thing.name: thing for turn in bundled_solution("fernz") for thing in turn.facts.visible}
+    seen = {
+        thing.name: thing for turn in bundled_solution("bocfel") for thing in turn.facts.visible
+    }
     carried = {
-        thing.name for turn in bundled_solution("fernz") for thing in turn.facts.inventory or ()
+        thing.name for turn in bundled_solution("bocfel") for thing in turn.facts.inventory or ()
     }
     assert all(seen[name].portable for name in carried if name in seen)
     assert seen["bollard"].portable is False

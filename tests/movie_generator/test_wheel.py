@@ -36,7 +36,7 @@ UNSEEN = {"lxml"}
 """What is used by its name only."""
 MOST_BYTES = 150_000_000
 """Of an environment with nothing else in it, compiled."""
-OTHERS = ("fernz", "game_interface", "llm_client", "local_model", "main", "xllamacpp", "session")
+OTHERS = ("game_interface", "llm_client", "local_model", "main", "xllamacpp", "session")
 IMPORT_EVERYTHING = """
 import importlib, importlib.util, pathlib, movie_generator
 root = pathlib.Path(movie_generator.__file__).parent

@@ -36,7 +36,7 @@ def journal(tmp_path: Path) -> Journal:
 
 
 def configuration(base_url: str = "http://127.0.0.1:9/v1", **settings: Any) -> GameConfiguration:  # noqa: ANN401  whatever it has
-    values = {"story": "bundled", "engine": "fernz", "seed": 1, "mcp_enabled": True}
+    values = {"story": "bundled", "seed": 1, "mcp_enabled": True}
     return GameConfiguration(**{**values, "client_base_url": base_url, **settings})
 
 

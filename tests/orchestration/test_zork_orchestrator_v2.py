@@ -16,7 +16,7 @@ from tests.support.episodes import read_events
 
 
 def configuration(base_url: str, **settings: object) -> GameConfiguration:
-    values = {"story": "bundled", "engine": "fernz", "client_base_url": base_url, **settings}
+    values = {"story": "bundled", "client_base_url": base_url, **settings}
     return GameConfiguration.model_validate(values)
 
 

@@ -15,7 +15,7 @@ from players.walkthrough import WalkthroughPlayer, read_walkthrough
 from session.configuration_file import ConfigurationError
 from session.playing import GUEST, PlayerName
 from tests.support.episodes import Played, all_text, answer, played, system_text, user_text
-from tests.support.games import BUNDLED_COMMANDS
+from tests.support.games import BUNDLED_COMMANDS, started
 
 if TYPE_CHECKING:
     from mcp_ghost.testing import ModelRequest, Reply
@@ -132,7 +132,9 @@ def test_random_throws_the_dice_as_numpy_does() -> None:
 def test_random_keeps_orders_to_the_interpreter_from_the_game(tmp_path: Path) -> None:
     player = RandomPlayer(1)
     player._next = "take restart"
-    assert player.decide(None, None).action == "take"  # type: ignore[arg-type]  # it reads neither
+    with started() as game:
+        facts = game.facts()
+    assert player.decide(None, facts).action == "take"  # type: ignore[arg-type]  # it reads no state
 
 
 def test_a_walkthrough_needs_commands_that_a_game_can_be_given(tmp_path: Path) -> None:

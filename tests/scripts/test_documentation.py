@@ -97,7 +97,7 @@ def test_every_command_shown_is_one_that_there_is(
         case ["python", file, *arguments]:
             begin(file.removesuffix(".py").replace("/", "."), arguments, monkeypatch)
         case [tool, *_]:
-            assert tool in {"ray", "fernz", "ruff", "pytest", *PROJECT["project"]["scripts"]}
+            assert tool in {"ray", "ruff", "pytest", *PROJECT["project"]["scripts"]}
 
 
 def test_getting_started_knows_every_flag(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,7 @@ def short_protocol(folder: Path) -> Path:
     text = SHIPPED["tales-100"].read_text(encoding="utf-8")
     text = re.sub(r"^stories = .*$", "stories = []", text, flags=re.MULTILINE)
     text = re.sub(r"^seeds = .*$", "seeds = [41]", text, flags=re.MULTILINE)
+    text = text.replace('engine = "jericho"', 'engine = "auto"')
     path = folder / "short.toml"
     path.write_text(text.replace("max_turns_per_episode = 100", "max_turns_per_episode = 3"))
     return path

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from game_interface.engines.interpreter import find_interpreter
+from game_interface.errors import EngineUnavailableError
 from llm_client import LLMClient
 from managers.mcp_manager import MCPManager, MCPServerStartupError
 from managers.memory_manager import MemoryManager
@@ -24,7 +26,7 @@ from session.knowledge import CarriedOver
 from tests.game_interface.test_facts import profiled, tiny_world
 from tests.specification.test_faults import IMPOSSIBLE
 from tests.support.episodes import Played, all_text, configured, played, wanted
-from tests.support.games import BUNDLED_COMMANDS, ENGINES
+from tests.support.games import BUNDLED_COMMANDS, needs_jericho
 from tests.support.mind.memories import UID, carried
 from tests.support.records import observation
 from tests.support.servers import faulty, write_config
@@ -199,10 +201,13 @@ def test_the_embedded_model_gets_the_configured_threads() -> None:
         client.close()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_the_configured_game_is_played(tmp_path: Path, engine: str) -> None:
+@pytest.mark.parametrize(
+    ("engine", "name"),
+    [("auto", "bocfel"), pytest.param("jericho", "jericho", marks=needs_jericho)],
+)
+def test_the_configured_game_is_played(tmp_path: Path, engine: str, name: str) -> None:
     profiled(tmp_path, tiny_world()).close()
-    story = str(next(tmp_path.glob("tiny.z*"))) if engine == "fernz" else "bundled"
+    story = str(next(tmp_path.glob("tiny.z*"))) if engine == "auto" else "bundled"
     episode = played(
         tmp_path,
         waiting,
@@ -214,10 +219,18 @@ def test_the_configured_game_is_played(tmp_path: Path, engine: str) -> None:
     )
     assert {key: episode.start[key] for key in ("seed", "engine")} == {
         "seed": 41,
-        "engine": engine,
+        "engine": name,
     }
-    assert episode.start["title"] == ("Tiny" if engine == "fernz" else "The Weatherworks")
+    assert episode.start["title"] == ("Tiny" if engine == "auto" else "The Weatherworks")
     assert episode.folder.parent == tmp_path / "here" / "episodes"
+
+
+def test_a_build_of_ones_own_is_played_with(tmp_path: Path) -> None:
+    (tmp_path / "bocfel").symlink_to(find_interpreter("bocfel", None))
+    settings: dict[str, Any] = {"interpreter_path": str(tmp_path), "max_turns_per_episode": 1}
+    assert played(tmp_path, waiting, **settings).end["reason"] == "max_turns"
+    with pytest.raises(EngineUnavailableError, match="interpreter_path cannot be used"):
+        played(tmp_path, waiting, episode="other", interpreter_path="/nowhere")
 
 
 def test_an_episode_tells_its_group(tmp_path: Path) -> None:

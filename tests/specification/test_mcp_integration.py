@@ -55,7 +55,7 @@ def play(folder: Path, config_file: Path, script: Script, turns: int, **settings
     """An episode of the bundled story."""
     error = None
     with ModelServer(script) as model:
-        values = {"agent_model": "gpt-4.1", "retry_max_attempts": 1, "engine": "fernz"}
+        values = {"agent_model": "gpt-4.1", "retry_max_attempts": 1}
         config = GameConfiguration(
             client_base_url=model.base_url,
             story="bundled",

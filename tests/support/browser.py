@@ -148,7 +148,6 @@ def play_with_tools(workdir: Path) -> Path:
             client_base_url=model.base_url,
             story="bundled",
             seed=7,
-            engine="fernz",
             workdir=str(workdir),
             max_turns_per_episode=TURNS_WITH_TOOLS,
             mcp_enabled=True,

@@ -72,7 +72,6 @@ def configured(folder: Path, base_url: str, **settings: object) -> GameConfigura
         "agent_model": "scripted",
         "story": "bundled",
         "seed": 7,
-        "engine": "fernz",
         "workdir": str(folder / "game_files"),
         "retry_max_attempts": 1,
         "reflection_enabled": False,

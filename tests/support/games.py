@@ -8,28 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from game_interface import Facts, Game
-from game_interface.child.play import Play
+from game_interface import Facts, Game, open_game
 from game_interface.engines.engine import EngineName
-from game_interface.story import find_story
 from tests.support import DATA
 
 WALKTHROUGH = (DATA / "weatherworks_walkthrough.txt").read_text().split("\n")
 BUNDLED_COMMANDS = [line for line in WALKTHROUGH if line]
 
 needs_jericho = pytest.mark.skipif(not find_spec("jericho"), reason="jericho is not installed")
-ENGINES = [pytest.param("fernz"), pytest.param("jericho", marks=needs_jericho)]
+ENGINES = [pytest.param("bocfel"), pytest.param("jericho", marks=needs_jericho)]
 
 ZORK1 = os.environ.get("ZORK1_STORY", "")
 needs_zork1 = pytest.mark.skipif(not ZORK1, reason="ZORK1_STORY names no copy of Zork I")
 
 
-def started(story: str | Path = "bundled", *, engine: EngineName = "fernz", seed: int = 12) -> Game:
-    """A game at its first prompt, its engine in this process."""
-    found = find_story(story, cache_dir=None, download_url="", fallback=False, on_notice=print)
-    profile = found.profile if found.info.profiled else None
-    play = Play(found.image, profile, engine, seed)
-    game = Game(found.info, play, play.opened, seed)
+def started(
+    story: str | Path = "bundled", *, engine: EngineName = "bocfel", seed: int = 12
+) -> Game:
+    """A game at its first prompt."""
+    game = open_game(story, seed=seed, engine=engine)
     game.start()
     return game
 

@@ -107,7 +107,6 @@ class Program:
 HEAVY = frozenset(
     {
         "asyncio",
-        "fernz",
         "httpx",
         "httpx2",
         "mcp",

@@ -94,12 +94,10 @@ def build(
     Global 0 is object 1, for Frotz crashes where a version 3 story is nowhere.
     """
     data = bytearray(CODE)
-    dictionary = _place_objects(data, objects, version)
+    _place_objects(data, objects, version)
     for number, value in {0: 1, **(global_values or {})}.items():
         data[GLOBALS + 2 * number : GLOBALS + 2 * number + 2] = value.to_bytes(2, "big")
     data[TEXT_BUFFER], data[PARSE_BUFFER] = 100, 20
-    data[dictionary : dictionary + 1] = b"\0"
-    _place_words(data, dictionary, words, version)
     data += code if code is not None else say("Hall\n") + loop(say("Done.\n"))
     data += bytes(-len(data) % 8)
     for number, text in enumerate(abbreviations):
@@ -107,6 +105,10 @@ def build(
         data[entry : entry + 2] = (len(data) // 2).to_bytes(2, "big")
         data += encode(text)
         data += bytes(-len(data) % 8)
+    dictionary = len(data)
+    data += bytes(4 + 9 * len(words) + 8)
+    data += bytes(-len(data) % 8)
+    _place_words(data, dictionary, words, version)
     header = {0x02: 7, 0x04: CODE, 0x06: CODE, 0x08: dictionary, 0x0A: OBJECTS, 0x0C: GLOBALS}
     header |= {0x0E: CODE, 0x18: ABBREVIATIONS, 0x1A: len(data) // {3: 2, 5: 4, 8: 8}[version]}
     for address, value in header.items():
@@ -116,7 +118,7 @@ def build(
     return bytes(data)
 
 
-def _place_objects(data: bytearray, objects: Sequence[Object], version: int) -> int:
+def _place_objects(data: bytearray, objects: Sequence[Object], version: int) -> None:
     early = version == 3
     entry_size, attribute_bytes, link = (9, 4, 1) if early else (14, 6, 2)
     first = OBJECTS + 2 * (31 if early else 63)
@@ -133,7 +135,6 @@ def _place_objects(data: bytearray, objects: Sequence[Object], version: int) -> 
         properties = _property_list(thing, early=early)
         data[free : free + len(properties)] = properties
         free += len(properties)
-    return free
 
 
 def _child(objects: Sequence[Object], number: int) -> int:

@@ -76,7 +76,6 @@ def play(workdir: Path, turns: int, episode: str = "played", **settings: Any) ->
             "client_api_key": KEY,
             "story": "bundled",
             "seed": 7,
-            "engine": "fernz",
             "workdir": str(workdir),
             "max_turns_per_episode": turns,
         }

@@ -23,8 +23,8 @@ PROGRAM = (
     "mcp_ghost.servers.session",
     "mcp",
     "httpcore2",
-    "fernz",
     "game_interface.game",
+    "game_interface.engines.glk_engine",
     "langfuse",
     "storage.store",
     "storage.commands",
@@ -48,8 +48,6 @@ PROGRAM = (
     "uvicorn.lifespan.on",
 )
 """What our programs, a user's test of one, and a tool server built with the SDK need."""
-ENGINE = ("game_interface.child.play", "game_interface.engines.fernz_engine")
-"""What a game in a process of its own needs."""
 
 
 class WarmPopen(subprocess.Popen[str]):

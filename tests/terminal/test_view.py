@@ -83,8 +83,8 @@ class Player:
         fields: dict[str, Any] = {
             "version": "1.2.3",
             "title": "The Cellar",
-            "engine": "fernz",
             "seed": 7,
+            "engine": "bocfel",
             "model": "parrot-1",
             "base_url": "https://user:sesame@api.example/v1?key=sesame",
             "mcp": "thoughtbox",
@@ -138,7 +138,7 @@ def player(request: pytest.FixtureRequest, tmp_path: Path) -> Player:
 
 def test_the_header_names_story_model_endpoint_engine_seed_tools_and_log(player: Player) -> None:
     player.start()
-    for fact in ("The Cellar", "parrot-1", "https://api.example/v1", "fernz", "seed 7"):
+    for fact in ("The Cellar", "parrot-1", "https://api.example/v1", "bocfel", "seed 7"):
         assert fact in player.shown
     assert "thoughtbox" in player.shown
     assert str(player.folder / "episode.log") in player.shown

@@ -87,7 +87,7 @@ def test_an_episode_is_printed_for_reading(viewer: Program) -> None:
     shown = done.stdout
     assert re.findall(r"^Turn (\d+) · ", shown, re.MULTILINE) == [*map(str, range(1, TURNS + 1))]
     for text in (
-        "The Weatherworks (engine fernz, seed 7)",
+        "The Weatherworks (engine bocfel, seed 7)",
         "Weather does not simply happen.",
         ">  take watering can",
         "Taken.",

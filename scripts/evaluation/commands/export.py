@@ -62,6 +62,7 @@ class EpisodeRow(NamedTuple):
     restarts: int
     refused_proposals: int
     failed_turns: int
+    engine_refused: int
     reflections: int
     failed_reflections: int
     tool_calls: int | None

@@ -91,7 +91,7 @@ def play(variants: Sequence[Figures]) -> Table:
     """What happened in the episodes."""
     columns = (
         *("turns", "moves", "rooms", "deaths", "restarts", "reflections", "tool_calls"),
-        *("refused_proposals", "failed_turns"),
+        *("refused_proposals", "failed_turns", "engine_refused"),
     )
     rows = [
         [

@@ -32,11 +32,11 @@ _OF_THE_EPISODE = {
 """Decided by the evaluation for each episode: story, seeds, players, and what is carried over."""
 _OF_THE_MACHINE = {
     *("client_timeout_seconds", "retry_max_attempts", "retry_initial_delay", "retry_max_delay"),
-    *("breaker_failure_threshold", "breaker_recovery_seconds", "local_threads", "engine"),
-    *("turn_timeout_seconds", "turn_delay_seconds", "max_failed_turns"),
+    *("breaker_failure_threshold", "breaker_recovery_seconds", "local_threads"),
+    *("interpreter_path", "turn_timeout_seconds", "turn_delay_seconds", "max_failed_turns"),
     *("max_cost_per_episode", "max_tokens_per_episode"),
 }
-"""They decide whether an episode is played to its end, but not how. Both engines play alike."""
+"""They decide whether an episode is played to its end, but not how."""
 
 
 def decisive() -> frozenset[str]:

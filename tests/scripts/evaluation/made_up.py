@@ -26,7 +26,6 @@ def start(**changes: object) -> dict[str, Any]:
     named = {
         "observation": seen,
         "version": "1.2",
-        "engine": "fernz",
         "story": "made-up",
         "episode_id": "episode",
         "story_sha256": STORY,

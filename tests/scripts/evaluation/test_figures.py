@@ -63,6 +63,7 @@ def test_an_episode_is_counted_as_by_hand(tmp_path: Path) -> None:
         "deaths": 1,
         "restarts": 0,
         "failed_turns": 1,
+        "engine_refused": 0,
         "tool_calls": 3,
         "refused_proposals": 0,
         "reflections": 2,

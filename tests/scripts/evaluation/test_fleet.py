@@ -122,7 +122,7 @@ def test_only_the_latest_try_at_an_episode_counts() -> None:
 def plan_of(folder: Path, **settings: Any) -> Plan:  # noqa: ANN401  of any field
     with open_game("bundled") as game:
         story = game.story
-    fields = {"max_turns_per_episode": 6, "engine": "fernz", **settings}
+    fields = {"max_turns_per_episode": 6, **settings}
     config = GameConfiguration.model_validate(fields)
     return Plan("fleet", folder, config, story, (CELL.variant,), (1,), 1, carry_over=False)
 

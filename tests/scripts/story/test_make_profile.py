@@ -64,7 +64,7 @@ def made(story: Path, *options: str) -> int:
 @needs_inform
 def test_a_story_is_known_through_the_profile_beside_it(compiled: Path) -> None:
     assert made(compiled) == 0
-    with open_game(compiled, engine="fernz") as game:
+    with open_game(compiled) as game:
         game.start()
         facts = game.facts()
         assert (game.story.title, facts.max_score) == ("Two Rooms", 9)
@@ -87,7 +87,7 @@ def test_clocks_do_not_change_the_world_and_named_creatures_and_globals_are_heed
     compiled: Path,
 ) -> None:
     assert made(compiled, "--wanderer", "cat", "--state-global", "bell_rung") == 0
-    with open_game(compiled, engine="fernz") as game:
+    with open_game(compiled) as game:
         game.start()
         game.step("wait")
         before = game.facts().world_hash
@@ -100,7 +100,7 @@ def test_clocks_do_not_change_the_world_and_named_creatures_and_globals_are_heed
 @needs_inform
 def test_a_creature_that_is_not_named_changes_the_world_as_it_wanders(compiled: Path) -> None:
     made(compiled)
-    with open_game(compiled, engine="fernz") as game:
+    with open_game(compiled) as game:
         game.start()
         before = game.facts().world_hash
         game.step("wait")
@@ -111,7 +111,7 @@ def test_a_creature_that_is_not_named_changes_the_world_as_it_wanders(compiled: 
 @needs_inform
 def test_the_fuse_ends_the_game_by_a_death(compiled: Path) -> None:
     made(compiled)
-    with open_game(compiled, engine="fernz") as game:
+    with open_game(compiled) as game:
         game.start()
         for _ in range(20):
             game.step("wait")

@@ -1,4 +1,4 @@
-"""Logs that version 0.1.0 wrote are read, shown, stored and resumed as they were then.
+"""Logs that version 0.1.0 wrote are read, shown, stored and replayed as they were then.
 
 Beside each log, ``told.json`` holds what that version made of it.
 """
@@ -16,8 +16,11 @@ import pytest
 from rich.console import Console
 
 from mcp_ghost.cli.screen import Screen
+from orchestration.recorded import DivergenceError
+from orchestration.replay import replay
 from scripts.evaluation.figures import EpisodeFigures
 from scripts.scripted_model import ScriptedModel
+from session.configuration_file import ConfigurationError
 from session.record.event_log import EVENTS_FILE
 from storage.episode_knowledge import read_episode
 from tests.support import ROOT
@@ -87,18 +90,21 @@ def test_an_earlier_log_is_shown(name: str) -> None:
     assert "cannot be shown" not in shown
 
 
-@pytest.mark.parametrize("name", [*EPISODES, "cut"])
-def test_an_earlier_log_is_resumed(name: str, tmp_path: Path) -> None:
-    turns = TURNS.get(name, 4)
-    folder = copied("ended" if name == "cut" else name, tmp_path / "game_files")
-    if name == "cut":  # as a crash in turn 5 leaves it, in the middle of the turn's line
-        log = (folder / EVENTS_FILE).read_bytes()
-        end = log.index(b'"event_type": "turn", "episode_id": "ended", "turn": 5')
-        (folder / EVENTS_FILE).write_bytes(log[: end + 100])
-    model = ScriptedModel(["inventory", "wait"])
-    episode = played(
-        tmp_path, model, episode=folder.name, resume=True, max_turns_per_episode=turns + 2
-    )
-    assert [record.turn for record in episode.turns] == list(range(1, turns + 3))
-    assert len(episode.given) == 2, "the earlier turns are not played again"
-    assert episode.end["turns"] == turns + 2
+@pytest.mark.parametrize("name", EPISODES)
+def test_an_earlier_log_is_not_resumed_and_one_line_says_why(name: str, tmp_path: Path) -> None:
+    copied(name, tmp_path / "game_files")
+    before = (tmp_path / "game_files" / "episodes" / name / EVENTS_FILE).read_bytes()
+    with pytest.raises(ConfigurationError, match=r"played by fernz, .* but not continued\.$"):
+        played(tmp_path, ScriptedModel(["wait"]), episode=name, resume=True)
+    assert (tmp_path / "game_files" / "episodes" / name / EVENTS_FILE).read_bytes() == before
+
+
+def test_an_earlier_log_is_replayed_from_its_record(tmp_path: Path) -> None:
+    log = (ROOT / "tests" / "data" / "replayed" / "walkthrough" / EVENTS_FILE).read_text()
+    folder = tmp_path / "walkthrough"
+    folder.mkdir()
+    (folder / EVENTS_FILE).write_text(log)
+    assert replay(folder, "bundled").turns == 6
+    (folder / EVENTS_FILE).write_text(log.replace('"command": "north"', '"command": "south"', 1))
+    with pytest.raises(DivergenceError, match="Turn 2: the game is given 'north'"):
+        replay(folder, "bundled")

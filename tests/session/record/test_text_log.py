@@ -33,7 +33,7 @@ def test_the_log_tells_rooms_thoughts_tools_commands_answers_tokens_and_the_end(
     folder = played(tmp_path, script, max_turns_per_episode=2, **MCP).folder
     text = (folder / LOG_FILE).read_text(encoding="utf-8")
     for words in (
-        "The Weatherworks (engine fernz, seed 7)",
+        "The Weatherworks (engine bocfel, seed 7)",
         "Weather does not simply happen.",
         "\n\nTurn 1 · Landing Stage · 0/100\n",
         "[INFO] Turn 1 Iteration 1: Agent calling tool thoughtbox.think",

@@ -82,7 +82,7 @@ class ToldGame:
         self, levels: Iterable[ObservationLevel], story: str | Path = "bundled", seed: int = 12
     ) -> None:
         self.game = started(story, seed=seed)
-        self.opening = self.game._current.text
+        self.opening = self.game.start()
         self.facts = self.game.facts()
         self.turn = 0
         self.listeners = {level: Listener(level) for level in levels}

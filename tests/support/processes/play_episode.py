@@ -13,7 +13,6 @@ def main(episode_id: str, base_url: str, max_turns: str, resume: str = "") -> No
         client_base_url=base_url,
         story="bundled",
         seed=7,
-        engine="fernz",
         max_turns_per_episode=int(max_turns),
         reflection_enabled=True,
         reflection_interval_turns=4,

@@ -1,0 +1,246 @@
+"""A run of an interpreter is bounded, leaves nothing, and costs a game at most one command."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from game_interface import Game, open_game
+from game_interface.engines import interpreter
+from game_interface.engines.interpreter import Interpreter, find_interpreter
+from game_interface.errors import EngineError, EngineUnavailableError
+from mcp_ghost.servers import reaper
+from tests.game_interface.bad_stories import COPYING, HANGING, PRINTING
+from tests.support import FOREVER, PATIENCE, ROOT
+from tests.support.games import bundled_solution, needs_jericho, written
+from tests.support.servers import eventually
+from tests.support.tiny_story import build, loop, say
+
+PROGRAM = [sys.executable, "-m", "tests.support.processes.engine_parent"]
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+ENGINES = [pytest.param("auto"), pytest.param("jericho", marks=needs_jericho)]
+
+
+@pytest.fixture(autouse=True)
+def no_memory_of_programs() -> Iterator[None]:
+    find_interpreter.cache_clear()
+    yield
+    find_interpreter.cache_clear()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where runs have their folders."""
+    place = tmp_path / "runs"
+    place.mkdir()
+    monkeypatch.setattr(interpreter, "_MEMORY_FOLDER", place)
+    return place
+
+
+def interpreters(mark: str) -> list[int]:
+    """The processes that were started with a word in their command line."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if mark.encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("story", [HANGING, COPYING], ids=["hanging", "copying"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_command_without_end_is_undone_at_its_deadline_and_the_next_one_plays(
+    engine: str, story: bytes, tmp_path: Path, folder: Path
+) -> None:
+    path = written(tmp_path, story, f"bad.z{story[0]}")
+    with open_game(path, engine=engine, turn_timeout_seconds=0.5) as game:  # type: ignore[arg-type]
+        game.start()
+        facts, snapshot = game.facts(), game.snapshot()
+        key = "x" if facts.waits_for == "key" else "wave"
+        for _ in range(2):
+            with pytest.raises(EngineError, match=rf"failed at '{key}': .* 0.5 seconds"):
+                game.step(key)
+            assert (game.facts(), game.snapshot()) == (facts, snapshot)
+    assert list(folder.iterdir()) == []
+
+
+@linux_only
+def test_a_story_that_prints_without_end_is_stopped_by_the_limit_of_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interpreter, "MEMORY_BYTES", 60 * 2**20)
+    path = written(tmp_path, PRINTING)
+    with open_game(path, turn_timeout_seconds=FOREVER) as game:
+        game.start()
+        with pytest.raises(EngineError, match=r"ended by itself \(SIG.*60 MiB of memory"):
+            game.step("wave")
+
+
+def test_more_output_than_allowed_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interpreter, "OUTPUT_BYTES", 2**20)
+    text = say("twenty letters here.") * 20
+    path = written(tmp_path, build(code=say("Hall\n") + loop(text * 100)))
+    with open_game(path) as game:
+        game.start()
+        game.step("wave")
+        monkeypatch.setattr(interpreter, "OUTPUT_BYTES", 1000)
+        with pytest.raises(EngineError, match="the story printed more than 0 MiB"):
+            game.step("wave")
+
+
+@linux_only
+def test_an_interpreter_that_is_not_stopped_ends_with_its_processor_time(tmp_path: Path) -> None:
+    """As where the program is stopped, and its helper killed."""
+    spinning = Interpreter(Path("/bin/sh"), seconds=0.1)
+    spinning._seconds = FOREVER
+    with pytest.raises(EngineError, match="it used up its processor time"):
+        spinning.run(["-c", "while :; do :; done"], {}, b"")
+
+
+@linux_only
+def test_an_interpreter_gets_nothing_of_the_users_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up")
+    monkeypatch.setenv("BOCFEL_PATCH_FILE", "/nowhere")
+    said = Interpreter(Path("/usr/bin/env"), 5).run([], {}, b"").output.decode()
+    assert set(said.split()) == {"BOCFEL_AUTOSAVE_DIRECTORY=.", "HOME=/dev/null"}
+
+
+@contextmanager
+def program(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """A program that has begun a game, and the group of processes that Ctrl-C would reach."""
+    with subprocess.Popen(
+        [*PROGRAM, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout
+        try:
+            assert process.stdout.readline() == "begun\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def ask(process: subprocess.Popen[str], command: str) -> None:
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(f"{command}\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "asked\n"
+
+
+@linux_only
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_a_program_that_ends_inside_an_endless_command_leaves_no_interpreter(
+    stop: signal.Signals, tmp_path: Path
+) -> None:
+    with program(written(tmp_path, COPYING, "bad.z5"), "auto", FOREVER) as process:
+        before = set(interpreters("bocfel"))
+        ask(process, "x")
+        assert eventually(lambda: bool(set(interpreters("bocfel")) - before))
+        (running,) = (
+            pid
+            for pid in set(interpreters("bocfel")) - before
+            if Path(f"/proc/{pid}/exe").readlink().name == "bocfel"
+        )
+        os.kill(process.pid, stop)
+        process.wait(PATIENCE)
+        assert eventually(lambda: running not in interpreters("bocfel"))
+
+
+@pytest.mark.slow
+def test_interpreters_killed_at_any_instant_leave_the_identical_game(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chance, turns, failed = random.Random(3), bundled_solution("bocfel")[:40], 0
+    guard = reaper.guard
+
+    def kill_it(pid: int) -> None:
+        guard(pid)
+        if chance.random() < 0.5:
+            threading.Timer(chance.random() / 200, _killed, [pid]).start()
+
+    monkeypatch.setattr(reaper, "guard", kill_it)
+    with open_game("bundled", seed=12) as game:
+        while game._moment is None:
+            _attempt(lambda: game.start())
+        for turn in turns:
+            while not _attempt(lambda turn=turn: _stepped(game, turn.command)):
+                failed += 1
+            assert (game.facts(), game.snapshot()) == (turn.facts, turn.snapshot)
+    assert failed > 3
+
+
+def _killed(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        time.sleep(0)  # it was faster
+
+
+def _attempt(play: object) -> bool:
+    try:
+        play()  # type: ignore[operator]
+    except EngineError as error:
+        assert "SIGKILL" in str(error) or "cannot be read" in str(error), error  # noqa: PT017
+        return False
+    return True
+
+
+def _stepped(game: Game, command: str) -> None:
+    game.step(command)
+
+
+def test_a_program_of_an_unknown_build_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / interpreter.PACKAGE
+    (package / "bin").mkdir(parents=True)
+    (package / "__init__.py").write_text("raise ImportError('it is not imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(EngineUnavailableError, match=r"bocfel is not installed.* interpreter_path"):
+        open_game("bundled")
+    (package / "bin" / "bocfel").write_bytes(b"#!/bin/sh\n")
+    with pytest.raises(EngineUnavailableError, match=r"not one of the builds .* interpreter_path"):
+        open_game("bundled")
+
+
+def test_builds_of_ones_own_are_used_where_they_speak_remglk(tmp_path: Path) -> None:
+    real = find_interpreter("bocfel", None)
+    (tmp_path / "bocfel").symlink_to(real)
+    with open_game("bundled", interpreter_path=str(tmp_path)) as game:
+        assert game.start().startswith("Weather")
+    for broken, why in (
+        ("#!/bin/sh\necho Bocfel 2.4\n", "is not built with RemGlk"),
+        ("#!/bin/sh\necho no libstdc++.so.6 >&2\nexit 127\n", r"libstdc\+\+.so.6"),
+    ):
+        find_interpreter.cache_clear()
+        (tmp_path / "bocfel").unlink()
+        (tmp_path / "bocfel").write_text(broken)
+        (tmp_path / "bocfel").chmod(0o755)
+        with pytest.raises(EngineUnavailableError, match=why):
+            open_game("bundled", interpreter_path=str(tmp_path))
+    find_interpreter.cache_clear()
+    with pytest.raises(EngineUnavailableError, match=r"interpreter_path cannot be used.*started"):
+        open_game("bundled", interpreter_path="/nowhere")
