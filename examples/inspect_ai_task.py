@@ -1,7 +1,10 @@
 """Inspect AI plays, through the games' MCP server; each sample has a server of its own.
 
-uv pip install inspect-ai openai
-inspect eval examples/inspect_ai_task.py --model openai/gpt-5-mini --message-limit 60
+    uv sync
+    uv venv agents && uv pip install --python agents/bin/python inspect-ai mcp openai
+    agents/bin/inspect eval examples/inspect_ai_task.py --model openai/gpt-5-mini --message-limit 60
+
+The server allows one game: what is scored is that one, not the best of several.
 """
 
 import re
@@ -13,7 +16,8 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import TaskState
 from inspect_ai.tool import mcp_server_stdio
 
-SERVER = ["run", "python", "-m", "game_server", "--story", "bundled", "--level", "status"]
+LIMITS = ["--story", "bundled", "--level", "status", "--games", "1"]
+SERVER = ["run", "python", "-m", "game_server", *LIMITS]
 
 
 @task

@@ -98,21 +98,22 @@ class Game:
         if self._closed:
             raise GameError("the game is closed; open it again")
 
-    def start(self) -> str:
-        """Begin (again) and return the opening text.
+    def start(self, seed: int | None = None) -> str:
+        """Begin (again), with other dice if a seed is given, and return the opening text.
 
         Raises: StoryFormatError, EngineError when it cannot begin.
         """
         self._require_open()
+        seed = self._seed if seed is None else seed
         try:
-            reply = self._engine.start(self._seed)
+            reply = self._engine.start(seed)
             memory = self._memory(reply)
             holders: tuple[int, ...] = ()
             if self._reader and memory:
                 holders = self._reader.holders_of_player(memory)
             ending: Ending | None = "other" if reply.ended else None
             progress = Progress(False, ending, holders, self._digest(reply))
-            self._moment = self._seen(reply, progress)
+            self._moment, self._seed = self._seen(reply, progress), seed
         except EngineError as error:
             raise type(error)(f"the game cannot start: {error}") from error
         return _all_text(reply)

@@ -76,12 +76,13 @@ class GymGame:
         """What it tells of that."""
         return self._died
 
-    def start(self) -> str:
-        """Begin (again), with the same seed.
+    def start(self, seed: int | None = None) -> str:
+        """Begin (again), with the same seed unless another is given.
 
         Raises: StoryFormatError when it is not played in text; EngineStoppedError when it fails.
         """
         self._given, self._over = sha256(), False
+        self.seed = self.seed if seed is None else seed
         self._refuse_other_actions()
         try:
             text, info = self._env.reset(seed=self.seed)

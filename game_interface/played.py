@@ -43,8 +43,8 @@ class Played(Protocol):
     def died_in_last_step(self) -> bool | None:
         """Whether the last step brought a death; None where that is not known."""
 
-    def start(self) -> str:
-        """Begin (again) and return the opening text."""
+    def start(self, seed: int | None = None) -> str:
+        """Begin (again), with other dice if a seed is given, and return the opening text."""
 
     def step(self, command: str) -> str:
         """Give it a command and return its answer.

@@ -134,7 +134,7 @@ def _known_or_given(
         path = fetched_story(str(story), cache_dir / "stories", on_progress)
         return load_story(path, name=path.stem, address=str(story))
     path = Path(story).expanduser()
-    if str(story) in known_games() and not path.exists():
+    if str(story) in known_games():  # a file of that name is ./NAME
         return load_story(game_file(str(story), story_folders(cache_dir)), name=str(story))
     return load_story(path)
 

@@ -36,13 +36,14 @@ def _serve(flags: Flags) -> int:
 
     from game_interface import check_played
     from game_server.games import Games
+    from game_server.limits import Limits
     from game_server.serving import address_of, listening, serve_http, serve_stdio
     from session.game_configuration import GameConfiguration
 
     config = GameConfiguration.at_hand(flags.config, **flags.settings())
     with redirect_stdout(sys.stderr):  # what an environment prints is not meant for the client
         check_played(config.story)
-    games = Games(config)
+    games = Games(config, limits=Limits.of(flags))
     try:
         if flags.http:
             with listening(flags.port or DEFAULT_PORT) as listener:

@@ -8,25 +8,31 @@
 
 An observation is what the game prints, the reward is the points that a command won, and `info` has
 what the level of observation tells besides, as far as it is known. A command that no game may be
-given costs no turn: `info["refused"]` says why.
+given costs no turn: `info["refused"]` says why. Where nothing is recorded, `get_state` and
+`set_state` of `env.unwrapped` save a moment and return to it.
 """
 
 from __future__ import annotations
 
-import tempfile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
+import numpy as np
 from gymnasium.spaces import Text
 
 from game_interface import MAX_COMMAND_LENGTH
 from game_interface.engines.engine import MAX_SEED
-from game_server.games import new_name
-from game_server.hosted import HostedGame, RefusedError, Told
+from game_interface.errors import SnapshotError
+from game_server.text_space import PrintedText
+from game_server.told import RefusedError, Told
+from game_server.unrecorded import UnrecordedGame
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
 from session.game_state import EndReason
 from session.levels import ObservationLevel
+
+if TYPE_CHECKING:
+    from game_server.hosted import HostedGame
 
 _ASCII = "".join(map(chr, range(0x20, 0x7F)))
 _LATIN = _ASCII + "".join(map(chr, range(0xA0, 0x100)))
@@ -36,7 +42,7 @@ _ENDED_BY_THE_GAME = {EndReason.VICTORY, EndReason.FINAL_DEATH, EndReason.GAME_O
 
 
 class TextGame(gymnasium.Env[str, str]):
-    """One game after the other; each is an episode like any other."""
+    """One game after the other; with a work folder, each is an episode like any other."""
 
     metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012  as Gymnasium has it
 
@@ -58,15 +64,14 @@ class TextGame(gymnasium.Env[str, str]):
             render_mode: `ansi`, or None.
         """
         self.render_mode = render_mode
-        self.observation_space = Text(MOST_CHARACTERS, min_length=0, charset=f"{_LATIN}\n")
+        self.observation_space = PrintedText(MOST_CHARACTERS, min_length=0, charset=f"{_LATIN}\n")
         self.action_space = Text(MAX_COMMAND_LENGTH, charset=_ASCII)
         given: dict[str, Any] = {"max_turns_per_episode": max_turns, "workdir": workdir}
         given = {name: value for name, value in given.items() if value is not None}
         self._config = GameConfiguration.at_hand(story=story, observation_level=level, **given)
-        self._temporary = None if workdir else tempfile.TemporaryDirectory(prefix="zorkgpt-gym-")
-        if self._temporary:
-            self._config = self._config.model_copy(update={"workdir": self._temporary.name})
-        self._game: HostedGame | None = None
+        self._arguments = (story, level, max_turns, workdir, render_mode)
+        self._is_recorded = bool(workdir)
+        self._game: HostedGame | UnrecordedGame | None = None
         self._text = ""
 
     def reset(
@@ -80,17 +85,23 @@ class TextGame(gymnasium.Env[str, str]):
         super().reset(seed=seed)
         if seed is None:
             seed = int(self.np_random.integers(1, MAX_SEED))
-        self._leave()
-        dice = seed % (MAX_SEED + 1)
-        config = self._config.model_copy(update={"seed": dice})
-        self._game = game = HostedGame(new_name(), config, "gymnasium")
-        told = game.begin()
-        if game.game_state.score is None:
+        told = self._begun(seed % (MAX_SEED + 1))
+        if self._game is None or self._game.game_state.score is None:
             raise ConfigurationError(
                 f"The score of {self._config.story} cannot be read, so there is no reward: "
                 "choose a game that `uv run python main.py games` lists with its points."
             )
         return self._seen(told, None)
+
+    def _begun(self, dice: int) -> Told:
+        """Begin a game; one that is not recorded begins again."""
+        if self._is_recorded:
+            self.close()
+            self._game = recorded = _recorded(self._config.model_copy(update={"seed": dice}))
+            return recorded.begin()
+        played = self._game if isinstance(self._game, UnrecordedGame) else None
+        self._game = played = played or UnrecordedGame(self._config)
+        return played.begin(dice)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Give the game a command; what it answers, and the points that this won.
@@ -107,7 +118,7 @@ class TextGame(gymnasium.Env[str, str]):
             told = game.command(action)
         except RefusedError as error:
             text, info = self._seen(game.status(), str(error))
-            return text, 0.0, False, game.ended, info  # refused, or the engine failed
+            return text, 0.0, False, game.ended, info  # refused, or an environment failed
         text, info = self._seen(told, None)
         reason = game.game_state.end_reason
         by_the_game = reason in _ENDED_BY_THE_GAME
@@ -118,23 +129,74 @@ class TextGame(gymnasium.Env[str, str]):
         """What the game printed last."""
         return self._text if self.render_mode == "ansi" else None
 
+    def get_state(self) -> bytes:
+        """This moment of the game, from which `set_state` goes on, in any process.
+
+        Raises:
+            SnapshotError: It is recorded, or it is an environment of somebody else's.
+        """
+        return self._unrecorded().state()
+
+    def set_state(self, state: bytes) -> None:
+        """Return to a moment of a game of the same story at the same level.
+
+        Raises:
+            SnapshotError: It is damaged or of another game, or this one is recorded; nothing has
+                changed.
+        """
+        if self._game is None and not self._is_recorded:
+            self.reset()
+        self._text = self._unrecorded().restore(state).text[:MOST_CHARACTERS]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Take it apart for `copy.deepcopy` and `pickle`: arguments, dice and state."""
+        state = self.get_state() if self._game or self._is_recorded else None
+        return _made_again, (self._arguments, self.spec, self.np_random, state)
+
     def close(self) -> None:
-        """End the game, and forget what is recorded nowhere."""
-        self._leave()
-        if self._temporary:
-            self._temporary.cleanup()
+        """End the game."""
+        if self._game:
+            self._game.leave()
+            self._game = None
+
+    def _unrecorded(self) -> UnrecordedGame:
+        if self._is_recorded:
+            raise SnapshotError(
+                "this game is recorded, and a record only goes forward: leave out `workdir` to "
+                "save a state, to return to one or to copy the environment"
+            )
+        if not isinstance(self._game, UnrecordedGame):
+            raise gymnasium.error.ResetNeeded("The game has not begun: call reset().")
+        return self._game
 
     def _seen(self, told: Told, refused: str | None) -> tuple[str, dict[str, Any]]:
         self._text = told.text[:MOST_CHARACTERS]
         # Gymnasium's vectors hold numbers in arrays, in which None has no place.
-        known = {name: it for name, it in told.facts.items() if it is not None}
+        told_of = {"waits_for": told.waits_for, **told.facts}
+        known = {name: it for name, it in told_of.items() if it is not None}
         info = {**known, "turn": told.turn, "ended": told.ended, "refused": refused}
         return self._text, info
 
-    def _leave(self) -> None:
-        if self._game:
-            self._game.leave()
-            self._game = None
+
+def _recorded(config: GameConfiguration) -> HostedGame:
+    from game_server.games import new_name  # with all that writes an episode
+    from game_server.hosted import HostedGame
+
+    return HostedGame(new_name(), config, "gymnasium")
+
+
+def _made_again(
+    arguments: tuple[Any, ...],
+    spec: gymnasium.envs.registration.EnvSpec | None,
+    dice: np.random.Generator,
+    state: bytes | None,
+) -> TextGame:
+    env = TextGame(*arguments)
+    env.spec = spec
+    if state is not None:
+        env.set_state(state)
+    env.np_random = dice  # last, because a game that begins rolls them
+    return env
 
 
 for _story in ("bundled", "zork1"):

@@ -10,7 +10,7 @@ DEFAULT_PORT = 8733
 _DESCRIPTION = """\
 Offer text adventures to any MCP client: over stdin and stdout, or over HTTP
 to this machine only. Each game is recorded as an episode in the work folder,
-like those of main.py.
+like those of main.py. The flags for games limit what a client may ask for.
 """
 _EPILOG = """\
 exit code: 0 the client closed the connection; 1 stopped by a failure; 2 wrong
@@ -19,15 +19,18 @@ exit code: 0 the client closed the connection; 1 stopped by a failure; 2 wrong
 examples:
   uv run python -m game_server
   uv run python -m game_server --http --story bundled --level status
+  uv run python -m game_server --stories ~/stories --games 10
 """
 _HOW = f"""\
 --http          serve streamable HTTP on 127.0.0.1 instead of stdin and stdout
 --port N        with --http: the port (default {DEFAULT_PORT})
 """
 _GAME = """\
---story NAME|PATH  what is played, unless a client asks for another story (default: as configured)
---seed N        seed of the game's dice, unless a client gives one
---level LEVEL   what is told besides the game's text: text, status, facts or facts+exits
+--story NAME|PATH  the only story that is offered (default: all that are known by name)
+--stories DIR   offer the story files in DIR, too, by their names; can be given several times
+--seed N        seed of every game's dice (default: as the client asks, else as configured)
+--level LEVEL   the most that is told besides the game's text: text, status, facts or facts+exits
+--games N       how many new games may be begun in this run
 --max-turns N   end an episode at turn N (default 500)
 """
 _OTHERS = """\
@@ -42,8 +45,10 @@ class Flags(argparse.Namespace):
     http: bool
     port: int | None
     story: str | None
+    stories: list[str]
     seed: int | None
     level: str | None
+    games: int | None
     max_turns: int | None
     workdir: str | None
     config: str | None
@@ -67,7 +72,9 @@ def parse_flags(arguments: Sequence[str] | None) -> Flags:
     add_flags(
         parser.add_argument_group("games"),
         _GAME,
+        stories={"action": "append", "default": []},
         seed={"type": seed_number},
+        games={"type": whole_number()},
         max_turns={"type": whole_number()},
         level={"choices": ("text", "status", "facts", "facts+exits")},
     )
@@ -75,4 +82,6 @@ def parse_flags(arguments: Sequence[str] | None) -> Flags:
     flags = parser.parse_args(arguments, Flags())
     if flags.port is not None and not flags.http:
         parser.error("--port is for --http")
+    if flags.story is not None and flags.stories:
+        parser.error("--stories offers more than one story, and --story only one")
     return flags

@@ -6,17 +6,22 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from game_interface.errors import StoryFormatError
 from game_server.hosted import HostedGame
+from game_server.limits import NAME_CHARACTERS, Limits
+from mcp_ghost.text import counted, one_line
 from session.configuration_file import ConfigurationError
 from session.record.event_log import EVENTS_FILE
 from session.record.folder import episode_folder
 
 if TYPE_CHECKING:
     from session.game_configuration import GameConfiguration
+    from session.levels import ObservationLevel
 
 MOST_GAMES = 16
 """Open at the same time; the one that nobody has used for the longest time is closed first."""
@@ -35,43 +40,87 @@ class Guest(NamedTuple):
 class Games:
     """Opens, finds and closes games; safe to be used by several threads."""
 
-    def __init__(self, config: GameConfiguration, only: str | None = None) -> None:
+    def __init__(
+        self, config: GameConfiguration, only: str | None = None, limits: Limits | None = None
+    ) -> None:
         """Offer games.
 
         Args:
             config: The settings of every game, as far as a guest does not choose.
             only: The name of the only episode that is played here; its settings are fixed.
+            limits: Within which guests choose.
         """
         self.config = config
         self.only = only
+        self.limits = limits or Limits()
+        self._begun = 0
+        """New games, of those that may be begun."""
         self._lock = threading.Lock()
         self._open: dict[str, HostedGame] = {}
         self._current: dict[str, str] = {}
         """Session -> the name of its game."""
 
+    @property
+    def offer(self) -> str:
+        """What a guest needs to know before it begins a game."""
+        if self.only:
+            return "Only one game is played here: leave out all arguments."
+        return self.limits.described(self.config.story)
+
     def new(
-        self, guest: Guest, story: str | None, seed: int | None, level: str | None
+        self,
+        guest: Guest,
+        story: str | None,
+        seed: int | None,
+        level: ObservationLevel | None,
     ) -> HostedGame:
-        """A new game that has begun.
+        """A new game that has begun, as close to the guest's wishes as the host allows.
 
         Raises:
             ConfigurationError, GameError: There can be none like this.
         """
         wishes = {"story": story, "seed": seed, "observation_level": level}
-        wanted = {name: it for name, it in wishes.items() if it is not None}
         if self.only:
-            self._refuse_other(wanted)
+            self._refuse_other({name: it for name, it in wishes.items() if it is not None})
             return self.find(guest, None)
-        if story and not story.isprintable():
-            raise ConfigurationError(f"{story!r} names no story: it is not one line of plain text.")
-        if story and story.startswith("gym:") and story != self.config.story:
-            raise ConfigurationError(
-                f"'{story}' is not offered here: start the server with --story {story}."
-            )
+        limits = self.limits
+        granted = {
+            "story": None if story is None else limits.story_for(story, self.config.story),
+            "seed": limits.seed_for(seed),
+            "observation_level": limits.level_for(level),
+        }
         config = type(self.config).model_validate(
-            {**self.config.model_dump(exclude_unset=True), **wanted}
+            {
+                **self.config.model_dump(exclude_unset=True),
+                **{name: it for name, it in granted.items() if it is not None},
+            }
         )
-        return self._opened(guest, new_name(), config)
+        with self._counted():
+            try:
+                return self._opened(guest, new_name(), config)
+            except StoryFormatError as error:
+                if story is None:
+                    raise
+                name = one_line(story, NAME_CHARACTERS)
+                raise ConfigurationError(f"'{name}' is no story that can be played.") from error
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Count a new game, unless it does not begin."""
+        most = self.limits.games
+        with self._lock:
+            if most is not None and self._begun >= most:
+                raise ConfigurationError(
+                    f"The host allows {counted(most, 'new game')}, and no more can be begun; "
+                    "those that were begun can be continued."
+                )
+            self._begun += 1
+        try:
+            yield
+        except BaseException:
+            with self._lock:
+                self._begun -= 1
+            raise
 
     def find(self, guest: Guest, name: str | None, *, to_play: bool = False) -> HostedGame:
         """The game of that name, or the one that the guest plays; one that was left is resumed.
@@ -131,6 +180,7 @@ class Games:
             if game := self._open.get(name):  # which two calls at once asked for
                 return game
             game = HostedGame(name, config, guest.name, resume=resume, others_follow=not self.only)
+            self._refuse_beyond_the_limit(game)
             by_use = sorted(self._open.values(), key=lambda it: it.used)
             excess = by_use[: max(0, len(by_use) + 1 - MOST_GAMES)]
             self._forget(excess)
@@ -148,6 +198,16 @@ class Games:
                 shutil.rmtree(game.folder, ignore_errors=True)
             raise
         return game
+
+    def _refuse_beyond_the_limit(self, game: HostedGame) -> None:
+        """Refuse a game that began where more was told, in another run of the server."""
+        most, level = self.limits.level, game.config.observation_level
+        if most and not most.reaches(level):
+            game.close()
+            raise ConfigurationError(
+                f"{game.name} was begun at the level {level}, and the host limits the level to "
+                f"{most}: call new_game to begin another."
+            )
 
     def _turn_to(self, guest: Guest, name: str, *, new: bool = False) -> None:
         """From now on the guest plays it, unless it is old and the guest is playing another."""

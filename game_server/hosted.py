@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from game_server.told import facts_told
+from game_server.told import RefusedError, Told, told, words_of
 from managers.context_manager import ContextManager
 from mcp_ghost.text import counted
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
@@ -22,22 +22,12 @@ if TYPE_CHECKING:
 
 _CLOSING_SECONDS = 2.0
 """For a command that is being played when the game is closed."""
-_TO_BE_CONTINUED = {EndReason.STALLED, EndReason.ENGINE_FAILED, EndReason.ABORTED}
-
-
-class RefusedError(Exception):
-    """Raised when the game was not given a command; the message says why."""
-
-
-class Told(NamedTuple):
-    """What the guest gets to read, and the same as values."""
-
-    text: str
-    situation: str
-    turn: int
-    ended: str | None
-    """Why the episode ended; None while it goes on."""
-    facts: dict[str, Any]
+_TO_BE_CONTINUED = {
+    EndReason.STALLED,
+    EndReason.ENGINE_REFUSED,
+    EndReason.ENGINE_FAILED,
+    EndReason.ABORTED,
+}
 
 
 class HostedGame(ZorkOrchestratorV2):
@@ -119,10 +109,7 @@ class HostedGame(ZorkOrchestratorV2):
             self._close_if_ended()
             if self._failed:
                 raise RefusedError(self._failed.failure)
-            turn = self._guest.turns[-1]
-            return self._told(
-                f"{turn.response}\n\n[{turn.advice}]" if turn.advice else turn.response
-            )
+            return self._told(words_of(self._guest.turns[-1]))
 
     def status(self) -> Told:
         """What is known now."""
@@ -155,13 +142,13 @@ class HostedGame(ZorkOrchestratorV2):
 
     def _told(self, text: str) -> Told:
         self.used = time.monotonic()
-        state, ended = self._boundary.state, self.game_state.end_reason
-        return Told(
-            text=text,
-            situation=self._told_by.situation(state),
-            turn=state.turn_count,
-            ended=str(ended) if ended else None,
-            facts=facts_told(self.config.observation_level, state),
+        state = self._boundary.state
+        return told(
+            text,
+            self.config.observation_level,
+            state,
+            self.game_state.end_reason,
+            self._told_by.situation(state),
         )
 
     def _refuse_after_the_end(self) -> None:

@@ -15,7 +15,9 @@ from pydantic import BaseModel, Field
 
 from game_interface.errors import GameError
 from game_server.games import Games, Guest
-from game_server.hosted import HostedGame, RefusedError, Told
+from game_server.hosted import HostedGame
+from game_server.limits import NAME_CHARACTERS
+from game_server.told import RefusedError, Told
 from mcp_ghost.text import one_line
 from session.configuration_file import ConfigurationError, near
 from session.levels import ObservationLevel
@@ -44,7 +46,6 @@ _EXPLAINED = (
     GameError,
     RefusedError,
 )
-_NAME_CHARACTERS = 60
 
 _Result = TypeVar("_Result")
 _Game = Annotated[
@@ -60,6 +61,7 @@ class Answer(BaseModel):
     turn: int = Field(description="How many turns have been played.")
     text: str = Field(description="What the game printed.")
     ended: str | None = Field(description="Why the episode ended; null while it continues.")
+    remark: str | None = Field(description="What the host has not granted; null: nothing.")
     facts: dict[str, Any] = Field(
         description="What is known beyond the text, as the level allows; null: not known."
     )
@@ -106,7 +108,7 @@ def _refuse_unknown(arguments: dict[str, Any], tool: Tool) -> None:
     known = tool.input_schema["properties"]
     for given in arguments:
         if given not in known:
-            wrong = one_line(given, _NAME_CHARACTERS)
+            wrong = one_line(given, NAME_CHARACTERS)
             raise ToolError(f"Unknown argument '{wrong}' of {tool.name}: {near(given, known)}")
 
 
@@ -125,7 +127,8 @@ def game_server(games: Games) -> MCPServer[Any]:
         read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
     )
     tools = _Tools(games)
-    server.add_tool(tools.new_game, annotations=playing)
+    begins = f"Begin a new game; returns its first words. {games.offer}"
+    server.add_tool(tools.new_game, description=begins, annotations=playing)
     server.add_tool(tools.command, annotations=playing)
     server.add_tool(tools.status, annotations=reading)
     server.add_tool(tools.history, annotations=reading)
@@ -143,31 +146,33 @@ class _Tools:
         ctx: Context,
         story: Annotated[
             str | None,
-            Field(
-                description="zork1, bundled, or another story that the server's machine has; "
-                "left out: the server's."
-            ),
+            Field(description="One of those that this tool offers, by its name."),
         ] = None,
         seed: Annotated[
             int | None,
             Field(
-                ge=0, le=2**31 - 1, description="The same seed gives the same rolls of the dice."
+                ge=0,
+                le=2**31 - 1,
+                description="The same seed gives the same rolls of the dice; it has no effect "
+                "where the host has set one.",
             ),
         ] = None,
         level: Annotated[
             ObservationLevel | None,
             Field(
                 description="What is told: text, what the game prints; status, and score, moves "
-                "and room; facts, and what is carried and in view; facts+exits, and the exits."
+                "and room; facts, and what is carried and in view; facts+exits, and the exits. "
+                "Where the host limits it, no more than that is told."
             ),
         ] = None,
     ) -> Answered:
-        """Begin a new game; returns its first words."""
+        """Begin a new game."""
         guest = _guest(ctx)
 
         def begin() -> CallToolResult:
             game = self._games.new(guest, story, seed, level)
-            return _answer(game, game.begin(), names_it=True)
+            remark = self._games.limits.remark(seed, level)
+            return _answer(game, game.begin(), names_it=True, remark=remark)
 
         return await _in_thread(begin)
 
@@ -227,7 +232,7 @@ def _guest(ctx: Context) -> Guest:
     session = "" if request is None else request.headers.get("mcp-session-id")
     info = ctx.request_context.session.client_params
     named = f"{info.client_info.name} {info.client_info.version}" if info else ""
-    name = one_line(named, _NAME_CHARACTERS)
+    name = one_line(named, NAME_CHARACTERS)
     return Guest(name or "unnamed client", session)
 
 
@@ -238,12 +243,19 @@ async def _in_thread(work: Callable[[], _Result]) -> _Result:
         raise ToolError(str(error)) from error
 
 
-def _answer(game: HostedGame, told: Told, *, names_it: bool = False) -> CallToolResult:
+def _answer(
+    game: HostedGame, told: Told, *, names_it: bool = False, remark: str = ""
+) -> CallToolResult:
     ended = f"The episode has ended: {told.ended}." if told.ended else ""
     named = f"This game is called {game.name}." if names_it else ""
-    parts = (told.text.strip(), told.situation, ended, named)
+    parts = (told.text.strip(), told.situation, ended, named, remark)
     values = Answer(
-        game=game.name, turn=told.turn, text=told.text, ended=told.ended, facts=told.facts
+        game=game.name,
+        turn=told.turn,
+        text=told.text,
+        ended=told.ended,
+        remark=remark or None,
+        facts=told.facts,
     )
     return _result("\n\n".join(part for part in parts if part), values)
 

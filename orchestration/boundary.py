@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from game_interface import Exit, Thing
 from session.game_state import (
@@ -21,16 +21,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from game_interface import Facts, Vocabulary
-    from orchestration.mind import Mind
     from players.player import Player
     from session.knowledge import CarriedOver, Reflection
     from session.levels import ObservationLevel
 
 
+class Listener(Protocol):
+    """Who learns from what is told: the mind of a player, or nobody."""
+
+    def begin(self, observation: Observation, carried: CarriedOver) -> None:
+        """Hear how the game begins."""
+
+    def take_in(self, step: TurnRecord | Reflection) -> None:
+        """Hear of a finished turn, or of what looking back yielded."""
+
+
 class Boundary:
     """Tells mind and player of an episode, up to a level; keeps the episode as they know it."""
 
-    def __init__(self, level: ObservationLevel, mind: Mind, episode_id: str) -> None:
+    def __init__(self, level: ObservationLevel, mind: Listener, episode_id: str) -> None:
         self.state = GameState(episode_id)
         """The episode so far, as far as it was told."""
         self._mind = mind

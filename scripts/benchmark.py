@@ -25,6 +25,7 @@ from managers.mcp_manager import MCPManager
 from mcp_ghost.cli.arguments import Parser, seed_number, whole_number
 from mcp_ghost.cli.program import DONE, program
 from mcp_ghost.results import ToolCallResult
+from scripts.benchmarks.game import game
 from scripts.benchmarks.library import library
 from scripts.benchmarks.mind import mind
 from scripts.benchmarks.model import BenchModel, served
@@ -142,7 +143,9 @@ def main() -> int:
     parser.add_argument(
         "--long", type=whole_number(), default=1000, help="turns of the long episode"
     )
-    parser.add_argument("--story", default="bundled", help="story of the mind's figures")
+    parser.add_argument(
+        "--story", default="bundled", help="another story for the figures of game and mind"
+    )
     parser.add_argument("--seed", type=seed_number, default=12, help="its dice")
     parser.add_argument(
         "--walkthrough", type=Path, default=BUNDLED_WALKTHROUGH, help="its solution, one a line"
@@ -162,6 +165,8 @@ def _print(part: str, console: Console, arguments: argparse.Namespace) -> None:
     match part:
         case "game":
             help_time(console)
+            walkthrough = read_commands(arguments.walkthrough)
+            game(console, [*dict.fromkeys(("bundled", arguments.story))], walkthrough)
             cost_of_turns(console, arguments.turns)
             visible_cost(console, max(5, arguments.turns // 4))
         case "mind":

@@ -159,7 +159,7 @@ class StoryImage:
         _, length, _ = self._dictionary_table
         return self.byte(address + self._word_bytes) if length > self._word_bytes else 0
 
-    @property
+    @cached_property
     def _dictionary_table(self) -> tuple[int, int, int]:
         """The address of the first entry, the length of one, and their number (13.2)."""
         start = self.word(0x08)
@@ -220,7 +220,12 @@ class MachineMemory:
 
     def parent(self, number: int) -> int:
         """The object that holds this one, or 0."""
-        return self._relative(number, 0)
+        return self._parents[number - 1] if self.exists(number) else 0
+
+    @cached_property
+    def _parents(self) -> list[int]:
+        """Of all objects: whoever asks for one asks for many."""
+        return [self._relative(number, 0) for number in range(1, self.image.object_count + 1)]
 
     def children(self, number: int) -> list[int]:
         """The objects directly inside this one, in the game's order."""
@@ -240,7 +245,10 @@ class MachineMemory:
         """Whether the object has the attribute; never, for an attribute that is not known."""
         if attribute is None:
             return False
-        return bool(self.attributes(number) >> (8 * self.image.attribute_bytes - 1 - attribute) & 1)
+        place = self.image.entry(number) + attribute // 8
+        return bool(self._dynamic[place : place + 1]) and bool(
+            self._dynamic[place] & 0x80 >> attribute % 8
+        )
 
     def property_data(self, number: int, prop: int) -> bytes:
         """The object's own data of a property, or b"" when it has none."""

@@ -9,11 +9,15 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from game_interface.errors import StoryFormatError
 from game_interface.machine.memory import MachineMemory
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 STORIES = Path(__file__).resolve().parents[2] / "stories"
 PROFILE_SUFFIX = ".profile.json"
@@ -148,15 +152,22 @@ NO_PROFILE = Profile(sha256="0" * 64, title="")
 """Stands for the profile of a story that has none: it knows of nothing."""
 
 
+@cache
+def _reader() -> "TypeAdapter[Profile]":
+    from pydantic import TypeAdapter  # slow to load
+
+    return TypeAdapter(Profile)
+
+
 def read_profile(path: Path) -> Profile:
     """Read and check a profile.
 
     Raises: StoryFormatError that names the file and the wrong field.
     """
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     try:
-        return TypeAdapter(Profile).validate_json(path.read_bytes())
+        return _reader().validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
         raise StoryFormatError(f"the story profile {path} cannot be used: {error}") from error
 
@@ -185,7 +196,5 @@ def _of_known_game(sha256: str) -> Profile | None:
     games = json.loads((STORIES / GAMES_FILE).read_bytes())["games"]
     for profile in (game["profile"] for game in games):
         if profile["sha256"] == sha256:
-            from pydantic import TypeAdapter
-
-            return TypeAdapter(Profile).validate_python(profile)
+            return _reader().validate_python(profile)
     return None

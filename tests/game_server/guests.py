@@ -42,7 +42,7 @@ class Caller:
 
 def offered(folder: Path, **settings: Any) -> Games:  # noqa: ANN401  fields of the configuration
     """Games of the bundled story."""
-    fields = {"story": "bundled", "engine": "fernz", "workdir": str(folder / "game_files")}
+    fields = {"story": "bundled", "workdir": str(folder / "game_files")}
     return Games(GameConfiguration(**{**fields, **settings}))
 
 

@@ -182,7 +182,7 @@ def test_mcp_ghost_plays_with_three_lines_of_configuration(server: Program) -> N
         ("nope.z5", "no story file"),
         ("gym:Nowhere-v9", "there is no environment"),
         ("gym:CartPole-v1", "not text"),
-        (__file__, "not a Z-machine story"),
+        (__file__, "neither a Z-machine story"),
     ],
 )
 def test_a_server_that_could_offer_nothing_does_not_start(

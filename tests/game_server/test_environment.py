@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import re
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +14,16 @@ from typing import Any
 import gymnasium
 import pytest
 from gymnasium.utils.env_checker import check_env
+from gymnasium.vector.utils import (
+    create_shared_memory,
+    read_from_shared_memory,
+    write_to_shared_memory,
+)
 
 from game_interface.errors import StoryNotFoundError
+from game_interface.machine.memory import StoryImage
 from game_server.environment import TextGame
+from game_server.text_space import PrintedText
 from mcp_ghost.testing import ModelServer
 from scripts.scripted_model import ScriptedModel
 from session.configuration_file import ConfigurationError
@@ -23,7 +33,7 @@ from tests.game_server.guests import guest, offered
 from tests.support import ROOT
 from tests.support.games import BUNDLED_COMMANDS, needs_zork1, written
 from tests.support.program import Program
-from tests.support.tiny_story import READ_KEYS, Object, build, say
+from tests.support.tiny_story import READ_KEY, READ_KEYS, Object, build, loop, say
 
 TRAJECTORY = BUNDLED_COMMANDS[:4]
 """Up to the first points, and one more."""
@@ -51,8 +61,86 @@ def test_info_tells_what_the_level_tells(env: gymnasium.Env[str, str]) -> None:
     assert info["exits"] == ["north"]
     assert info["inventory"] == ["letter"]
     quiet = TextGame("bundled", level="text")
-    assert quiet.reset(seed=SEED)[1] == {"turn": 0, "ended": None, "refused": None}
+    told = quiet.reset(seed=SEED)[1]
+    assert told == {"waits_for": "line", "turn": 0, "ended": None, "refused": None}
     quiet.close()
+
+
+def test_an_agent_is_told_that_a_key_is_wanted(tmp_path: Path) -> None:
+    image = build(
+        [Object("x")], version=5, code=say("Press a key.\n") + READ_KEY + loop(say("On."))
+    )
+    profile = {"sha256": StoryImage(image).sha256, "title": "Keys", "globals": {"score": 1}}
+    (tmp_path / "keys.profile.json").write_text(json.dumps(profile))
+    it = TextGame(str(written(tmp_path, image, "keys.z5")))
+    assert it.reset(seed=SEED)[1]["waits_for"] == "key"
+    refused = it.step("look around")[4]
+    assert refused["waits_for"] == "key"
+    assert refused["turn"] == 0
+    assert "waits for a key" in refused["refused"]
+    assert it.step("space")[4]["waits_for"] == "line"
+    it.close()
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_a_command_at_which_the_engine_fails_is_undone_and_three_in_a_row_are_too_many(
+    tmp_path: Path, *, is_recorded: bool
+) -> None:
+    story = written(tmp_path, build(code=say("Hall\n") + loop(b"\0")))
+    it = TextGame(str(story), workdir=str(tmp_path) if is_recorded else None)
+    it.reset(seed=SEED)
+    for turn, is_last in ((1, False), (2, False), (3, True)):
+        text, reward, terminated, truncated, info = it.step("wait")
+        assert "illegal opcode" in text
+        assert (reward, terminated, truncated) == (0.0, False, is_last)
+        assert (info["turn"], info["refused"]) == (turn, None)
+    assert info["ended"] == "engine_refused"
+    it.close()
+
+
+def test_a_game_that_is_not_recorded_writes_nothing_and_plays_like_one_that_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.chdir(tmp_path / "temporary")
+    played = []
+    for workdir in (None, str(tmp_path / "recorded")):
+        it = TextGame("bundled", level="facts+exits", workdir=workdir)
+        commands = [*TRAJECTORY, "quit", "north. north", *TRAJECTORY]
+        played.append([it.reset(seed=SEED), *map(it.step, commands)])
+        it.close()
+    assert played[0] == played[1]
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert len(list((tmp_path / "recorded").glob("episodes/*/events.jsonl"))) == 1
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_a_vector_gives_each_games_own_words(mode: str) -> None:
+    how: dict[str, Any] = {"context": "spawn"} if mode == "async" else {}
+    both: Any = gymnasium.make_vec(
+        "zorkgpt/bundled-v0", num_envs=2, vectorization_mode=mode, vector_kwargs=how
+    )
+    first, _ = both.reset(seed=[SEED, SEED])
+    second, *_ = both.step(["north", "read letter"])
+    assert ["Cliff Path" in text for text in second] == [True, False]
+    assert first[0] == first[1], "what was given before does not change"
+    assert "Landing Stage" in first[0]
+    workers = [process.pid for process in getattr(both, "processes", ())]
+    assert len(workers) == (2 if mode == "async" else 0)
+    both.close()
+    assert not any(Path("/proc", str(pid)).exists() for pid in workers)
+
+
+def test_a_games_words_may_be_in_any_script() -> None:
+    space = PrintedText(10)
+    memory = create_shared_memory(space, n=2)
+    texts = read_from_shared_memory(space, memory, n=2)
+    for told in ("Ζορκ ⟦∞⟧", "x" * 10, "\U00010348" * 10, ""):
+        assert space.contains(told)
+        write_to_shared_memory(space, 1, told, memory)  # type: ignore[arg-type]  # says arrays
+        assert copy.deepcopy(texts) == ("", told)
+    assert not space.contains("x" * 11)
 
 
 def test_games_of_a_vector_need_not_begin_together() -> None:

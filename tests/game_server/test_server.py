@@ -11,7 +11,7 @@ import pytest
 
 from game_server import games as games_module
 from game_server.games import Games, Guest
-from game_server.hosted import RefusedError
+from game_server.told import RefusedError
 from orchestration.replay import replay
 from scripts.evaluation.figures import EpisodeFigures
 from session.levels import ObservationLevel
@@ -236,9 +236,7 @@ async def test_wrong_wishes_are_explained(tmp_path: Path, games: Games) -> None:
     async with guest(games) as call:
         for tool, arguments, why in (
             ("command", {"text": "look"}, "call new_game first"),
-            ("new_game", {"story": "nope.z5"}, "no story file"),
-            ("new_game", {"story": "gym:CartPole-v1"}, "not offered here"),
-            ("new_game", {"story": "zork1\0"}, "names no story"),
+            ("new_game", {"story": "nope.z5"}, "not offered here: choose from zork1, bundled"),
             ("new_game", {"seed": -1}, "seed"),
             ("command", {"text": "look", "game": "nowhere"}, "no episode to resume"),
             ("command", {"text": "look", "game": "../escape"}, "not a valid episode name"),
