@@ -116,7 +116,7 @@ def _configuration(flags: Flags) -> tuple[GameConfiguration, str | None]:
     """The settings, and the name of the episode to go on with."""
     from dotenv import load_dotenv
 
-    from game_interface import check_played
+    from game_interface import check_story
     from session.game_configuration import GameConfiguration
     from terminal.resume import find_episode
 
@@ -124,7 +124,7 @@ def _configuration(flags: Flags) -> tuple[GameConfiguration, str | None]:
     load_dotenv(".env")  # tracing and tool servers read the environment, not our settings
     wanted = flags.resume or (flags.fork and flags.fork[0])
     if wanted is None:
-        check_played(config.story)
+        check_story(config.story)
         return config, None
     episode = find_episode(wanted, config.workdir)
     config = config.model_copy(update={"workdir": episode.workdir})

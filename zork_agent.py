@@ -23,7 +23,7 @@ from session.tracing import Span, observed
 from shared_loop import in_shared_loop, run_in_daemon_thread
 
 if TYPE_CHECKING:
-    from game_interface.engines.engine import Waits
+    from game_interface.machine.facts import Waits
     from llm_client import LLMClient
     from managers.mcp_manager import MCPManager
 

@@ -13,14 +13,12 @@ if TYPE_CHECKING:
     from game_interface.command_guard import MAX_COMMAND_LENGTH as MAX_COMMAND_LENGTH
     from game_interface.command_guard import validate_command as validate_command
     from game_interface.game import Game as Game
+    from game_interface.game import check_story as check_story
     from game_interface.game import open_game as open_game
     from game_interface.machine.exits import Exit as Exit
     from game_interface.machine.facts import Facts as Facts
     from game_interface.machine.facts import Thing as Thing
     from game_interface.machine.vocabulary import Vocabulary as Vocabulary
-    from game_interface.played import Played as Played
-    from game_interface.played import check_played as check_played
-    from game_interface.played import open_played as open_played
     from game_interface.story import BUNDLED_STORY as BUNDLED_STORY
     from game_interface.story import StoryInfo as StoryInfo
 
@@ -31,13 +29,11 @@ _HOMES = {
     "Facts": "machine.facts",
     "Game": "game",
     "MAX_COMMAND_LENGTH": "command_guard",
-    "Played": "played",
     "StoryInfo": "story",
     "Thing": "machine.facts",
     "Vocabulary": "machine.vocabulary",
-    "check_played": "played",
+    "check_story": "game",
     "open_game": "game",
-    "open_played": "played",
     "validate_command": "command_guard",
 }
 __all__ = [*_HOMES]

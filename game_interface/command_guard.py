@@ -8,8 +8,8 @@ commands in one line, so the guard looks at the first meaningful word of every p
 
 import re
 
-from game_interface.engines.engine import Waits
 from game_interface.errors import InvalidCommandError
+from game_interface.machine.facts import Waits
 
 MAX_COMMAND_LENGTH = 100
 KEY_NAMES = ("space", "enter", "escape", "up", "down", "left", "right", "delete")

@@ -19,7 +19,7 @@ from game_interface.machine.memory import MachineMemory
 from game_interface.machine.outcome import died_and_ending
 from game_interface.machine.vocabulary import Vocabulary
 from game_interface.snapshot import Progress, Snapshot, decode, encode
-from game_interface.story import Story, StoryInfo, find_story
+from game_interface.story import ENVIRONMENT, Story, StoryInfo, find_story
 
 TURN_TIMEOUT_SECONDS = 30.0
 
@@ -51,7 +51,7 @@ class Game:
 
     @property
     def story(self) -> StoryInfo:
-        """What is known about the story."""
+        """What is known about the story, or the environment."""
         return self._story.info
 
     @property
@@ -112,7 +112,7 @@ class Game:
             if self._reader and memory:
                 holders = self._reader.holders_of_player(memory)
             ending: Ending | None = "other" if reply.ended else None
-            progress = Progress(False, ending, holders, self._digest(reply))
+            progress = Progress(reply.died or False, ending, holders, self._digest(reply))
             self._moment, self._seed = self._seen(reply, progress), seed
         except EngineError as error:
             raise type(error)(f"the game cannot start: {error}") from error
@@ -130,14 +130,7 @@ class Game:
         given = validate_command(command, before.reply.waits_for)
         try:
             reply = self._engine.step(before.reply.state, given)
-            died, ending = died_and_ending(
-                self._story.profile,
-                self._memory(before.reply),
-                self._memory(reply),
-                reply.text,
-                has_quit=reply.ended,
-                asks_at_end=partial(self._asks_at_end, reply.state),
-            )
+            died, ending = self._outcome(before.reply, reply)
             holders = before.progress.player_globals
             progress = Progress(died, ending, holders, self._digest(reply))
             self._moment = self._seen(reply, progress)
@@ -145,13 +138,31 @@ class Game:
             raise type(error)(f"the engine failed at {given!r}: {error}") from error
         return _all_text(reply)
 
+    def _outcome(self, before: Reply, reply: Reply) -> tuple[bool | None, Ending | None]:
+        if facts := reply.facts:
+            how: Ending = "victory" if facts.won else "death" if facts.dead else "other"
+            return reply.died, how if reply.ended else None
+        return died_and_ending(
+            self._story.profile,
+            self._memory(before),
+            self._memory(reply),
+            reply.text,
+            has_quit=reply.ended,
+            asks_at_end=partial(self._asks_at_end, reply.state),
+        )
+
     def facts(self) -> Facts:
         """The facts of this moment, read from the game's memory."""
         return self._current.facts
 
     def snapshot(self) -> bytes:
-        """This moment as bytes, from which `restore` continues with the identical game."""
+        """This moment as bytes, from which `restore` continues with the identical game.
+
+        Empty where only the same commands lead here again.
+        """
         now = self._current
+        if not now.reply.state:
+            return b""
         return encode(
             Snapshot(self._engine.name, self._seed, now.progress, now.reply.state),
             self.story.sha256,
@@ -193,7 +204,9 @@ class Game:
     def _seen(self, reply: Reply, progress: Progress) -> _Moment:
         memory, ending = self._memory(reply), progress.ending
         waits_for, status_line = reply.waits_for, reply.status_line
-        if self._reader and memory:
+        if reply.facts:
+            facts = reply.facts
+        elif self._reader and memory:
             facts = self._reader.read(
                 memory,
                 ending=ending,
@@ -241,7 +254,7 @@ def open_game(
     turn_timeout_seconds: float = TURN_TIMEOUT_SECONDS,
     interpreter_path: str | None = None,
 ) -> Game:
-    """Open a story: "zork1", "bundled" (or its name), the path of a story file, or its address.
+    """Open a story, by its name ("zork1", "bundled"), path or address, or an environment `gym:ID`.
 
     Zork I is taken from the path in `ZORK1_STORY`, else from `cache_dir` (None: the user's), else
     downloaded into it, of which `on_progress` is told. With `fallback` the bundled story is played
@@ -263,6 +276,10 @@ def open_game(
         on_progress=on_progress,
     )
     chosen = seed if seed is not None else 1 + secrets.randbelow(MAX_SEED)
+    if found.is_environment:
+        from game_interface.engines.gym_engine import GymEngine
+
+        return Game(found, GymEngine(found.info.name), chosen)
     if engine == "auto" and needs_jericho(found.info.sha256):
         if find_spec("jericho"):
             engine = "jericho"
@@ -282,3 +299,15 @@ def _engine(choice: str, story: Story, seconds: float, own: str | None) -> Engin
     from game_interface.engines.glk_engine import GlkEngine
 
     return GlkEngine(story.image, story.file, seconds, own)
+
+
+def check_story(story: str) -> None:
+    """Refuse what cannot be played, or is not at hand, before anything else is begun.
+
+    Raises: StoryNotFoundError, StoryFormatError; of an environment, whatever its start raises.
+    """
+    if story.startswith(ENVIRONMENT):
+        with open_game(story) as environment:
+            environment.start()
+    elif story != "zork1":  # which may be downloaded when it is begun
+        find_story(story)

@@ -1,13 +1,17 @@
 """A moment of a game as bytes, small enough for every line of a log.
 
 Layout: a line of text with format and version, a line of JSON that says whose snapshot it is, then
-compressed: the engine's own state.
+compressed: the engine's own state. States have much in common, so they are compressed with a
+dictionary of two of them, one of a story of version 3 and one of the bundled story. Its file never
+changes, or no snapshot could be read any more; a new one would need a new format.
 """
 
 import json
 import zlib
 from dataclasses import asdict, dataclass
+from functools import cache
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, Final
 
 from game_interface.engines.engine import MAX_SEED, EngineName
@@ -47,11 +51,17 @@ class Snapshot:
     """The engine's own."""
 
 
+@cache
+def _dictionary() -> bytes:
+    return (Path(__file__).parent / "engines" / "typical_states.bin").read_bytes()
+
+
 def encode(snapshot: Snapshot, story: str) -> bytes:
     """The snapshot as bytes; `story` is the story's SHA-256."""
     head = {"story": story, "engine": snapshot.engine, "seed": snapshot.seed}
     text = json.dumps(head | asdict(snapshot.progress), separators=(",", ":")).encode()
-    body = zlib.compress(snapshot.state, level=9)
+    packer = zlib.compressobj(level=9, zdict=_dictionary())
+    body = packer.compress(snapshot.state) + packer.flush()
     digest = sha256(text + body).digest()[:_DIGEST_SIZE]
     return b"\n".join((_FORMAT, text, digest + body))
 
@@ -87,7 +97,7 @@ def decode(data: bytes, story: str, engine: EngineName) -> Snapshot:
         raise SnapshotError("the snapshot is damaged")
     try:
         head, progress = _checked(json.loads(text))
-        unpacker = zlib.decompressobj()
+        unpacker = zlib.decompressobj(zdict=_dictionary())
         state = unpacker.decompress(compressed, _STATE_BYTES)
         if not unpacker.eof:
             raise ValueError("it is too large, or not whole")  # noqa: TRY301

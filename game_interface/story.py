@@ -26,6 +26,8 @@ from mcp_ghost.text import did_you_mean, one_line
 
 BUNDLED_STORY = "weatherworks"
 ZORK1_VARIABLE = "ZORK1_STORY"
+ENVIRONMENT = "gym:"
+"""Before the id of a Gymnasium environment, where a story is named."""
 _SHOWN = 200
 """Characters of a path: a log that was edited may name anything."""
 _WHAT_TO_GIVE = "give a path, 'zork1', 'bundled', or the name of a game that `main.py games` lists"
@@ -78,6 +80,11 @@ class Story:
     profile: Profile
     """`NO_PROFILE` where there is none."""
 
+    @property
+    def is_environment(self) -> bool:
+        """Whether it is a Gymnasium environment, which has no file."""
+        return self.info.name.startswith(ENVIRONMENT)
+
     def require_image(self, who: str) -> StoryImage:
         """The image of a Z-machine story.
 
@@ -103,6 +110,8 @@ def find_story(
     """
     if story in ("bundled", BUNDLED_STORY):
         return _bundled()
+    if str(story).startswith(ENVIRONMENT):
+        return _environment(str(story))
     if story != "zork1":
         return _known_or_given(story, cache_dir, on_progress)
     try:
@@ -113,15 +122,6 @@ def find_story(
             raise
         on_notice(_FALLBACK)
         return _bundled()
-
-
-def check_story(story: str) -> None:
-    """Refuse what is not a story, or not at hand, before anything else is begun.
-
-    Raises: StoryNotFoundError, StoryFormatError.
-    """
-    if story not in ("zork1", "bundled", BUNDLED_STORY):
-        _known_or_given(story)
 
 
 def _known_or_given(
@@ -177,6 +177,20 @@ def _read(path: Path) -> bytes:
     if len(data) > MAX_STORY_BYTES:
         raise StoryFormatError(f"it has more than {MAX_STORY_BYTES >> 20} MiB")
     return data
+
+
+def _environment(name: str) -> Story:
+    info = StoryInfo(
+        name=name,
+        title=name.partition(":")[2],
+        path=Path(name),
+        sha256=sha256(name.encode()).hexdigest(),
+        release=0,
+        serial="",
+        max_score=None,
+        profiled=False,
+    )
+    return Story(info, b"", None, NO_PROFILE)
 
 
 def _bundled() -> Story:

@@ -34,7 +34,7 @@ def _serve(flags: Flags) -> int:
     import asyncio
     from contextlib import redirect_stdout
 
-    from game_interface import check_played
+    from game_interface import check_story
     from game_server.games import Games
     from game_server.limits import Limits
     from game_server.serving import address_of, listening, serve_http, serve_stdio
@@ -42,7 +42,7 @@ def _serve(flags: Flags) -> int:
 
     config = GameConfiguration.at_hand(flags.config, **flags.settings())
     with redirect_stdout(sys.stderr):  # what an environment prints is not meant for the client
-        check_played(config.story)
+        check_story(config.story)
     games = Games(config, limits=Limits.of(flags))
     try:
         if flags.http:

@@ -16,7 +16,7 @@ from session.game_state import EndReason, FailedTurn, TurnRecord
 from session.playing import GUEST
 
 if TYPE_CHECKING:
-    from game_interface import Played
+    from game_interface import Game
     from session.game_configuration import GameConfiguration
     from session.record.schema import Step
 
@@ -164,7 +164,7 @@ class HostedGame(ZorkOrchestratorV2):
             self._end(reason)
             self.close()
 
-    def _choose_player(self, game: Played) -> GuestPlayer:
+    def _choose_player(self, game: Game) -> GuestPlayer:
         return self._guest
 
     def _take_in(self, step: Step) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from game_interface.engines.engine import Waits
+    from game_interface.machine.facts import Waits
     from session.game_state import EndReason, GameState, Observation, TurnRecord
     from session.levels import ObservationLevel
 

@@ -6,7 +6,7 @@ import base64
 import binascii
 from typing import TYPE_CHECKING
 
-from game_interface import open_played
+from game_interface import open_game
 from game_interface.errors import SnapshotError
 from game_server.position import Counted, Learned, Position
 from game_server.told import RefusedError, Told, told, words_of
@@ -34,7 +34,7 @@ class UnrecordedGame:
         """
         self._config = config = config.model_copy(update={"player_name": GUEST})
         self._notices: list[str] = []
-        self._game = open_played(
+        self._game = open_game(
             config.story,
             seed=config.seed,
             engine=config.engine,

@@ -11,7 +11,7 @@ from session.objectives import UNCHANGED
 from shared_utils import create_json_schema, extract_json
 
 if TYPE_CHECKING:
-    from game_interface.engines.engine import Waits
+    from game_interface.machine.facts import Waits
 
 PLAN_CHARACTERS = 600
 """Of a plan, which every later prompt repeats."""

@@ -26,7 +26,7 @@ from session.record.request_deltas import request_text
 from session.record.schema import EpisodeEnd, EpisodeResumed, EpisodeStart, ModelCall, Step
 
 if TYPE_CHECKING:
-    from game_interface import Facts, Played
+    from game_interface import Facts, Game
     from game_interface.machine.memory import StoryImage
     from mcp_ghost.providers.client import ProviderClient
     from session.game_state import GameState
@@ -214,7 +214,7 @@ class RecordedEngine:
 class RefusingGame:
     """A game whose engine fails where it did: a timeout need not happen twice."""
 
-    def __init__(self, game: Played, recording: Recording) -> None:
+    def __init__(self, game: Game, recording: Recording) -> None:
         self._game = game
         self._recording = recording
 

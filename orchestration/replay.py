@@ -45,7 +45,7 @@ from session.record.schema import (
 from session.version import code_digest
 
 if TYPE_CHECKING:
-    from game_interface import Played
+    from game_interface import Game
     from llm_client import LLMClient
     from managers.mcp_manager import MCPManager
     from players.player import Player
@@ -207,9 +207,9 @@ class _Replay(ZorkOrchestratorV2):
 
     is_traced = False
 
-    def _open_game(self, saved: SavedEpisode | None) -> Played:
+    def _open_game(self, saved: SavedEpisode | None) -> Game:
         if self._began.engine != FORMER_ENGINE:
-            return cast("Played", RefusingGame(super()._open_game(saved), self._run))
+            return cast("Game", RefusingGame(super()._open_game(saved), self._run))
         from game_interface.game import Game
         from game_interface.story import find_story
 
@@ -217,7 +217,7 @@ class _Replay(ZorkOrchestratorV2):
         image = story.require_image("such an episode")
         return Game(story, RecordedEngine(self._began, self._record, image), self._began.seed or 0)
 
-    def _choose_player(self, game: Played) -> Player:
+    def _choose_player(self, game: Game) -> Player:
         if self.config.player_name == GUEST:
             return RecordedGuest(self._run)
         return super()._choose_player(game)

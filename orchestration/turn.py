@@ -33,7 +33,7 @@ from session.playing import PlayingSettings
 from session.record.schema import write
 
 if TYPE_CHECKING:
-    from game_interface import Facts, Played, Thing
+    from game_interface import Facts, Game, Thing
     from orchestration.boundary import Boundary
     from players.player import Player
     from session.record.resume import SavedEpisode
@@ -47,7 +47,7 @@ RESTARTED = "* Restarting *"
 class TurnPlayer:
     """Plays one turn after the other."""
 
-    game: Played
+    game: Game
     player: Player
     rules: PlayingSettings
     boundary: Boundary
@@ -247,19 +247,19 @@ def observation_of(facts: Facts) -> Observation:
     )
 
 
-def snapshot_of(game: Played) -> str:
+def snapshot_of(game: Game) -> str:
     """The engine's state as text; empty where it has none."""
-    return base64.b64encode(game.snapshot() or b"").decode("ascii")
+    return base64.b64encode(game.snapshot()).decode("ascii")
 
 
-def return_to(saved: SavedEpisode, game: Played) -> None:
+def return_to(saved: SavedEpisode, game: Game) -> None:
     """Bring ``game`` to where the episode stopped, by its snapshot or else by its commands.
 
     Raises:
         EpisodeDamagedError: Its log holds no moment of this story.
         SnapshotError: The story's file was replaced, or the same commands lead elsewhere.
     """
-    if game.snapshot() is None:
+    if not game.snapshot():
         _play_again(saved, game)
         return
     try:
@@ -270,7 +270,7 @@ def return_to(saved: SavedEpisode, game: Played) -> None:
         raise saved.damaged_snapshot(str(error)) from error
 
 
-def _play_again(saved: SavedEpisode, game: Played) -> None:
+def _play_again(saved: SavedEpisode, game: Game) -> None:
     """Give a game that has begun the commands of the episode."""
     for turn in saved.steps():
         if not isinstance(turn, TurnRecord) or not turn.command:

@@ -52,7 +52,7 @@ from session.version import code_digest, version
 from zork_agent import ZorkAgent
 
 if TYPE_CHECKING:
-    from game_interface import Played
+    from game_interface import Game
     from managers.mcp_manager import MCPManager
     from mcp_ghost.providers.streaming.events import OnDelta
     from players.player import Player
@@ -107,7 +107,7 @@ class ZorkOrchestratorV2:
         self.uid = self._saved.start.uid if self._saved else new_uid()
         self.game_state = GameState(self.folder.name)
         self._endings = Endings(self.config, self.game_state)
-        self.game: Played | None = None
+        self.game: Game | None = None
         self.player: Player | None = None
         """Who decides, once the game has begun."""
         self._turns: TurnPlayer | None = None
@@ -277,10 +277,10 @@ class ZorkOrchestratorV2:
         self._turns = TurnPlayer(game, player, self.config, self._boundary)
         return self._turns
 
-    def _open_game(self, saved: SavedEpisode | None) -> Played:
-        from game_interface import open_played
+    def _open_game(self, saved: SavedEpisode | None) -> Game:
+        from game_interface import open_game
 
-        return open_played(
+        return open_game(
             story_of(saved.start, self.config.story) if saved else self.config.story,
             seed=saved.start.seed if saved else self.config.seed,
             engine=saved.engine if saved else self.config.engine,
@@ -291,17 +291,17 @@ class ZorkOrchestratorV2:
             interpreter_path=self.config.interpreter_path,
         )
 
-    def _choose_player(self, game: Played) -> Player:
+    def _choose_player(self, game: Game) -> Player:
         if player := player_without_mind(self.config, self.client, game.seed):
             return player
         context = ContextManager(self.mind.config, self.mind.transcript, self.mind.managers)
         return ModelPlayer(self.mind.config, self.agent, context, self.mind.check(game.vocabulary))
 
-    def _known_of(self, game: Played) -> KnowledgeLoaded:
+    def _known_of(self, game: Game) -> KnowledgeLoaded:
         """What earlier episodes learned."""
         return self._knowledge.carried_over(game.story)
 
-    def _log_start(self, game: Played, player: Player, first: Observation) -> None:
+    def _log_start(self, game: Game, player: Player, first: Observation) -> None:
         story = game.story
         start = EpisodeStart(
             version=version(),
@@ -335,7 +335,7 @@ class ZorkOrchestratorV2:
             start,
         )
 
-    def _resume(self, saved: SavedEpisode, game: Played, player: Player) -> None:
+    def _resume(self, saved: SavedEpisode, game: Game, player: Player) -> None:
         """Replay the records into what is known, and restore the engine."""
         state = self.game_state
         state.begin(saved.start.opening, saved.start.observation)

@@ -16,7 +16,7 @@ from zork_agent import Decision, ZorkAgent
 
 if TYPE_CHECKING:
     from game_interface import Facts
-    from game_interface.engines.engine import Waits
+    from game_interface.machine.facts import Waits
 
 
 class ModelPlayer:

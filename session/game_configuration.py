@@ -56,7 +56,7 @@ __all__ = [
 
 _PREFIX, _DOTENV = "ZORKGPT_", ".env"
 EngineChoice: TypeAlias = Literal["auto", "jericho"]
-EngineName: TypeAlias = Literal["bocfel", "glulxe", "jericho"]
+EngineName: TypeAlias = Literal["bocfel", "glulxe", "jericho", "gymnasium"]
 
 
 class _DotEnvFile(DotEnvSettingsSource):

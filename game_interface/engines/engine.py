@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-EngineName: TypeAlias = Literal["bocfel", "glulxe", "jericho"]
+from game_interface.machine.facts import Facts, Waits
+
+EngineName: TypeAlias = Literal["bocfel", "glulxe", "jericho", "gymnasium"]
 EngineChoice: TypeAlias = Literal["auto", "jericho"]
-Waits: TypeAlias = Literal["line", "key"]
-"""What a story waits for: a line of text, or a single key."""
 MAX_SEED = 2**31 - 1
 
 
@@ -23,7 +23,8 @@ class Reply:
     text: str
     """What it printed in its main window, without the prompt; lines end with a newline."""
     state: bytes
-    """All that the engine needs to go on; where the story ended, from before its last command."""
+    """All that the engine needs to go on; where the story ended, from before its last command.
+    Empty where an engine has no states."""
     memory: bytes | None
     """The dynamic memory of a Z-machine; None where it cannot be read."""
     upper: str = ""
@@ -33,6 +34,10 @@ class Reply:
     """None where the engine cannot tell."""
     ended: bool = False
     """Whether the story takes no more input; an engine that cannot tell says False."""
+    facts: Facts | None = None
+    """Where the engine tells them; else they are read from the memory."""
+    died: bool | None = None
+    """Where the engine tells facts: whether this brought a death; None where that is not known."""
 
 
 class Engine(Protocol):

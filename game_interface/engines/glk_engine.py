@@ -18,14 +18,16 @@ from game_interface.engines.engine import MAX_SEED, EngineName, Reply, without_p
 from game_interface.engines.interpreter import Interpreter, find_interpreter
 from game_interface.engines.remglk import (
     FATAL,
-    KEYS,
-    Screen,
+    NOTHING_ABOVE,
+    Above,
     Told,
-    line_event,
+    above,
+    input_event,
     no_file_event,
     understood,
 )
 from game_interface.errors import EngineError, InvalidCommandError, SnapshotError
+from game_interface.machine.facts import Waits
 from game_interface.machine.memory import StoryImage
 from game_interface.machine.quetzal import dynamic_memory, without_history
 
@@ -44,55 +46,36 @@ _GLULXE: Final = ("-singleturn", "-fm", *_SIZE, "--autosave", "--autodir", ".", 
 _MOST_RUNS: Final = 4
 """For one command: the story may ask for the name of a file, which it does not get."""
 _PLAIN_NAME: Final = re.compile(r"(?:\./)?[\w -]+(?:\.[\w-]+)*")
-_TAGS: Final = frozenset(
-    ("tag", "parenttag", "pair_child1tag", "pair_child2tag", "pair_keytag", "rootwintag", "win_tag")
-)
-_STREAM_TAGS: Final = frozenset(("streamtag", "echostreamtag", "currentstrtag"))
-_FIRST_TAG, _FIRST_STREAM_TAG = 16, 32
-_SPACING: Final = ("outspacing", "inspacing", "gridmargin", "buffermargin", "graphicsmargin")
-_LIBRARY: Final[Mapping[str, Any]] = {
-    "type": "autosave",
-    "version": 1,
-    "metrics": {
-        "width": 80.0,
-        "height": 24.0,
-        **{f"{name}{axis}": 0.0 for name in _SPACING for axis in "xy"},
-        **{f"{kind}char{side}": 1.0 for kind in ("grid", "buffer") for side in ("width", "height")},
-    },
-    "supportcaps": [],
-    "filerefs": [],
-}
-"""What RemGlk writes of every game."""
-_REQUESTS: Final = (
-    *("line_request", "line_request_uni", "char_request", "char_request_uni"),
-    *("hyperlink_request", "mouse_request"),
-)
-_PART: Final[Mapping[str, Any]] = {
-    **dict.fromkeys((*_REQUESTS, "terminate_line_input", "style", "hyperlink"), 0),
-    **dict.fromkeys(("rock", "unicode", "readable", "readcount"), 0),
-    "writable": 1,
-}
-"""And of most windows or streams; what belongs to the other kind is not read."""
+_OF_WINDOWS: Final = re.compile("(?:parent|pair_child1|pair_child2|pair_key|rootwin)?tag")
+_OF_STREAMS: Final = re.compile("(?:stream|echostream|currentstr)tag")
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A moment between two commands."""
+    """A moment between two commands; the files are empty before the first one."""
 
     seed: int
-    turn: int
-    screen: Screen
-    name: str
-    """Of the file, as the interpreter wants it."""
-    saved: bytes
-    library: dict[str, Any]
+    turn: int = 0
+    name: str = ""
+    """Of the saved game, as the interpreter wants it."""
+    waits_for: Waits | None = None
+    window: int = 0
+    longest: int = 0
+    above: Above = NOTHING_ABOVE
+    saved: bytes = b""
+    library: Mapping[str, Any] | None = None
     """RemGlk's own part."""
 
+    @property
+    def generation(self) -> int:
+        """RemGlk's count of turns."""
+        return int(self.library["generation"]) if self.library else 0
+
     def packed(self) -> bytes:
-        """As bytes: a line of JSON, and the two files."""
-        head = asdict(replace(self, library={})) | {"saved": "", "size": len(self.saved)}
-        library = _without_defaults(self.library)
-        return _dumped(head) + b"\n" + self.saved + _dumped(library)
+        """As bytes: a line of JSON, the saved game, and RemGlk's part."""
+        head = asdict(replace(self, saved=b"", library=None))
+        head |= {"saved": "", "size": len(self.saved)}
+        return _dumped(head) + b"\n" + self.saved + _dumped(self.library)
 
 
 @cache
@@ -112,11 +95,12 @@ def _unpacked(data: bytes) -> _State:
         head = json.loads(text)
         size = int(head.pop("size"))
         state = _reader().validate_python(head)
-        library = _with_defaults(json.loads(files[size:]))
-        state = replace(state, saved=files[:size], library=library)
-        if not (_PLAIN_NAME.fullmatch(state.name) if state.saved else state.turn == 0):
+        state = replace(state, saved=files[:size], library=json.loads(files[size:]))
+        if state.library:
+            _refuse_files(state.library)
+            above(state.library, (), None)
+        if not (_PLAIN_NAME.fullmatch(state.name) if state.library else not state.turn):
             raise ValueError("it holds no state, or one with a strange name")  # noqa: TRY301
-        _refuse_files(library)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, EngineError) as error:
         raise SnapshotError(f"the snapshot is damaged: {error!r}") from error
     return state
@@ -142,30 +126,29 @@ class GlkEngine:
 
     def start(self, seed: int) -> Reply:
         """Begin the story."""
-        first = _State(seed, 0, Screen(), "", b"", {})
-        return self._reply(first, b"", None)
+        return self._reply(_State(seed), b"", None)
 
     def step(self, state: bytes, command: str) -> Reply:
         """Give the story a line or a key."""
         before = self._state(state)
-        screen = before.screen
-        if screen.waits_for == "line" and len(command) > screen.longest:
-            raise InvalidCommandError(f"the story takes at most {screen.longest} characters here")
-        for character in "" if command in KEYS else command:
-            if not (self._image.takes(character) if self._image else character.isprintable()):
-                raise InvalidCommandError(f"the story does not know the character {character!r}")
-        return self._reply(before, line_event(screen, command), command)
+        if before.waits_for is None:
+            raise EngineError("the story waits for nothing")
+        if before.waits_for == "line":
+            command = command if before.longest else ""  # some tests read nothing
+            if len(command) > before.longest:
+                raise InvalidCommandError(
+                    f"the story takes at most {before.longest} characters here"
+                )
+            for character in command:
+                if not (self._image.takes(character) if self._image else character.isprintable()):
+                    raise InvalidCommandError(f"the story does not know the letter {character!r}")
+        event = input_event(before.generation, before.window, before.waits_for, command)
+        return self._reply(before, event, command)
 
     def look(self, state: bytes) -> Reply:
         """The moment that this state is."""
         then = self._state(state)
-        return Reply(
-            text="",
-            state=state,
-            memory=self._memory(then.saved),
-            status_line=then.screen.status_line,
-            waits_for=then.screen.waits_for or "line",
-        )
+        return self._shown(then, state, "", then.above)
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -175,49 +158,51 @@ class GlkEngine:
             self._latest = data, _unpacked(data)
         return self._latest[1]
 
-    def _memory(self, saved: bytes) -> bytes | None:
-        """None of a Glulx story, and of one that ended before it asked for anything."""
-        image = self._image
-        return dynamic_memory(saved, image.data, image.dynamic_size) if image and saved else None
-
     def _reply(self, before: _State, event: bytes, command: str | None) -> Reply:
         """What the story does at an event; `command` is None at the start."""
-        state, text, old_upper = before, "", before.screen.upper
+        state, text = before, ""
         for _ in range(_MOST_RUNS):
             told, files = self._run(state, event)
             if state is before and command is not None:
-                self._check_continuity(before.screen, told, command)
+                self._check_continuity(before, told, command)
             text += told.text
             if told.ended:
+                state = before
                 break
-            state = self._left(before, told.screen, files)
+            state = self._left(before, told, files)
             if not told.asks_for_file:
                 break
-            event = no_file_event(told.screen)
-        screen = told.screen
-        if not told.ended:
-            if screen.waits_for is None:
-                raise EngineError("the story waits for nothing that it can be given")
-            before = state
-        packed = before.packed()
-        self._latest = packed, before
+            event = no_file_event(state.generation)
+        if not told.ended and state.waits_for is None:
+            raise EngineError("the story waits for nothing that it can be given")
+        packed = state.packed()
+        self._latest = packed, state
+        return self._shown(state, packed, text, before.above, ended=told.ended)
+
+    def _shown(
+        self, state: _State, packed: bytes, text: str, before: Above, *, ended: bool = False
+    ) -> Reply:
+        image, memory = self._image, None
+        if image and state.saved:
+            memory = dynamic_memory(state.saved, image.data, image.dynamic_size)
         return Reply(
-            text=_whole_characters(without_prompt(text)),
+            text=without_prompt(text),
             state=packed,
-            memory=self._memory(before.saved),
-            upper="" if screen.upper == old_upper else _whole_characters(screen.upper),
-            status_line=_whole_characters(screen.status_line),
-            waits_for=screen.waits_for or "line",
-            ended=told.ended,
+            memory=memory,
+            upper="" if state.above.upper == before.upper else state.above.upper,
+            status_line=" ".join(" ".join(state.above.status).split()),
+            waits_for=state.waits_for or "line",
+            ended=ended,
         )
 
     def _run(self, state: _State, event: bytes) -> tuple[Told, Mapping[str, bytes]]:
-        files = {self._story: self._file}
-        if state.saved:
+        files, rocks = {self._story: self._file}, dict[int, int]()
+        if state.library:
             name = state.name if self._image else f"{state.name}.glksave"
             files |= {name: state.saved, f"{state.name}.json": _dumped(state.library)}
+            rocks = {it["tag"]: it["rock"] for it in state.library["windows"]}
         ran = self._interpreter.run([*self._arguments(state), self._story], files, event)
-        told = understood(ran.output, state.screen)
+        told = understood(ran.output, rocks)
         if FATAL in told.messages:
             raise EngineError(f"the interpreter stopped: {told.messages.partition(FATAL)[2]}")
         return told, ran.files
@@ -227,18 +212,18 @@ class GlkEngine:
         if self._image:
             digest = sha256(f"{before.seed}:{before.turn}".encode()).digest()
             return [*_BOCFEL, "-z", str(1 + int.from_bytes(digest[:4], "big") % (MAX_SEED - 1))]
-        if before.saved:
+        if before.library:
             return [*_GLULXE, "--autorestore"]
         return [*_GLULXE, "--rngseed", str(before.seed or MAX_SEED)]
 
-    def _check_continuity(self, asked: Screen, told: Told, command: str) -> None:
+    def _check_continuity(self, before: _State, told: Told, command: str) -> None:
         """Whether the story went on from its state, rather than begin anew without a word."""
-        repeats = self._image is not None and asked.waits_for == "line" and not told.was_cleared
-        goes_on = told.screen.generation == asked.generation + 1
+        repeats = self._image is not None and before.waits_for == "line" and not told.was_cleared
+        goes_on = told.generation == before.generation + 1
         if not goes_on or (repeats and told.echo != command):
             raise EngineError("the interpreter did not continue the game")
 
-    def _left(self, before: _State, screen: Screen, files: Mapping[str, bytes]) -> _State:
+    def _left(self, before: _State, told: Told, files: Mapping[str, bytes]) -> _State:
         """The state in the files that a run left.
 
         Raises: EngineError when it is not whole.
@@ -248,45 +233,32 @@ class GlkEngine:
             states = (it.removesuffix(".json") for it in files if it.startswith(f"{self._story}-"))
             name = next(states, name)
         saved = files.get(name if self._image else f"{name}.glksave", b"")
+        tags: Mapping[int, int] = {}
         try:
             library = json.loads(files[f"{name}.json"])
-            if not saved or library["generation"] != screen.generation:
+            if not saved or library["generation"] != told.generation:
                 raise EngineError("the interpreter left a state of another turn")
             _refuse_files(library)
-            tags = _shorten(library, new_tags=self._image is not None)
+            for window in library["windows"]:
+                if "buf_chars" in window:  # all that was printed, and is on no screen here
+                    window |= {"buf_chars": "", "buf_specials": []}
+                    window["buf_runs"] = [{"style": window["style"], "pos": 0}]
+            if self._image:
+                saved, tags = without_history(saved), _renumber(library)
+            shown = above(library, before.above.status, told.waits_for)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise EngineError(f"the interpreter left no state ({error!r})") from error
         return _State(
             before.seed,
             before.turn + 1,
-            screen.renumbered(tags),
             name,
-            without_history(saved) if self._image else saved,
+            told.waits_for,
+            tags.get(told.window, told.window),
+            told.longest,
+            shown,
+            saved,
             library,
         )
-
-
-def _without_defaults(library: Mapping[str, Any]) -> dict[str, Any]:
-    """Less what nearly every state has: half of a snapshot would be that."""
-    short = _differing(library, _LIBRARY)
-    for name in ("windows", "streams"):
-        short[name] = [_differing(it, _PART) for it in library.get(name, ())]
-    return short
-
-
-def _with_defaults(short: Mapping[str, Any]) -> dict[str, Any]:
-    library: dict[str, Any] = {**_LIBRARY, **short}
-    for name in ("windows", "streams"):
-        library[name] = [{**_PART, **it} for it in short[name]]
-    return library
-
-
-def _differing(entry: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: it for key, it in entry.items() if key not in usual or usual[key] != it}
-
-
-def _dumped(document: Mapping[str, Any]) -> bytes:
-    return json.dumps(document, separators=(",", ":")).encode()
 
 
 def _refuse_files(library: Mapping[str, Any]) -> None:
@@ -300,32 +272,29 @@ def _refuse_files(library: Mapping[str, Any]) -> None:
                 raise EngineError(f"the state names the file {entry[key]!r}")
 
 
-def _shorten(library: dict[str, Any], *, new_tags: bool) -> dict[int, int]:
-    """Leave out what was printed, and number windows and streams by their order.
+def _renumber(library: dict[str, Any]) -> Mapping[int, int]:
+    """Number windows and streams by their order, and give the new numbers of the windows.
 
     RemGlk's numbers depend on the clock, and would make each copy of a game another one.
     """
     windows, streams = library["windows"], library["streams"]
-    for window in windows:
-        if "buf_chars" in window:
-            window["buf_chars"], window["buf_specials"] = "", []
-            window["buf_runs"] = [{"style": window["style"], "pos": 0}]
-    if not new_tags:
-        return {}
-    tags = _numbered(windows, _FIRST_TAG)
-    stream_tags = _numbered(streams, _FIRST_STREAM_TAG)
-    for entry in (library, *windows, *streams):
-        of_stream = entry in streams
-        for key in entry.keys() & (_TAGS | _STREAM_TAGS):
-            known = stream_tags if key in _STREAM_TAGS or (of_stream and key == "tag") else tags
-            entry[key] = known[entry[key]]
+    tags, stream_tags = _numbered(windows), _numbered(streams)
+    for entry in (library, *windows):
+        for key, value in entry.items():
+            if _OF_STREAMS.fullmatch(key):
+                entry[key] = stream_tags[value]
+            elif _OF_WINDOWS.fullmatch(key):
+                entry[key] = tags[value]
+    for stream in streams:
+        stream["tag"] = stream_tags[stream["tag"]]
+        if "win_tag" in stream:
+            stream["win_tag"] = tags[stream["win_tag"]]
     return tags
 
 
-def _numbered(entries: Sequence[Mapping[str, Any]], first: int) -> dict[int, int]:
-    return {tag: first + place for place, tag in enumerate(sorted(it["tag"] for it in entries))}
+def _numbered(entries: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+    return {tag: 1 + place for place, tag in enumerate(sorted(it["tag"] for it in entries))}
 
 
-def _whole_characters(text: str) -> str:
-    """With question marks for half a character, which a story can print."""
-    return text.encode("utf-8", "replace").decode()
+def _dumped(document: object) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()

@@ -8,9 +8,8 @@ list with a thing whose name cannot be read is unknown, for many stories make up
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Literal, Self
+from typing import Literal, Self, TypeAlias
 
-from game_interface.engines.engine import Waits
 from game_interface.machine.exits import Exit, ExitReader
 from game_interface.machine.memory import DEEPEST, MachineMemory, StoryImage
 from game_interface.machine.profile import NO_PROFILE, Globals, Profile, ScoreForm
@@ -18,6 +17,8 @@ from game_interface.machine.vocabulary import AbsentWords
 from game_interface.machine.world import world_hash
 
 Ending = Literal["death", "victory", "other"]
+Waits: TypeAlias = Literal["line", "key"]
+"""What a story waits for: a line of text, or a single key."""
 _LIBRARY_OBJECTS = 24
 _GLOBALS = 240
 _DEEPEST_SHOWN = 8
@@ -168,8 +169,14 @@ class FactsReader:
         )
 
     def _status_line(self, memory: MachineMemory, room: int | None) -> str:
-        """What an interpreter shows by itself up to version 3 (8.2.2); later, the story does."""
-        return self._name(memory, room) if room and self._image.version <= 3 else ""
+        """What an interpreter shows by itself up to version 3 (8.2.3); later, the story does."""
+        if not room or self._image.version > 3:
+            return ""
+        one, other = memory.signed_global(1), memory.global_value(2)
+        figures = f"Score: {one} Moves: {other}"
+        if self._image.shows_time:
+            figures = f"Time: {one}:{other:02}"
+        return f"{self._name(memory, room)} {figures}"
 
     def _score(self, memory: MachineMemory, ending: Ending | None) -> int | None:
         if self._profile.score_is_victory:

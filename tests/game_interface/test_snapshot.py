@@ -136,7 +136,7 @@ def test_a_snapshot_with_a_foreign_state_is_refused(tmp_path: Path) -> None:
     with started(story.info.path) as game:
         before, good = game.facts(), game._current.reply.state
         head = json.loads(good.partition(b"\n")[0])
-        library: dict[str, list[Any]] = {"windows": [], "streams": [], "filerefs": []}
+        library: dict[str, Any] = {"windows": [], "streams": [], "filerefs": [], "generation": 1}
         outside = {**library, "streams": [{"file_filename": "../../.bashrc"}]}
         for state in (
             b"",
@@ -144,8 +144,9 @@ def test_a_snapshot_with_a_foreign_state_is_refused(tmp_path: Path) -> None:
             b"[" * 100_000,
             packed({**head, "name": "../../.ssh/config"}, library=library),
             packed({**head, "size": 0}, library=outside),
-            packed({**head, "size": 0}, library=library),
-            packed({**head, "screen": 1}, library=library),
+            packed({**head, "above": 1}, library=library),
+            packed({**head, "size": 0}, library=None),
+            packed({**head, "size": 0}, library={**library, "windows": [{"rock": 1}, 7]}),
             good[:-20],
         ):
             data = encode(Snapshot("bocfel", 1, Progress(), state), story.info.sha256)

@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from game_interface import StoryInfo, open_played
+from game_interface import StoryInfo, open_game
 from game_interface.errors import GameError
 from llm_client import LLMClient
 from local_model.errors import LocalModelError
@@ -213,7 +213,7 @@ def _story(config: GameConfiguration) -> StoryInfo:
     Raises:
         ConfigurationError: Its score is not known.
     """
-    with closing(open_played(config.story, seed=1, engine=config.engine)) as game:
+    with closing(open_game(config.story, seed=1, engine=config.engine)) as game:
         game.start()
         if game.facts().score is None:
             raise ConfigurationError(

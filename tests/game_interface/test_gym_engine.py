@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from game_interface import Played, check_played, open_played
+from game_interface import Game, check_story, open_game
 from game_interface.errors import (
     EngineStoppedError,
     EngineUnavailableError,
@@ -33,8 +33,8 @@ from tests.support.episodes import all_text, answer, played
 WAY = ["look", "take lamp", "east", "east", "east"]
 
 
-def opened(name: str) -> Played:
-    return open_played(name, seed=7, engine="auto")
+def opened(name: str) -> Game:
+    return open_game(name, seed=7, engine="auto")
 
 
 def episode(folder: Path, name: str, commands: list[str], **settings: Any) -> Episode:  # noqa: ANN401  fields of the configuration
@@ -87,7 +87,7 @@ def test_an_environment_that_answers_otherwise_is_not_continued(tmp_path: Path) 
 
 
 def test_the_same_seed_begins_the_same_game_and_another_does_not() -> None:
-    texts = [open_played(SILENT, seed=seed, engine="auto").start() for seed in (0, 0, 8)]
+    texts = [open_game(SILENT, seed=seed, engine="auto").start() for seed in (0, 0, 8)]
     assert texts[0] == texts[1] != texts[2]
 
 
@@ -103,7 +103,9 @@ def test_errors_say_what_to_do() -> None:
     with pytest.raises(GameOverError):
         game.step("east")
     game.start()
-    with pytest.raises(EngineStoppedError, match="failed at 'break': RuntimeError: the corridor"):
+    with pytest.raises(
+        EngineStoppedError, match=r"failed at 'break': .* RuntimeError: the corridor"
+    ):
         game.step("break")
     game.close()
     with pytest.raises(StoryNotFoundError, match="there is no environment 'Nowhere-v9'"):
@@ -121,8 +123,8 @@ def test_an_environment_whose_actions_are_not_text_is_refused_before_anything_is
     tmp_path: Path,
 ) -> None:
     with pytest.raises(StoryFormatError, match=r"its actions are not text, but Discrete\(4\)"):
-        check_played(NUMBERED)
-    check_played(UNDECLARED)  # as older environments of text are
+        check_story(NUMBERED)
+    check_story(UNDECLARED)  # as older environments of text are
     assert episode(tmp_path, UNDECLARED, WAY).given == WAY
 
 
