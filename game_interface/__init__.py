@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from game_interface.machine.exits import Exit as Exit
     from game_interface.machine.facts import Facts as Facts
     from game_interface.machine.facts import Thing as Thing
-    from game_interface.machine.vocabulary import Vocabulary as Vocabulary
     from game_interface.story import BUNDLED_STORY as BUNDLED_STORY
     from game_interface.story import StoryInfo as StoryInfo
+    from stories.vocabulary import Vocabulary as Vocabulary
 
 # Imported on first use: `--help` must not wait for pydantic.
 _HOMES = {
-    "BUNDLED_STORY": "story",
-    "Exit": "machine.exits",
-    "Facts": "machine.facts",
-    "Game": "game",
-    "MAX_COMMAND_LENGTH": "command_guard",
-    "StoryInfo": "story",
-    "Thing": "machine.facts",
-    "Vocabulary": "machine.vocabulary",
-    "check_story": "game",
-    "open_game": "game",
-    "validate_command": "command_guard",
+    "BUNDLED_STORY": "game_interface.story",
+    "Exit": "game_interface.machine.exits",
+    "Facts": "game_interface.machine.facts",
+    "Game": "game_interface.game",
+    "MAX_COMMAND_LENGTH": "game_interface.command_guard",
+    "StoryInfo": "game_interface.story",
+    "Thing": "game_interface.machine.facts",
+    "Vocabulary": "stories.vocabulary",
+    "check_story": "game_interface.game",
+    "open_game": "game_interface.game",
+    "validate_command": "game_interface.command_guard",
 }
 __all__ = [*_HOMES]
 
@@ -42,4 +42,4 @@ __all__ = [*_HOMES]
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(_HOMES[name]), name)

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from game_interface.errors import StoryNotFoundError
-from game_interface.machine.profile import GAMES_FILE, STORIES
+from stories.container import MAX_STORY_BYTES
+from stories.profile import GAMES_FILE, STORIES
 
 STORIES_VARIABLE = "STORIES_DIR"
-MAX_STORY_BYTES = 2**25
-"""Some stories carry pictures and sounds; a wrong file may be of any size."""
 
 
 @dataclass(frozen=True, slots=True)

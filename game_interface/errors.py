@@ -1,9 +1,6 @@
 """Errors of the game layer.
 
-GameError
-├── StoryNotFoundError        no story file under that name or path
-├── StoryFormatError          the file is not a story that can be played, or a damaged one
-├── StoryDownloadError        the download failed, was too slow, or brought the wrong file
+GameError                     and what else `stories.errors` has, which can be imported from here
 ├── EngineUnavailableError    the engine that was asked for is not installed
 ├── EngineError               the engine could not carry a command out
 │   └── EngineStoppedError    an environment failed, and the game with it
@@ -12,24 +9,10 @@ GameError
 └── SnapshotError             a snapshot is damaged, or belongs to another story or engine
 """
 
-
-class GameError(Exception):
-    """Base class of every error that the game layer raises."""
-
-
-class StoryNotFoundError(GameError):
-    """Raised when no story file can be found under the given name or path."""
-
-
-class StoryFormatError(GameError):
-    """Raised when a file is damaged, or no story that can be played here; says what it is.
-
-    Inside a command the game is as it was before it.
-    """
-
-
-class StoryDownloadError(GameError):
-    """Raised when a story could not be downloaded in time, or is not the expected file."""
+from stories.errors import GameError as GameError
+from stories.errors import StoryDownloadError as StoryDownloadError
+from stories.errors import StoryFormatError as StoryFormatError
+from stories.errors import StoryNotFoundError as StoryNotFoundError
 
 
 class EngineUnavailableError(GameError):

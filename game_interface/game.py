@@ -11,15 +11,15 @@ from typing import Self
 
 from game_interface.catalogue import needs_jericho
 from game_interface.command_guard import validate_command
-from game_interface.download import ZORK1_URL, OnProgress
 from game_interface.engines.engine import MAX_SEED, Engine, EngineChoice, EngineName, Reply
 from game_interface.errors import EngineError, GameError, GameOverError, InvalidCommandError
 from game_interface.machine.facts import Ending, Facts, FactsReader
-from game_interface.machine.memory import MachineMemory
 from game_interface.machine.outcome import died_and_ending
-from game_interface.machine.vocabulary import Vocabulary
 from game_interface.snapshot import Progress, Snapshot, decode, encode
 from game_interface.story import ENVIRONMENT, Story, StoryInfo, find_story
+from stories.download import ZORK1_URL, OnProgress
+from stories.memory import MachineMemory
+from stories.vocabulary import Vocabulary
 
 TURN_TIMEOUT_SECONDS = 30.0
 

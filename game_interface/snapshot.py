@@ -17,7 +17,7 @@ from typing import Any, Final
 from game_interface.engines.engine import MAX_SEED, EngineName
 from game_interface.errors import SnapshotError
 from game_interface.machine.facts import Ending
-from game_interface.machine.memory import StoryImage
+from stories.memory import StoryImage
 
 _FORMAT: Final = b"zorkgpt-snapshot 2"
 _EARLIER_FORMAT: Final = b"zorkgpt-snapshot 1"

@@ -9,9 +9,11 @@ from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path
 
-from game_interface.catalogue import MAX_STORY_BYTES, game_file, known_games, story_folders
-from game_interface.container import open_story_file
-from game_interface.download import (
+from game_interface.catalogue import game_file, known_games, story_folders
+from game_interface.errors import StoryDownloadError, StoryFormatError, StoryNotFoundError
+from mcp_ghost.text import did_you_mean, one_line
+from stories.container import MAX_STORY_BYTES, open_story_file
+from stories.download import (
     ZORK1_SHA256,
     ZORK1_URL,
     OnProgress,
@@ -19,10 +21,8 @@ from game_interface.download import (
     fetched_story,
     is_address,
 )
-from game_interface.errors import StoryDownloadError, StoryFormatError, StoryNotFoundError
-from game_interface.machine.memory import StoryImage
-from game_interface.machine.profile import NO_PROFILE, STORIES, Profile, find_profile
-from mcp_ghost.text import did_you_mean, one_line
+from stories.memory import StoryImage
+from stories.profile import NO_PROFILE, STORIES, Profile, find_profile
 
 BUNDLED_STORY = "weatherworks"
 ZORK1_VARIABLE = "ZORK1_STORY"

@@ -27,9 +27,9 @@ from session.record.schema import EpisodeEnd, EpisodeResumed, EpisodeStart, Mode
 
 if TYPE_CHECKING:
     from game_interface import Facts, Game
-    from game_interface.machine.memory import StoryImage
     from mcp_ghost.providers.client import ProviderClient
     from session.game_state import GameState
+    from stories.memory import StoryImage
     from zork_agent import Decision
 
 _EXCERPT = 80

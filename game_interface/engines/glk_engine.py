@@ -28,8 +28,8 @@ from game_interface.engines.remglk import (
 )
 from game_interface.errors import EngineError, InvalidCommandError, SnapshotError
 from game_interface.machine.facts import Waits
-from game_interface.machine.memory import StoryImage
 from game_interface.machine.quetzal import dynamic_memory, without_history
+from stories.memory import StoryImage
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

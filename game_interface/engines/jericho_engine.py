@@ -21,10 +21,10 @@ from game_interface.errors import (
     InvalidCommandError,
     SnapshotError,
 )
-from game_interface.machine.memory import StoryImage
 from mcp_ghost.redact import names_a_secret
 from mcp_ghost.servers import reaper
 from mcp_ghost.text import one_line
+from stories.memory import StoryImage
 
 START_SECONDS = 60.0
 """For the process to start and to load the story."""

@@ -8,8 +8,8 @@ stores one word: a room, a door object, a refusal, or a routine.
 from dataclasses import dataclass
 from typing import Literal
 
-from game_interface.machine.memory import MachineMemory, StoryImage
-from game_interface.machine.profile import Inform, Profile
+from stories.memory import MachineMemory, StoryImage
+from stories.profile import Inform, Profile
 
 _FIRST_GLOBAL = 16  # variable numbers 0 to 15 are the stack and the locals
 

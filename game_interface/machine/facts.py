@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Literal, Self, TypeAlias
 
 from game_interface.machine.exits import Exit, ExitReader
-from game_interface.machine.memory import DEEPEST, MachineMemory, StoryImage
-from game_interface.machine.profile import NO_PROFILE, Globals, Profile, ScoreForm
-from game_interface.machine.vocabulary import AbsentWords
 from game_interface.machine.world import world_hash
+from stories.memory import DEEPEST, MachineMemory, StoryImage
+from stories.profile import NO_PROFILE, Globals, Profile, ScoreForm
+from stories.vocabulary import AbsentWords
 
 Ending = Literal["death", "victory", "other"]
 Waits: TypeAlias = Literal["line", "key"]

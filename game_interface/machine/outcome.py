@@ -9,8 +9,8 @@ from collections.abc import Callable
 from hashlib import sha256
 
 from game_interface.machine.facts import Ending
-from game_interface.machine.memory import MachineMemory
-from game_interface.machine.profile import NO_PROFILE, Profile
+from stories.memory import MachineMemory
+from stories.profile import NO_PROFILE, Profile
 
 # As both Infocom and Inform customarily announce them.
 _DEATH = re.compile(r"\*\*\*+\s+You (have|are) (died|dead)\b", re.IGNORECASE)

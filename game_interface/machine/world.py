@@ -7,8 +7,8 @@ bookkeeping such as "visited", and actors that wander about by themselves.
 
 from hashlib import sha256
 
-from game_interface.machine.memory import MachineMemory
-from game_interface.machine.profile import Profile
+from stories.memory import MachineMemory
+from stories.profile import Profile
 
 
 def world_hash(memory: MachineMemory, profile: Profile, room: int, score: int) -> str:

@@ -17,11 +17,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run from a checkout
 
 from game_interface.errors import StoryFormatError
-from game_interface.machine.memory import StoryImage
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE, FAILED, Errors, complain, program
 from scripts.story.make_profile import DebugInfo, as_json, make_profile
 from scripts.story.template import TemplateError, Value, original, render_folder
+from stories.memory import StoryImage
 
 _PROGRAM = "build_story.py"
 STORIES = Path(__file__).resolve().parents[2] / "stories"

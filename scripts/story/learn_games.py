@@ -17,11 +17,11 @@ from pydantic import TypeAdapter
 
 from game_interface.catalogue import at_hand
 from game_interface.errors import StoryFormatError
-from game_interface.machine.profile import GAMES_FILE, STORIES, Profile
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE, Errors, program
 from mcp_ghost.files import write_whole
 from scripts.story.learned_profile import learned_profile
+from stories.profile import GAMES_FILE, STORIES, Profile
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

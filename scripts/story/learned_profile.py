@@ -15,9 +15,9 @@ from typing import Any, get_args
 
 from game_interface.errors import StoryFormatError
 from game_interface.machine.facts import score_in
-from game_interface.machine.memory import MachineMemory, StoryImage
 from game_interface.machine.outcome import announces_death, announces_victory, line_digest
-from game_interface.machine.profile import EndingGlobal, Globals, Profile, ScoreForm
+from stories.memory import MachineMemory, StoryImage
+from stories.profile import EndingGlobal, Globals, Profile, ScoreForm
 
 _GLOBALS = 240
 _HEADER_BYTES = 64

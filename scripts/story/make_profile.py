@@ -30,8 +30,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run from a check
 from pydantic import TypeAdapter
 
 from game_interface.errors import StoryFormatError
-from game_interface.machine.memory import MachineMemory, StoryImage
-from game_interface.machine.profile import (
+from mcp_ghost.cli.arguments import Parser
+from mcp_ghost.cli.program import DONE, Errors, program
+from stories.memory import MachineMemory, StoryImage
+from stories.profile import (
     PROFILE_SUFFIX,
     Attributes,
     EndingGlobal,
@@ -41,8 +43,6 @@ from game_interface.machine.profile import (
     Profile,
     WorldHash,
 )
-from mcp_ghost.cli.arguments import Parser
-from mcp_ghost.cli.program import DONE, Errors, program
 
 Area = tuple[int, int]
 DIRECTIONS = {

@@ -22,7 +22,6 @@ from pydantic import TypeAdapter
 
 from game_interface import Facts, open_game
 from game_interface.errors import GameError, StoryFormatError
-from game_interface.machine.profile import PROFILE_SUFFIX, Profile
 from mcp_ghost.cli.arguments import Parser, add_flags, whole_number
 from mcp_ghost.cli.program import DONE, Errors, program
 from scripts.story.build_story import BuildError, compiled
@@ -30,6 +29,7 @@ from scripts.story.solver import Solver, UnwinnableError
 from scripts.story.template import TemplateError
 from scripts.story.variant import Variant
 from scripts.story.walkthrough import derive
+from stories.profile import PROFILE_SUFFIX, Profile
 
 _PROGRAM = "make_variant.py"
 _MAX_SEED = 2**31 - 1

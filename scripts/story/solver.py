@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from game_interface.engines.glk_engine import GlkEngine
 from game_interface.machine.exits import Exit, ExitReader
-from game_interface.machine.memory import MachineMemory, StoryImage
-from game_interface.machine.profile import Profile
+from stories.memory import MachineMemory, StoryImage
+from stories.profile import Profile
 
 WON = "won"
 _SECONDS = 30.0

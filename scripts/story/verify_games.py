@@ -22,13 +22,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run from a check
 from game_interface import Facts, Game, open_game
 from game_interface.catalogue import KnownGame, at_hand, known_games
 from game_interface.errors import EngineError, GameError, InvalidCommandError, StoryFormatError
-from game_interface.machine.memory import MachineMemory
 from mcp_ghost.cli.arguments import Parser, whole_number
 from mcp_ghost.cli.program import DONE, FAILED, Errors, program
 from mcp_ghost.files import write_whole
 from mcp_ghost.text import counted
 from scripts.story.learned_profile import Moment, Rehearsal
 from session.perception.printed import says, stems
+from stories.memory import MachineMemory
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "games.md"
 COMPARED = ("score", "room", "end", "moves", "inventory")

@@ -12,8 +12,8 @@ import pytest
 
 from game_interface import catalogue
 from game_interface.errors import StoryNotFoundError
-from game_interface.machine.profile import GAMES_FILE, STORIES, find_profile
 from game_interface.story import find_story
+from stories.profile import GAMES_FILE, STORIES, find_profile
 from tests.support.tiny_story import Object, build
 
 IMAGE = build([Object("Hall")], global_values={0: 1})

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from game_interface import open_game
 from game_interface.errors import EngineError, GameError, InvalidCommandError, StoryFormatError
-from game_interface.machine.memory import MachineMemory, StoryImage
-from game_interface.machine.profile import STORIES
+from stories.memory import MachineMemory, StoryImage
+from stories.profile import STORIES
 from tests.support.games import needs_jericho, written
 
 WHOLE = (STORIES / "weatherworks.z5").read_bytes()

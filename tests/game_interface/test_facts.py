@@ -7,7 +7,7 @@ import pytest
 
 from game_interface import Exit, Facts, Game, Thing
 from game_interface.engines.engine import EngineName
-from game_interface.machine.memory import StoryImage
+from stories.memory import StoryImage
 from tests.support.games import ENGINES, bundled_solution, started, written
 from tests.support.tiny_story import READ_KEYS, Object, build, increment, loop, say
 
@@ -140,8 +140,8 @@ def test_infocom_exits_of_all_five_kinds_are_told_apart(tmp_path: Path) -> None:
 def facts_of(folder: Path, image: bytes) -> Facts:
     """The facts of an image that need not run."""
     from game_interface.machine.facts import FactsReader
-    from game_interface.machine.memory import MachineMemory
-    from game_interface.machine.profile import Attributes, Profile
+    from stories.memory import MachineMemory
+    from stories.profile import Attributes, Profile
 
     story = StoryImage(image)
     profile = Profile(

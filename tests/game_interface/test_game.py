@@ -11,7 +11,7 @@ import game_interface
 from game_interface import open_game, validate_command
 from game_interface.engines.engine import EngineName
 from game_interface.errors import GameError, GameOverError, InvalidCommandError
-from game_interface.machine.memory import StoryImage
+from stories.memory import StoryImage
 from tests.support import ROOT
 from tests.support.games import ENGINES, started, written
 from tests.support.tiny_story import QUIT, build, increment, loop, say

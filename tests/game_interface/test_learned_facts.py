@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from game_interface import Game
-from game_interface.machine.memory import StoryImage
+from stories.memory import StoryImage
 from tests.support.games import started, written
 from tests.support.tiny_story import READ_KEYS, Object, build, increment, loop, say
 

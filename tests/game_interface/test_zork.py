@@ -7,7 +7,7 @@ import pytest
 
 from game_interface import Game
 from game_interface.errors import GameOverError
-from game_interface.machine.memory import StoryImage
+from stories.memory import StoryImage
 from tests.support.games import ENGINES, ZORK1, needs_jericho, needs_zork1, started
 
 pytestmark = needs_zork1

@@ -21,7 +21,6 @@ from gymnasium.vector.utils import (
 )
 
 from game_interface.errors import StoryNotFoundError
-from game_interface.machine.memory import StoryImage
 from game_server.environment import TextGame
 from game_server.text_space import PrintedText
 from mcp_ghost.testing import ModelServer
@@ -29,6 +28,7 @@ from scripts.scripted_model import ScriptedModel
 from session.configuration_file import ConfigurationError
 from session.game_state import TurnRecord
 from session.record.event_log import read
+from stories.memory import StoryImage
 from tests.game_server.guests import guest, offered
 from tests.support import ROOT
 from tests.support.games import BUNDLED_COMMANDS, needs_zork1, written

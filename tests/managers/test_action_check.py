@@ -12,14 +12,14 @@ from pydantic import ValidationError
 
 from game_interface.command_guard import validate_command
 from game_interface.errors import InvalidCommandError
-from game_interface.machine.memory import StoryImage
-from game_interface.machine.vocabulary import Vocabulary
 from managers.action_check import ActionCheck, Checks, Verdict
 from managers.attempt_manager import AttemptManager
 from mcp_ghost.messages import Usage
 from orchestration.turn import observation_of
 from session.game_configuration import GameConfiguration
 from session.knowledge import CarriedOver
+from stories.memory import StoryImage
+from stories.vocabulary import Vocabulary
 from tests.support.games import BUNDLED_COMMANDS, ZORK1, needs_zork1, started
 from tests.support.records import record
 from tests.support.tiny_story import build

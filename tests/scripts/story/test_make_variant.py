@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from game_interface import Facts, Game, open_game
-from game_interface.machine.memory import StoryImage
 from scripts.story import make_variant
 from scripts.story.build_story import PROFILE, STORY, compiled, missing_tools
 from scripts.story.layout import COMPASS, original
@@ -21,6 +20,7 @@ from scripts.story.solver import Solver, UnwinnableError
 from scripts.story.variant import Variant
 from scripts.story.walkthrough import derive
 from scripts.story.wording import Wording
+from stories.memory import StoryImage
 from tests.support.games import BUNDLED_COMMANDS, started
 
 pytestmark = pytest.mark.slow

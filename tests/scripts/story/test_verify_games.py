@@ -10,9 +10,9 @@ import pytest
 
 from game_interface.catalogue import at_hand, known_games
 from game_interface.errors import StoryFormatError
-from game_interface.machine.profile import STORIES as OURS
-from game_interface.machine.profile import find_profile
 from scripts.story.make_profile import main as make_profile
+from stories.profile import STORIES as OURS
+from stories.profile import find_profile
 from tests.support.games import written
 from tests.support.tiny_story import Object, build, loop, say
 

@@ -13,13 +13,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from game_interface.errors import StoryFormatError
-from game_interface.machine.memory import MachineMemory
+from stories.errors import StoryFormatError
+from stories.memory import MachineMemory
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-STORIES = Path(__file__).resolve().parents[2] / "stories"
+STORIES = Path(__file__).resolve().parent
 PROFILE_SUFFIX = ".profile.json"
 GAMES_FILE = "games.json"
 """Known games in a list, each with its profile."""

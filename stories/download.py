@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
-from game_interface.catalogue import MAX_STORY_BYTES
-from game_interface.errors import StoryDownloadError
 from mcp_ghost.files import write_whole
 from mcp_ghost.text import one_line
+from stories.container import MAX_STORY_BYTES
+from stories.errors import StoryDownloadError
 
 if TYPE_CHECKING:
     import httpx2

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from game_interface.machine.memory import MachineMemory, StoryImage
-from game_interface.machine.profile import NO_PROFILE
-from game_interface.machine.vocabulary import AbsentWords, Vocabulary
+from stories.memory import MachineMemory, StoryImage
+from stories.profile import NO_PROFILE
+from stories.vocabulary import AbsentWords, Vocabulary
 from tests.support.games import bundled_solution, needs_zork1, started, written
 from tests.support.tiny_story import LOWER, Object, build, pack
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from game_interface.errors import StoryFormatError
-from game_interface.machine.memory import StoryImage
-from game_interface.machine.profile import STORIES, find_profile, read_profile
+from stories.memory import StoryImage
+from stories.profile import STORIES, find_profile, read_profile
 from tests.support.tiny_story import build
 
 IMAGE = StoryImage(build())

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-from game_interface.machine.memory import DEEPEST, MachineMemory, StoryImage
-from game_interface.machine.profile import Profile
+from stories.memory import DEEPEST, MachineMemory, StoryImage
+from stories.profile import Profile
 
 _PLAIN = re.compile("[a-z]+")
 _SENTENCES = re.compile(r"[.;]|\bthen\b")

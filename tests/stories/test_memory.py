@@ -3,7 +3,7 @@
 import pytest
 
 from game_interface.errors import StoryFormatError
-from game_interface.machine.memory import MachineMemory, StoryImage
+from stories.memory import MachineMemory, StoryImage
 from tests.support.tiny_story import Object, build, encode, pack
 
 ROOM, BOX, COIN = 1, 2, 3

@@ -7,8 +7,10 @@ what they are.
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from game_interface.errors import StoryFormatError
+from stories.errors import StoryFormatError
 
+MAX_STORY_BYTES: Final = 2**25
+"""Some stories carry pictures and sounds; a wrong file may be of any size."""
 _GLULX: Final = b"Glul"
 _OTHERS: Final = (
     (b"<B?\xc9j\x87\xc2\xcf", "an ADRIFT game, which needs an interpreter for ADRIFT"),

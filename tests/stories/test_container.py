@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from game_interface import open_game
-from game_interface.container import open_story_file
 from game_interface.errors import StoryFormatError
 from game_interface.story import load_story
+from stories.container import open_story_file
 from tests.support.games import written
 from tests.support.tiny_story import build
 

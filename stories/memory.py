@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from hashlib import sha256
 
-from game_interface.errors import StoryFormatError
-from game_interface.machine.text import TextDecoder
+from stories.errors import StoryFormatError
+from stories.text import TextDecoder
 
 VERSIONS = (1, 2, 3, 4, 5, 7, 8)
 DEEPEST = 100

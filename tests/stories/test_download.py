@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from game_interface import open_game
-from game_interface.download import download_story
 from game_interface.errors import StoryDownloadError
+from stories.download import download_story
 from tests.support import PATIENCE, ROOT
 from tests.support.games import ZORK1, needs_zork1
 from tests.support.program import Program
@@ -164,7 +164,7 @@ def test_a_folder_that_cannot_be_written_is_reported(server: str, tmp_path: Path
 KILLED = """
 import sys
 from pathlib import Path
-from game_interface.download import download_story
+from stories.download import download_story
 print("started", flush=True)
 download_story(sys.argv[1], Path(sys.argv[2]), expected_sha256=sys.argv[3], seconds=60)
 """
@@ -224,7 +224,7 @@ def test_a_story_is_fetched_from_an_address_once_and_kept_by_its_hash(
     with pytest.raises(StoryDownloadError, match="cannot be downloaded"):
         open_game(address, cache_dir=tmp_path)
     with serving(bytes(2**20)) as server, monkeypatch.context() as patch:
-        patch.setattr("game_interface.download.MAX_STORY_BYTES", 2**19)
+        patch.setattr("stories.download.MAX_STORY_BYTES", 2**19)
         with pytest.raises(StoryDownloadError, match="too large"):
             open_game(f"{server}/good", cache_dir=tmp_path)
 
