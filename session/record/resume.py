@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from mcp_ghost.text import one_line
 from session.game_configuration import ConfigurationError, EngineChoice, EngineName
 from session.game_state import TurnRecord
 from session.record.event_log import EVENTS_FILE, EpisodeDamagedError, damaged, read
@@ -14,6 +16,8 @@ from session.record.fold import EpisodeFold
 from session.record.schema import Entry, EpisodeStart, Step
 
 FORMER_ENGINE: Final = "fernz"
+_SHOWN: Final = 200
+"""Characters of a path."""
 
 
 def read_in_order(folder: Path) -> Iterator[Entry]:
@@ -115,14 +119,15 @@ def story_of(start: EpisodeStart, at_hand: str) -> str:
         ConfigurationError: It is in neither place, and its name is only that of its file.
     """
     for path in (start.story_path, at_hand):
-        if Path(path).is_file():
-            return path
+        with suppress(OSError):  # a log that somebody edited may name anything
+            if Path(path).is_file():
+                return path
     given = Path(str(start.settings.get("story") or "")).name
     is_file = start.story not in {"zork1", start.story_path}  # an environment's name is its place
     if is_file and given and given == Path(start.story_path).name:
         raise ConfigurationError(
-            f"The story of this episode is no longer at {start.story_path}: put it there again, "
-            "or name its file in ZORKGPT_STORY."
+            f"The story of this episode is no longer at {one_line(start.story_path, _SHOWN)}: "
+            "put it there again, or name its file in ZORKGPT_STORY."
         )
     return start.story
 

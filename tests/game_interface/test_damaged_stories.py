@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from game_interface import open_game
 from game_interface.errors import EngineError, GameError, InvalidCommandError, StoryFormatError
+from game_interface.snapshot import decode, encode
 from stories.memory import MachineMemory, StoryImage
 from stories.profile import STORIES
 from tests.support.games import needs_jericho, written
@@ -64,6 +65,27 @@ def test_whatever_a_damaged_story_does_is_an_error_of_the_game_layer(
         snapshot, facts = game.snapshot(), game.facts()
         game.restore(snapshot)
         assert replace(game.facts(), status_line="") == replace(facts, status_line="")
+
+
+@pytest.mark.fuzz
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=40)
+@given(
+    changes=st.lists(st.tuples(st.integers(0, 5000), st.binary(min_size=1, max_size=6)), min_size=1)
+)
+def test_whatever_a_damaged_state_does_is_an_error_of_the_game_layer(
+    changes: list[tuple[int, bytes]],
+) -> None:
+    """As in a snapshot that somebody edited, with a digest that is right."""
+    with open_game("bundled", seed=12, turn_timeout_seconds=2) as game:
+        game.start()
+        game.step("north")
+        good = decode(game.snapshot(), game.story.sha256, "bocfel")
+        state = damaged(good.state, [(place % len(good.state), new) for place, new in changes])
+        with suppress(GameError):
+            game.restore(encode(replace(good, state=state), game.story.sha256))
+            game.step("look")
+        game.restore(encode(good, game.story.sha256))
+        assert "Landing Stage" in game.step("south")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from game_interface.errors import StoryNotFoundError
+from game_interface.errors import GameError, StoryNotFoundError
 from mcp_ghost.testing import ModelServer
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 from session.game_configuration import ConfigurationError
@@ -23,7 +23,7 @@ from session.record.fold import EpisodeFold
 from session.record.index import LogIndex
 from session.record.resume import SavedEpisode
 from tests.support import DATA
-from tests.support.episodes import answer, configured
+from tests.support.episodes import answer, configured, played
 
 LOGS = {
     folder.name: (folder / EVENTS_FILE).read_bytes().replace(b'"fernz"', b'"bocfel"')
@@ -184,6 +184,26 @@ def test_what_no_game_can_go_on_from_is_refused(
     tmp_path: Path, event_type: str, changes: dict[str, object], why: str
 ) -> None:
     assert why in resumed_with(tmp_path, event_type, **changes)
+
+
+@pytest.mark.parametrize("name", ["story_path", "story"])
+@pytest.mark.parametrize("path", ["x" * 5000, "/" + "x/" * 2500 + "story.z5", "a\nb" * 1000])
+def test_a_path_without_end_is_refused_in_one_short_line(
+    tmp_path: Path, name: str, path: str
+) -> None:
+    log = [json.loads(line) for line in LOGS["ended"].splitlines()]
+    changes = {"story_path": path, "story": path}
+    if name == "story":
+        changes["story_path"] = ""
+    lines = [it | changes if it["event_type"] == "episode_start" else it for it in log]
+    folder = tmp_path / "game_files" / "episodes" / "edited"
+    folder.mkdir(parents=True)
+    unended = [it for it in lines if it["event_type"] != "episode_end"]
+    (folder / EVENTS_FILE).write_text("".join(f"{json.dumps(it)}\n" for it in unended))
+    with pytest.raises((ConfigurationError, GameError)) as refused:
+        played(tmp_path, [], episode="edited", resume=True)
+    assert len(str(refused.value)) < 600
+    assert "\n" not in str(refused.value)
 
 
 def test_turns_without_a_beginning_are_refused(tmp_path: Path) -> None:
