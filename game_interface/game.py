@@ -228,6 +228,8 @@ class Game:
         answers = set()
         for command in ("look", "inventory"):
             try:
+                if self._engine.look(state).waits_for == "key":
+                    return False
                 reply = self._engine.step(state, command)
             except (EngineError, InvalidCommandError):
                 return False

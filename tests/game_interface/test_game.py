@@ -14,7 +14,7 @@ from game_interface.errors import GameError, GameOverError, InvalidCommandError
 from stories.memory import StoryImage
 from tests.support import ROOT
 from tests.support.games import ENGINES, started, written
-from tests.support.tiny_story import QUIT, build, increment, loop, say
+from tests.support.tiny_story import QUIT, READ_KEY, build, endlessly, increment, loop, say
 
 
 def test_a_game_must_be_started_before_it_is_played() -> None:
@@ -119,6 +119,15 @@ def test_words_alone_never_end_a_game(engine: EngineName, tmp_path: Path) -> Non
         for number in range(1, 4):
             assert game.step("help").startswith(f"{number} moves.")
             assert not game.is_over
+
+
+def test_a_page_of_help_that_waits_for_a_key_does_not_end_a_game(tmp_path: Path) -> None:
+    page = say("Commands are SAVE, RESTORE, RESTART and QUIT. Press any key.\n") + READ_KEY
+    code = endlessly(b"\xe4\x0f\x02\xe0\x03\x60\x00" + page + say("Done.\n"))
+    with started(written(tmp_path, build(version=5, code=code), "help.z5")) as game:
+        game.step("help")
+        assert (game.is_over, game.facts().waits_for) == (False, "key")
+        assert game.step("space") == "Done."
 
 
 def test_a_known_variable_is_not_overruled_by_words(tmp_path: Path) -> None:
