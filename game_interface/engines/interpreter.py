@@ -4,6 +4,7 @@ import math
 import os
 import resource
 import selectors
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -53,6 +54,9 @@ _ENVIRONMENT: Final = {"BOCFEL_AUTOSAVE_DIRECTORY": ".", "HOME": "/dev/null"}
 write what stories save."""
 _MEMORY_FOLDER: Final = Path("/dev/shm")  # noqa: S108  each run has a folder of its own in it
 """Where Linux keeps files in memory: a run takes a tenth less time there."""
+_PREFIX: Final = "zorkgpt-run-"
+_STALE_SECONDS: Final = 3600
+"""After which nobody can still be using the folder of a run."""
 _LIMITED: Final = 'ulimit -c 0; ulimit -t "$0"; ulimit -f "$1"; shift; exec "$@"'
 """For systems that cannot limit a process from outside; macOS limits no memory at all."""
 
@@ -108,6 +112,7 @@ class Interpreter:
         """Allow it so much time for each run."""
         self._path = path
         self._seconds = seconds
+        _sweep()
         processor = math.ceil(seconds) + SPARE_SECONDS
         self._limits = {
             resource.RLIMIT_CPU: processor,
@@ -129,8 +134,7 @@ class Interpreter:
             EngineUnavailableError when it cannot be started.
         """
         try:
-            place = _MEMORY_FOLDER if os.access(_MEMORY_FOLDER, os.W_OK) else None
-            with tempfile.TemporaryDirectory(prefix="zorkgpt-", dir=place) as folder:
+            with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=_place()) as folder:
                 for name, data in files.items():
                     Path(folder, name).write_bytes(data)
                 output = self._output(arguments, folder, event)
@@ -216,6 +220,21 @@ def read_pipe(pipe: IO[bytes], seconds: float, most: int, *, one_line: bool = Fa
             if len(output) > most:
                 raise EngineError(f"the story printed more than {most >> 20} MiB")
     return bytes(output)
+
+
+def _place() -> str:
+    is_there = os.access(_MEMORY_FOLDER, os.W_OK)
+    return str(_MEMORY_FOLDER) if is_there else tempfile.gettempdir()
+
+
+@cache
+def _sweep() -> None:
+    """Remove the folders of runs whose program was killed; once in a program."""
+    oldest = time.time() - _STALE_SECONDS
+    for folder in Path(_place()).glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # somebody else's
+            if folder.stat().st_mtime < oldest:
+                shutil.rmtree(folder)
 
 
 def _why(number: int) -> str:

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -144,11 +145,12 @@ class _Process:
 
     def __init__(self) -> None:
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
+        folder = tempfile.mkdtemp(prefix="zorkgpt-")
         root = str(Path(__file__).resolve().parents[2])
         try:
             self._process = subprocess.Popen(
                 # -P: the modules of the program, not those of the folder that it is started in.
-                [sys.executable, "-P", "-m", "game_interface.engines.jericho_process"],
+                [sys.executable, "-P", "-m", "game_interface.engines.jericho_process", folder],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._complaints,
@@ -163,9 +165,12 @@ class _Process:
             )
         except OSError as error:
             self._complaints.close()
+            shutil.rmtree(folder, ignore_errors=True)
             raise EngineError(f"its process cannot be started: {error}") from error
         reaper.guard(self._process.pid)
-        self.end = weakref.finalize(self, _end, self._process, self._complaints, os.getpid())
+        self.end = weakref.finalize(
+            self, _end, self._process, self._complaints, folder, os.getpid()
+        )
         """Ends the process; calling it again does nothing."""
 
     def exchange(self, request: object, seconds: float) -> dict[str, Any]:
@@ -196,7 +201,7 @@ class _Process:
         return f"{name}: {said}" if said else name
 
 
-def _end(process: subprocess.Popen[bytes], complaints: IO[bytes], owner: int) -> None:
+def _end(process: subprocess.Popen[bytes], complaints: IO[bytes], folder: str, owner: int) -> None:
     complaints.close()
     for pipe in (process.stdin, process.stdout):
         if pipe:
@@ -206,3 +211,4 @@ def _end(process: subprocess.Popen[bytes], complaints: IO[bytes], owner: int) ->
     process.kill()
     process.wait()
     reaper.release(process.pid)
+    shutil.rmtree(folder, ignore_errors=True)

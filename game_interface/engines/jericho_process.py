@@ -1,8 +1,8 @@
-"""The process in which Jericho plays: `python -m game_interface.engines.jericho_process`.
+"""The process in which Jericho plays: `python -m game_interface.engines.jericho_process DIR`.
 
 Jericho carries Frotz as a C library. A story can make it loop or crash, so it is not loaded into
 the program. Requests and answers are lines of JSON, bytes in them base64. It serves one story
-until nobody can ask any more.
+until nobody can ask any more, and then removes the folder, which is all that it writes to.
 
 Known gaps: it goes on past a story's QUIT, so that an end shows in the story's memory only; it
 does not tell a key from a line; and it mixes the status line into the text.
@@ -13,8 +13,8 @@ import json
 import os
 import re
 import resource
+import shutil
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -105,6 +105,9 @@ if __name__ == "__main__":
             resource.setrlimit(kind, (most, most))
     _ANSWERS = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what the library prints is no answer
-    with tempfile.TemporaryDirectory(prefix="zorkgpt-") as own:
-        os.chdir(own)  # where stories may write what they like
+    own = sys.argv[1]
+    os.chdir(own)  # where stories may write what they like
+    try:
         _serve(own)
+    finally:  # where the program was killed, nobody else does it
+        shutil.rmtree(own, ignore_errors=True)

@@ -59,6 +59,26 @@ def interpreters(mark: str) -> list[int]:
     return found
 
 
+def test_what_killed_programs_left_is_removed_when_it_is_old(folder: Path) -> None:
+    old, new, other = (folder / name for name in ("zorkgpt-run-1", "zorkgpt-run-2", "mine"))
+    for path in (old, new, other):
+        path.mkdir()
+    for path in (old, other):
+        os.utime(path, (1, 1))
+    interpreter._sweep.cache_clear()
+    Interpreter(Path("/bin/true"), 1)
+    assert sorted(folder.iterdir()) == [other, new]
+
+
+@needs_jericho
+def test_jericho_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with open_game("bundled", engine="jericho") as game:
+        game.start()
+        assert list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("story", [HANGING, COPYING], ids=["hanging", "copying"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_command_without_end_is_undone_at_its_deadline_and_the_next_one_plays(
