@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.util import find_spec
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from mcp_ghost.testing import ModelServer
 from scripts.benchmarks.prompt_cost import PromptCost, prompt_cost
-from scripts.scripted_model import ScriptedModel, read_commands
+from scripts.scripted_model import ScriptedModel
 from tests.support import ROOT
 from tests.support.episodes import read_events
+from tests.support.games import (
+    BUNDLED_COMMANDS,
+    ZORK1,
+    ZORK1_SEED,
+    needs_jericho,
+    needs_zork1,
+    zork1_solution,
+    zork1_walkthrough,
+)
 from tests.support.warm import run
 
-BUNDLED = read_commands(ROOT / "tests" / "data" / "weatherworks_walkthrough.txt")
-ZORK1 = os.environ.get("ZORK1_STORY", "")
-ZORK1_WALKTHROUGH = os.environ.get("ZORK1_WALKTHROUGH", "")
-ZORK1_SEED = "12"
-"""The dice that the known walkthrough of Zork I was made for."""
 
-
-def play(folder: Path, commands: list[str], *flags: str) -> tuple[dict[str, object], PromptCost]:
+def play(
+    folder: Path, commands: Sequence[str], *flags: str
+) -> tuple[dict[str, object], PromptCost]:
     """The event that ends the episode, and what it took; reflections are made as by default."""
     with ModelServer(ScriptedModel(commands, think_every=10)) as model:
         run(
@@ -47,31 +52,32 @@ def assert_is_cheap(cost: PromptCost) -> None:
     assert cost.cached_price_per_turn <= 2_000
 
 
-def zork1_commands() -> list[str]:
-    if ZORK1_WALKTHROUGH:
-        return read_commands(Path(ZORK1_WALKTHROUGH))
-    if find_spec("jericho"):
-        from jericho.game_info import zork1
-
-        return str(zork1["walkthrough"]).split("/")
-    pytest.skip("no walkthrough of Zork I: install jericho or set ZORK1_WALKTHROUGH")
-
-
 @pytest.mark.slow
 def test_the_bundled_story_is_won(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.zorkgpt.mcp]\nenabled = true\n")
     (tmp_path / "mcp_config.json").write_bytes((ROOT / "mcp_config.json").read_bytes())
-    end, cost = play(tmp_path, BUNDLED, "--story", "bundled")
-    assert (end["reason"], end["score"], end["turns"]) == ("victory", 100, len(BUNDLED))
-    assert end["tool_calls"] == len(BUNDLED) // 10
+    end, cost = play(tmp_path, BUNDLED_COMMANDS, "--story", "bundled")
+    assert (end["reason"], end["score"], end["turns"]) == ("victory", 100, len(BUNDLED_COMMANDS))
+    assert end["tool_calls"] == len(BUNDLED_COMMANDS) // 10
     assert_is_cheap(cost)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-@pytest.mark.skipif(not ZORK1, reason="ZORK1_STORY names no copy of Zork I")
+@needs_zork1
 def test_zork_i_is_won_with_every_point(tmp_path: Path) -> None:
-    commands = zork1_commands()
-    end, cost = play(tmp_path, commands, "--story", ZORK1, "--seed", ZORK1_SEED)
+    end, cost = play(tmp_path, zork1_solution(), "--story", ZORK1, "--seed", str(ZORK1_SEED))
     assert (end["reason"], end["score"]) == ("victory", 350)
     assert_is_cheap(cost)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@needs_zork1
+@needs_jericho
+def test_zork_i_is_won_by_the_walkthrough_of_jericho_with_its_dice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ZORKGPT_ENGINE", "jericho")
+    end, _cost = play(tmp_path, zork1_walkthrough(), "--story", ZORK1, "--seed", "12")
+    assert (end["reason"], end["score"]) == ("victory", 350)

@@ -1,14 +1,22 @@
 """Zork I itself, where `ZORK1_STORY` names a copy: real deaths, real darkness, a real victory."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
 from game_interface import Game
+from game_interface.engines.engine import EngineName
 from game_interface.errors import GameOverError
-from stories.memory import StoryImage
-from tests.support.games import ENGINES, ZORK1, needs_jericho, needs_zork1, started
+from tests.support.games import (
+    ENGINES,
+    ZORK1,
+    ZORK1_SEED,
+    needs_jericho,
+    needs_zork1,
+    started,
+    zork1_solution,
+    zork1_walkthrough,
+)
 
 pytestmark = needs_zork1
 
@@ -120,33 +128,22 @@ def test_the_end_survives_a_snapshot(game: Game) -> None:
     assert len(snapshot) < 2048
 
 
-@needs_jericho
-def test_both_engines_agree_through_the_whole_solution_and_win(tmp_path: Path) -> None:
-    walkthrough = _walkthrough(tmp_path)
-    with started(ZORK1) as slow, started(ZORK1, engine="jericho") as fast:
-        for command in walkthrough:
-            if slow.is_over:
-                break
-            assert slow.step(command).split() == fast.step(command).split()
-            assert slow.is_over == fast.is_over
-            if not slow.is_over:
-                assert slow.facts() == fast.facts()
-        for game in (slow, fast):
-            facts = game.facts()
-            assert (facts.score, facts.won, facts.dead, facts.deaths) == (350, True, False, 0)
-
-
-def _walkthrough(folder: Path) -> list[str]:
-    """jericho's own solution; it gives it for release 88 with its customary padding only."""
-    from jericho import FrotzEnv
-
-    image = StoryImage(Path(ZORK1).read_bytes()).data
-    if image[2:4] != b"\0\x58":
-        pytest.skip("jericho knows the solution of release 88 only")
-    path = folder / "zork1.z5"
-    path.write_bytes(image + b"\0" * 116 + b"^" * 7168)
-    commands: list[str] = FrotzEnv(str(path), seed=12).get_walkthrough()
-    return commands
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("engine", "solution", "seed"),
+    [
+        ("bocfel", zork1_solution, ZORK1_SEED),
+        pytest.param("jericho", zork1_walkthrough, 12, marks=needs_jericho),
+    ],
+)
+def test_zork_i_is_won_with_every_point_and_no_death(
+    engine: EngineName, solution: Callable[[], Sequence[str]], seed: int
+) -> None:
+    with started(ZORK1, engine=engine, seed=seed) as game:
+        for command in solution():
+            game.step(command)
+        facts = game.facts()
+    assert (facts.score, facts.won, facts.dead, facts.deaths) == (350, True, False, 0)
 
 
 def test_what_can_be_carried_and_what_can_be_opened_is_known(game: Game) -> None:

@@ -20,11 +20,17 @@ from session.game_configuration import GameConfiguration
 from session.knowledge import CarriedOver
 from stories.memory import StoryImage
 from stories.vocabulary import Vocabulary
-from tests.support.games import BUNDLED_COMMANDS, ZORK1, needs_zork1, started
+from tests.support.games import (
+    BUNDLED_COMMANDS,
+    ZORK1,
+    ZORK1_SEED,
+    needs_zork1,
+    started,
+    zork1_solution,
+)
 from tests.support.records import record
 from tests.support.tiny_story import build
 from tests.support.work import steps
-from tests.test_walkthroughs import zork1_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,8 +102,8 @@ def test_fault_2_nothing_valid_is_refused_over_the_bundled_solution() -> None:
 
 @needs_zork1
 def test_fault_2_nothing_valid_is_refused_over_the_solution_of_zork_i() -> None:
-    with started(ZORK1) as game:
-        verdicts = verdicts_over(game, zork1_commands())
+    with started(ZORK1, seed=ZORK1_SEED) as game:
+        verdicts = verdicts_over(game, zork1_solution())
     assert [command for command, verdict in verdicts if verdict.kind == "refuse"] == []
     assert sum(verdict.kind == "advise" for _, verdict in verdicts) <= 2
 
@@ -188,8 +194,8 @@ def test_what_is_refused_would_have_done_nothing_in_the_bundled_story() -> None:
 @pytest.mark.slow
 @needs_zork1
 def test_what_is_refused_would_have_done_nothing_in_zork_i() -> None:
-    with started(ZORK1) as game:
-        refused, wrong = refused_but_doing_something(game, zork1_commands()[:390])
+    with started(ZORK1, seed=ZORK1_SEED) as game:
+        refused, wrong = refused_but_doing_something(game, zork1_solution()[:390])
     assert wrong == []
     assert refused > 160
 

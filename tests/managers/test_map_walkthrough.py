@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from managers.map.world_map import WorldMap
 from orchestration.turn import observation_of
-from scripts.scripted_model import read_commands
 from session.game_state import Place, TurnRecord
-from tests.support.games import BUNDLED_COMMANDS, ZORK1, started
+from tests.support.games import (
+    BUNDLED_COMMANDS,
+    ZORK1,
+    ZORK1_SEED,
+    needs_zork1,
+    started,
+    zork1_solution,
+)
 from tests.support.mind.maps import blocked, route
 
 if TYPE_CHECKING:
     from game_interface import Game
 
-ZORK1_WALKTHROUGH = os.environ.get("ZORK1_WALKTHROUGH", "")
-needs_walkthrough = pytest.mark.skipif(
-    not (ZORK1 and ZORK1_WALKTHROUGH),
-    reason="ZORK1_STORY and ZORK1_WALKTHROUGH do not name a story and its solution",
-)
-STORIES = ["bundled", pytest.param(ZORK1, id="zork1", marks=needs_walkthrough)]
+STORIES = ["bundled", pytest.param(ZORK1, id="zork1", marks=needs_zork1)]
 
 pytestmark = pytest.mark.slow
 
@@ -77,14 +76,14 @@ class Journey:
         return self.step(turn, command, self.turns[turn - 1].place)
 
 
-def solution(story: str) -> list[str]:
-    return BUNDLED_COMMANDS if story == "bundled" else read_commands(Path(ZORK1_WALKTHROUGH))
+def solution(story: str) -> Sequence[str]:
+    return BUNDLED_COMMANDS if story == "bundled" else zork1_solution()
 
 
 @cache
 def journey(story: str) -> Journey:
     """Played once for all tests of a run."""
-    played = Journey(started(story))
+    played = Journey(started(story, seed=ZORK1_SEED))
     played.play(solution(story))
     assert played.game.facts().won
     return played
@@ -104,7 +103,7 @@ def test_every_way_on_the_map_can_be_walked_again(story: str) -> None:
 @pytest.mark.parametrize("story", STORIES)
 def test_what_was_found_by_wandering_about_comes_out_the_same_again(story: str) -> None:
     dice, directions = random.Random(7), ["n", "go se", "s", "W", "walk up", "d", "in", "g", "wait"]
-    commands = solution(story)[:40] + dice.choices(directions, k=60)
+    commands = [*solution(story)[:40], *dice.choices(directions, k=60)]
     wandered = Journey(started(story, seed=3))
     wandered.play(commands)
     ways = list(wandered.map.ways.all())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -18,9 +19,14 @@ from mcp_ghost.testing import content_reply
 from scripts.scripted_model import ScriptedModel
 from session.levels import ObservationLevel as Level
 from tests.support.episodes import answer, played, system_text, user_text, wanted
-from tests.support.games import BUNDLED_COMMANDS, ZORK1, needs_zork1
+from tests.support.games import (
+    BUNDLED_COMMANDS,
+    ZORK1,
+    ZORK1_SEED,
+    needs_zork1,
+    zork1_solution,
+)
 from tests.support.mind.telling import Told, ToldGame
-from tests.test_walkthroughs import zork1_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,14 +183,14 @@ def check(game: ToldGame, shown: Shown) -> None:
         assert exits.seen.exits == ()
 
 
-def solution(story: str) -> list[str]:
-    return BUNDLED_COMMANDS if story == "bundled" else zork1_commands()
+def solution(story: str) -> Sequence[str]:
+    return BUNDLED_COMMANDS if story == "bundled" else zork1_solution()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("story", BOTH)
 def test_over_a_whole_walkthrough_nothing_is_told_that_was_not_shown(story: str) -> None:
-    with ToldGame(Level, story) as game:
+    with ToldGame(Level, story, ZORK1_SEED) as game:
         shown = Shown(game)
         check(game, shown)
         for command in solution(story):

@@ -12,10 +12,15 @@ from scripts.benchmarks.prompt_cost import prompt_cost
 from scripts.scripted_model import ScriptedModel
 from tests.game_interface.test_facts import profiled, tiny_world
 from tests.support.episodes import Played, played, system_text, user_text
-from tests.support.games import BUNDLED_COMMANDS, ZORK1, needs_zork1
+from tests.support.games import (
+    BUNDLED_COMMANDS,
+    ZORK1,
+    ZORK1_SEED,
+    needs_zork1,
+    zork1_solution,
+)
 from tests.support.mind.reader import perfect_reader
 from tests.support.tiny_story import loop, say
-from tests.test_walkthroughs import ZORK1_SEED, zork1_commands
 
 
 def episodes(folder: Path, commands: list[str], **settings: Any) -> tuple[Played, Played, Played]:  # noqa: ANN401  of the configuration
@@ -108,9 +113,9 @@ def test_without_condition_none_is_told(tmp_path: Path, is_on: bool) -> None:
 def test_a_perfect_reader_wins_zork_in_the_second_episode_and_not_without_the_ledger(
     tmp_path: Path,
 ) -> None:
-    settings = {"story": ZORK1, "seed": int(ZORK1_SEED)}
+    settings = {"story": ZORK1, "seed": ZORK1_SEED}
     first, second, alone = episodes(
-        tmp_path, zork1_commands(), context_history_tokens=100_000, **settings
+        tmp_path, [*zork1_solution()], context_history_tokens=100_000, **settings
     )
     assert_read(first, second, alone, points=350)
     assert_nothing_is_lost_or_told_twice(first)

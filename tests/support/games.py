@@ -10,6 +10,7 @@ import pytest
 
 from game_interface import Facts, Game, open_game
 from game_interface.engines.engine import EngineName
+from scripts.scripted_model import read_commands
 from tests.support import DATA
 
 WALKTHROUGH = (DATA / "weatherworks_walkthrough.txt").read_text().split("\n")
@@ -19,6 +20,9 @@ needs_jericho = pytest.mark.skipif(not find_spec("jericho"), reason="jericho is 
 ENGINES = [pytest.param("bocfel"), pytest.param("jericho", marks=needs_jericho)]
 
 ZORK1 = os.environ.get("ZORK1_STORY", "")
+ZORK1_WALKTHROUGH = os.environ.get("ZORK1_WALKTHROUGH", "")
+ZORK1_SEED = 4
+"""Dice by which `zork1_solution` wins: the troll is fought twice, and the thief three times."""
 needs_zork1 = pytest.mark.skipif(not ZORK1, reason="ZORK1_STORY names no copy of Zork I")
 
 
@@ -29,6 +33,35 @@ def started(
     game = open_game(story, seed=seed, engine=engine)
     game.start()
     return game
+
+
+def zork1_walkthrough() -> list[str]:
+    """The commands of a walkthrough of Zork I, one for each blow of a fight."""
+    if ZORK1_WALKTHROUGH:
+        return read_commands(Path(ZORK1_WALKTHROUGH))
+    if not find_spec("jericho"):
+        pytest.skip("no walkthrough of Zork I: install jericho or set ZORK1_WALKTHROUGH")
+    from jericho.game_info import zork1
+
+    return str(zork1["walkthrough"]).split("/")
+
+
+@cache
+def zork1_solution() -> tuple[str, ...]:
+    """Zork I won on the default engine, by who repeats a blow until nobody is left to be hit."""
+    played = []
+    with started(ZORK1, seed=ZORK1_SEED) as game:
+        for command in zork1_walkthrough():
+            verb, foe, *_ = [*command.lower().split(), ""]
+            if verb not in ("kill", "attack"):
+                game.step(command)
+                played.append(command)
+                continue
+            while any(foe in thing.name for thing in game.facts().visible or ()):
+                game.step(command)
+                played.append(command)
+        assert game.facts().won
+    return tuple(played)
 
 
 def written(folder: Path, image: bytes, name: str = "tiny.z3") -> Path:
