@@ -1,4 +1,4 @@
-"""The games that the program knows by name: what their files are, and where they can be had.
+"""The games that the program knows by name: what their files are, and where to get them.
 
 `stories/games.json` lists them with their profiles; the story files are not part of the program.
 """
@@ -107,7 +107,7 @@ def at_hand(folders: Sequence[Path]) -> dict[str, Path]:
 def game_file(name: str, folders: Sequence[Path]) -> Path:
     """The file of a known game.
 
-    Raises: StoryNotFoundError that says which file is wanted, and where it can be had.
+    Raises: StoryNotFoundError that says which file is wanted, and where to get it.
     """
     path = at_hand(folders).get(name)
     if path:

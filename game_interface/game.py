@@ -36,7 +36,7 @@ class _Moment:
 class Game:
     """One story in one engine, sharing nothing with any other game.
 
-    It is nothing but its latest moment: where a command fails, that stays what it was.
+    It is nothing but its latest moment, which a command that fails leaves unchanged.
     """
 
     def __init__(self, story: Story, engine: Engine, seed: int) -> None:
@@ -221,7 +221,7 @@ class Game:
         return _Moment(reply, progress, facts)
 
     def _asks_at_end(self, state: bytes) -> bool:
-        """Whether the story does nothing any more but ask: it answers all commands alike.
+        """Whether the story now does nothing but ask: it answers all commands alike.
 
         They are given to a copy of the game, one after the other.
         """
@@ -262,7 +262,7 @@ def open_game(
     downloaded into it, of which `on_progress` is told. With `fallback` the bundled story is played
     where that fails, and `on_notice` gets one line that says so. With `seed` None one is drawn;
     `Game.seed` says which. A command that takes longer than `turn_timeout_seconds` is undone.
-    `interpreter_path` names the folder of interpreters of one's own.
+    `interpreter_path` names a folder with your own interpreters.
 
     Raises: StoryNotFoundError, StoryFormatError, StoryDownloadError, EngineUnavailableError;
         ValueError for a seed outside 0..2147483647.

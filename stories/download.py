@@ -98,7 +98,7 @@ def fetched_story(address: str, folder: Path, on_progress: OnProgress) -> Path:
 def _fetch_within(url: str, seconds: float, on_share: _OnShare) -> bytes:
     """Fetch in a thread: looking up a host name has no timeout of its own.
 
-    What has come is told from here, so that nothing is told of what is waited for no longer.
+    Progress is reported from here, so that none is reported once the wait is over.
     """
     answer: Future[bytes] = Future()
     shares: list[float | None] = [None]

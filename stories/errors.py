@@ -18,7 +18,7 @@ class StoryNotFoundError(GameError):
 class StoryFormatError(GameError):
     """Raised when a file is damaged, or no story that can be played here; says what it is.
 
-    Inside a command the game is as it was before it.
+    If a command raises it, the game stays as it was before.
     """
 
 

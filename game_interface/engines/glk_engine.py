@@ -1,9 +1,9 @@
 """The engines that are always there: bocfel for the Z-machine, and glulxe for Glulx.
 
-Each command is a process of its own. It gets the story and the state of before as files in a folder
-that is then removed, and the files that it leaves are the new state, if everything about them is
-right. An interpreter that is given a damaged state begins the game anew and says nothing, so
-nothing is taken on trust: not the state, not the echo, not the count of turns.
+Each command is a process of its own. It gets the story and the previous state as files in a folder
+that is then removed, and the files that it leaves are the new state, if every check passes. An
+interpreter that is given a damaged state silently begins the game again, so nothing is taken on
+trust: not the state, not the echo, not the count of turns.
 """
 
 import json
@@ -38,13 +38,13 @@ _SIZE: Final = ("-width", "80", "-height", "24")
 _BOCFEL: Final = (
     *("-singleturn", "-fm"),  # one command; no metrics are asked for
     *("-H", "-m", "-x", "-C", "-D"),  # no history, no commands of its own, no user's settings
-    *("-u", "0"),  # no undo, which would double a state: it is not to be had in an episode
+    *("-u", "0"),  # no undo: it would double the state, and no episode offers it
     *("-n", "6", "-N", "F"),  # as Frotz, for the few stories that print it
     *_SIZE,
 )
 _GLULXE: Final = ("-singleturn", "-fm", *_SIZE, "--autosave", "--autodir", ".", "--undo", "1")
 _MOST_RUNS: Final = 4
-"""For one command: the story may ask for the name of a file, which it does not get."""
+"""For one command: the story may ask for the name of a file, and is given none."""
 _PLAIN_NAME: Final = re.compile(r"(?:\./)?[\w -]+(?:\.[\w-]+)*")
 _OF_WINDOWS: Final = re.compile("(?:parent|pair_child1|pair_child2|pair_key|rootwin)?tag")
 _OF_STREAMS: Final = re.compile("(?:stream|echostream|currentstr)tag")
@@ -217,7 +217,7 @@ class GlkEngine:
         return [*_GLULXE, "--rngseed", str(before.seed or MAX_SEED)]
 
     def _check_continuity(self, before: _State, told: Told, command: str) -> None:
-        """Whether the story went on from its state, rather than begin anew without a word."""
+        """Raise if the story did not go on from its state but silently began again."""
         repeats = self._image is not None and before.waits_for == "line" and not told.was_cleared
         goes_on = told.generation == before.generation + 1
         if not goes_on or (repeats and told.echo != command):
@@ -275,7 +275,7 @@ def _refuse_files(library: Mapping[str, Any]) -> None:
 def _renumber(library: dict[str, Any]) -> Mapping[int, int]:
     """Number windows and streams by their order, and give the new numbers of the windows.
 
-    RemGlk's numbers depend on the clock, and would make each copy of a game another one.
+    RemGlk's numbers depend on the clock, and would make each copy of a game differ.
     """
     windows, streams = library["windows"], library["streams"]
     tags, stream_tags = _numbered(windows), _numbered(streams)

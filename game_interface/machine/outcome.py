@@ -91,5 +91,5 @@ def _by_words(text: str) -> Ending:
 
 
 def _offers_to_restart(text: str) -> bool:
-    """Whether the last words are what games ask that have ended; help texts may read so, too."""
+    """Whether the last words are a question asked after the end; help texts may read like one."""
     return {"RESTART", "RESTORE", "QUIT"} <= set(re.findall(r"[A-Z]+", text[-400:].upper()))
