@@ -94,7 +94,7 @@ export class Cockpit {
     this.pausing.textContent = held ? "Go on" : "Pause";
     this.stepping.setAttribute("aria-disabled", String(!this.isPaused));
     this.hint.hidden = !hears;
-    if (waiting) this.reply.textContent = `The player reads ${waiting === 1 ? "it" : "them"} when this turn is over.`;
+    if (waiting && !this.isPaused) this.reply.textContent = `The player reads ${waiting === 1 ? "it" : "them"} when this turn is over.`;
   }
 
   /** Pause after this turn, or go on. Returns whether that may be pressed here. */
