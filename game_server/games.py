@@ -117,7 +117,7 @@ class Games:
             self._begun += 1
         try:
             yield
-        except BaseException:
+        except BaseException:  # interrupted, too: it did not begin
             with self._lock:
                 self._begun -= 1
             raise

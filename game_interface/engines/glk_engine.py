@@ -220,7 +220,8 @@ class GlkEngine:
         """Raise if the story did not go on from its state but silently began again."""
         repeats = self._image is not None and before.waits_for == "line" and not told.was_cleared
         goes_on = told.generation == before.generation + 1
-        if not goes_on or (repeats and told.echo != command):
+        echo = told.echo or ""  # of an empty line there is none
+        if not goes_on or (repeats and echo != command):
             raise EngineError("the interpreter did not continue the game")
 
     def _left(self, before: _State, told: Told, files: Mapping[str, bytes]) -> _State:

@@ -153,4 +153,4 @@ def _named(error: Exception) -> str:
 def _whole(value: object) -> int | None:
     """A number without a fraction; anything else is not known."""
     is_whole = isinstance(value, Real) and not isinstance(value, bool) and float(value) % 1 == 0
-    return int(value) if is_whole else None  # type: ignore[call-overload]  # a Real
+    return int(value) if is_whole else None  # type: ignore[call-overload]  # any Real has it

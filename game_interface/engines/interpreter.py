@@ -162,23 +162,23 @@ class Interpreter:
                 )
             except OSError as error:
                 raise self._not_started(str(error)) from error
+        assert process.stdin and process.stdout  # noqa: S101, PT018  asked for above
         reaper.guard(process.pid)
         try:
             self._limit(process.pid)
             with suppress(BrokenPipeError):  # it has ended without reading; its code says why
-                process.stdin.write(event)  # type: ignore[union-attr]  # shorter than a pipe holds
-                process.stdin.close()  # type: ignore[union-attr]
-            output = read_pipe(process.stdout, self._seconds, OUTPUT_BYTES)  # type: ignore[arg-type]
+                process.stdin.write(event)  # shorter than a pipe holds
+                process.stdin.close()
+            output = read_pipe(process.stdout, self._seconds, OUTPUT_BYTES)
             code = process.wait(self._seconds)
-        except BaseException:  # interrupted, too
+        except BaseException:  # interrupted, too: nobody else would end it
             process.kill()
             process.wait()
             raise
         finally:
             reaper.release(process.pid)
             for pipe in (process.stdin, process.stdout):
-                if pipe:
-                    pipe.close()
+                pipe.close()
         said = one_line(complaints.read_bytes()[-_CHUNK:].decode(errors="replace"))
         if code in _CANNOT_RUN:
             raise self._not_started(said[:_SHOWN_CHARACTERS])

@@ -178,12 +178,12 @@ class _Process:
 
         Raises: EngineError when none comes in time, or ever.
         """
-        process = self._process
-        line = b""
+        process, line = self._process, b""
+        assert process.stdin and process.stdout  # noqa: S101, PT018  asked for at its start
         with suppress(BrokenPipeError):
-            process.stdin.write(json.dumps(request).encode() + b"\n")  # type: ignore[union-attr]
-            process.stdin.flush()  # type: ignore[union-attr]
-            line = read_pipe(process.stdout, seconds, _ANSWER_BYTES, one_line=True)  # type: ignore[arg-type]
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
+            line = read_pipe(process.stdout, seconds, _ANSWER_BYTES, one_line=True)
         if not line.endswith(b"\n"):
             raise EngineError(f"the engine ended by itself ({self._how_it_ended()})")
         try:

@@ -333,6 +333,8 @@ and the end of its last step are reliable.
 
 Of {tried} story files, those above included, {begun} could be begun on the default engine, and
 {whole} of these were played to the last of the commands, or to their own end.
+The rest are of formats that are not played, end before their first prompt, as unit tests do, or
+still wait for a key after the first ones.
 
 {others}
 

@@ -32,8 +32,10 @@ CODES = {
     ".": 46,
 }
 TITLE = say("Title\n") + READ_KEY + say("Hall\n")
-LATER = TITLE + endlessly(b"\xe4\x0f\x02\xe0\x03\x60\x00" + say("Done.\n"))
-"""Waits for a key, then for lines (aread, which stores the key that ended the line)."""
+TEXT_BUFFER = 0x02E0
+LINES = endlessly(b"\xe4\x0f\x02\xe0\x03\x60\x00" + say("Done.\n"))
+"""Waits for lines (aread, which stores the key that ended the line)."""
+LATER = TITLE + LINES
 
 
 def test_each_key_reaches_the_story(tmp_path: Path) -> None:
@@ -67,6 +69,14 @@ def test_where_a_line_is_waited_for_keys_are_ordinary_words() -> None:
         validate_command("q")
     with pytest.raises(InvalidCommandError, match="must not be empty"):
         validate_command(" ")
+
+
+def test_a_line_of_no_length_goes_on_as_an_empty_one(tmp_path: Path) -> None:
+    image = bytearray(build(version=5, code=say("Hall\n") + LINES))
+    image[TEXT_BUFFER] = 0
+    with started(written(tmp_path, bytes(image), "none.z5")) as game:
+        assert game.facts().waits_for == "line"
+        assert [game.step(it).strip() for it in ("look", "wait")] == ["Done.", "Done."]
 
 
 def test_an_engine_that_cannot_tell_takes_either() -> None:
