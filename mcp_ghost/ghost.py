@@ -47,6 +47,7 @@ async def mcp_ghost(
     base_url: str | None = None,
     llm_timeout: float = 120.0,
     startup_timeout: float = 30.0,
+    progress_extends_timeout: bool = False,
     deadline: float | None = None,
     token_budget: int | None = None,
     cost_budget: float | None = None,
@@ -98,6 +99,8 @@ async def mcp_ghost(
         base_url: The provider's address, by default the one that its own SDK would use.
         llm_timeout: Seconds for one reply of the model.
         startup_timeout: Seconds for one server to start.
+        progress_extends_timeout: Whether each report of progress gives a tool call its ``timeout``
+            again, up to twenty times of it altogether.
         deadline: Seconds for the whole run.
         token_budget: Tokens, as the provider counts them, after which the model is not asked again.
         cost_budget: US dollars after which it is not asked again, if replies report their cost, as

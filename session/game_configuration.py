@@ -234,6 +234,8 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     """Rounds of tool calls per turn before a final answer is required."""
     mcp_tool_call_timeout_seconds: PositiveFloat = 30
     """Time limit for one call."""
+    mcp_progress_extends_timeout: bool = False
+    """Give a call its time again whenever its server reports progress, up to 20 times of it."""
     mcp_server_startup_timeout_seconds: PositiveFloat = 10
     """Time limit for one start."""
     mcp_max_result_tokens_per_turn: PositiveInt | None = 10_000

@@ -99,6 +99,20 @@ def test_a_server_that_dies_of_one_of_several_calls_is_started_again_once(
     assert not events(caplog, "mcp_disabled")
 
 
+@pytest.mark.parametrize("extends", [None, True])
+def test_progress_extends_the_time_of_a_call_only_where_the_settings_say_so(
+    extends: bool | None,
+    tmp_path: Path,
+) -> None:
+    given = {} if extends is None else {"mcp_progress_extends_timeout": extends}
+    script = [tool_reply([("s.count", {"to": 6, "pause": 0.5})]), LOOK]
+    server = {"s": versions("2025-11-25")}
+    with player(tmp_path, script, server, mcp_tool_call_timeout_seconds=2, **given) as playing:
+        playing.play()
+    (answered,) = playing.answers()
+    assert ("error" in answered) is (extends is None)
+
+
 # --- images
 
 

@@ -258,7 +258,13 @@ class GameServer:
         if server.command:
             environment = {**self._environment, **(server.env or {})}
             server = server.model_copy(update={"env": environment})
-        session = ServerSession(self.name, server, authorize=on_terminal(), redactor=self._redactor)
+        session = ServerSession(
+            self.name,
+            server,
+            authorize=on_terminal(),
+            progress_extends_timeout=self._config.mcp_progress_extends_timeout,
+            redactor=self._redactor,
+        )
         await session.open(
             self._config.mcp_server_startup_timeout_seconds,
             install_timeout=self._config.mcp_server_install_timeout_seconds,

@@ -45,6 +45,7 @@ _MODEL = """\
 _LIMITS = """\
 --startup-timeout S  seconds for one server to start (default 30; 120 where it may be downloaded)
 --timeout S         seconds for one tool call (default 30)
+--progress-extends-timeout  give a call its time again whenever its server reports progress
 --llm-timeout S     seconds for one reply of the model (default 120)
 --deadline S        seconds for the whole run
 --max-iterations N  at most this many replies with tool calls (default 10)
@@ -92,6 +93,7 @@ class Flags(argparse.Namespace):
     reasoning_effort: str | None
     llm_timeout: float | None
     startup_timeout: float | None
+    progress_extends_timeout: bool
     allow: list[str] | None
     deny: list[str] | None
     approve: list[str] | None
@@ -105,7 +107,7 @@ class Flags(argparse.Namespace):
     def options(self) -> dict[str, object]:
         """The options of a run that were given."""
         names = ("model", "base_url", "temperature", "reasoning_effort", "allow", "deny")
-        limits = ("max_iterations", *_SECONDS, *_TOKENS, "cost_budget")
+        limits = ("max_iterations", *_SECONDS, *_TOKENS, "cost_budget", "progress_extends_timeout")
         given = {name: getattr(self, name) for name in (*names, *limits)}
         return {name: it for name, it in given.items() if it is not None}
 

@@ -164,6 +164,7 @@ class Conversation:
             elicit=settings.elicit or (self.questions.elicit if settings.pause else None),
             authorize=settings.authorize,
             on_progress=self._progressed,
+            progress_extends_timeout=settings.progress_extends_timeout,
             redactor=self.redactor,
         )
 

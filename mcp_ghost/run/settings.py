@@ -41,7 +41,13 @@ _WHOLE = (
 )
 _TEXTS = ("system_prompt", "namespace")
 _TEXTS_OR_NONE = ("api_key", "model", "base_url")
-_SWITCHES = ("enable_backtracking", "conversation_memory", "stream", "pause")
+_SWITCHES = (
+    "enable_backtracking",
+    "conversation_memory",
+    "stream",
+    "pause",
+    "progress_extends_timeout",
+)
 _SECONDS = ("timeout", "llm_timeout", "startup_timeout", "deadline")
 _ABOVE_ZERO = (*_SECONDS, "context_limit", "cost_budget", "token_budget")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -63,6 +69,7 @@ class Options(TypedDict, total=False):
     base_url: str | None
     llm_timeout: float
     startup_timeout: float
+    progress_extends_timeout: bool
     deadline: float | None
     token_budget: int | None
     cost_budget: float | None
@@ -111,6 +118,7 @@ class Settings:
     base_url: str | None
     llm_timeout: float
     startup_timeout: float
+    progress_extends_timeout: bool
     deadline: float | None
     token_budget: int | None
     cost_budget: float | None

@@ -63,12 +63,14 @@ class ServerSession:
         elicit: Elicit | None = None,
         authorize: Authorize | None = None,
         on_progress: OnProgress | None = None,
+        progress_extends_timeout: bool = False,
         redactor: Redactor | None = None,
     ) -> None:
         """Nothing is started yet.
 
         ``elicit`` asks the user what the server wants to know; without it, it may not ask.
         ``authorize`` sends the user to the page of a sign-in; without it, the browser opens.
+        ``progress_extends_timeout``: each report of progress gives a call its whole time again.
         ``redactor`` cleans all that the server says; by default one that knows only this server.
         """
         self.name = name
@@ -85,6 +87,7 @@ class ServerSession:
         self._elicit = elicit
         self._authorize = authorize or in_browser
         self._on_progress = on_progress
+        self._progress_extends_timeout = progress_extends_timeout
         self._redactor = redactor or redactor_of({name: config})
         self._owner: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
@@ -159,9 +162,9 @@ class ServerSession:
         ``meta`` is what else the server is told, in the request's ``_meta``.
 
         Raises:
-            TimeoutError: No answer and no progress within ``timeout`` seconds, or no answer within
-                twenty times of it. The server was told that nobody is waiting; the session stays
-                usable.
+            TimeoutError: No answer within ``timeout`` seconds; where progress extends it, neither
+                answer nor progress, or no answer within twenty times of it. The server was told
+                that nobody is waiting; the session stays usable.
             MCPServerDiedError: The server is gone.
         """
         from mcp import InputRequiredRoundsExceededError
@@ -177,7 +180,8 @@ class ServerSession:
         self._waits.add(patience)
 
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
-            patience.begin_anew()
+            if self._progress_extends_timeout:
+                patience.begin_anew()
             if self._on_progress is not None:
                 words = message and self._redactor.words(message)
                 await self._on_progress(tool, progress, total, words)

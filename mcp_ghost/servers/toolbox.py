@@ -62,6 +62,7 @@ class Toolbox:
         elicit: Elicit | None = None,
         authorize: Authorize | None = None,
         on_progress: OnProgress | None = None,
+        progress_extends_timeout: bool = False,
         redactor: Redactor | None = None,
     ) -> None:
         """``on_progress`` is told of tools as "server.tool"."""
@@ -76,6 +77,7 @@ class Toolbox:
         self._elicit = elicit
         self._authorize = authorize
         self._on_progress = on_progress
+        self._progress_extends_timeout = progress_extends_timeout
         self._redactor = redactor or redactor_of(self._servers)
         self._sessions: dict[str, ServerSession] = {}
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -254,6 +256,7 @@ class Toolbox:
             elicit=self._elicit,
             authorize=self._authorize,
             on_progress=partial(self._progressed, server),
+            progress_extends_timeout=self._progress_extends_timeout,
             redactor=self._redactor,
         )
         self._sessions[server] = session

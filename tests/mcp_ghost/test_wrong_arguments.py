@@ -72,6 +72,7 @@ def test_a_missing_key_is_an_error_that_names_the_variable(  # B4
         ("base_url", 8080, "base_url must be a string"),
         ("namespace", None, "namespace must be a string"),
         ("enable_backtracking", "no", "enable_backtracking must be True or False, not 'no'"),
+        ("progress_extends_timeout", 1, "progress_extends_timeout must be True or False, not 1"),
         ("allow", "files.*", "allow must be a list of names or patterns such as ['files.*'], not"),
         ("deny", "files.delete", "deny must be a list"),
         ("deny", [3], "deny must be a list"),

@@ -79,6 +79,9 @@ SHOWN_BY = {
     "mcp_tool_call_timeout_seconds": (
         "test_a_timeout_ends_its_batch_with_every_id_answered_and_the_model_goes_on"
     ),
+    "mcp_progress_extends_timeout": (
+        "test_progress_extends_the_time_of_a_call_only_where_the_settings_say_so"
+    ),
     "mcp_server_startup_timeout_seconds": "test_a_server_gets_the_configured_time_to_start",
     "mcp_max_result_tokens_per_turn": "test_what_tools_add_to_a_turn_is_limited",
     "mcp_max_parallel_calls": "test_calls_that_only_read_run_side_by_side_up_to_the_limit",

@@ -17,7 +17,7 @@ from tests.mcp_ghost.golden.test_golden import servers
 from tests.support import PATIENCE
 from tests.support.golden_cases import GOLDENS, PROVIDERS, Wire, calls
 from tests.support.program import Program, heavy_imports, terminal
-from tests.support.servers import eventually, faulty, pids, write_config
+from tests.support.servers import eventually, faulty, pids, versions, write_config
 
 pytestmark = pytest.mark.mcp
 
@@ -126,6 +126,17 @@ def test_flags_reach_the_run(ghost: Program) -> None:
         "files_check",
     ]
     assert last.tool_names == []
+
+
+@pytest.mark.parametrize("flag", [[], ["--progress-extends-timeout"]])
+def test_progress_extends_the_time_of_a_call_with_a_flag(
+    ghost: Program, tmp_path: Path, flag: list[str]
+) -> None:
+    write_config(tmp_path / "servers.json", s=versions("2025-11-25"))
+    script = [calls(("s.count", {"to": 6, "pause": 0.5})), content_reply("Counted.")]
+    with ModelServer(script) as model:
+        run = ghost.run(*flags(model, "--timeout", "2", "--json", *flag))
+    assert [call["success"] for call in json.loads(run.stdout)["tool_chain"]] == [bool(flag)]
 
 
 def test_the_prompt_may_come_from_stdin(ghost: Program) -> None:

@@ -39,6 +39,16 @@ def test_progress_becomes_events(known: str) -> None:
     assert told == [{**count, "progress": it, "message": f"step {it}"} for it in (1, 2)]
 
 
+@pytest.mark.parametrize("extends", [None, False, True])
+def test_progress_extends_the_time_of_a_call_only_where_that_is_asked_for(
+    extends: bool | None,
+) -> None:
+    script: list[Reply | str] = [tool_reply([("s.count", {"to": 6, "pause": 0.5})]), "Done."]
+    given: dict[str, Any] = {} if extends is None else {"progress_extends_timeout": extends}
+    result, _ = play(script, {"s": versions(BOTH[0])}, timeout=2, **given)
+    assert [entry["success"] for entry in result["tool_chain"]] == [bool(extends)]
+
+
 def test_the_next_request_offers_the_tools_that_a_call_has_brought() -> None:
     events: list[dict[str, Any]] = []
     script: list[Reply | str] = [

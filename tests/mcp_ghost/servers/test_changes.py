@@ -96,14 +96,17 @@ async def test_a_toolbox_knows_what_is_new_and_what_tools_say_of_themselves() ->
 
 @pytest.mark.parametrize("link", ["stdio", "http"])
 @pytest.mark.parametrize("known", BOTH)
-async def test_progress_keeps_a_call_alive_and_is_reported(known: str, link: str) -> None:
+async def test_progress_keeps_a_call_alive_where_it_may_and_is_reported(
+    known: str, link: str
+) -> None:
     told: list[object] = []
 
     async def on_progress(*progress: object) -> None:
         told.append(progress)
 
     async def counted(config: ServerConfig) -> None:
-        async with Toolbox({"s": config}, on_progress=on_progress) as toolbox:
+        toolbox = Toolbox({"s": config}, on_progress=on_progress, progress_extends_timeout=True)
+        async with toolbox:
             await toolbox.call("s.count", {"to": 5, "pause": 0.7}, timeout=3)
 
     here = nullcontext(versions(known))
@@ -112,16 +115,25 @@ async def test_progress_keeps_a_call_alive_and_is_reported(known: str, link: str
     assert told == [("s.count", step, None, f"step {step}") for step in range(1, 6)]
 
 
+@pytest.mark.parametrize("known", BOTH)
+async def test_the_time_of_a_call_is_a_hard_limit_whatever_progress_is_reported(
+    known: str,
+) -> None:
+    async with ServerSession("s", versions(known)) as session:
+        with pytest.raises(TimeoutError, match=r"did not answer 'count' within 0\.5 s"):
+            await session.call("count", {"to": 100, "pause": 0.1}, timeout=0.5)
+
+
 async def test_progress_does_not_keep_a_call_alive_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(patience, "MOST", 2)
-    async with ServerSession("s", versions("2025-11-25")) as session:
+    async with ServerSession("s", versions("2025-11-25"), progress_extends_timeout=True) as session:
         with pytest.raises(TimeoutError, match=r"did not finish 'count' within 1 s"):
             await session.call("count", {"to": 100, "pause": 0.1}, timeout=0.5)
 
 
 async def test_a_call_that_stops_reporting_progress_is_given_up() -> None:
-    async with ServerSession("s", versions("2025-11-25")) as session:
+    async with ServerSession("s", versions("2025-11-25"), progress_extends_timeout=True) as session:
         with pytest.raises(TimeoutError, match=r"no progress with 'count' for 0\.3 s"):
             await session.call("count", {"to": 1, "then": 60}, timeout=0.3)
