@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,7 +20,7 @@ from session.events import event_context, log_event
 from session.game_configuration import GameConfiguration
 from session.game_state import Decision, RefusedCommand
 from session.tracing import Span, observed
-from shared_loop import in_shared_loop, run_in_daemon_thread
+from shared_loop import in_shared_loop
 
 if TYPE_CHECKING:
     from game_interface.machine.facts import Waits
@@ -40,7 +40,7 @@ REFUSED = (
     'The game was not given "{command}": {reason} Choose another command, or this one again if you '
     "have a reason to insist. Answer with one JSON object as before."
 )
-Objection: TypeAlias = Callable[[str], str | None]
+Objection: TypeAlias = Callable[[str], Awaitable[str | None]]
 """Why a command must not be given to the game; None when nothing speaks against it."""
 
 
@@ -95,7 +95,7 @@ class ZorkAgent:
             game_state_text: What the model is told about the game.
             relevant_memories: More to tell, after the game.
             candidates: Commands to choose from, for models too small to find words.
-            objection: Asked about each proposal, from another thread; what it says is told to the
+            objection: Asked about each proposal, within the turn; what it says is told to the
                 model, which then proposes something else. After so many refusals as are configured
                 it is played as it is.
             story: Messages that come before all that: the turns so far, from user to assistant.
@@ -221,7 +221,7 @@ class _Deliberation:
         """The check advises; after so many refusals it is the model that is believed."""
         decision = await self._ask_until_decided(messages)
         while self._objection and not decision.failure:
-            reason = await run_in_daemon_thread(self._objection, decision.action)
+            reason = await self._objection(decision.action)
             if not reason:
                 break
             if len(self._refused) >= self._config.action_check_max_refusals:

@@ -66,7 +66,7 @@ ACCEPTED = Verdict(kind="accept")
 class Check(Protocol):
     """Whoever judges commands."""
 
-    def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
+    async def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
         """The verdict on ``command``; ``situation`` is what the model that proposed it was told."""
 
 
@@ -91,7 +91,7 @@ class ActionCheck:
         self._vocabulary = vocabulary
         self._attempts = attempts
 
-    def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
+    async def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
         """The first refusal of a rule, else the first advice."""
         return _weighed(self._verdicts(command.lower(), facts))
 
@@ -145,9 +145,14 @@ class Checks:
     def __init__(self, checks: Sequence[Check]) -> None:
         self._checks = tuple(checks)
 
-    def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
+    async def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
         """The first refusal, else the first advice; its usage is that of all who were asked."""
-        return _weighed(check.check(command, facts, situation) for check in self._checks)
+        verdicts: list[Verdict] = []
+        for check in self._checks:
+            verdicts.append(await check.check(command, facts, situation))
+            if verdicts[-1].kind == "refuse":
+                break
+        return _weighed(verdicts)
 
 
 class FirstCommand:
@@ -157,13 +162,13 @@ class FirstCommand:
         self._check = check
         self._vocabulary = vocabulary
 
-    def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
+    async def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
         """The verdict on the first command."""
-        return self._check.check(self._vocabulary.first_command(command), facts, situation)
+        return await self._check.check(self._vocabulary.first_command(command), facts, situation)
 
 
 def _weighed(verdicts: Iterable[Verdict]) -> Verdict:
-    """The first refusal, after which no other check is asked, else the first advice."""
+    """The first refusal, after which no other verdict counts, else the first advice."""
     heaviest, usage = ACCEPTED, Usage()
     for verdict in verdicts:
         if verdict.usage.calls:

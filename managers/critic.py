@@ -9,7 +9,7 @@ import logging
 from pydantic import BaseModel, ValidationError
 
 from game_interface import Facts
-from llm_client import LLMClient
+from llm_client import LLMClient, completed
 from managers.action_check import Verdict, VerdictKind
 from mcp_ghost.errors import LLMError
 from mcp_ghost.messages import LLMResponse, Usage
@@ -41,10 +41,10 @@ class Critic:
         self._client = client
         self._logger = logger or logging.getLogger("zorkgpt.critic")
 
-    def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
+    async def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
         """The model's verdict on ``command`` in that ``situation``."""
         try:
-            response = self._ask(command, situation)
+            response = await self._ask(command, situation)
         except LLMError as error:
             return self._give_way(f"The critic could not be asked: {error}", error.usage)
         try:
@@ -57,9 +57,10 @@ class Critic:
             reason = "The critic gives no reason."
         return Verdict(kind=answer.verdict, reason=reason, usage=response.spent)
 
-    def _ask(self, command: str, situation: str) -> LLMResponse:
+    async def _ask(self, command: str, situation: str) -> LLMResponse:
         role = self._role
-        return self._client.chat_completions_create(
+        return await completed(
+            self._client,
             model=role.model,
             messages=[
                 {"role": "system", "content": load_prompt("critic", "full")},

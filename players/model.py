@@ -94,9 +94,9 @@ class _Judge:
     usage: Usage = field(default_factory=Usage)
     advice: dict[str, str] = field(default_factory=dict)
 
-    def objection(self, command: str) -> str | None:
+    async def objection(self, command: str) -> str | None:
         """Why the game must not be given ``command``; None when it may."""
-        verdict = self.check.check(command, self.facts, self.situation)
+        verdict = await self.check.check(command, self.facts, self.situation)
         self.usage += verdict.usage
         if verdict.kind == "refuse" and self.refuses:
             return verdict.reason

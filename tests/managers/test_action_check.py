@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from random import Random
@@ -51,7 +52,7 @@ class Play:
 
     def verdict(self, command: str) -> Verdict:
         facts = self.facts
-        return self._check.check(command, facts)
+        return asyncio.run(self._check.check(command, facts))
 
     def do(self, *commands: str) -> Play:
         for command in commands:
@@ -175,7 +176,7 @@ def refused_but_doing_something(game: Game, commands: Sequence[str]) -> tuple[in
             facts, snapshot, before = game.facts(), game.snapshot(), moment(game)
             idle = after(game, "look", snapshot)
             for command in made_up(facts, game.dictionary, turn):
-                if check.check(command, facts).kind == "refuse":
+                if asyncio.run(check.check(command, facts)).kind == "refuse":
                     refused += 1
                     if after(game, command, snapshot) not in (before, idle):
                         wrong.append(command)
@@ -246,7 +247,7 @@ def test_an_open_question_may_be_answered_with_any_word(play: Play) -> None:
 
 def test_without_a_dictionary_no_word_is_refused(play: Play) -> None:
     check = ActionCheck(Vocabulary.of(StoryImage(build())))
-    assert check.check("take gazebo", play.facts).kind == "accept"
+    assert asyncio.run(check.check("take gazebo", play.facts)).kind == "accept"
 
 
 # --- things that are not here
@@ -339,14 +340,14 @@ class Fixed:
             {"kind": kind, "reason": reason, "usage": Usage(calls=calls, prompt_tokens=7 * calls)}
         )
 
-    def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
+    async def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
         self.asked.append(situation)
         return self._verdict
 
 
 def test_of_several_checks_the_first_refusal_wins_and_spares_the_rest(play: Play) -> None:
     checks = Fixed("advise", "hm"), Fixed("refuse", "no", 1), Fixed("refuse", "never", 1)
-    verdict = Checks(checks).check("north", play.facts, "told")
+    verdict = asyncio.run(Checks(checks).check("north", play.facts, "told"))
     assert said(verdict) == ("refuse", "no")
     assert verdict.usage == Usage(calls=1, prompt_tokens=7)
     assert [check.asked for check in checks] == [["told"], ["told"], []]
@@ -354,10 +355,10 @@ def test_of_several_checks_the_first_refusal_wins_and_spares_the_rest(play: Play
 
 def test_of_several_checks_without_refusal_the_first_advice_counts(play: Play) -> None:
     checks = Fixed("accept", calls=1), Fixed("advise", "first"), Fixed("advise", "second", calls=1)
-    verdict = Checks(checks).check("north", play.facts)
+    verdict = asyncio.run(Checks(checks).check("north", play.facts))
     assert said(verdict) == ("advise", "first")
     assert verdict.usage == Usage(calls=2, prompt_tokens=14)
-    assert Checks([]).check("north", play.facts).kind == "accept"
+    assert asyncio.run(Checks([]).check("north", play.facts)).kind == "accept"
 
 
 def test_a_check_is_little_work(play: Play) -> None:

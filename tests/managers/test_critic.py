@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ def judged(server: ModelServer, facts: Facts, **settings: Any) -> Verdict:  # no
     """The critic's verdict on a command."""
     settings = {**IMPATIENT, "client_base_url": server.base_url, **settings}
     critic = Critic(GameConfiguration(**settings), client_of(server), LOGGER)
-    return critic.check("take rope", facts, SITUATION)
+    return asyncio.run(critic.check("take rope", facts, SITUATION))
 
 
 def answer(verdict: str, reason: str) -> Reply:
@@ -110,12 +111,12 @@ def test_a_refusal_without_a_reason_still_has_words_for_the_model(facts: Facts) 
 
 def test_what_another_check_refuses_costs_no_call(facts: Facts) -> None:
     class Never:
-        def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
+        async def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
             return Verdict(kind="refuse", reason="never")
 
     with ModelServer([answer("accept", "")]) as server:
         critic = Critic(GameConfiguration(client_base_url=server.base_url), client_of(server))
-        verdict = Checks([Never(), critic]).check("north", facts, SITUATION)
+        verdict = asyncio.run(Checks([Never(), critic]).check("north", facts, SITUATION))
     assert verdict.usage == Usage()
     assert server.requests == []
 
