@@ -241,9 +241,9 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     mcp_max_result_tokens_per_turn: PositiveInt | None = 10_000
     """Estimated tokens that tool results may add to a turn; longer results are cut, and the model
     is told."""
-    mcp_max_parallel_calls: PositiveInt = 8
-    """Calls from one reply that may run in parallel, if their tools are marked read-only; all
-    other calls run one after the other."""
+    mcp_max_parallel_calls: PositiveInt = 1
+    """``1``: the calls of a reply run one after the other, and one that times out skips the rest;
+    more: as many may run in parallel, if their tools are marked read-only."""
     mcp_images: Literal["auto", "never"] = "auto"
     """``auto``: the model sees images that tools return (PNG, JPEG, WebP) unless it refuses them;
     ``never``: it is only told about them."""

@@ -43,15 +43,33 @@ def player(
 # --- side by side
 
 
-@pytest.mark.parametrize("most", [None, 1, 2])
-def test_calls_that_only_read_run_side_by_side_up_to_the_limit(
+@pytest.mark.parametrize("most", [None, 1, 2, 8])
+def test_calls_that_only_read_run_side_by_side_only_up_to_a_limit_that_is_set(
     most: int | None, tmp_path: Path, bank: Bank
 ) -> None:
     limit = {} if most is None else {"mcp_max_parallel_calls": most}
     script = [tool_reply([("bank.crowd", {})] * 5), LOOK]
     with player(tmp_path, script, {"bank": bank.config}, **limit) as playing:
         playing.play()
-    assert max(bank.book) == f"{most or 5} here"
+    assert max(bank.book) == f"{min(most or 1, 5)} here"
+
+
+@pytest.mark.parametrize("most", [None, 8])
+def test_a_call_that_times_out_skips_the_rest_even_of_calls_that_only_read(
+    most: int | None, tmp_path: Path, bank: Bank
+) -> None:
+    calls = [("bank.balance", {"name": name, "seconds": 60 * (name == "a")}) for name in "abc"]
+    limit = {} if most is None else {"mcp_max_parallel_calls": most}
+    settings = {"mcp_tool_call_timeout_seconds": 1.5, **limit}
+    with player(tmp_path, [tool_reply(calls), LOOK], {"bank": bank.config}, **settings) as playing:
+        playing.play()
+    first, *rest = playing.answers()
+    assert "timed out" in first["error"]
+    if most is None:
+        assert bank.book == ["a"]
+        assert ["Skipped" in answer["error"] for answer in rest] == [True, True]
+    else:  # under way already
+        assert [answer["content"] for answer in rest] == ["done: b", "done: c"]
 
 
 def test_calls_that_may_write_wait_for_those_before_and_hold_up_those_after(
@@ -59,7 +77,8 @@ def test_calls_that_may_write_wait_for_those_before_and_hold_up_those_after(
 ) -> None:
     names = [("balance", "a"), ("insert", "b"), ("transfer", "c"), ("balance", "d")]
     calls = [(f"bank.{tool}", {"name": name, "seconds": 0.05}) for tool, name in names]
-    with player(tmp_path, [tool_reply(calls), LOOK], {"bank": bank.config}) as playing:
+    servers = {"bank": bank.config}
+    with player(tmp_path, [tool_reply(calls), LOOK], servers, mcp_max_parallel_calls=8) as playing:
         playing.play()
     assert bank.book == [line for _, name in names for line in (name, f"end of {name}")]
 
@@ -69,7 +88,8 @@ def test_answers_and_record_keep_the_order_of_the_calls_whoever_ends_first(
 ) -> None:
     calls = [("bank.balance", {"name": str(n), "seconds": (3 - n) / 5}) for n in range(4)]
     broken = ("bank.balance", "{not json")
-    with player(tmp_path, [tool_reply([*calls, broken]), LOOK], {"bank": bank.config}) as playing:
+    script, together = [tool_reply([*calls, broken]), LOOK], {"mcp_max_parallel_calls": 8}
+    with player(tmp_path, script, {"bank": bank.config}, **together) as playing:
         playing.play()
         decision = playing.agent.last_decision
     assert [it.get("content") for it in playing.answers()][:4] == [f"done: {n}" for n in range(4)]
@@ -88,7 +108,8 @@ def test_a_server_that_dies_of_one_of_several_calls_is_started_again_once(
     ]
     again = ("bank.balance", {"name": "again"})
     script = [tool_reply(calls), tool_reply([again]), LOOK]
-    with player(tmp_path, script, {"bank": bank.config}, mcp_session="episode") as playing:
+    settings = {"mcp_session": "episode", "mcp_max_parallel_calls": 8}
+    with player(tmp_path, script, {"bank": bank.config}, **settings) as playing:
         playing.play()
     first = playing.answers(1)
     assert len(first) == 3
@@ -156,7 +177,7 @@ def test_a_model_that_refuses_images_is_asked_without_them(tmp_path: Path, bank:
 
 def test_images_use_up_what_tools_may_add_to_a_turn(tmp_path: Path, bank: Bank) -> None:
     script = [tool_reply([SHOW] * 3), LOOK]
-    limit = {"mcp_max_result_tokens_per_turn": 6000}
+    limit = {"mcp_max_result_tokens_per_turn": 6500}
     with player(tmp_path, script, {"bank": bank.config}, **limit) as playing:
         playing.play()
     assert len(shown(playing, 1)) == 2

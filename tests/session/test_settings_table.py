@@ -84,7 +84,9 @@ SHOWN_BY = {
     ),
     "mcp_server_startup_timeout_seconds": "test_a_server_gets_the_configured_time_to_start",
     "mcp_max_result_tokens_per_turn": "test_what_tools_add_to_a_turn_is_limited",
-    "mcp_max_parallel_calls": "test_calls_that_only_read_run_side_by_side_up_to_the_limit",
+    "mcp_max_parallel_calls": (
+        "test_calls_that_only_read_run_side_by_side_only_up_to_a_limit_that_is_set"
+    ),
     "mcp_images": "test_the_model_sees_the_images_of_tools_unless_it_is_not_to",
     "mcp_server_install_timeout_seconds": "test_a_start_that_may_download_has_more_time",
     "mcp_force_tool_support": "test_tool_support_can_be_forced",
