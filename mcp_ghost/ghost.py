@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mcp_ghost.run.report.events import OnEvent
     from mcp_ghost.servers.oauth.browser import Authorize
     from mcp_ghost.servers.protocol.elicitation import Elicit
+    from mcp_ghost.toolsets.server import Leaf
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -166,17 +167,24 @@ async def mcp_ghost(
         LLMError: The provider is unknown (a ValueError too), or there is no key for it.
             Whatever fails after that is reported in the result.
     """
-    return (await _run(**locals())).to_dict()
+    return (await run(**locals())).to_dict()
 
 
-async def _run(user_prompt: str, **arguments: Any) -> GhostResult:  # noqa: ANN401
+async def run(
+    user_prompt: str,
+    *,
+    make_server: Callable[..., Leaf] | None = None,
+    **arguments: Any,  # noqa: ANN401
+) -> GhostResult:
+    """Run ``mcp_ghost()``; ``make_server`` makes what stands for each server, as in recordings."""
     from mcp_ghost.run.opening import conversation_of
     from mcp_ghost.run.operation import Operation
 
     running_loop()
     check_prompt(user_prompt)
     settings = Settings(**arguments)
-    return await Operation(settings, conversation_of(settings), user_prompt, closes=True).run()
+    conversation = conversation_of(settings, make_server=make_server)
+    return await Operation(settings, conversation, user_prompt, closes=True).run()
 
 
 class Ghost:
@@ -386,7 +394,7 @@ async def run_ghost(*args: Any, **kwargs: Any) -> GhostResult:  # noqa: ANN401
     """``mcp_ghost()`` with a typed result, which also has the cost and the cached tokens."""
     arguments = inspect.signature(mcp_ghost).bind(*args, **kwargs)
     arguments.apply_defaults()
-    return await _run(**arguments.arguments)
+    return await run(**arguments.arguments)
 
 
 @_takes_arguments_of(mcp_ghost)

@@ -2,7 +2,8 @@
 
 A message is a dict in the shape of OpenAI's chat format with our own tool names ("server.tool"):
 system and user messages have ``content``, assistant messages ``content`` and/or ``tool_calls``,
-tool messages ``tool_call_id``, ``content`` and, where the call failed, ``is_error``.
+tool messages ``tool_call_id``, ``content`` and, where the call failed, ``is_error`` and its
+:class:`mcp_ghost.toolset.Kind`.
 ``provider_state`` on an assistant message is for the provider that wrote it, and left out for
 others. ``cache_control`` on a message asks for prompt caching up to and including it.
 """
@@ -123,12 +124,22 @@ def text_in(message: Message) -> str:
 
 
 def tool_message(
-    call_id: str, text: str, *, images: Sequence[dict[str, Any]] = (), is_error: bool = False
+    call_id: str,
+    text: str,
+    *,
+    images: Sequence[dict[str, Any]] = (),
+    is_error: bool = False,
+    kind: str = "",
 ) -> Message:
-    """The answer to one call; some providers are told separately whether it is a failure."""
+    """The answer to one call; some providers are told separately whether it is a failure.
+
+    ``kind`` says for records which one it is; no provider is told.
+    """
     content = [{"type": "text", "text": text}, *images] if images else text
     message: Message = {"role": "tool", "tool_call_id": call_id, "content": content}
-    return {**message, "is_error": True} if is_error else message
+    if is_error:
+        message |= {"is_error": True, **({"kind": kind} if kind else {})}
+    return message
 
 
 def with_answers(messages: Iterable[Message], text: str) -> list[Message]:

@@ -3,11 +3,13 @@
 from dataclasses import replace
 from typing import Any, Protocol
 
-from mcp_ghost.loop import Batch, LoopEnd, LoopObserver, in_order, run_loop
+from mcp_ghost.loop import Batch, LoopEnd, LoopObserver, run_loop
 from mcp_ghost.messages import LLMResponse, Message, was_cut_off
 from mcp_ghost.providers.client import ProviderClient
 from mcp_ghost.providers.openai import OpenRouter
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, cap, format_tool_response
+from mcp_ghost.run.calls import Calls
+from mcp_ghost.toolset import Call, Outcome, Toolset, outcome_of
 from movie_generator.checkpoints import Checkpoints
 from movie_generator.errors import AgentError, IterationLimitError
 from movie_generator.llm import model_client
@@ -71,10 +73,9 @@ class AgentLoop:
         self._client = client or model_client(api_key, model, base_url, timeout=llm_timeout)
         self._max_iterations = max_iterations
         self._system_prompt = system_prompt
-        self._result_limit = result_limit
         self._observer = observer or LoopObserver()
         self._checkpoints = checkpoints or Checkpoints()
-        self._answer_calls = in_order(self._call, self._observer)
+        self._calls = Calls(_Called(mcp_client, result_limit), observer=self._observer)
 
     async def run(self, task: str) -> str:
         """The model's final answer to ``task``.
@@ -129,21 +130,32 @@ class AgentLoop:
         )
 
     async def _told(self, response: LLMResponse, iteration: int) -> Batch:
-        batch = await self._answer_calls(response, iteration)
+        batch = await self._calls.answer(response, iteration)
         return replace(batch, answers=await self._checkpoints.told(self.messages, batch.answers))
-
-    async def _call(self, name: str, arguments: dict[str, Any]) -> ToolCallResult:
-        result = await self._tools.call_tool(name, arguments)
-        if not isinstance(result, ToolCallResult):
-            result = ToolCallResult(result)
-        text = format_tool_response(result.content)
-        if len(text) <= self._result_limit:
-            return result
-        capped = cap(text, self._result_limit)
-        return ToolCallResult(capped, result.is_error, result.error_message)
 
     def _limit_reached(self, why: str) -> IterationLimitError:
         return IterationLimitError(
             f"The agent reached its limit of {self._max_iterations} iterations: {why}. "
             "Raise the limit, or give it a smaller task."
         )
+
+
+class _Called(Toolset):
+    """The tools of ``source``, which raises where a call fails; longer results are cut."""
+
+    def __init__(self, source: ToolSource, result_limit: int) -> None:
+        self._source = source
+        self._result_limit = result_limit
+
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`."""
+        return await outcome_of(self._result(call))
+
+    async def _result(self, call: Call) -> ToolCallResult:
+        result = await self._source.call_tool(call.name, call.arguments)
+        if not isinstance(result, ToolCallResult):
+            result = ToolCallResult(result)
+        text = format_tool_response(result.content)
+        if len(text) <= self._result_limit:
+            return result
+        return replace(result, content=cap(text, self._result_limit))

@@ -117,7 +117,9 @@ class Checkpoints:
         async def now() -> JSON:
             return [answer["content"] for answer in answers]
 
-        said = await self.step("told", jsonable(messages), now)
+        # Scripts that were begun before there were kinds are gone on with.
+        before = [{key: it[key] for key in it if key != "kind"} for it in messages]
+        said = await self.step("told", jsonable(before), now)
         texts: list[Any] = said if isinstance(said, list) else []
         return [{**answer, "content": text} for answer, text in zip(answers, texts, strict=True)]
 

@@ -1,6 +1,5 @@
 """The tools of all configured MCP servers, under their own names, while a block runs."""
 
-import difflib
 import logging
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,14 +9,14 @@ from mcp_ghost.config import load_servers, redactor_of
 from mcp_ghost.errors import (
     MCPConfigError,
     MCPError,
-    MCPServerDiedError,
     MCPServerStartupError,
     MCPToolCallError,
 )
 from mcp_ghost.redact import Redactor
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult
 from mcp_ghost.servers.oauth.browser import on_terminal
-from mcp_ghost.servers.toolbox import Toolbox, bare_names
+from mcp_ghost.toolset import Call, Kind
+from mcp_ghost.toolsets.union import Bare, Toolbox
 
 DEFAULT_STARTUP_TIMEOUT = 60.0
 """Seconds; the first start of a server by ``uvx`` or ``npx`` downloads it."""
@@ -56,6 +55,7 @@ class MCPClient:
             result_limit=result_limit,
             authorize=on_terminal(),
         )
+        self._tools = Bare(self._toolbox)
 
     async def __aenter__(self) -> Self:
         """Start the servers; those that fail are logged and left out.
@@ -67,13 +67,14 @@ class MCPClient:
         await self._toolbox.__aenter__()
         for server, error in self.failures.items():
             _logger.warning("Continuing without the MCP server '%s': %s", server, error)
-        if not self._toolbox.connected:
-            await self._toolbox.close()
-            raise self._nothing_to_use()
+        if not self._toolbox.union.connected:
+            await self._toolbox.union.close()
+            reasons = " ".join(f"{name}: {error}" for name, error in self.failures.items())
+            raise MCPServerStartupError(f"No MCP server could be started. {reasons}")
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._toolbox.close()
+        await self._toolbox.union.close()
 
     @property
     def warnings(self) -> list[str]:
@@ -99,14 +100,11 @@ class MCPClient:
         Raises:
             MCPToolCallError: The servers were not started yet.
         """
-        functions = {schema["function"]["name"]: schema for schema in self._toolbox.schemas}
+        self._check_running()
+        functions = {name: it.schema["function"] for name, it in self._tools.tools.items()}
         return [
-            {
-                "name": name,
-                "description": functions[full]["function"]["description"],
-                "inputSchema": functions[full]["function"]["parameters"],
-            }
-            for name, full in self._names().items()
+            {"name": name, "description": it["description"], "inputSchema": it["parameters"]}
+            for name, it in functions.items()
         ]
 
     async def call_tool(
@@ -123,40 +121,24 @@ class MCPClient:
             TimeoutError: No answer within ``timeout`` seconds; the server stays usable.
             MCPToolCallError: There is no such tool, or its server is gone.
         """
-        full = self._full_name(name)
-        try:
-            return await self._toolbox.call(full, dict(arguments or {}), timeout)
-        except MCPServerDiedError as error:
-            raise MCPToolCallError(f"{error} {await self._started_again(full)}") from error
+        self._check_running()
+        outcome = await self._tools.call(Call(name, dict(arguments or {}), timeout=timeout))
+        if outcome.kind is Kind.DIED:
+            tool = self._tools.tools.get(name) or self._toolbox.tools[name]
+            raise MCPToolCallError(f"{outcome.reason} {await self._started_again(tool.server)}")
+        return outcome.unwrap()
 
-    async def _started_again(self, full: str) -> str:
-        """Start the server of a tool again; what came of it."""
-        server = self._toolbox.server_of(full) or ""
+    async def _started_again(self, server: str) -> str:
+        """Start a server again; what came of it."""
         try:
             await self._toolbox.restart(server)
         except MCPError as error:
             return f"It could not be started again: {error}"
         return "It was started again."
 
-    def _names(self) -> dict[str, str]:
+    def _check_running(self) -> None:
         if not self._was_entered:
             raise MCPToolCallError(
                 "The MCP servers are not running. Use the client inside a block: "
                 "async with MCPClient(...) as client: ..."
             )
-        return bare_names(self._toolbox.routes)
-
-    def _full_name(self, name: str) -> str:
-        """The "server.tool" of ``name``, which may be that itself."""
-        names = self._names()
-        if name in names or name in names.values():
-            return names.get(name, name)
-        near = difflib.get_close_matches(name, names, n=1)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
-        raise MCPToolCallError(
-            f"Unknown tool '{name}'.{hint} Available tools: {', '.join(names) or 'none'}"
-        )
-
-    def _nothing_to_use(self) -> MCPError:
-        reasons = " ".join(f"{name}: {error}" for name, error in self.failures.items())
-        return MCPServerStartupError(f"No MCP server could be started. {reasons}")

@@ -13,11 +13,11 @@ from game_interface.engines.engine import EngineName, Reply
 from game_interface.errors import EngineError
 from game_interface.snapshot import earlier_memory
 from llm_client import LLMClient
-from mcp_ghost.errors import LLMError, MCPError, MCPServerDiedError
-from mcp_ghost.media import Gallery
+from mcp_ghost.errors import LLMError
 from mcp_ghost.messages import LLMResponse, Message, ToolSchema, Usage
 from mcp_ghost.providers.common import LLMRequest
 from mcp_ghost.results import ToolCallResult
+from mcp_ghost.toolset import Kind, Outcome
 from players.guest import GuestPlayer
 from session.events import current_turn
 from session.game_state import FailedTurn, Hint, Observation, TurnRecord
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 _EXCERPT = 80
 """Characters shown around a difference."""
-_FAILED = "Tool call failed: "
 _FIELDS = ("model", "tools", "known_tools", "tool_choice")
 """Of a request; the rest are options."""
 
@@ -241,7 +240,6 @@ class RecordedTools:
 
     def __init__(self, recording: Recording, server_names: str) -> None:
         self.server_names = tuple(server_names.split(", "))
-        self.gallery = _RecordedGallery()
         self._request: Mapping[str, Any] = {}
         self._given: set[str] = set()
         """Ids of the calls whose answers, which that request holds, were given."""
@@ -275,55 +273,57 @@ class RecordedTools:
         """The result that the model was given for such a call.
 
         Raises:
+            TimeoutError: It was told that the time was up.
+            MCPServerDiedError: It was told that the tools are gone.
             MCPError: It was told that the call failed.
-            MCPServerDiedError: So that no tool was offered from then on.
         """
         request = self._recording.upcoming()
         if request is not self._request:
             self._request, self._given = request, set()
-        messages = request.get("messages") or []
-        last = max((n for n, it in enumerate(messages) if it.get("tool_calls")), default=0)
-        answers = {it["tool_call_id"]: it for it in messages[last:] if it["role"] == "tool"}
-        for call in messages[last].get("tool_calls", ()) if messages else ():
+        calls, answers = _latest_calls(request)
+        for call in calls:
             function = call["function"]
             is_it = function["name"] == tool_name and _same(function["arguments"], arguments)
             if is_it and call["id"] not in self._given:
                 self._given.add(call["id"])
-                text, images = _parts(answers[call["id"]]["content"])
-                told = json.loads(text)
-                error, content = told.get("error"), told.get("content")
-                if error is not None and error.startswith(_FAILED):
-                    gone = messages[-1]["role"] == "user"
-                    raise _failure(error.removeprefix(_FAILED), gone=gone)
-                self.gallery.images[id(content)] = images
-                return ToolCallResult(content, is_error=error is not None, error_message=error)
+                tools_lost = request["messages"][-1]["role"] == "user"
+                return _outcome(answers[call["id"]], tools_lost=tools_lost).unwrap()
         return ToolCallResult(None, is_error=True, error_message="This call is not in the record.")
 
-
-class _RecordedGallery(Gallery):
-    """Attaches to a result what was attached, or what took the place of it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.images: dict[int, list[dict[str, Any]]] = {}
-        """By the identity of the content of a result."""
-
-    def attach(self, content: object, has_room: object) -> tuple[list[str], list[dict[str, Any]]]:
-        """The notes are in the content already."""
-        return [], self.images.pop(id(content), [])
+    def retold(self, answers: list[Message]) -> list[Message]:
+        """The answers to calls in the words that the model was told then, whatever ours are now."""
+        _, recorded = _latest_calls(self._recording.upcoming())
+        return [recorded.get(it["tool_call_id"], it) for it in answers]
 
 
-def _parts(content: str | list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
-    """The text of a result, and what follows it."""
-    return (content, []) if isinstance(content, str) else (content[0]["text"], content[1:])
+def _latest_calls(request: Mapping[str, Any]) -> tuple[list[Message], dict[str, Message]]:
+    """The calls that the model made last before ``request``, and their answers by id."""
+    messages = request.get("messages") or []
+    last = max((n for n, it in enumerate(messages) if it.get("tool_calls")), default=None)
+    if last is None:
+        return [], {}
+    answers = {it["tool_call_id"]: it for it in messages[last:] if it["role"] == "tool"}
+    return messages[last]["tool_calls"], answers
 
 
-def _failure(words: str, *, gone: bool) -> MCPError:
-    if not gone:
-        return MCPError(words)
-    died = MCPServerDiedError(words)
-    died.was_sent = False  # what the model was told of that is among the words
-    return died
+def _outcome(answer: Message, *, tools_lost: bool) -> Outcome:
+    """What became of a call, from the message that told the model."""
+    content = answer["content"]
+    told = json.loads(content if isinstance(content, str) else content[0]["text"])
+    error = told.get("error")
+    kind = Kind(answer["kind"]) if "kind" in answer else _kind_in_words(error, tools_lost)
+    return Outcome(kind, ToolCallResult(told.get("content"), error is not None, error))
+
+
+def _kind_in_words(error: str | None, tools_lost: bool) -> Kind:
+    """The kind of an outcome from the words that told of it, for records that hold no more."""
+    if error is None:
+        return Kind.OK
+    if error.startswith("Tool call timed out"):
+        return Kind.TIMEOUT
+    if error.startswith("Tool call failed: "):
+        return Kind.DIED if tools_lost else Kind.FAILED
+    return Kind.TOOL_ERROR
 
 
 def _same(text: str, arguments: dict[str, Any]) -> bool:

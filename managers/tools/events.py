@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_ghost.loop import LoopObserver
 from mcp_ghost.results import cap, jsonable
@@ -15,8 +15,9 @@ from session.events import event_context, log_event, log_line
 from session.game_state import ToolUse
 
 if TYPE_CHECKING:
-    from mcp_ghost.messages import LLMResponse, ToolCall
+    from mcp_ghost.messages import LLMResponse
     from mcp_ghost.results import ToolCallResult
+    from mcp_ghost.toolset import Call, Outcome
 
 RECORDED_CHARACTERS = 100_000
 """Of a tool's result; the whole of it went to the model."""
@@ -31,7 +32,7 @@ class ToolEvents(LoopObserver):
         self, logger: logging.Logger, max_iterations: int, server_names: Sequence[str] = ()
     ) -> None:
         self.iteration = 0
-        self._calls: list[ToolCall] = []
+        self._calls: list[Call] = []
         """In the order in which they began; those that run side by side end in another."""
         self._uses: dict[int, ToolUse] = {}
         """By the place of the call in it."""
@@ -54,19 +55,19 @@ class ToolEvents(LoopObserver):
             max_iterations=self._max_iterations,
         )
 
-    def tool_called(self, call: ToolCall, arguments: dict[str, Any]) -> None:
+    def tool_called(self, call: Call) -> None:
         """Log the call and its arguments."""
         self._calls.append(call)
         self._event(
             logging.INFO,
-            f"Agent calling tool {call.function.name}",
+            f"Agent calling tool {call.name}",
             "mcp_tool_call",
-            arguments=arguments,
+            arguments=call.arguments,
             **self._names(call),
         )
-        self._line(f"Tool arguments: {json.dumps(arguments, ensure_ascii=False)}")
+        self._line(f"Tool arguments: {json.dumps(call.arguments, ensure_ascii=False)}")
 
-    def tool_finished(self, call: ToolCall, result: ToolCallResult, seconds: float) -> None:
+    def tool_finished(self, call: Call, result: ToolCallResult, seconds: float) -> None:
         """Log type, length and duration of what came back."""
         text = result.text
         self._event(
@@ -85,29 +86,29 @@ class ToolEvents(LoopObserver):
             self._line(f"Tool result: {cap(text, _SHOWN_CHARACTERS)}")
         self._use(call, text, is_error=result.is_error, seconds=seconds)
 
-    def tool_failed(self, call: ToolCall, error: str, seconds: float) -> None:
+    def tool_failed(self, call: Call, outcome: Outcome) -> None:
         """Log a call that no tool answered."""
-        self._error(call, error)
-        self._use(call, error, is_error=True, seconds=seconds)
+        self._error(call, outcome.reason)
+        self._use(call, outcome.reason, is_error=True, seconds=outcome.seconds)
 
-    def tool_timed_out(self, call: ToolCall, seconds: float) -> None:
+    def tool_timed_out(self, call: Call, seconds: float) -> None:
         """Log a call whose time was up."""
         self._event(
             logging.WARNING,
-            f"Tool call timeout: {call.function.name}",
+            f"Tool call timeout: {call.name}",
             "mcp_tool_timeout",
             duration_ms=round(seconds * 1000, 3),
             **self._names(call),
         )
         self._use(call, f"timed out after {seconds:.3g}s", is_error=True, seconds=seconds)
 
-    def tools_skipped(self, calls: Sequence[ToolCall], reason: str) -> None:
+    def tools_skipped(self, calls: Sequence[Call], reason: str) -> None:
         """Log that the rest of the batch is left out."""
         self._event(
             logging.INFO,
             f"Skipping remaining tools in batch ({len(calls)}): {reason}",
             "mcp_batch_aborted",
-            skipped=[call.function.name for call in calls],
+            skipped=[call.name for call in calls],
         )
 
     def reply_was_empty(self, response: LLMResponse) -> None:
@@ -131,10 +132,10 @@ class ToolEvents(LoopObserver):
             final_action=final_action,
         )
 
-    def _error(self, call: ToolCall, error: str) -> None:
+    def _error(self, call: Call, error: str) -> None:
         self._event(
             logging.WARNING,
-            f"Tool call failed: {call.function.name} - {error}",
+            f"Tool call failed: {call.name} - {error}",
             "mcp_tool_error",
             error=error,
             **self._names(call),
@@ -147,20 +148,20 @@ class ToolEvents(LoopObserver):
     def _event(self, level: int, message: str, event_type: str, **fields: object) -> None:
         log_event(self._logger, level, message, event_type, iteration=self.iteration, **fields)
 
-    def _names(self, call: ToolCall) -> dict[str, str]:
-        name = call.function.name
+    def _names(self, call: Call) -> dict[str, str]:
+        name = call.name
         known = [it for it in self._server_names if name.startswith(f"{it}.")]  # may hold dots
         server = max(known, key=len, default=name.split(".")[0])
         return {"tool_name": name, "server_name": server, "call_id": call.id}
 
-    def _use(self, call: ToolCall, text: str, *, is_error: bool, seconds: float) -> None:
+    def _use(self, call: Call, text: str, *, is_error: bool, seconds: float) -> None:
         open_ones = (place for place in range(len(self._calls)) if place not in self._uses)
         place = next((it for it in open_ones if self._calls[it] is call), len(self._calls))
         if place == len(self._calls):  # it was not made
             self._calls.append(call)
         self._uses[place] = ToolUse(
-            name=call.function.name,
-            arguments=jsonable(_arguments(call.function.arguments)),
+            name=call.name,
+            arguments=jsonable(call.arguments),
             result=_recorded(text),
             is_error=is_error,
             duration_ms=round(seconds * 1000, 3),
@@ -172,10 +173,3 @@ def _recorded(text: str) -> str:
     if left_out <= 0:
         return text
     return f"{text[:RECORDED_CHARACTERS]}\n[{left_out:,} more characters were not recorded]"
-
-
-def _arguments(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.errors import MCPError
-from mcp_ghost.loop import in_order
 from mcp_ghost.media import Gallery
 from mcp_ghost.results import ResultBudget
+from mcp_ghost.run.calls import CallPolicy, Calls
+from mcp_ghost.toolset import Tool, Toolset, outcome_of
 from session.events import log_event
 from shared_loop import retrieve
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from mcp_ghost.loop import AnswerCalls, Batch, LoopObserver
     from mcp_ghost.messages import LLMResponse, ToolSchema
     from mcp_ghost.results import ToolCallResult
+    from mcp_ghost.toolset import Call, Outcome
     from session.game_configuration import GameConfiguration
 
 
@@ -85,16 +89,12 @@ class ToolSession:
         """Has the calls of replies made, for the loop; ``with_images``: the model may see some."""
         config = self._config
         gallery = Gallery(is_open=with_images and config.mcp_images == "auto")
-        return self.once_connected(
-            in_order(
-                self.call,
-                observer,
-                is_read_only=_own(self._manager, "is_read_only") or (lambda _: False),
-                max_parallel=config.mcp_max_parallel_calls,
-                budget=ResultBudget(config.mcp_max_result_tokens_per_turn),
-                gallery=getattr(self._manager, "gallery", gallery),  # a stand-in's own
-            )
+        policy = CallPolicy(
+            max_parallel=config.mcp_max_parallel_calls,
+            budget=ResultBudget(config.mcp_max_result_tokens_per_turn),
+            gallery=gallery,
         )
+        return self.once_connected(Calls(_Called(self), policy, observer=observer).answer)
 
     def once_connected(self, answer_calls: AnswerCalls) -> AnswerCalls:
         """The same, but not before the servers that are called are connected or given up.
@@ -107,6 +107,8 @@ class ToolSession:
             self._was_used = True
             await self._wait_for({call.function.name for call in response.tool_calls or ()})
             batch = await answer_calls(response, iteration)
+            if retold := _own(self._manager, "retold"):
+                batch = replace(batch, answers=retold(batch.answers))
             if self._manager is not None and self.are_on:
                 self.schemas = await self._manager.get_tool_schemas()
             return batch
@@ -141,11 +143,36 @@ class ToolSession:
         if not self._is_released:
             await self._manager.disconnect_session()
 
+    def is_read_only(self, name: str) -> bool:
+        """Whether the server of a tool says that it changes nothing."""
+        known = _own(self._manager, "is_read_only")
+        return bool(known and known(name))
+
     async def _wait_for(self, tool_names: set[str]) -> None:
         if wait_for := _own(self._manager, "wait_for"):
             await wait_for(tool_names)
         elif self._connecting is not None:
             await asyncio.wait([self._connecting])
+
+
+class _Called(Toolset):
+    """The tools of a session, which raises where a call fails."""
+
+    def __init__(self, session: ToolSession) -> None:
+        self._session = session
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """As they are known now."""
+        named = {schema["function"]["name"]: schema for schema in self._session.schemas}
+        read_only = {name: self._session.is_read_only(name) for name in named}
+        return {
+            name: Tool(name, it, {"readOnlyHint": read_only[name]}) for name, it in named.items()
+        }
+
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`."""
+        return await outcome_of(self._session.call(call.name, call.arguments))
 
 
 def _own(manager: MCPManager | None, name: str) -> Any:  # noqa: ANN401 - a method

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.cli.program import DONE, FAILED, complain
 from mcp_ghost.config import load_servers
-from mcp_ghost.servers.toolbox import Toolbox
 from mcp_ghost.text import one_line
+from mcp_ghost.toolsets.union import Toolbox
 
 if TYPE_CHECKING:
     from mcp_ghost.cli.flags import Flags
@@ -51,8 +51,8 @@ async def _listed(flags: Flags) -> tuple[list[dict[str, Any]], dict[str, str]]:
             patterns = ", ".join(toolbox.unmatched)
             _logger.warning("these patterns of --allow or --deny match no tool: %s", patterns)
         listed = [
-            {**tool["function"], "annotations": toolbox.annotations_of(tool["function"]["name"])}
-            for tool in toolbox.schemas
+            {**tool.schema["function"], "annotations": tool.hints}
+            for tool in toolbox.tools.values()
         ]
         return listed, {server: str(error) for server, error in toolbox.failures.items()}
 

@@ -6,20 +6,19 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mcp_ghost.config import ServerConfig, load_servers
 from mcp_ghost.errors import GoldenError, LLMError
-from mcp_ghost.ghost import mcp_ghost
+from mcp_ghost.ghost import mcp_ghost, run
 from mcp_ghost.golden.file import RecordedFrom, as_golden, save_golden
 from mcp_ghost.golden.scrub import Scrubber, places, usable_at_replay
 from mcp_ghost.golden.servers import (
     Recorded,
-    RecordedToolbox,
-    RecordingToolbox,
+    RecordedServer,
+    RecordingServer,
     recorded_servers,
 )
 from mcp_ghost.golden.transport import RecordingTransport, ReplayTransport, is_stream
@@ -29,7 +28,7 @@ from mcp_ghost.providers.common import StreamingProvider
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.streaming.events import EventReader
 from mcp_ghost.providers.transport import Endpoint
-from mcp_ghost.servers.toolbox import Toolbox, make_toolbox
+from mcp_ghost.toolsets.server import Leaf, Server
 
 if TYPE_CHECKING:
     import httpx2
@@ -83,8 +82,8 @@ async def record_golden(
         get_llm_client(arguments["provider"], arguments.get("api_key"), base_url=base_url)
     recording = RecordingTransport(transport)
     recorded: Recorded = {}
-    with _toolbox_of(partial(RecordingToolbox, recorded)):
-        result: dict[str, Any] = await mcp_ghost(**{**arguments, "transport": recording})
+    make_server = partial(RecordingServer, recorded)
+    result = await _ran(make_server, {**arguments, "transport": recording})
     save_golden(
         path,
         result,
@@ -135,28 +134,24 @@ async def replay_golden(
     arguments["server_config"] = usable_at_replay(arguments["server_config"], os.environ)
     arguments |= {"api_key": _NO_KEY, "base_url": _base_url(arguments)}
     arguments |= scrubber.show(overrides)
-    make: Callable[..., Toolbox] = Toolbox
+    make_server: Callable[..., Leaf] = Server
     if servers == "recorded":
         known = scrubber.show(recorded_servers(golden))
         arguments["server_config"] = {"mcpServers": dict.fromkeys(known, _NOT_STARTED)}
-        make = partial(RecordedToolbox, known)
+        make_server = partial(RecordedServer, known)
     elif servers != "live":
         raise ValueError(f'servers must be "live" or "recorded", not {servers!r}.')
-    with _toolbox_of(make):
-        result = await mcp_ghost(**{"system_prompt": "", **arguments, "transport": replies})
+    result = await _ran(make_server, {"system_prompt": "", **arguments, "transport": replies})
     if replies.exhausted:
         raise replies.exhausted
     return Replayed(result, replies.drift)
 
 
-@contextmanager
-def _toolbox_of(make: Callable[..., Toolbox]) -> Iterator[None]:
-    """Within the block, runs make their toolbox so."""
-    token = make_toolbox.set(make)
-    try:
-        yield
-    finally:
-        make_toolbox.reset(token)
+async def _ran(make_server: Callable[..., Leaf], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The result of ``mcp_ghost(**arguments)``; ``make_server`` makes what stands for servers."""
+    given = inspect.signature(mcp_ghost).bind(**arguments)
+    given.apply_defaults()
+    return (await run(make_server=make_server, **given.arguments)).to_dict()
 
 
 def _entries(servers: Mapping[str, ServerConfig]) -> dict[str, Any]:

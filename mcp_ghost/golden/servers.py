@@ -5,152 +5,124 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from mcp_ghost.config import ServerConfig
-from mcp_ghost.errors import GoldenError, MCPError, MCPServerDiedError, MCPServerStartupError
+from mcp_ghost.errors import GoldenError, MCPError, MCPServerStartupError
 from mcp_ghost.results import ToolCallResult, jsonable
-from mcp_ghost.servers.toolbox import Toolbox
+from mcp_ghost.toolset import Call, Kind, Outcome
+from mcp_ghost.toolsets.server import Leaf, Server
+
+if TYPE_CHECKING:
+    from mcp_ghost.config import ServerConfig
+    from mcp_ghost.messages import ToolSchema
 
 Recorded: TypeAlias = dict[str, dict[str, Any]]
 """By server: {"revision", "tools", "annotations", "failure", "calls", "restarts"}."""
+_RAISED = {Kind.TIMEOUT: "timeout", Kind.DIED: "died"}
+"""What the file calls the outcomes without a result; "error" stands for all others."""
 
 
-class RecordingToolbox(Toolbox):
-    """Writes down in ``recorded`` what the real servers do."""
+class RecordingServer(Server):
+    """A real server, of which ``recorded`` keeps what it does."""
 
     def __init__(
         self,
         recorded: Recorded,
-        servers: Mapping[str, ServerConfig],
-        **options: Any,  # noqa: ANN401  those of Toolbox
-    ) -> None:
-        super().__init__(servers, **options)
-        self._recorded = recorded
-        for name in self._servers:
-            empty: dict[str, Any] = {
-                "revision": "",
-                "tools": [],
-                "annotations": {},
-                "failure": None,
-            }
-            recorded.setdefault(name, {**empty, "calls": [], "restarts": []})
-
-    async def call(
-        self,
         name: str,
-        arguments: dict[str, Any],
-        timeout: float | None = None,  # noqa: ASYNC109 - part of the interface
-    ) -> ToolCallResult:
-        """See :class:`Toolbox`."""
-        server = self.server_of(name)
-        if server is None:
-            return await super().call(name, arguments, timeout)
-        entry = {"tool_name": name, "arguments": jsonable(copy.deepcopy(arguments))}
-        try:
-            result = await super().call(name, arguments, timeout)
-        except (MCPError, TimeoutError) as error:
-            raised = _kind(error)
-            sent = {"was_sent": error.was_sent} if isinstance(error, MCPServerDiedError) else {}
-            self._recorded[server]["calls"].append(
-                {**entry, "raised": raised, "error": str(error), **sent}
-            )
-            raise
-        said = {"content": jsonable(result.content), "is_error": result.is_error}
-        self._recorded[server]["calls"].append({**entry, **said, "error": result.error_message})
-        return result
+        config: ServerConfig,
+        **options: Any,  # noqa: ANN401  those of Server
+    ) -> None:
+        super().__init__(name, config, **options)
+        empty: dict[str, Any] = {"revision": "", "tools": [], "annotations": {}, "failure": None}
+        self._recorded = recorded.setdefault(name, {**empty, "calls": [], "restarts": []})
+
+    async def __aenter__(self) -> Self:
+        await super().__aenter__()
+        if self.failure is not None:
+            self._recorded["failure"] = str(self.failure)
+        return self
+
+    def take(self, schemas: list[ToolSchema], annotations: Mapping[str, Mapping[str, Any]]) -> None:
+        """See :class:`Leaf`."""
+        super().take(schemas, annotations)
+        about = {"annotations": dict(annotations), "revision": self.revision}
+        self._recorded.update(tools=schemas, **about)
+
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`."""
+        entry: dict[str, Any] = {"tool_name": f"{self.name}.{call.name}"}
+        entry["arguments"] = jsonable(copy.deepcopy(call.arguments))
+        outcome = await super().call(call)
+        entry["error"] = outcome.result.error_message
+        if outcome.kind in (Kind.OK, Kind.TOOL_ERROR):
+            entry["content"] = jsonable(outcome.result.content)
+            entry["is_error"] = outcome.result.is_error
+        else:
+            entry["raised"] = _RAISED.get(outcome.kind, "error")
+            entry |= {"was_sent": outcome.was_sent} if outcome.kind is Kind.DIED else {}
+        self._recorded["calls"].append(entry)
+        return outcome
 
     async def restart(self, server: str) -> None:
-        """See :class:`Toolbox`."""
+        """See :class:`Toolset`."""
         try:
             await super().restart(server)
         except MCPError as error:
-            self._recorded[server]["restarts"].append(str(error))
+            self._recorded["restarts"].append(str(error))
             raise
-        self._recorded[server]["restarts"].append(None)
-
-    async def _try_to_open(self, server: str) -> None:
-        await super()._try_to_open(server)
-        if server in self.failures:
-            self._recorded[server]["failure"] = str(self.failures[server])
-
-    def _note(self, server: str) -> None:
-        super()._note(server)
-        known = self._recorded[server]
-        known["tools"] = self._listed[server]
-        known["annotations"] = dict(self._annotations[server])
-        known["revision"] = self._sessions[server].protocol_version
+        self._recorded["restarts"].append(None)
 
 
-class RecordedToolbox(Toolbox):
+class RecordedServer(Leaf):
     """Starts nothing, and gives what was ``recorded``."""
 
-    def __init__(
-        self,
-        recorded: Recorded,
-        servers: Mapping[str, ServerConfig],
-        **options: Any,  # noqa: ANN401  those of Toolbox
-    ) -> None:
-        super().__init__(servers, **options)
-        self._recorded = copy.deepcopy(recorded)
+    def __init__(self, recorded: Recorded, name: str, *_: object, **__: object) -> None:
+        super().__init__(name)
+        self._recorded = copy.deepcopy(recorded.get(name))
 
-    @property
-    def connected(self) -> tuple[str, ...]:
-        """The servers that came up when it was recorded."""
-        return tuple(name for name in self._listed if name not in self.failures)
+    async def __aenter__(self) -> Self:
+        known = self._recorded
+        if known is None:
+            self.failure = MCPServerStartupError(
+                f"The golden has nothing from MCP server '{self.name}'."
+            )
+        elif known["failure"] is not None:
+            self.failure = MCPServerStartupError(known["failure"])
+        else:
+            self.take(known["tools"], known["annotations"])
+            self.is_alive, self.revision = True, known["revision"]
+        return self
 
-    @property
-    def revisions(self) -> dict[str, str]:
-        """See :class:`Toolbox`."""
-        return {name: self._recorded[name]["revision"] for name in self.connected}
-
-    async def call(
-        self,
-        name: str,
-        arguments: dict[str, Any],
-        timeout: float | None = None,  # noqa: ASYNC109 - part of the interface
-    ) -> ToolCallResult:
+    async def call(self, call: Call) -> Outcome:
         """What the tool did then: with the same arguments, or else the next time it was called."""
-        server, _ = self._route(name)
-        self._session_is_there(server)
+        if gone := self.gone():
+            return gone
         await asyncio.sleep(0)  # calls side by side begin in their order, as they did
-        waiting: list[dict[str, Any]] = self._recorded[server]["calls"]
+        name = f"{self.name}.{call.name}"
+        waiting: list[dict[str, Any]] = self._recorded["calls"] if self._recorded else []
         same_tool = [it for it in waiting if it["tool_name"] == name]
-        same = [it for it in same_tool if it["arguments"] == jsonable(arguments)]
+        same = [it for it in same_tool if it["arguments"] == jsonable(call.arguments)]
         entry = next(iter(same or same_tool), None)
         if entry is None:
-            raise MCPError(f"The golden has no further result of '{name}'. Record it again.")
+            reason = f"The golden has no further result of '{name}'. Record it again."
+            return Outcome.without_result(Kind.FAILED, reason)
         waiting.remove(entry)
-        if "raised" in entry:
-            raise _error(entry)
-        return ToolCallResult(entry["content"], entry["is_error"], entry["error"])
+        if "raised" not in entry:
+            result = ToolCallResult(entry["content"], entry["is_error"], entry["error"])
+            return Outcome.of(result)
+        kinds = {raised: kind for kind, raised in _RAISED.items()}
+        kind = kinds.get(entry["raised"], Kind.FAILED)
+        was_sent = entry.get("was_sent", kind is Kind.TIMEOUT)
+        return Outcome.without_result(kind, entry["error"], was_sent=was_sent)
 
     async def restart(self, server: str) -> None:
-        """See :class:`Toolbox`."""
-        restarts: list[str | None] = self._recorded[server]["restarts"]
+        """See :class:`Toolset`."""
+        restarts: list[str | None] = self._recorded["restarts"] if self._recorded else []
         failure = restarts.pop(0) if restarts else None
-        if failure is not None:
-            self.failures[server] = MCPServerStartupError(failure)
-            raise self.failures[server]
-
-    async def refresh(self) -> list[str]:
-        """Nothing changes."""
-        return []
-
-    async def _open(self, server: str) -> None:
-        known = self._recorded.get(server)
-        if known is None:
-            raise MCPServerStartupError(f"The golden has nothing from MCP server '{server}'.")
-        if known["failure"] is not None:
-            raise MCPServerStartupError(known["failure"])
-        self._listed[server], self._annotations[server] = known["tools"], known["annotations"]
-
-    def _session_is_there(self, server: str) -> None:
-        if server in self.failures:
-            raise MCPServerDiedError(
-                f"MCP server '{server}' is gone and could not be started again. "
-                f"{self.failures[server]}"
-            )
+        self.failure = MCPServerStartupError(failure) if failure is not None else None
+        self.is_alive = self.failure is None
+        if self.failure is not None:
+            raise self.failure
 
 
 def recorded_servers(golden: Mapping[str, Any]) -> Recorded:
@@ -166,19 +138,3 @@ def recorded_servers(golden: Mapping[str, Any]) -> Recorded:
             'Record it again, or replay it with servers="live".'
         )
     return recorded
-
-
-def _kind(error: Exception) -> str:
-    if isinstance(error, TimeoutError):
-        return "timeout"
-    return "died" if isinstance(error, MCPServerDiedError) else "error"
-
-
-def _error(entry: Mapping[str, Any]) -> Exception:
-    if entry["raised"] == "timeout":
-        return TimeoutError(entry["error"])
-    if entry["raised"] == "error":
-        return MCPError(entry["error"])
-    died = MCPServerDiedError(entry["error"])
-    died.was_sent = entry["was_sent"]
-    return died

@@ -1,259 +1,295 @@
-"""The calls of one reply: side by side where their order does not matter, and each answered."""
+"""The calls of one reply, executed in their order or side by side, and each answered."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
+import time
+import traceback
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 
-from mcp_ghost.errors import MCPServerDiedError, NotExecutedError
-from mcp_ghost.loop import MAY_HAVE_ACTED, Batch, LoopEnd, arguments_of, steps
+from mcp_ghost.loop import Batch, LoopEnd, LoopObserver
 from mcp_ghost.media import Gallery, in_words, media_in
-from mcp_ghost.messages import LLMResponse, Message, ToolCall, tool_message
-from mcp_ghost.providers.common import object_of
-from mcp_ghost.results import ResultBudget, format_tool_response
-from mcp_ghost.run import prompts
-from mcp_ghost.run.limits import RunStoppedError
-from mcp_ghost.run.pausing.approval import Approval, CallRefusedError
-from mcp_ghost.run.pausing.ledger import Ledger, Outcome, PausedError
-from mcp_ghost.run.pausing.questions import QuestionPendingError
-from mcp_ghost.run.recovery import Execute, ToolReportedError
-from mcp_ghost.run.report.account import Account, CallAttempt
-from mcp_ghost.run.search import FIND_TOOLS
-from mcp_ghost.servers.tools import is_read_only, may_be_repeated
+from mcp_ghost.messages import LLMResponse, Message, ToolCall, tool_message, was_cut_off
+from mcp_ghost.redact import redact
+from mcp_ghost.results import ResultBudget, ToolCallResult
+from mcp_ghost.run.pausing.ledger import Ledger, PausedError, Told
+from mcp_ghost.toolset import MAY_HAVE_ACTED, Call, Kind, Outcome, Toolset
 
-if TYPE_CHECKING:
-    from mcp_ghost.run.report.events import Events
-    from mcp_ghost.servers.toolbox import Toolbox
-
-_Asked: TypeAlias = tuple[ToolCall, CallAttempt]
+_IN_DOUBT = (
+    "not executed again: the program was ended after it made this call, and before it got the "
+    f"result. {MAY_HAVE_ACTED}"
+)
+_CUT_OFF = "not executed: the reply was cut off at its length limit; write less in one reply"
+_logger = logging.getLogger(__name__)
 
 
-_Outcomes: TypeAlias = dict[int, Outcome]
-"""By the position of the call in the reply."""
+class CallPolicy:
+    """How calls are made, what follows from their outcomes, and what the model is told of them.
 
-
-class Calls:
-    """Has calls executed and turns the outcomes into answers.
-
-    With ``backtracking``, the model learns of a failure and is asked for another way, and calls go
-    side by side: those of different servers, and on one server up to ``max_parallel`` of tools
-    that only read. Without, they go one after the other, and the first failure ends the run.
+    This one makes them one after the other, those of tools that only read up to ``max_parallel``
+    at once, and tells the model of each as JSON. A timeout skips the rest of the reply's calls,
+    and the loss of the server ends the loop.
     """
+
+    by_server = False
+    """Whether calls of different servers run side by side."""
+    end = LoopEnd.TOOLS_LOST
+    """What ends the loop where an outcome does."""
+    _CAUSES: ClassVar = {Kind.TIMEOUT: "timed out", Kind.DIED: "lost the server"}
 
     def __init__(
         self,
-        execute: Execute,
-        toolbox: Toolbox,
-        account: Account,
-        events: Events,
         *,
-        backtracking: bool,
-        max_parallel: int,
-        max_result_tokens: int | None,
-        gallery: Gallery,
-        approval: Approval,
-        ledger: Ledger,
-        pauses: bool,
-        as_seen: Callable[[str], str],
+        max_parallel: int = 1,
+        budget: ResultBudget | None = None,
+        gallery: Gallery | None = None,
     ) -> None:
-        """``pauses``: a run that needs a person ends for the time being.
+        """``budget`` is for all results together, and ``gallery`` for the images in them.
 
-        ``as_seen`` puts the model's names of tools in the place of ours.
+        Without a gallery, the model is told of images in words.
         """
-        self._as_seen = as_seen
-        self._execute = execute
-        self._approval = approval
-        self._ledger = ledger
-        self._pauses = pauses
-        self._toolbox = toolbox
-        self._account = account
-        self._events = events
-        self._backtracking = backtracking
-        self._max_parallel = max_parallel if backtracking else 1
-        self._max_result_tokens = max_result_tokens
-        self._gallery = gallery
+        self.max_parallel = max_parallel
+        self.gallery = gallery
+        self._budget = budget or ResultBudget(None)
+
+    def budget(self) -> ResultBudget:
+        """The room for the results of one reply."""
+        return self._budget
+
+    async def before(self, calls: Sequence[Call]) -> None:
+        """Do what has to be done before any call of a reply is made."""
+
+    async def told(self, call: Call, outcome: Outcome, *, may_have_acted: bool) -> Told:
+        """What the model is told of an outcome, and what follows from it."""
+        kind = outcome.kind
+        if kind in (Kind.OK, Kind.TOOL_ERROR):
+            return Told(kind, outcome.result)
+        what = f"failed: {outcome.reason}"
+        if kind is Kind.TIMEOUT:
+            what = f"timed out after {outcome.seconds:.3g}s"
+        doubt = f". {MAY_HAVE_ACTED}" if may_have_acted else ""
+        stopped = None
+        if kind in self._CAUSES:
+            stopped = f"the call of {call.name} before it {self._CAUSES[kind]}"
+        text = f"Tool call {what}{doubt}"
+        return Told(kind, failure(text), stopped, is_end=kind is Kind.DIED)
+
+    def skipped(self, why: str) -> str:
+        """What the model is told of a call that is left out."""
+        return f"Skipped: {why}"
+
+    def text(self, result: ToolCallResult) -> str:
+        """The part of a result that is cut where it is too long."""
+        return result.text
+
+    def content(self, result: ToolCallResult) -> str:
+        """The whole of what the model is told of a result."""
+        return json.dumps(result.to_dict(), ensure_ascii=False)
+
+
+class Calls:
+    """Has the calls of replies made by ``toolset``, as ``policy`` says."""
+
+    def __init__(
+        self,
+        toolset: Toolset,
+        policy: CallPolicy | None = None,
+        *,
+        observer: LoopObserver | None = None,
+        ledger: Ledger | None = None,
+    ) -> None:
+        """``ledger`` remembers what became of calls, for a process that goes on with the run."""
+        self._toolset = toolset
+        self._policy = policy or CallPolicy()
+        self._observer = observer or LoopObserver()
+        self._ledger = ledger or Ledger()
 
     async def answer(self, response: LLMResponse, iteration: int) -> Batch:
-        """The answers to all calls of ``response``.
+        """The answers to all calls of ``response``: providers refuse a history that lacks one.
 
         Raises:
             PausedError: Somebody has to decide first; what was executed is in the ledger.
         """
+        calls = calls_of(response, iteration)
         await self._ledger.begin()
-        self._pause_for_approval(response, iteration)
-        outcomes: _Outcomes = {}
-        async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(self._answer_in_order(response, asked, outcomes))
-                for asked in self._groups(response, iteration)
-            ]
-        if len(outcomes) < len(response.tool_calls or ()):
+        await self._policy.before(calls)
+        told: dict[int, Told] = {}
+        lanes = self._lanes(calls)
+        if len(lanes) == 1:  # what is raised there leaves as it is
+            await self._answer_in_order(calls, told)
+        else:
+            async with asyncio.TaskGroup() as group:
+                for lane in lanes:
+                    group.create_task(self._answer_in_order(lane, told))
+        if len(told) < len(calls):
             raise PausedError([])  # the questions know for what
         self._ledger.end()
-        end = LoopEnd.FAILED_CALL if any(task.result() for task in tasks) else None
-        in_order = [outcome for _, outcome in sorted(outcomes.items())]
-        return Batch(self._told(response.tool_calls or [], in_order), end)
+        in_order = [told[call.position] for call in calls]
+        answers = self._messages(calls, in_order)
+        return Batch(answers, self._policy.end if any(it.is_end for it in in_order) else None)
 
-    def _told(self, calls: Sequence[ToolCall], outcomes: Sequence[Outcome]) -> list[Message]:
-        """The messages for the model, as long as they may be, with images where it takes them."""
-        budget = ResultBudget(self._max_result_tokens)
-        shown = [self._shown(outcome, budget) for outcome in outcomes]
-        texts = budget.fit([text for text, _ in shown])
-        return [
-            tool_message(call.id, text, images=images, is_error=outcome.is_error)
-            for call, outcome, text, (_, images) in zip(calls, outcomes, texts, shown, strict=True)
-        ]
+    def _lanes(self, calls: Sequence[Call]) -> list[list[Call]]:
+        """The calls in groups that do not wait for each other."""
+        lanes: defaultdict[str | None, list[Call]] = defaultdict(list)
+        for call in calls:
+            tool = self._toolset.tools.get(call.name) if self._policy.by_server else None
+            lanes[tool.server if tool else None].append(call)
+        return [*lanes.values()]
 
-    def _shown(self, outcome: Outcome, budget: ResultBudget) -> tuple[str, list[dict[str, Any]]]:
-        """The text of a result, and the images to attach to it."""
-        if not media_in(outcome.media):
-            return outcome.text, []
-        notes, images = self._gallery.attach(outcome.media, budget.take)
-        return format_tool_response(in_words(outcome.media, notes)), images
+    async def _answer_in_order(self, lane: Sequence[Call], told: dict[int, Told]) -> None:
+        """Add to ``told`` what becomes of each call, by its position in the reply."""
+        answered = 0
+        for step in steps(lane, self._is_read_only, self._policy.max_parallel):
+            ended = await asyncio.gather(*(self._answered(call) for call in step))
+            answered += len(step)
+            known = [it for it in ended if it is not None]
+            told |= {call.position: it for call, it in zip(step, ended, strict=True) if it}
+            if len(known) < len(step):
+                return  # what follows waits, too
+            cause = max(known, key=lambda it: (it.stopped is not None, it.is_end))
+            if cause.stopped is not None:
+                reason = self._policy.skipped(cause.stopped)
+                skipped = Told(Kind.SKIPPED, failure(reason))
+                told |= {call.position: skipped for call in lane[answered:]}
+                self._observer.tools_skipped(lane[answered:], reason)
+                return
 
-    def _groups(self, response: LLMResponse, iteration: int) -> list[list[_Asked]]:
-        """The calls, grouped by server; in a single group where a failure stops the rest."""
-        groups: defaultdict[str | None, list[_Asked]] = defaultdict(list)
-        reasoning = response.text or response.reasoning or ""
-        for position, call in enumerate(response.tool_calls or ()):
-            name, arguments = call.function.name, object_of(call.function.arguments)
-            attempt = CallAttempt(iteration, position, name, arguments, reasoning, call_id=call.id)
-            server = self._toolbox.server_of(name) if self._backtracking else None
-            groups[server].append((call, attempt))
-        return [*groups.values()]
-
-    async def _answer_in_order(
-        self, response: LLMResponse, asked: list[_Asked], outcomes: _Outcomes
-    ) -> bool:
-        """Whether a failure ends the run."""
-        stopped: str | None = None
-        is_end = False
-        for step in steps(asked, lambda it: self._is_read_only(it[1].tool), self._max_parallel):
-            if stopped:
-                ended: list[Outcome | None] = [Outcome(prompts.skipped(stopped)) for _ in step]
-            else:
-                ended = await asyncio.gather(*(self._answered_once(response, *it) for it in step))
-            for (_, attempt), outcome in zip(step, ended, strict=True):
-                if outcome is not None:
-                    stopped = stopped or outcome.stopped
-                    is_end |= outcome.is_end
-                    outcomes[attempt.position] = outcome
-            if None in ended:
-                break  # what follows waits, too
-        return is_end
-
-    async def _answered_once(
-        self, response: LLMResponse, call: ToolCall, attempt: CallAttempt
-    ) -> Outcome | None:
-        """What became of a call, now or before a pause; None where its server asks something."""
+    async def _answered(self, call: Call) -> Told | None:
+        """What the model is told of a call, made now or before a pause; None if it has to wait."""
         known = self._ledger.outcomes.get(call.id)
         if known is not None:
             return known
-        try:
-            outcome = await self._answered(response, call, attempt)
-        except QuestionPendingError:
+        started = time.perf_counter()
+        outcome = call.flaw or self._doubt(call) or await self._made(call)
+        if outcome.kind is Kind.QUESTION:
             self._ledger.dropped(call.id)
             return None
-        return await self._ledger.came_back(call.id, outcome)
+        outcome = replace(outcome, seconds=time.perf_counter() - started)
+        self._report(call, outcome)
+        may_have_acted = outcome.was_sent and not self._is_read_only(call)
+        told = await self._policy.told(call, outcome, may_have_acted=may_have_acted)
+        return await self._ledger.came_back(call.id, told)
 
-    async def _answered(
-        self, response: LLMResponse, call: ToolCall, attempt: CallAttempt
-    ) -> Outcome:
-        """Execute one call."""
+    def _doubt(self, call: Call) -> Outcome | None:
+        """Why not to repeat what may have been done in a process that was ended."""
+        tool = self._toolset.tools.get(call.name)
+        if call.id not in self._ledger.in_doubt or (tool and tool.may_be_repeated):
+            return None
+        return Outcome.without_result(Kind.IN_DOUBT, _IN_DOUBT)
+
+    async def _made(self, call: Call) -> Outcome:
+        self._observer.tool_called(call)
         try:
-            arguments_of(response, call)  # raises where there are none to trust
-            self._check_doubt(call, attempt)
-            await self._approval.check(attempt, self._ledger.decisions.get(call.id))
-            await self._ledger.going_out(call.id)
-            result = await self._execute(attempt)
-            media = result if media_in(result) else None
-            text = format_tool_response(result)
-            if attempt.tool == FIND_TOOLS:
-                text = self._as_seen(text)
-            return Outcome(text, is_error=False, media=media)
-        except QuestionPendingError:
-            raise
-        except RunStoppedError as error:
-            tool = self._as_seen(attempt.tool)
-            return Outcome(prompts.failure(tool, str(error)), stopped=str(error))
-        except Exception as error:  # noqa: BLE001  a tool is foreign code: its failure is the call's
-            text = await self._failed(attempt, error)
-            tool = self._as_seen(attempt.tool)
-            stopped = None if self._backtracking else f"{tool} failed before it"
-            return Outcome(text, stopped=stopped, is_end=not self._backtracking)
+            return await self._toolset.call(call)
+        except Exception as error:  # noqa: BLE001  a fault of ours costs this call only
+            trace = redact("".join(traceback.format_exception(error)))
+            _logger.error("An error in a toolset:\n%s", trace)  # noqa: TRY400  the trace may hold a key
+            return Outcome.of_error(error)
 
-    def _check_doubt(self, call: ToolCall, attempt: CallAttempt) -> None:
-        """Do not repeat what may have been done already in a process that was ended."""
-        hints = self._toolbox.annotations_of(attempt.tool)
-        if call.id in self._ledger.in_doubt and not may_be_repeated(hints):
-            raise NotExecutedError(
-                "not executed again: the program was ended after it made this call, and before "
-                f"it got the result. {MAY_HAVE_ACTED}"
+    def _report(self, call: Call, outcome: Outcome) -> None:
+        if outcome.kind in (Kind.OK, Kind.TOOL_ERROR):
+            self._observer.tool_finished(call, outcome.result, outcome.seconds)
+        elif outcome.kind is Kind.TIMEOUT:
+            self._observer.tool_timed_out(call, outcome.seconds)
+        else:
+            self._observer.tool_failed(call, outcome)
+
+    def _messages(self, calls: Sequence[Call], told: Sequence[Told]) -> list[Message]:
+        """The messages for the model, as long as they may be, with images where it takes them."""
+        policy, budget = self._policy, self._policy.budget()
+        results: list[ToolCallResult] = []
+        images: list[list[dict[str, Any]]] = []
+        for it in told:
+            result = it.result
+            attached: list[dict[str, Any]] = []
+            if policy.gallery is not None and not result.is_error and media_in(result.content):
+                notes, attached = policy.gallery.attach(result.content, budget.take)
+                result = replace(result, content=in_words(result.content, notes))
+            results.append(result)
+            images.append(attached)
+        texts = [policy.text(result) for result in results]
+        for index, fitted in enumerate(budget.fit(texts)):
+            if fitted != texts[index]:
+                whole = results[index]
+                results[index] = (
+                    replace(whole, error_message=fitted)
+                    if whole.is_error
+                    else replace(whole, content=fitted)
+                )
+        return [
+            tool_message(
+                call.id,
+                policy.content(result),
+                images=attached,
+                is_error=result.is_error,
+                kind=str(it.kind),
             )
+            for call, it, result, attached in zip(calls, told, results, images, strict=True)
+        ]
 
-    def _pause_for_approval(self, response: LLMResponse, iteration: int) -> None:
-        """Before any call is made: the ones before it may depend on what is decided."""
-        if not self._pauses or self._approval.has_somebody:
-            return
-        pending = []
-        asked = [it for group in self._groups(response, iteration) for it in group]
-        for call, attempt in sorted(asked, key=lambda it: it[1].position):
-            is_over = call.id in self._ledger.outcomes or call.id in self._ledger.started
-            is_decided = call.id in self._ledger.decisions or not self._approval.is_wanted(
-                attempt.tool
+    def _is_read_only(self, call: Call) -> bool:
+        tool = self._toolset.tools.get(call.name)
+        return tool is not None and tool.is_read_only
+
+
+def calls_of(response: LLMResponse, iteration: int) -> list[Call]:
+    """The calls of a reply, with what is wrong with them."""
+    reasoning = response.text or response.reasoning or ""
+    calls: list[Call] = []
+    for position, asked in enumerate(response.tool_calls or ()):
+        flaw = None
+        try:
+            arguments = _arguments(asked)
+        except (ValueError, TypeError, RecursionError) as error:
+            arguments = {"invalid_arguments": asked.function.arguments}
+            reason = f"not executed: the arguments cannot be read: {error}"
+            flaw = Outcome.without_result(Kind.UNREADABLE, reason)
+        if was_cut_off(response):
+            # What it holds may be valid and yet only half of what the model meant.
+            flaw = Outcome.without_result(Kind.CUT_OFF, _CUT_OFF)
+        calls.append(
+            Call(
+                asked.function.name,
+                arguments,
+                id=asked.id,
+                written=asked.function.arguments,
+                iteration=iteration,
+                position=position,
+                reasoning=reasoning,
+                flaw=flaw,
             )
-            if is_over or is_decided or not _is_readable(response, call):
-                continue
-            hints = dict(self._toolbox.annotations_of(attempt.tool))
-            about = {"tool_name": attempt.tool, "arguments": attempt.arguments}
-            about |= {"annotations": hints, "reasoning": attempt.reasoning}
-            pending.append({"id": call.id, "kind": "approval", **about})
-        if pending:
-            raise PausedError(pending)
-
-    async def _failed(self, attempt: CallAttempt, exc: Exception) -> str:
-        """Note a failure; returns what the model is told."""
-        result = None
-        if isinstance(exc, NotExecutedError):
-            record = self._account.tried(attempt, 0.0, exc.result, exc)
-            await self._events.emit("tool_result", **asdict(record))
-            result = exc.result
-        elif isinstance(exc, ToolReportedError):
-            result = exc.content
-        message = self._account.words(exc)
-        if self._may_have_acted(attempt.tool, exc):
-            message = f"{message.rstrip('.')}. {MAY_HAVE_ACTED}"
-        recovery = "asked the model for another way" if self._backtracking else None
-        if isinstance(exc, CallRefusedError) and recovery:
-            recovery = "told the model"
-        self._account.failed(attempt.tool, exc, recovery, attempt.place)
-        tool = self._as_seen(attempt.tool)
-        said = message if isinstance(exc, ToolReportedError) else self._as_seen(message)
-        if not self._backtracking:
-            return prompts.failure(tool, said)
-        if isinstance(exc, CallRefusedError):
-            return prompts.refused(tool, said)
-        self._account.backtracks += 1
-        await self._events.emit("backtrack", tool_name=attempt.tool, error=message)
-        return prompts.another_way(tool, said, result)
-
-    def _may_have_acted(self, tool: str, exc: Exception) -> bool:
-        """Whether ``exc`` leaves open what the tool did."""
-        is_open = isinstance(exc, TimeoutError) or (
-            isinstance(exc, MCPServerDiedError) and exc.was_sent
         )
-        return is_open and not self._is_read_only(tool)
-
-    def _is_read_only(self, tool: str) -> bool:
-        return is_read_only(self._toolbox.annotations_of(tool))
+    return calls
 
 
-def _is_readable(response: LLMResponse, call: ToolCall) -> bool:
-    try:
-        arguments_of(response, call)
-    except NotExecutedError:
-        return False
-    return True
+def _arguments(call: ToolCall) -> dict[str, Any]:
+    """The arguments of a call; an empty text means none."""
+    arguments = json.loads(call.function.arguments.strip() or "{}")
+    if not isinstance(arguments, dict):
+        raise TypeError(f"they must be a JSON object, not {type(arguments).__name__}")
+    return arguments
+
+
+def steps(
+    calls: Sequence[Call], may_run_together: Callable[[Call], bool], at_most: int
+) -> Iterator[Sequence[Call]]:
+    """``calls`` in steps to take one after the other; the calls of one step may run together."""
+    step: list[Call] = []
+    for call in calls:
+        together = may_run_together(call)
+        if step and (len(step) == at_most or not together or not may_run_together(step[-1])):
+            yield step
+            step = []
+        step.append(call)
+    if step:
+        yield step
+
+
+def failure(reason: str) -> ToolCallResult:
+    """A result that says why there is none."""
+    return ToolCallResult(content=None, is_error=True, error_message=reason)

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.config.secrets import redactor_of
-from mcp_ghost.loop import MAY_HAVE_ACTED
 from mcp_ghost.messages import with_answers
 from mcp_ghost.providers.common import calls_of, tool_names
 from mcp_ghost.run import prompts
 from mcp_ghost.run.memory.context import Compaction, LatestExchange
 from mcp_ghost.run.memory.windows import limit_of
 from mcp_ghost.run.pausing.questions import Questions
-from mcp_ghost.run.search import FIND_TOOLS, ToolSearch
-from mcp_ghost.servers.toolbox import Toolbox, make_toolbox
+from mcp_ghost.run.search import ToolSearch
+from mcp_ghost.toolset import MAY_HAVE_ACTED
+from mcp_ghost.toolsets.server import Leaf, Server
+from mcp_ghost.toolsets.union import Toolbox
 
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.messages import Message, ToolSchema
     from mcp_ghost.providers.client import ProviderClient
-    from mcp_ghost.results import ToolCallResult
     from mcp_ghost.run.form import Form
     from mcp_ghost.run.settings import Settings
     from mcp_ghost.servers.session import OnProgress
@@ -40,10 +40,11 @@ class Conversation:
         client: ProviderClient,
         messages: Sequence[Message] = (),
         form: Form | None = None,
+        make_server: Callable[..., Leaf] = Server,
     ) -> None:
         """``messages`` of an earlier conversation, without a system prompt, are gone on with.
 
-        ``form`` is that of the answers.
+        ``form`` is that of the answers. ``make_server`` makes what stands for each server.
         """
         self.client = client
         self.form = form
@@ -71,6 +72,7 @@ class Conversation:
         """Told of calls under way: by the run that made them."""
         self._settings = settings
         self._configured = servers
+        self._make_server = make_server
         self._open = AsyncExitStack()
         self._has_begun = False
         self.is_open = False
@@ -119,12 +121,6 @@ class Conversation:
             return None
         return "tcp" if config.url else "pipe"
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolCallResult:
-        """The result of a tool of the servers, or of the search for tools."""
-        if name == FIND_TOOLS and self.search.is_on:
-            return self.search.find(arguments)
-        return await self.toolbox.call(name, arguments)
-
     def offered(self) -> list[ToolSchema]:
         """The tools that the model is told of now."""
         offered = self.search.offered(self.toolbox.schemas)
@@ -154,7 +150,7 @@ class Conversation:
 
     def _toolbox(self) -> Toolbox:
         settings = self._settings
-        return make_toolbox.get()(
+        return Toolbox(
             self._configured,
             allow=settings.allow,
             deny=settings.deny,
@@ -166,6 +162,7 @@ class Conversation:
             on_progress=self._progressed,
             progress_extends_timeout=settings.progress_extends_timeout,
             redactor=self.redactor,
+            make_server=self._make_server,
         )
 
     async def _progressed(

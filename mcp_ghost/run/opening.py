@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.config import load_servers
 from mcp_ghost.providers.client import get_llm_client
 from mcp_ghost.providers.transport import RetryPolicy
 from mcp_ghost.run.conversation import Conversation
+from mcp_ghost.toolsets.server import Server
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import Message
     from mcp_ghost.run.settings import Settings
+    from mcp_ghost.toolsets.server import Leaf
 
 
-def conversation_of(settings: Settings, messages: Sequence[Message] = ()) -> Conversation:
+def conversation_of(
+    settings: Settings,
+    messages: Sequence[Message] = (),
+    make_server: Callable[..., Leaf] | None = None,
+) -> Conversation:
     """The conversation that ``settings`` ask for, which goes on from ``messages``.
+
+    ``make_server`` makes what stands for each server, if that is not the server.
 
     Raises:
         ValueError: The configuration, or the form of the answer, cannot be used.
@@ -38,7 +46,7 @@ def conversation_of(settings: Settings, messages: Sequence[Message] = ()) -> Con
         from mcp_ghost.run.form import Form  # few want one, and pydantic has to be ready for it
 
         form = Form(settings.output)
-    return Conversation(settings, servers, client, messages, form)
+    return Conversation(settings, servers, client, messages, form, make_server or Server)
 
 
 def checked_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -21,27 +21,38 @@ from mcp_ghost.messages import (
     was_cut_off,
 )
 from mcp_ghost.run import prompts
+from mcp_ghost.run.answers import GhostPolicy
 from mcp_ghost.run.asking import Asking
 from mcp_ghost.run.calls import Calls
 from mcp_ghost.run.conversation import Conversation
 from mcp_ghost.run.form import FormError
 from mcp_ghost.run.limits import Deadline, RunStoppedError
-from mcp_ghost.run.pausing.approval import Approval, ApproveWhen
+from mcp_ghost.run.pausing.approval import Approved
 from mcp_ghost.run.pausing.ledger import PausedError
+from mcp_ghost.run.pausing.questions import Interruptible
 from mcp_ghost.run.pausing.standing import Standing
 from mcp_ghost.run.pausing.state import State
-from mcp_ghost.run.recovery import breaking, looping, recording, retrying
+from mcp_ghost.run.recovery import (
+    Bounded,
+    Broken,
+    Noted,
+    Reported,
+    Restarting,
+    Unrepeated,
+)
 from mcp_ghost.run.report import synthesis
 from mcp_ghost.run.report.account import Account, GhostResult, history
 from mcp_ghost.run.report.dependencies import with_dependencies
 from mcp_ghost.run.report.events import Events
 from mcp_ghost.run.report.tracing import Span, Tracing
+from mcp_ghost.run.search import Searching
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import Message, ToolSchema
     from mcp_ghost.results import JSON
     from mcp_ghost.run.form import Form
     from mcp_ghost.run.settings import Settings
+    from mcp_ghost.toolset import Toolset
 
 _logger = logging.getLogger(__name__)
 
@@ -161,22 +172,23 @@ class Operation:
     async def _take_stock(self, *, is_first: bool) -> None:
         """Count what is available, and stop if servers were wanted but none came up."""
         account, toolbox = self._account, self._conversation.toolbox
-        account.servers_connected = len(toolbox.connected)
+        connected = toolbox.union.connected
+        account.servers_connected = len(connected)
         account.tools_discovered = len(toolbox.schemas)
-        recovery = "went on without this server" if toolbox.connected else None
+        recovery = "went on without this server" if connected else None
         for server, error in toolbox.failures.items():
             account.failed(server, error, recovery)
             _logger.warning("Server '%s' is not available: %s", server, account.words(error))
             await self._events.emit("server_failed", server=server, error=str(error))
-        for server, revision in toolbox.revisions.items() if is_first else ():
-            tools = sum(toolbox.server_of(name) == server for name in toolbox.routes)
+        for server, revision in toolbox.union.revisions.items() if is_first else ():
+            tools = sum(tool.server == server for tool in toolbox.tools.values())
             told = {"server": server, "tools": tools, "revision": revision}
             await self._events.emit("server_connected", **told)
         if is_first and toolbox.unmatched:
             _logger.warning(
                 "These patterns of allow or deny match no tool: %s", ", ".join(toolbox.unmatched)
             )
-        if self._conversation.servers and not toolbox.routes and not toolbox.connected:
+        if self._conversation.servers and not toolbox.schemas and not connected:
             servers = ", ".join(self._conversation.servers)
             raise RunStoppedError(f"no server could be started ({servers})")
 
@@ -238,37 +250,38 @@ class Operation:
         return self._messages or [*self._conversation.head(), request]
 
     def _calls(self) -> Calls:
-        shared, toolbox = (self._account, self._events), self._conversation.toolbox
-        questions = self._conversation.questions if self._settings.pause else None
-        execute = recording(self._conversation, questions, self._deadline, *shared, self._tracing)
-        execute = retrying(execute, toolbox, self._deadline, *shared)
-        execute = breaking(execute, self._events)
-        execute = looping(execute, toolbox, self._settings.loop_limit, self._events)
-        return Calls(
-            execute,
-            toolbox,
-            *shared,
-            backtracking=self._settings.enable_backtracking,
-            max_parallel=self._settings.max_parallel_calls,
-            max_result_tokens=self._settings.max_result_tokens_per_turn,
-            gallery=Gallery(is_open=self._settings.images == "auto"),
-            approval=Approval(self._settings.approve, self._when(), toolbox),
-            ledger=self._standing.ledger,
-            pauses=self._settings.pause,
+        settings, account, events = self._settings, self._account, self._events
+        ledger = self._standing.ledger
+        toolset: Toolset = Searching(self._conversation.toolbox, self._conversation.search)
+        if settings.pause:
+            toolset = Interruptible(toolset, self._conversation.questions)
+        toolset = Bounded(toolset, self._deadline)
+        toolset = Reported(toolset, account, events, self._tracing)
+        toolset = Restarting(toolset, account, events)
+        toolset = Broken(toolset, events)
+        toolset = Unrepeated(toolset, settings.loop_limit, events)
+        toolset = Noted(toolset, ledger)
+        approved = Approved(
+            toolset, settings.approve, settings.approve_when, ledger, pauses=settings.pause
+        )
+        policy = GhostPolicy(
+            account,
+            events,
+            approved,
+            backtracking=settings.enable_backtracking,
+            max_parallel=settings.max_parallel_calls,
+            max_result_tokens=settings.max_result_tokens_per_turn,
+            gallery=Gallery(is_open=settings.images == "auto"),
             as_seen=self._conversation.as_seen,
         )
-
-    def _when(self) -> ApproveWhen:
-        """Before which calls somebody is asked."""
-        settings = self._settings
-        return settings.approve_when if settings.approve or settings.pause else ()
+        return Calls(approved, policy, ledger=ledger)
 
     async def _ask(self, messages: Sequence[Message], iteration: int) -> LLMResponse:
         toolbox = self._conversation.toolbox
         async with self._deadline.bound():
             changed = await toolbox.refresh()
         for server in changed:
-            tools = sum(route.server == server for route in toolbox.routes.values())
+            tools = sum(tool.server == server for tool in toolbox.tools.values())
             await self._events.emit("tools_changed", server=server, tools=tools)
         offered = self._conversation.offered()
         return await self._complete(messages, iteration, offered)

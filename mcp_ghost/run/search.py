@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.results import ToolCallResult
+from mcp_ghost.toolset import Call, Outcome, Toolset, Wrapper
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import ToolSchema
@@ -82,6 +83,20 @@ class ToolSearch:
             return False
         size = sum(len(json.dumps(tool["function"])) for tool in tools)
         return size > self._limit * _CHARACTERS_OF_TOKEN
+
+
+class Searching(Wrapper):
+    """The tools of ``inner``, and the one that finds tools where there are too many."""
+
+    def __init__(self, inner: Toolset, search: ToolSearch) -> None:
+        super().__init__(inner)
+        self._search = search
+
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`."""
+        if call.name == FIND_TOOLS and self._search.is_on:
+            return Outcome.of(self._search.find(call.arguments))
+        return await self.inner.call(call)
 
 
 class _Index:

@@ -13,13 +13,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_ghost.errors import MCPServerDiedError
-from mcp_ghost.loop import Batch, LoopEnd, LoopObserver, in_order, run_loop
+from mcp_ghost.loop import Batch, LoopEnd, LoopObserver, run_loop
 from mcp_ghost.messages import tool_message
 from mcp_ghost.results import ToolCallResult
-from tests.support.fakes import answer, batch, calls
+from mcp_ghost.run.calls import CallPolicy, Calls
+from mcp_ghost.toolset import Tool, Toolset, outcome_of
+from tests.support.fakes import answer, batch, calls, schema
 
 if TYPE_CHECKING:
-    from mcp_ghost.messages import LLMResponse, Message, ToolCall
+    from collections.abc import Awaitable, Callable
+
+    from mcp_ghost.messages import LLMResponse, Message
+    from mcp_ghost.toolset import Call, Outcome
 
 
 class Conversation:
@@ -81,20 +86,39 @@ class Recorder(LoopObserver):
     def iteration_started(self, iteration: int) -> None:
         self.heard.append(("iteration", iteration))
 
-    def tool_called(self, call: ToolCall, arguments: dict[str, Any]) -> None:
-        self.heard.append(("called", call.function.name, arguments))
+    def tool_called(self, call: Call) -> None:
+        self.heard.append(("called", call.name, call.arguments))
 
-    def tool_finished(self, call: ToolCall, result: ToolCallResult, seconds: float) -> None:
-        self.heard.append(("finished", call.function.name, result.content, seconds // 60))
+    def tool_finished(self, call: Call, result: ToolCallResult, seconds: float) -> None:
+        self.heard.append(("finished", call.name, result.content, seconds // 60))
 
-    def tool_failed(self, call: ToolCall, error: str, seconds: float) -> None:
-        self.heard.append(("failed", call.function.name, error, seconds // 60))
+    def tool_failed(self, call: Call, outcome: Outcome) -> None:
+        self.heard.append(("failed", call.name, outcome.reason, outcome.seconds // 60))
 
-    def tool_timed_out(self, call: ToolCall, seconds: float) -> None:
-        self.heard.append(("timed out", call.function.name, seconds // 60))
+    def tool_timed_out(self, call: Call, seconds: float) -> None:
+        self.heard.append(("timed out", call.name, seconds // 60))
 
-    def tools_skipped(self, calls: Sequence[ToolCall], reason: str) -> None:
-        self.heard.append(("skipped", [call.function.name for call in calls], reason))
+    def tools_skipped(self, calls: Sequence[Call], reason: str) -> None:
+        self.heard.append(("skipped", [call.name for call in calls], reason))
+
+
+class Raising(Toolset):
+    """Tools that answer as ``call_tool`` does; those that ``reads`` names only read."""
+
+    def __init__(
+        self,
+        call_tool: Callable[[str, dict[str, Any]], Awaitable[ToolCallResult]],
+        reads: Sequence[str] = (),
+    ) -> None:
+        self._call_tool = call_tool
+        self._reads = reads
+
+    @property
+    def tools(self) -> dict[str, Tool]:
+        return {name: Tool(name, schema(name), {"readOnlyHint": True}) for name in self._reads}
+
+    async def call(self, call: Call) -> Outcome:
+        return await outcome_of(self._call_tool(call.name, call.arguments))
 
 
 async def echo(name: str, arguments: dict[str, Any]) -> ToolCallResult:
@@ -133,7 +157,7 @@ async def test_model_and_observer_are_told_of_every_call_of_a_batch(
     names = ("s.good", "s.bad", "s.last", "s.good", "s.left")
     reply = calls(*((name, '{"n": 1}') for name in names))
     observer = Recorder()
-    told = await in_order(call_tool, observer)(reply, 1)
+    told = await Calls(Raising(call_tool), observer=observer).answer(reply, 1)
     skipped = f"Skipped: the call of s.last before it {reason}"
     assert told.end is end
     assert [each["tool_call_id"] for each in told.answers] == [
@@ -174,10 +198,8 @@ async def test_calls_that_only_read_run_side_by_side_and_others_in_their_order()
 
     reads = [("s.read", f'{{"n": {n}}}') for n in range(4)]
     wanted = calls(*reads, ("s.write", "{}"), ("s.read", '{"late": 1}'), ("s.write", "{}"))
-    answer_calls = in_order(
-        call_tool, LoopObserver(), is_read_only=lambda name: name == "s.read", max_parallel=3
-    )
-    told = await answer_calls(wanted, 1)
+    toolset = Raising(call_tool, reads=["s.read"])
+    told = await Calls(toolset, CallPolicy(max_parallel=3)).answer(wanted, 1)
     assert most == {"s.read": 3, "s.write": 1}
     said = [json.loads(each["content"]) for each in told.answers]
     assert said[:5] == [*({"content": {"n": n}} for n in range(4)), {"content": {}}]
@@ -187,23 +209,23 @@ async def test_calls_that_only_read_run_side_by_side_and_others_in_their_order()
 
 
 async def test_what_a_tool_says_reaches_the_model_in_its_own_letters() -> None:
-    told = await in_order(echo, LoopObserver())(calls(("s.a", '{"text": "für 猫"}')), 1)
+    told = await Calls(Raising(echo)).answer(calls(("s.a", '{"text": "für 猫"}')), 1)
     assert told.answers[0]["content"] == '{"content": {"s.a": {"text": "für 猫"}}}'
 
 
 @pytest.mark.parametrize("text", ["", " \n", "{}"])
 async def test_a_call_without_arguments_has_none(text: str) -> None:
-    told = await in_order(echo, LoopObserver())(calls(("s.a", text)), 1)
+    told = await Calls(Raising(echo)).answer(calls(("s.a", text)), 1)
     assert json.loads(told.answers[0]["content"]) == {"content": {"s.a": {}}}
 
 
 @pytest.mark.parametrize(("text", "kind"), [("[1]", "list"), ('"x"', "str"), ("null", "NoneType")])
 async def test_the_model_is_told_what_it_gave_in_place_of_an_object(text: str, kind: str) -> None:
-    told = await in_order(echo, LoopObserver())(calls(("s.a", text)), 1)
+    told = await Calls(Raising(echo)).answer(calls(("s.a", text)), 1)
     assert f"must be a JSON object, not {kind}" in told.answers[0]["content"]
 
 
 async def test_a_model_whose_reply_was_cut_off_is_told_what_to_do() -> None:
     reply = replace(calls(("s.a", "{}")), finish_reason="length")
-    told = await in_order(echo, LoopObserver())(reply, 1)
+    told = await Calls(Raising(echo)).answer(reply, 1)
     assert "cut off at its length limit; write less" in told.answers[0]["content"]

@@ -7,72 +7,89 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from mcp_ghost.errors import NotExecutedError
 from mcp_ghost.redact import redact
-from mcp_ghost.servers.tools import may_destroy
+from mcp_ghost.run.pausing.ledger import PausedError
+from mcp_ghost.toolset import Call, Kind, Outcome, Toolset, Wrapper
 
 if TYPE_CHECKING:
-    from mcp_ghost.run.report.account import CallAttempt
-    from mcp_ghost.servers.toolbox import Toolbox
+    from mcp_ghost.run.pausing.ledger import Ledger
 
 Approve: TypeAlias = Callable[[str, dict[str, Any], dict[str, Any]], Awaitable[bool | str]]
 """("server.tool", arguments, what the tool says of itself) -> whether to make the call; a text is
 the reason why not"""
 ApproveWhen: TypeAlias = Literal["destructive", "always"] | Sequence[str]
 """Before calls that may destroy something, before all, or before those that patterns name."""
-Decision: TypeAlias = bool | str
 
 _logger = logging.getLogger(__name__)
 
 
-class CallRefusedError(NotExecutedError):
-    """Raised instead of executing a call that the user does not want; the message says why."""
+class Approved(Wrapper):
+    """Makes calls that ``when`` names only with a person's word, one question at a time.
 
+    Without ``approve``, nobody is asked, or the run ends until somebody has decided (``pauses``).
+    """
 
-class Approval:
-    """Asks ``approve`` before calls, one question at a time; None where nobody is to be asked."""
-
-    def __init__(self, approve: Approve | None, when: ApproveWhen, toolbox: Toolbox) -> None:
+    def __init__(
+        self,
+        inner: Toolset,
+        approve: Approve | None,
+        when: ApproveWhen,
+        ledger: Ledger,
+        *,
+        pauses: bool,
+    ) -> None:
+        super().__init__(inner)
         self._approve = approve
-        self._when = when
-        self._toolbox = toolbox
+        self._when = when if approve or pauses else ()
+        self._ledger = ledger
+        self._pauses = pauses and approve is None
         self._turn = asyncio.Lock()
 
-    @property
-    def has_somebody(self) -> bool:
-        """Whether the question can be asked at once."""
-        return self._approve is not None
-
-    def is_wanted(self, tool: str) -> bool:
-        """Whether a call of ``tool`` waits for a person's word."""
-        if self._toolbox.server_of(tool) is None:
-            return False
-        if isinstance(self._when, str):
-            return self._when == "always" or may_destroy(self._toolbox.annotations_of(tool))
-        return self._toolbox.fits(self._when, tool)
-
-    async def check(self, attempt: CallAttempt, decided: Decision | None) -> None:
-        """Go on with a call, as was ``decided`` before or as is decided now.
+    def check(self, calls: Sequence[Call]) -> None:
+        """Look at all calls of a reply before the first is made.
 
         Raises:
-            CallRefusedError: The user does not want it.
+            PausedError: Some of them wait for a decision.
         """
-        decision: object = decided
-        if decision is None and self._approve is not None and self.is_wanted(attempt.tool):
-            hints = dict(self._toolbox.annotations_of(attempt.tool))
-            async with self._turn:
-                decision = await self._asked(self._approve, attempt, hints)
-        if decision is None or decision is True:
-            return
-        reason = f": {decision}" if isinstance(decision, str) and decision.strip() else ""
-        raise CallRefusedError(f"not executed: the user refused this call{reason}")
+        ledger, pending = self._ledger, []
+        for call in calls if self._pauses else ():
+            is_over = call.id in ledger.outcomes or call.id in ledger.started
+            is_decided = call.id in ledger.decisions or not self._is_wanted(call)
+            if not (is_over or is_decided or call.flaw):
+                about = {"tool_name": call.name, "arguments": call.arguments}
+                about |= {"annotations": self._hints(call), "reasoning": call.reasoning}
+                pending.append({"id": call.id, "kind": "approval", **about})
+        if pending:
+            raise PausedError(pending)
 
-    async def _asked(
-        self, approve: Approve, attempt: CallAttempt, hints: dict[str, Any]
-    ) -> bool | str:
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`."""
+        decision: object = self._ledger.decisions.get(call.id)
+        if decision is None and self._approve is not None and self._is_wanted(call):
+            async with self._turn:
+                decision = await self._asked(self._approve, call)
+        if decision is None or decision is True:
+            return await self.inner.call(call)
+        reason = f": {decision}" if isinstance(decision, str) and decision.strip() else ""
+        text = f"not executed: the user refused this call{reason}"
+        return Outcome.without_result(Kind.REFUSED, text)
+
+    def _is_wanted(self, call: Call) -> bool:
+        """Whether ``call`` waits for a person's word."""
+        tool = self.tools.get(call.name)
+        if tool is None:
+            return False
+        if isinstance(self._when, str):
+            return self._when == "always" or tool.may_destroy
+        return tool.fits(self._when)
+
+    def _hints(self, call: Call) -> dict[str, Any]:
+        return dict(self.tools[call.name].hints)
+
+    async def _asked(self, approve: Approve, call: Call) -> bool | str:
         """What ``approve`` says; where it fails, the call is not made."""
         try:
-            said = await approve(attempt.tool, dict(attempt.arguments), hints)
+            said = await approve(call.name, dict(call.arguments), self._hints(call))
         except Exception as error:  # noqa: BLE001  foreign code; nobody has agreed
             said = redact(f"{type(error).__name__}: {error}")
             _logger.warning("approve failed, so the call is not made: %s", said)

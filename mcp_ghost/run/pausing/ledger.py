@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self, TypeAlias
 
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSON
-    from mcp_ghost.run.pausing.approval import Decision
+from mcp_ghost.media import media_in
+from mcp_ghost.results import ToolCallResult
+from mcp_ghost.toolset import Kind
+
+Decision: TypeAlias = bool | str
+"""What a person says to a call: yes, no, or why not."""
 
 
 class PausedError(Exception):
@@ -20,16 +23,29 @@ class PausedError(Exception):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Told:
     """What the model is told of a call, and why the calls after it are not executed."""
 
-    text: str
-    is_error: bool = True
-    media: JSON = None
-    """What the tool returned, where images or sounds are in it."""
+    kind: Kind
+    result: ToolCallResult
     stopped: str | None = None
     is_end: bool = False
-    """Whether it ends the run."""
+    """Whether it ends the loop."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        media = self.result.content if media_in(self.result.content) else None
+        about = {"kind": str(self.kind), "stopped": self.stopped, "is_end": self.is_end}
+        return {"text": self.result.text, "is_error": self.result.is_error, "media": media, **about}
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> Self:
+        """What ``to_dict`` gave; older versions kept no kind."""
+        kind = Kind(kept.get("kind") or (Kind.FAILED if kept["is_error"] else Kind.OK))
+        result = ToolCallResult(kept["text"] if kept["media"] is None else kept["media"])
+        if kept["is_error"]:
+            result = ToolCallResult(kept["media"], is_error=True, error_message=kept["text"])
+        return cls(kind, result, kept["stopped"], kept["is_end"])
 
 
 async def _nowhere() -> None:
@@ -41,7 +57,7 @@ class Ledger:
     """By the ids of the calls; ``keep`` writes it down, with the whole run, after each change."""
 
     keep: Callable[[], Awaitable[None]] = _nowhere
-    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    outcomes: dict[str, Told] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
     """Calls that went out."""
     decisions: dict[str, Decision] = field(default_factory=dict)
@@ -57,11 +73,11 @@ class Ledger:
         self.started.add(call_id)
         await self.keep()
 
-    async def came_back(self, call_id: str, outcome: Outcome) -> Outcome:
+    async def came_back(self, call_id: str, told: Told) -> Told:
         """It is known what became of a call."""
-        self.outcomes[call_id] = outcome
+        self.outcomes[call_id] = told
         await self.keep()
-        return outcome
+        return told
 
     def dropped(self, call_id: str) -> None:
         """A call was given up, to be made again later."""
@@ -75,14 +91,14 @@ class Ledger:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
         return {
-            "outcomes": {key: asdict(outcome) for key, outcome in self.outcomes.items()},
+            "outcomes": {key: told.to_dict() for key, told in self.outcomes.items()},
             "started": sorted(self.started),
             "decisions": dict(self.decisions),
         }
 
     def restore(self, kept: dict[str, Any]) -> None:
         """Go on from what ``to_dict`` gave."""
-        self.outcomes = {key: Outcome(**it) for key, it in kept["outcomes"].items()}
+        self.outcomes = {key: Told.of(it) for key, it in kept["outcomes"].items()}
         self.started = set(kept["started"])
         self.decisions = dict(kept["decisions"])
         self.in_doubt = frozenset(self.started - self.outcomes.keys())

@@ -5,15 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Coroutine, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from mcp_ghost.servers.protocol.elicitation import LaterError
-
-T = TypeVar("T")
-
-
-class QuestionPendingError(Exception):
-    """Raised instead of a call's result: a server asked something, and the run is to pause."""
+from mcp_ghost.toolset import Call, Kind, Outcome, Toolset, Wrapper
 
 
 class Questions:
@@ -64,21 +59,32 @@ class Questions:
             await asyncio.wait(dropped)  # the server hears of that before it hears that we cancel
         raise LaterError
 
-    async def during(self, server: str | None, call: Coroutine[Any, Any, T]) -> T:
-        """The result of ``call``, which runs on ``server``.
-
-        Raises:
-            QuestionPendingError: The server asked something meanwhile.
-        """
+    async def during(self, server: str, call: Coroutine[Any, Any, Outcome]) -> Outcome:
+        """The outcome of ``call`` on ``server``, or that this asked something meanwhile."""
         task = asyncio.ensure_future(call)
-        self._under_way[str(server)].add(task)
+        self._under_way[server].add(task)
         try:
             return await task
         except asyncio.CancelledError:
             if task in self._dropped:
-                raise QuestionPendingError from None
+                reason = "its server asks something"
+                return Outcome.without_result(Kind.QUESTION, reason)
             task.cancel()
             raise
         finally:
-            self._under_way[str(server)].discard(task)
+            self._under_way[server].discard(task)
             self._dropped.discard(task)
+
+
+class Interruptible(Wrapper):
+    """Gives calls up whose server asks something that only ``questions`` could know."""
+
+    def __init__(self, inner: Toolset, questions: Questions) -> None:
+        super().__init__(inner)
+        self._questions = questions
+
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`."""
+        tool = self.tools.get(call.name)
+        made = self.inner.call(call)
+        return await self._questions.during(tool.server if tool else "", made)

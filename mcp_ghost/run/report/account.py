@@ -13,6 +13,7 @@ from mcp_ghost.results import JSON, jsonable
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse, Message
+    from mcp_ghost.toolset import Call
 
 Place: TypeAlias = tuple[int, int, int]
 """(iteration, position in the reply, retry): where in a run something happened."""
@@ -20,31 +21,8 @@ _TOKENS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
 @dataclass(frozen=True)
-class CallAttempt:
-    """One attempt at one call, about to be made."""
-
-    iteration: int
-    position: int
-    """Within the reply that asked for it."""
-    tool: str
-    """The original name, "server.tool"."""
-    arguments: dict[str, Any]
-    reasoning: str = ""
-    """What the model said with the call."""
-    number: int = 0
-    """0 for the first attempt."""
-    call_id: str = ""
-    """The id that the call has in the reply."""
-
-    @property
-    def place(self) -> Place:
-        """Where in the run this is."""
-        return self.iteration, self.position, self.number
-
-
-@dataclass(frozen=True)
 class ToolRecord:
-    """One attempt at one call, with its outcome; see :class:`CallAttempt`."""
+    """One attempt at one call, with its outcome; see :class:`mcp_ghost.toolset.Call`."""
 
     iteration: int
     """The model's reply that asked for it, from 1."""
@@ -164,32 +142,36 @@ class Account:
         self.is_priced |= response.cost is not None
 
     def tried(
-        self, attempt: CallAttempt, seconds: float, result: JSON, error: Exception | None = None
+        self, call: Call, seconds: float, result: JSON, error: Exception | str | None = None
     ) -> ToolRecord:
         """Add a link to the chain."""
         record = ToolRecord(
-            iteration=attempt.iteration,
-            tool_name=attempt.tool,
-            arguments=cast("dict[str, Any]", self.clean(attempt.arguments)),
+            iteration=call.iteration,
+            tool_name=call.name,
+            arguments=cast("dict[str, Any]", self.clean(call.arguments)),
             success=error is None,
             result=result,
             error=None if error is None else self.words(error),
             execution_time=seconds,
-            reasoning=self.clean_text(attempt.reasoning),
-            retry_attempt=attempt.number,
+            reasoning=self.clean_text(call.reasoning),
+            retry_attempt=call.number,
         )
-        self._chain[attempt.place] = record
+        self._chain[call.place] = record
         return record
 
     def failed(
-        self, who: str, error: Exception, recovery: str | None = None, place: Place | None = None
+        self,
+        who: str,
+        error: Exception | str,
+        recovery: str | None = None,
+        place: Place | None = None,
     ) -> None:
         """Add an error; without a ``place``, it comes after all calls so far."""
         where = place or (self.replies, sys.maxsize, 0)
         record = ErrorRecord(where[0], who, self.words(error), recovery)
         self._errors.append((where, record))
 
-    def words(self, error: Exception) -> str:
+    def words(self, error: Exception | str) -> str:
         """What ``error`` says, without secrets."""
         return self.clean_text(str(error) or type(error).__name__)
 

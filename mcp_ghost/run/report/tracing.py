@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from mcp_ghost.errors import LLMStatusError
 from mcp_ghost.messages import assistant_message, text_in
-from mcp_ghost.run.pausing.questions import QuestionPendingError
+from mcp_ghost.toolset import Call, Kind, Outcome
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span as OTelSpan
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse, Message, Usage
     from mcp_ghost.results import JSON
     from mcp_ghost.run.conversation import Conversation
-    from mcp_ghost.run.report.account import Account, CallAttempt
+    from mcp_ghost.run.report.account import Account
     from mcp_ghost.run.settings import Settings
 
 _SCOPE = "mcp_ghost"
@@ -37,8 +37,8 @@ _OPERATIONS = {"gemini": "generate_content"}
 """The same for what it is asked for, if that is not ``chat``."""
 _CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _CAPTURING = frozenset({"true", "1", "span_only", "span_and_event"})
-_SECONDS_ARE_OVER = "timeout"
-_TOOL_ERROR = "tool_error"
+_KINDS = {Kind.TIMEOUT: "timeout", Kind.TOOL_ERROR: "tool_error"}
+"""What they call a failed call, if that is not its exception's name."""
 
 
 class Span:
@@ -134,39 +134,34 @@ class Tracing:
             said["finish_reason"] = response.finish_reason or "unknown"
             span.set({"gen_ai.output.messages": _json([said])})
 
-    def call(self, attempt: CallAttempt) -> AbstractContextManager[Span]:
+    def call(self, call: Call) -> AbstractContextManager[Span]:
         """The span of one call of a tool."""
         if self._tracer is None:
             return _NOTHING
         about: dict[str, object] = {
             "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": attempt.tool,
+            "gen_ai.tool.name": call.name,
             "gen_ai.tool.type": "function",
-            "gen_ai.tool.call.id": attempt.call_id,
+            "gen_ai.tool.call.id": call.id,
         }
         toolbox = self._conversation.toolbox
-        server = toolbox.server_of(attempt.tool)
-        if server is not None:
+        tool = toolbox.tools.get(call.name)
+        if tool is not None and tool.server:
             about["mcp.method.name"] = "tools/call"
-            about["mcp.protocol.version"] = toolbox.revisions.get(server)
-            about["network.transport"] = self._conversation.transport_of(server)
+            about["mcp.protocol.version"] = toolbox.union.revisions.get(tool.server)
+            about["network.transport"] = self._conversation.transport_of(tool.server)
         if self._has_contents:
-            about["gen_ai.tool.call.arguments"] = _json(attempt.arguments)
-        return self._span(
-            self._tracer, f"execute_tool {attempt.tool}", "INTERNAL", about, _kind_of_failed_call
-        )
+            about["gen_ai.tool.call.arguments"] = _json(call.arguments)
+        return self._span(self._tracer, f"execute_tool {call.name}", "INTERNAL", about)
 
-    def returned(self, span: Span, result: JSON, failure: Exception | None) -> None:
+    def returned(self, span: Span, outcome: Outcome) -> None:
         """Say in ``span`` how a call ended."""
         if self._tracer is None:
             return
-        if self._has_contents and failure is None:
-            span.set({"gen_ai.tool.call.result": _json(result)})
-        if failure is not None:
-            is_late = isinstance(failure, TimeoutError)
-            reported = type(failure).__name__ == "ToolReportedError"
-            kind = _SECONDS_ARE_OVER if is_late else _TOOL_ERROR if reported else None
-            span.failed(failure, kind)
+        if self._has_contents and outcome.error is None:
+            span.set({"gen_ai.tool.call.result": _json(outcome.result.content)})
+        if outcome.error is not None:
+            span.failed(outcome.error, _KINDS.get(outcome.kind))
 
     def ended(self, span: Span, usage: Usage, why: str | None) -> None:
         """Say in the span of the run what it took, and ``why`` it failed, if it did."""
@@ -189,7 +184,7 @@ class Tracing:
         name: str,
         kind: Literal["INTERNAL", "CLIENT"],
         attributes: Mapping[str, object],
-        kind_of: Callable[[Exception], str | None] = lambda error: type(error).__name__,
+        kind_of: Callable[[Exception], str] = lambda error: type(error).__name__,
     ) -> Iterator[Span]:
         """One span around the block; what leaves it is its failure, in words without secrets."""
         trace = sys.modules["opentelemetry.trace"]
@@ -207,8 +202,7 @@ class Tracing:
             try:
                 yield span
             except Exception as error:  # put down in the span, and raised again
-                if what := kind_of(error):
-                    span.failed(error, what)
+                span.failed(error, kind_of(error))
                 raise
 
 
@@ -222,11 +216,6 @@ def _tracer() -> Tracer | None:
         return None
     tracer: Tracer = provider.get_tracer(_SCOPE)
     return tracer
-
-
-def _kind_of_failed_call(error: Exception) -> str | None:
-    """None for a call that only waits until its server's question is answered."""
-    return None if isinstance(error, QuestionPendingError) else type(error).__name__
 
 
 def _kind_of_failure(error: Exception) -> str:

@@ -11,7 +11,7 @@ import pytest
 from mcp_ghost.config import ServerConfig
 from mcp_ghost.servers.protocol import patience
 from mcp_ghost.servers.session import ServerSession
-from mcp_ghost.servers.toolbox import Toolbox
+from mcp_ghost.toolsets.union import Toolbox
 from tests.support.servers import pids, seen, versions, versions_over_http
 
 pytestmark = pytest.mark.mcp
@@ -83,12 +83,12 @@ async def test_a_toolbox_knows_what_is_new_and_what_tools_say_of_themselves() ->
     async with Toolbox(servers, deny=["b.new"]) as toolbox:
         assert await toolbox.refresh() == []
         for server in servers:
-            await toolbox.call(f"{server}.grow", {})
+            await toolbox.call_tool(f"{server}.grow", {})
         assert await toolbox.refresh() == ["a", "b"]
         offered = [tool["function"]["name"] for tool in toolbox.schemas]
         assert ("a.new" in offered, "b.new" in offered) == (True, False)
-        assert toolbox.annotations_of("a.pay") == {"destructiveHint": True}
-        assert toolbox.annotations_of("a.new") == toolbox.annotations_of("c.none") == {}
+        assert toolbox.tools["a.pay"].hints == {"destructiveHint": True}
+        assert toolbox.tools["a.new"].hints == {}
 
 
 # --- progress ---------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ async def test_progress_keeps_a_call_alive_where_it_may_and_is_reported(
     async def counted(config: ServerConfig) -> None:
         toolbox = Toolbox({"s": config}, on_progress=on_progress, progress_extends_timeout=True)
         async with toolbox:
-            await toolbox.call("s.count", {"to": 5, "pause": 0.7}, timeout=3)
+            await toolbox.call_tool("s.count", {"to": 5, "pause": 0.7}, timeout=3)
 
     here = nullcontext(versions(known))
     with here if link == "stdio" else versions_over_http(known) as config:

@@ -15,7 +15,7 @@ from mcp_ghost.errors import (
 )
 from mcp_ghost.servers.protocol import revision
 from mcp_ghost.servers.session import ServerSession
-from mcp_ghost.servers.toolbox import Toolbox
+from mcp_ghost.toolsets.union import Toolbox
 from tests.mcp_ghost.servers.test_endings import open_descriptors
 from tests.support import PATIENCE
 from tests.support.servers import call_in, eventually, faulty, seen
@@ -288,19 +288,21 @@ def test_a_toolbox_mixes_processes_and_urls_and_restarts_what_came_back(tmp_path
             "nowhere": ServerConfig(url="http://127.0.0.1:9/mcp"),
         }
         async with Toolbox(servers, allow=["echo"]) as toolbox:
-            assert list(toolbox.connected) == ["here", "there"]
+            assert list(toolbox.union.connected) == ["here", "there"]
             assert list(toolbox.failures) == ["nowhere"]
             os.kill(server.process.pid, signal.SIGKILL)
             await asyncio.to_thread(server.process.wait, 10)
             with pytest.raises(MCPServerDiedError):
-                await toolbox.call("there.echo", {"text": "x"})
-            assert list(toolbox.connected) == ["here"]
+                await toolbox.call_tool("there.echo", {"text": "x"})
+            assert list(toolbox.union.connected) == ["here"]
             with pytest.raises(MCPServerStartupError, match="no server can be reached"):
                 await toolbox.restart("there")
             with remote(PORT=str(server.port), SERVER_LOG=str(log)):
                 await toolbox.restart("there")
                 for name, content in {"here": "x", "there": {"result": "x"}}.items():
-                    assert (await toolbox.call(f"{name}.echo", {"text": "x"})).content == content
+                    assert (
+                        await toolbox.call_tool(f"{name}.echo", {"text": "x"})
+                    ).content == content
                 assert {entry["method"] for entry in seen(log)} == {"POST"}
 
     with remote() as server:

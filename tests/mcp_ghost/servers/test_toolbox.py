@@ -14,7 +14,7 @@ from mcp_ghost.errors import (
     MCPServerStartupError,
     MCPToolCallError,
 )
-from mcp_ghost.servers.toolbox import Toolbox, bare_names
+from mcp_ghost.toolsets.union import Bare, Toolbox
 from tests.support.ghosts import Bank
 from tests.support.servers import faulty, listing, seen
 
@@ -62,14 +62,14 @@ def test_a_server_that_fails_is_recorded_and_the_others_go_on() -> None:
         servers = {"a": faulty(), "b": faulty("exit3"), "c": faulty(), "off": faulty("exit3")}
         servers["off"] = servers["off"].model_copy(update={"disabled": True})
         async with Toolbox(servers) as toolbox:
-            assert list(toolbox.connected) == ["a", "c"]
+            assert list(toolbox.union.connected) == ["a", "c"]
             assert list(toolbox.failures) == ["b"]
             assert isinstance(toolbox.failures["b"], MCPServerStartupError)
             assert "fatal: missing API key" in str(toolbox.failures["b"])
-            assert (await toolbox.call("c.echo", {"text": "on"})).content == "on"
+            assert (await toolbox.call_tool("c.echo", {"text": "on"})).content == "on"
             with pytest.raises(MCPToolCallError, match=r"Unknown tool 'b\.echo'"):
-                await toolbox.call("b.echo", {})
-        assert list(toolbox.connected) == []
+                await toolbox.call_tool("b.echo", {})
+        assert list(toolbox.union.connected) == []
 
     asyncio.run(life())
 
@@ -106,13 +106,13 @@ def test_a_toolbox_can_be_used_once() -> None:
     async def misuse() -> None:
         toolbox = Toolbox({"a": faulty()})
         with pytest.raises(MCPToolCallError, match="not open"):
-            await toolbox.call("a.echo", {})
+            await toolbox.call_tool("a.echo", {})
         async with toolbox:
             with pytest.raises(MCPError, match="opened before"):
                 await toolbox.__aenter__()
-        await toolbox.close()
+        await toolbox.union.close()
         with pytest.raises(MCPToolCallError, match="not open"):
-            await toolbox.call("a.echo", {})
+            await toolbox.call_tool("a.echo", {})
         with pytest.raises(MCPToolCallError, match="not open"):
             await toolbox.restart("a")
 
@@ -137,7 +137,7 @@ def test_equal_tool_names_and_names_with_dots_reach_their_own_server(tmp_path: P
     async def answers() -> dict[str, tuple[str | None, Any]]:
         async with Toolbox(servers) as toolbox:
             return {
-                name: (toolbox.server_of(name), (await toolbox.call(name, {})).content)
+                name: (toolbox.tools[name].server, (await toolbox.call_tool(name, {})).content)
                 for name in names(toolbox)
             }
 
@@ -159,9 +159,9 @@ def test_two_hundred_tools_are_all_there_and_an_error_does_not_name_them_all(
     async def life() -> None:
         async with Toolbox({"many": listing(tmp_path, "many", tools)}) as toolbox:
             assert names(toolbox) == [f"many.{tool}" for tool in tools]
-            assert (await toolbox.call("many.tool199", {})).content == "tool199"
+            assert (await toolbox.call_tool("many.tool199", {})).content == "tool199"
             with pytest.raises(MCPToolCallError) as refusal:
-                await toolbox.call("many.tool1999", {})
+                await toolbox.call_tool("many.tool1999", {})
             assert "Did you mean 'many.tool199'?" in str(refusal.value)
             assert str(refusal.value).endswith("many.tool049 and 150 more")
 
@@ -172,7 +172,7 @@ def test_bare_names_stay_callable_on_every_server(tmp_path: Path) -> None:
     tools = {"a": ["fetch", "b_fetch"], "b": ["fetch", "read"], "c": ["fetch"]}
     servers = {name: listing(tmp_path, name, tools) for name, tools in tools.items()}
     _, toolbox = listed(servers)
-    assert bare_names(toolbox.routes) == {
+    assert {name: tool.name for name, tool in Bare(toolbox).tools.items()} == {
         "fetch": "a.fetch",
         "b_fetch": "a.b_fetch",
         "b_fetch_": "b.fetch",
@@ -216,7 +216,7 @@ def test_a_forbidden_tool_cannot_be_called(tmp_path: Path) -> None:
             with pytest.raises(
                 MCPToolCallError, match=r"^'a\.where' is not allowed\. Available tools: a\.echo$"
             ):
-                await toolbox.call("a.where", {})
+                await toolbox.call_tool("a.where", {})
 
     asyncio.run(forbidden())
     assert "tools/call" not in methods(log)
@@ -235,7 +235,7 @@ def test_calls_to_different_servers_run_side_by_side(tmp_path: Path) -> None:
         async with Toolbox({"a": faulty(), "b": faulty()}) as toolbox:
             # Each answers only while the other is at work too.
             meeting = {"folder": str(tmp_path), "size": 2}
-            calls = [toolbox.call(f"{server}.meet", meeting) for server in "ab"]
+            calls = [toolbox.call_tool(f"{server}.meet", meeting) for server in "ab"]
             return [result.content for result in await asyncio.gather(*calls)]
 
     assert asyncio.run(together()) == ["met", "met"]
@@ -248,10 +248,10 @@ def test_calls_to_one_server_run_side_by_side_and_one_that_hangs_holds_up_none(
 
     async def together() -> list[Any]:
         async with Toolbox({"bank": bank, "a": faulty()}) as toolbox:
-            hanging = asyncio.create_task(toolbox.call("a.hang", {}))
-            assert (await toolbox.call("a.echo", {"text": "on"})).content == "on"
+            hanging = asyncio.create_task(toolbox.call_tool("a.hang", {}))
+            assert (await toolbox.call_tool("a.echo", {"text": "on"})).content == "on"
             hanging.cancel()
-            calls = [toolbox.call("bank.meet", {"size": 2}) for _ in range(2)]
+            calls = [toolbox.call_tool("bank.meet", {"size": 2}) for _ in range(2)]
             return [result.content for result in await asyncio.gather(*calls)]
 
     assert asyncio.run(together()) == ["2 met", "2 met"]
@@ -260,15 +260,15 @@ def test_calls_to_one_server_run_side_by_side_and_one_that_hangs_holds_up_none(
 def test_what_tools_say_of_their_effects_is_known_by_their_names(tmp_path: Path) -> None:
     async def annotations() -> list[Mapping[str, Any]]:
         async with Toolbox({"bank": Bank(tmp_path).config}) as toolbox:
-            names = ("balance", "put", "insert", "nothing")
-            return [toolbox.annotations_of(f"bank.{name}") for name in names]
+            names = ("balance", "put", "insert")
+            return [toolbox.tools[f"bank.{name}"].hints for name in names]
 
-    assert asyncio.run(annotations()) == [{"readOnlyHint": True}, {"idempotentHint": True}, {}, {}]
+    assert asyncio.run(annotations()) == [{"readOnlyHint": True}, {"idempotentHint": True}, {}]
 
 
 def test_the_result_limit_reaches_every_server() -> None:
     async def long() -> Any:  # noqa: ANN401 - whatever a tool returns
         async with Toolbox({"a": faulty()}, result_limit=10) as toolbox:
-            return (await toolbox.call("a.huge", {"size": 11})).content
+            return (await toolbox.call_tool("a.huge", {"size": 11})).content
 
     assert asyncio.run(long()).startswith("x" * 10 + "\n[cut here")

@@ -16,7 +16,7 @@ from mcp_ghost.errors import (
     MCPServerStartupError,
     MCPToolCallError,
 )
-from mcp_ghost.servers.toolbox import Toolbox
+from mcp_ghost.toolsets.union import Toolbox
 from tests.mcp_ghost.servers.test_endings import open_descriptors
 from tests.support.servers import eventually, faulty, is_running, pids, seen
 
@@ -43,15 +43,15 @@ def test_a_killed_server_is_restarted_while_the_others_live_on(tmp_path: Path) -
             before = names(toolbox)
             os.kill(pids(logs["a"])[0], signal.SIGKILL)
             with pytest.raises(MCPServerDiedError, match="ended by SIGKILL"):
-                await toolbox.call("a.echo", {})
-            assert list(toolbox.connected) == ["b"]
+                await toolbox.call_tool("a.echo", {})
+            assert list(toolbox.union.connected) == ["b"]
             assert names(toolbox) == before
             # Several callers notice, one restart helps them all.
             await asyncio.gather(toolbox.restart("a"), toolbox.restart("a"))
-            assert list(toolbox.connected) == ["a", "b"]
+            assert list(toolbox.union.connected) == ["a", "b"]
             assert names(toolbox) == before
             for name in "ab":
-                assert (await toolbox.call(f"{name}.echo", {"text": name})).content == name
+                assert (await toolbox.call_tool(f"{name}.echo", {"text": name})).content == name
 
     asyncio.run(life())
     assert {name: len(pids(log)) for name, log in logs.items()} == {"a": 2, "b": 1}
@@ -65,9 +65,9 @@ def test_a_restarted_server_may_die_and_be_restarted_again(tmp_path: Path) -> No
         async with Toolbox({"a": faulty(SERVER_LOG=str(log))}) as toolbox:
             for _ in range(3):
                 with pytest.raises(MCPServerDiedError, match="status 7"):
-                    await toolbox.call("a.die", {})
+                    await toolbox.call_tool("a.die", {})
                 await toolbox.restart("a")
-            assert (await toolbox.call("a.echo", {"text": "on"})).content == "on"
+            assert (await toolbox.call_tool("a.echo", {"text": "on"})).content == "on"
 
     asyncio.run(life())
     assert len(set(pids(log))) == 4
@@ -79,17 +79,17 @@ def test_a_failed_restart_withdraws_the_tools_until_another_one_succeeds(tmp_pat
     async def life() -> None:
         async with Toolbox({"a": dying, "b": faulty()}, allow=["echo", "die"]) as toolbox:
             with pytest.raises(MCPServerDiedError):
-                await toolbox.call("a.die", {})
+                await toolbox.call_tool("a.die", {})
             with pytest.raises(MCPServerStartupError, match="start 2 fails as told"):
                 await toolbox.restart("a")
             assert list(toolbox.failures) == ["a"]
             assert names(toolbox) == ["b.echo", "b.die"]
-            assert toolbox.server_of("a.echo") == "a"
+            assert toolbox.tools["a.echo"].server == "a"
             with pytest.raises(MCPServerDiedError, match="'a' is gone and could not be started"):
-                await toolbox.call("a.echo", {})
+                await toolbox.call_tool("a.echo", {})
             await toolbox.restart("a")
             assert toolbox.failures == {}
-            assert (await toolbox.call("a.echo", {"text": "on"})).content == "on"
+            assert (await toolbox.call_tool("a.echo", {"text": "on"})).content == "on"
 
     asyncio.run(life())
 
@@ -101,7 +101,7 @@ def test_a_server_that_failed_at_first_can_be_started_later(tmp_path: Path) -> N
         async with Toolbox({"a": late}) as toolbox:
             assert names(toolbox) == []
             await toolbox.restart("a")
-            assert (await toolbox.call("a.echo", {"text": "on"})).content == "on"
+            assert (await toolbox.call_tool("a.echo", {"text": "on"})).content == "on"
             with pytest.raises(MCPError, match=r"No MCP server 'c' here\. Servers: a"):
                 await toolbox.restart("c")
 
@@ -126,7 +126,7 @@ async def cancel_while_opening(log: Path) -> None:
 async def cancel_during_calls(log: Path) -> None:
     async def work() -> None:
         async with Toolbox({n: faulty(SERVER_LOG=str(log)) for n in "ab"}) as toolbox:
-            await asyncio.gather(*(toolbox.call(f"{n}.hang", {}) for n in "aab"))
+            await asyncio.gather(*(toolbox.call_tool(f"{n}.hang", {}) for n in "aab"))
 
     working = asyncio.create_task(work())
     await asyncio.to_thread(eventually, lambda: methods(log).count("tools/call") == 3)
@@ -139,15 +139,15 @@ async def cancel_during_calls(log: Path) -> None:
 async def fail_inside(log: Path) -> None:
     with contextlib.suppress(ZeroDivisionError):
         async with Toolbox({n: faulty(SERVER_LOG=str(log)) for n in "ab"}) as toolbox:
-            await toolbox.call("a.spawn", {})
+            await toolbox.call_tool("a.spawn", {})
             raise ZeroDivisionError
 
 
 async def close_during_a_call(log: Path) -> None:
     toolbox = await Toolbox({"a": faulty(SERVER_LOG=str(log))}).__aenter__()
-    calls = [asyncio.create_task(toolbox.call("a.hang", {})) for _ in range(2)]
+    calls = [asyncio.create_task(toolbox.call_tool("a.hang", {})) for _ in range(2)]
     await asyncio.to_thread(eventually, lambda: "tools/call" in methods(log))
-    await toolbox.close()
+    await toolbox.union.close()
     for call in calls:
         with pytest.raises(MCPToolCallError):
             await asyncio.wait_for(call, 5)
@@ -177,7 +177,7 @@ def test_five_toolboxes_in_one_loop_do_not_mix(tmp_path: Path) -> None:
     async def work(log: Path) -> list[Any]:
         async with Toolbox({n: faulty(SERVER_LOG=str(log)) for n in "ab"}) as toolbox:
             calls = [
-                toolbox.call(f"{n}.echo", {"text": f"{log.name}{n}{i}"})
+                toolbox.call_tool(f"{n}.echo", {"text": f"{log.name}{n}{i}"})
                 for n in "ab"
                 for i in range(3)
             ]
@@ -201,10 +201,10 @@ def test_toolboxes_close_in_any_order_and_from_any_task(tmp_path: Path) -> None:
             await Toolbox({"a": faulty(SERVER_LOG=str(log)), "b": faulty()}).__aenter__()
             for _ in range(3)
         ]
-        await boxes[1].close()
-        await asyncio.create_task(boxes[0].close())
-        assert (await boxes[2].call("b.echo", {"text": "on"})).content == "on"
-        await asyncio.wait_for(boxes[2].close(), 10)
+        await boxes[1].union.close()
+        await asyncio.create_task(boxes[0].union.close())
+        assert (await boxes[2].call_tool("b.echo", {"text": "on"})).content == "on"
+        await asyncio.wait_for(boxes[2].union.close(), 10)
 
     asyncio.run(life())
     assert len(pids(log)) == 3

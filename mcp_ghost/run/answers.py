@@ -1,0 +1,113 @@
+"""What a model that works for ``mcp_ghost()`` is told of its calls, and what becomes of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from mcp_ghost.loop import LoopEnd
+from mcp_ghost.media import Gallery, media_in
+from mcp_ghost.results import ResultBudget, ToolCallResult, format_tool_response
+from mcp_ghost.run import prompts
+from mcp_ghost.run.calls import CallPolicy, failure
+from mcp_ghost.run.pausing.ledger import Told
+from mcp_ghost.run.search import FIND_TOOLS
+from mcp_ghost.toolset import MAY_HAVE_ACTED, Call, Kind, Outcome
+
+if TYPE_CHECKING:
+    from mcp_ghost.run.pausing.approval import Approved
+    from mcp_ghost.run.report.account import Account
+    from mcp_ghost.run.report.events import Events
+
+
+class GhostPolicy(CallPolicy):
+    """Tells the model of each call in plain text.
+
+    With ``backtracking``, the model learns of a failure and is asked for another way, and calls go
+    side by side: those of different servers, and on one server up to ``max_parallel`` of tools
+    that only read. Without, they go one after the other, and the first failure ends the run.
+    """
+
+    end = LoopEnd.FAILED_CALL
+
+    def __init__(
+        self,
+        account: Account,
+        events: Events,
+        approved: Approved,
+        *,
+        backtracking: bool,
+        max_parallel: int,
+        max_result_tokens: int | None,
+        gallery: Gallery,
+        as_seen: Callable[[str], str],
+    ) -> None:
+        """``as_seen`` puts the model's names of tools in the place of ours."""
+        super().__init__(max_parallel=max_parallel if backtracking else 1, gallery=gallery)
+        self.by_server = backtracking
+        self._account = account
+        self._events = events
+        self._approved = approved
+        self._max_result_tokens = max_result_tokens
+        self._as_seen = as_seen
+
+    def budget(self) -> ResultBudget:
+        """The room for the results of one reply."""
+        return ResultBudget(self._max_result_tokens)
+
+    async def before(self, calls: Sequence[Call]) -> None:
+        """Pause where a person has to be asked: earlier calls may depend on what is decided."""
+        self._approved.check(calls)
+
+    async def told(self, call: Call, outcome: Outcome, *, may_have_acted: bool) -> Told:
+        """What the model is told of an outcome; a failure is noted."""
+        kind, result, tool = outcome.kind, outcome.result, self._as_seen(call.name)
+        if kind is Kind.OK and not media_in(result.content):
+            text = format_tool_response(result.content)
+            result = ToolCallResult(self._as_seen(text) if call.name == FIND_TOOLS else text)
+        if kind is Kind.OK:
+            return Told(kind, result)
+        if kind is Kind.STOPPED:
+            text = prompts.failure(tool, outcome.reason)
+            return Told(kind, failure(text), stopped=outcome.reason)
+        text = await self._failed(call, outcome, may_have_acted=may_have_acted)
+        stopped = None if self.by_server else f"{tool} failed before it"
+        return Told(kind, failure(text), stopped, is_end=not self.by_server)
+
+    def skipped(self, why: str) -> str:
+        """What the model is told of a call that is left out."""
+        return prompts.skipped(why)
+
+    def content(self, result: ToolCallResult) -> str:
+        """All that the model is told of a result."""
+        return result.text if result.is_error else format_tool_response(result.content)
+
+    text = content
+
+    async def _failed(self, call: Call, outcome: Outcome, *, may_have_acted: bool) -> str:
+        """Note a failure; returns what the model is told."""
+        kind, error = outcome.kind, outcome.error or outcome.reason
+        content = None
+        if not kind.was_tried:
+            content = outcome.result.content
+            record = self._account.tried(call, 0.0, content, error)
+            await self._events.emit("tool_result", **asdict(record))
+        elif kind is Kind.TOOL_ERROR:
+            content = outcome.result.content
+        message = self._account.words(error)
+        if may_have_acted:
+            message = f"{message.rstrip('.')}. {MAY_HAVE_ACTED}"
+        recovery = "asked the model for another way" if self.by_server else None
+        if kind is Kind.REFUSED and recovery:
+            recovery = "told the model"
+        self._account.failed(call.name, error, recovery, call.place)
+        tool = self._as_seen(call.name)
+        said = message if kind is Kind.TOOL_ERROR else self._as_seen(message)
+        if not self.by_server:
+            return prompts.failure(tool, said)
+        if kind is Kind.REFUSED:
+            return prompts.refused(tool, said)
+        self._account.backtracks += 1
+        await self._events.emit("backtrack", tool_name=call.name, error=message)
+        return prompts.another_way(tool, said, content)

@@ -1,0 +1,293 @@
+"""One interface for everything that offers tools, and what becomes of a call, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPToolCallError
+from mcp_ghost.results import ToolCallResult
+
+if TYPE_CHECKING:
+    from mcp_ghost.messages import ToolSchema
+
+Hints: TypeAlias = Mapping[str, Any]
+"""What a tool says of its effects: ``readOnlyHint`` and its like."""
+
+MAY_HAVE_ACTED = "It may have taken effect nonetheless; find out before you repeat it"
+"""What the model is told of a call that went out and was not answered."""
+
+
+class Kind(StrEnum):
+    """What became of a call; the values stand in records."""
+
+    OK = "ok"
+    TOOL_ERROR = "tool_error"
+    """The tool ran and reported an error."""
+    TIMEOUT = "timeout"
+    DIED = "died"
+    """The server is gone."""
+    FAILED = "failed"
+    """There is no result for another reason."""
+    UNREADABLE = "unreadable"
+    """The arguments cannot be read."""
+    CUT_OFF = "cut_off"
+    """The reply was cut off, so that the arguments may not be whole."""
+    IN_DOUBT = "in_doubt"
+    """It may have been made in a process that has ended, and must not be made twice."""
+    REFUSED = "refused"
+    """The user does not want it."""
+    SWITCHED_OFF = "switched_off"
+    """The tool failed too often."""
+    REPEATED = "repeated"
+    """It gave the same result too often."""
+    SKIPPED = "skipped"
+    """A call before it ended the batch."""
+    STOPPED = "stopped"
+    """The run has to end."""
+    QUESTION = "question"
+    """It was given up until somebody answers what its server asks."""
+
+    @property
+    def was_tried(self) -> bool:
+        """Whether the call went to its toolset."""
+        return self not in _NOT_TRIED
+
+
+_NOT_TRIED = frozenset(
+    {
+        Kind.UNREADABLE,
+        Kind.CUT_OFF,
+        Kind.IN_DOUBT,
+        Kind.REFUSED,
+        Kind.SWITCHED_OFF,
+        Kind.REPEATED,
+        Kind.SKIPPED,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool of a toolset."""
+
+    name: str
+    """What the toolset calls it: "server.tool"."""
+    schema: ToolSchema
+    """In OpenAI's format, under that name."""
+    hints: Hints = field(default_factory=dict)
+    server: str = ""
+    own_name: str = ""
+    """What its server calls it."""
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it says that it changes nothing; one that says nothing may change anything."""
+        return self.hints.get("readOnlyHint") is True
+
+    @property
+    def may_destroy(self) -> bool:
+        """Whether it may do what cannot be undone; as the protocol has it, if it says nothing."""
+        return not self.is_read_only and self.hints.get("destructiveHint") is not False
+
+    @property
+    def may_be_repeated(self) -> bool:
+        """Whether it says that two equal calls of it do no more than one."""
+        return self.is_read_only or self.hints.get("idempotentHint") is True
+
+    def fits(self, patterns: Iterable[str]) -> bool:
+        """Whether one of ``patterns``, names or shell patterns, fits one of its names."""
+        names = (self.name, self.own_name)
+        return any(it == name or fnmatchcase(name, it) for it in patterns for name in names)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One attempt at one call."""
+
+    name: str
+    arguments: dict[str, Any]
+    id: str = ""
+    """The id that the call has in the reply."""
+    written: str = ""
+    """The arguments as the model wrote them."""
+    iteration: int = 0
+    """The model's reply that asked for it, from 1."""
+    position: int = 0
+    """Within that reply, from 0."""
+    reasoning: str = ""
+    """What the model said with the call."""
+    number: int = 0
+    """0 for the first attempt."""
+    timeout: float | None = None
+    """Seconds; None for those of the toolset."""
+    flaw: Outcome | None = None
+    """Why it cannot be made, where the reply shows that."""
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Where in the run this is."""
+        return self.iteration, self.position, self.number
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a call."""
+
+    kind: Kind
+    result: ToolCallResult
+    """What the tool returned, or why there is nothing."""
+    was_sent: bool = False
+    """Whether the tool may have acted, though there is no result."""
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, result: ToolCallResult) -> Outcome:
+        """The outcome of a call that was answered."""
+        return cls(Kind.TOOL_ERROR if result.is_error else Kind.OK, result)
+
+    @classmethod
+    def without_result(
+        cls, kind: Kind, reason: str, content: object = None, *, was_sent: bool = False
+    ) -> Outcome:
+        """The outcome of a call that was not answered; ``content`` is known all the same."""
+        result = ToolCallResult(content, is_error=True, error_message=reason)
+        return cls(kind, result, was_sent=was_sent)
+
+    @classmethod
+    def of_error(cls, error: Exception) -> Outcome:
+        """The outcome of a call that raised ``error``."""
+        reason = str(error) or type(error).__name__
+        if isinstance(error, TimeoutError):
+            return cls.without_result(Kind.TIMEOUT, reason, was_sent=True)
+        if isinstance(error, MCPServerDiedError):
+            return cls.without_result(Kind.DIED, reason, was_sent=error.was_sent)
+        return cls.without_result(Kind.FAILED, reason)
+
+    @property
+    def reason(self) -> str:
+        """Why there is no result, or what the tool reported."""
+        return self.result.error_message or "no reason given"
+
+    @property
+    def error(self) -> Exception | None:
+        """The exception that says the same; None where the tool did what it was asked for."""
+        if self.kind is Kind.OK:
+            return None
+        if self.kind is Kind.TIMEOUT:
+            return TimeoutError(self.reason)
+        if self.kind is Kind.DIED:
+            died = MCPServerDiedError(self.reason)
+            died.was_sent = self.was_sent
+            return died
+        return MCPToolCallError(self.reason)
+
+    def unwrap(self) -> ToolCallResult:
+        """The result, also one that reports an error.
+
+        Raises:
+            TimeoutError: No answer in time.
+            MCPServerDiedError: The server is gone.
+            MCPToolCallError: There is no result for another reason.
+        """
+        if self.kind is not Kind.TOOL_ERROR and self.error is not None:
+            raise self.error
+        return self.result
+
+
+async def outcome_of(call: Awaitable[ToolCallResult]) -> Outcome:
+    """What becomes of ``call``, which raises where it fails."""
+    try:
+        return Outcome.of(await call)
+    except Exception as error:  # noqa: BLE001  a tool is foreign code: its failure is the call's
+        return Outcome.of_error(error)
+
+
+class Toolset:
+    """Tools that can be called; an async context manager. This one has none."""
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """All that may be called, by name."""
+        return {}
+
+    @property
+    def failures(self) -> Mapping[str, MCPError]:
+        """The servers that could not be started, or not again, with the reason."""
+        return {}
+
+    @property
+    def schemas(self) -> list[ToolSchema]:
+        """The tools to offer: all but those of servers that could not be started again."""
+        failed = self.failures
+        return [tool.schema for tool in self.tools.values() if tool.server not in failed]
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Leave nothing open."""
+
+    async def call(self, call: Call) -> Outcome:
+        """Make ``call``; nothing is raised but ``CancelledError``."""
+        return Outcome.without_result(Kind.FAILED, f"Unknown tool '{call.name}'.")
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        timeout: float | None = None,  # noqa: ASYNC109  part of the interface
+    ) -> ToolCallResult:
+        """The result of a call, also one that reports an error; see ``Outcome.unwrap``."""
+        return (await self.call(Call(name, arguments, timeout=timeout))).unwrap()
+
+    async def refresh(self) -> list[str]:
+        """List the tools of servers again where they changed; returns the names of these."""
+        return []
+
+    async def restart(self, server: str) -> None:
+        """Restart a server that is gone; without effect on one that lives.
+
+        Raises:
+            MCPError: It did not work.
+        """
+        raise MCPError(f"No MCP server '{server}' here.")
+
+
+class Wrapper(Toolset):
+    """Passes everything on to ``inner``; each subclass changes a method or two."""
+
+    def __init__(self, inner: Toolset) -> None:
+        self.inner = inner
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """See :class:`Toolset`."""
+        return self.inner.tools
+
+    @property
+    def failures(self) -> Mapping[str, MCPError]:
+        """See :class:`Toolset`."""
+        return self.inner.failures
+
+    async def __aenter__(self) -> Self:
+        await self.inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.inner.__aexit__(*error)
+
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`."""
+        return await self.inner.call(call)
+
+    async def refresh(self) -> list[str]:
+        """See :class:`Toolset`."""
+        return await self.inner.refresh()
+
+    async def restart(self, server: str) -> None:
+        """See :class:`Toolset`."""
+        await self.inner.restart(server)

@@ -1,0 +1,1 @@
+"""Where tools come from: servers, functions, records, and several of them as one toolset."""

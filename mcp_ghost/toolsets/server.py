@@ -1,0 +1,166 @@
+"""One MCP server as a toolset, started again where it is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+from mcp_ghost.errors import MCPError, MCPToolCallError
+from mcp_ghost.results import DEFAULT_LIMIT
+from mcp_ghost.servers.session import (
+    DEFAULT_CALL_TIMEOUT,
+    DEFAULT_STARTUP_TIMEOUT,
+    OnProgress,
+    ServerSession,
+)
+from mcp_ghost.toolset import Call, Kind, Outcome, Tool, Toolset, outcome_of
+
+if TYPE_CHECKING:
+    from mcp_ghost.config import ServerConfig
+    from mcp_ghost.messages import ToolSchema
+    from mcp_ghost.redact import Redactor
+    from mcp_ghost.servers.oauth.browser import Authorize
+    from mcp_ghost.servers.protocol.elicitation import Elicit
+
+Listed: TypeAlias = "tuple[list[ToolSchema], Mapping[str, Mapping[str, Any]]]"
+"""The schemas of a server's tools, and what each says of itself."""
+
+
+class Leaf(Toolset):
+    """The tools of one server under its own names; each of ``Union``'s parts is one."""
+
+    failure: MCPError | None = None
+    """Why it could not be started, or not again."""
+    on_progress: OnProgress | None = None
+    """Told of calls under way, by the server's own names."""
+    revision = ""
+    """The revision of the protocol that it speaks."""
+    is_alive = False
+    """Whether it can be called now."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._tools: Mapping[str, Tool] = {}
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """All that it listed last."""
+        return self._tools
+
+    def take(self, schemas: list[ToolSchema], annotations: Mapping[str, Mapping[str, Any]]) -> None:
+        """Have the tools that are listed."""
+        names = [schema["function"]["name"] for schema in schemas]
+        self._tools = {
+            name: Tool(name, schema, annotations.get(name, {}), self.name, name)
+            for name, schema in zip(names, schemas, strict=True)
+        }
+
+    def gone(self) -> Outcome | None:
+        """The outcome of every call, where the server could not be started again."""
+        if self.failure is None:
+            return None
+        reason = f"MCP server '{self.name}' is gone and could not be started again. {self.failure}"
+        return Outcome.without_result(Kind.DIED, reason)
+
+
+class Server(Leaf):
+    """The server ``name``. A start that fails is in ``failure``, and nothing is raised."""
+
+    def __init__(
+        self,
+        name: str,
+        config: ServerConfig,
+        *,
+        call_timeout: float = DEFAULT_CALL_TIMEOUT,
+        startup_timeout: float = DEFAULT_STARTUP_TIMEOUT,
+        result_limit: int = DEFAULT_LIMIT,
+        elicit: Elicit | None = None,
+        authorize: Authorize | None = None,
+        progress_extends_timeout: bool = False,
+        redactor: Redactor | None = None,
+    ) -> None:
+        super().__init__(name)
+        self._call_timeout = call_timeout
+        self._startup_timeout = startup_timeout
+        self._session: ServerSession | None = None
+        self._lock = asyncio.Lock()
+
+        def new_session() -> ServerSession:
+            return ServerSession(
+                name,
+                config,
+                result_limit=result_limit,
+                elicit=elicit,
+                authorize=authorize,
+                on_progress=self.on_progress,
+                progress_extends_timeout=progress_extends_timeout,
+                redactor=redactor,
+            )
+
+        self._new_session: Callable[[], ServerSession] = new_session
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._open()
+        except MCPError as error:
+            self.failure = error
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    @property
+    def is_alive(self) -> bool:  # type: ignore[override]  # of a leaf, it may change
+        """Whether it can be called now."""
+        return self._session is not None and self._session.is_alive
+
+    @property
+    def revision(self) -> str:  # type: ignore[override]  # see above
+        """The revision of the protocol that it speaks."""
+        return self._session.protocol_version if self._session else ""
+
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`; ``call.timeout`` goes before ``call_timeout``."""
+        async with self._lock:  # a restart ends first
+            session = self._session
+        if (gone := self.gone()) or session is None:
+            return gone or Outcome.of_error(MCPToolCallError(f"'{self.name}' was not started."))
+        was_alive = session.is_alive
+        seconds = self._call_timeout if call.timeout is None else call.timeout
+        outcome = await outcome_of(session.call(call.name, call.arguments, seconds))
+        return outcome if was_alive else replace(outcome, was_sent=False)
+
+    async def restart(self, server: str) -> None:
+        """Start it again and list its tools, unless it lives.
+
+        Of several callers who saw it die, the first restarts it.
+
+        Raises:
+            MCPServerStartupError: It did not work within ``startup_timeout``.
+        """
+        async with self._lock:
+            if self.is_alive:
+                return
+            if self._session is not None:
+                await self._session.close()  # what it left running goes first
+            try:
+                await self._open()
+            except MCPError as error:
+                self.failure = error
+                raise
+            self.failure = None
+
+    async def refresh(self) -> list[str]:
+        """See :class:`Toolset`."""
+        if self._session is None or not await self._session.refresh():
+            return []
+        self.take(self._session.tools, self._session.annotations)
+        return [self.name]
+
+    async def _open(self) -> None:
+        self._session = session = self._new_session()
+        await session.open(self._startup_timeout)
+        self.take(session.tools, session.annotations)

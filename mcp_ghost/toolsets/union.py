@@ -1,0 +1,269 @@
+"""Several toolsets as one, and the part of it that may be used."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+from mcp_ghost.config.secrets import redactor_of
+from mcp_ghost.errors import MCPError, MCPToolCallError
+from mcp_ghost.toolset import Call, Kind, Outcome, Tool, Toolset, Wrapper
+from mcp_ghost.toolsets.server import Leaf, Server
+
+if TYPE_CHECKING:
+    from mcp_ghost.config import ServerConfig
+    from mcp_ghost.redact import Redactor
+    from mcp_ghost.servers.session import OnProgress
+
+_NOT_OPEN = "These tools are not open."
+_NAMED_AT_MOST = 50
+"""Tools that an error lists."""
+
+
+class Union(Toolset):
+    """The tools of ``leaves``, named "server.tool"; each call goes to its server.
+
+    Calls run side by side, also on one server; whoever wants an order waits for the answers.
+    """
+
+    def __init__(self, leaves: Sequence[Leaf], on_progress: OnProgress | None = None) -> None:
+        """``on_progress`` is told of tools as "server.tool"."""
+        self._leaves = {leaf.name: leaf for leaf in leaves}
+        self._listed: list[Mapping[str, Tool]] = []
+        self._tools: dict[str, Tool] = {}
+        self.is_open = self._was_open = False
+        for leaf in leaves:
+            if on_progress is not None:
+                leaf.on_progress = partial(self._progressed, on_progress, leaf.name)
+
+    async def __aenter__(self) -> Self:
+        """Open all servers in parallel; what fails is in ``failures``."""
+        if self._was_open:
+            raise MCPError("These tools were opened before: make new ones.")
+        self.is_open = self._was_open = True
+        try:
+            async with asyncio.TaskGroup() as group:
+                for leaf in self._leaves.values():
+                    group.create_task(leaf.__aenter__())
+        except BaseException:  # cancelled, too: no server is left
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End all servers in parallel; never raises, may be repeated."""
+        self.is_open = False
+        leaves = self._leaves.values()
+        closing = [asyncio.create_task(leaf.__aexit__(None, None, None)) for leaf in leaves]
+        if closing:
+            await asyncio.wait(closing)  # goes on in the background when we are cancelled
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """All tools, in the order of the servers and of their lists.
+
+        A server that died keeps its tools.
+        """
+        listed = [leaf.tools for leaf in self._leaves.values()]
+        if len(listed) != len(self._listed) or any(map(_differ, listed, self._listed)):
+            self._listed, self._tools = listed, {}
+            for leaf in self._leaves.values():
+                for own, tool in leaf.tools.items():
+                    # "a.b" of server "x" and "b" of server "x.a" would meet.
+                    name = unused(f"{leaf.name}.{own}".lstrip("."), self._tools)
+                    self._tools[name] = renamed(tool, name)
+        return self._tools
+
+    @property
+    def failures(self) -> Mapping[str, MCPError]:
+        """See :class:`Toolset`."""
+        return {name: it.failure for name, it in self._leaves.items() if it.failure is not None}
+
+    @property
+    def connected(self) -> tuple[str, ...]:
+        """The servers that can be called now."""
+        return tuple(name for name, leaf in self._leaves.items() if leaf.is_alive)
+
+    @property
+    def revisions(self) -> dict[str, str]:
+        """The revision of the protocol that each of ``connected`` speaks."""
+        return {name: self._leaves[name].revision for name in self.connected}
+
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`."""
+        tool = self.tools.get(call.name)
+        if tool is None:
+            return await super().call(call)
+        return await self._leaves[tool.server].call(replace(call, name=tool.own_name))
+
+    async def restart(self, server: str) -> None:
+        """See :class:`Toolset`."""
+        if server not in self._leaves:
+            raise MCPError(f"No MCP server '{server}' here. Servers: {_listing(self._leaves)}")
+        if not self.is_open:
+            raise MCPToolCallError(_NOT_OPEN)
+        await self._leaves[server].restart(server)
+
+    async def refresh(self) -> list[str]:
+        """See :class:`Toolset`."""
+        leaves = [self._leaves[name] for name in self.connected]
+        changed = await asyncio.gather(*(leaf.refresh() for leaf in leaves))
+        return [name for names in changed for name in names]
+
+    async def _progressed(
+        self,
+        on_progress: OnProgress,
+        server: str,
+        own_name: str,
+        *said: Any,  # noqa: ANN401
+    ) -> None:
+        for name, tool in self.tools.items():
+            if (tool.server, tool.own_name) == (server, own_name):
+                await on_progress(name, *said)
+
+
+class Filtered(Wrapper):
+    """The tools of ``inner`` that ``allow`` names and ``deny`` does not.
+
+    These are names or shell patterns ("files.*", "*.delete_*", "delete_*"), compared with
+    "server.tool" and with the tool's own name.
+    """
+
+    def __init__(
+        self,
+        inner: Toolset,
+        allow: Iterable[str] | None = None,
+        deny: Iterable[str] | None = None,
+    ) -> None:
+        super().__init__(inner)
+        self._allow = _patterns(allow)
+        self._deny = _patterns(deny) or ()
+        self._known: Mapping[str, Tool] | None = None
+        self._tools: dict[str, Tool] = {}
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """Those that may be used."""
+        known = self.inner.tools
+        if known is not self._known:
+            self._known = known
+            self._tools = {
+                name: tool
+                for name, tool in known.items()
+                if (self._allow is None or tool.fits(self._allow)) and not tool.fits(self._deny)
+            }
+        return self._tools
+
+    @property
+    def unmatched(self) -> tuple[str, ...]:
+        """The patterns that fit no tool; perhaps typos."""
+        patterns = dict.fromkeys((*(self._allow or ()), *self._deny))
+        tools = self.inner.tools.values()
+        return tuple(it for it in patterns if not any(tool.fits([it]) for tool in tools))
+
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`; a tool that may not be used is not called."""
+        if call.name in self.tools:
+            return await self.inner.call(call)
+        if call.name in self.inner.tools:
+            return _unavailable(self, call, f"'{call.name}' is not allowed.")
+        return _unavailable(self, call, f"Unknown tool '{call.name}'.")
+
+
+class Bare(Wrapper):
+    """The tools of ``inner`` under their own names; the second of a name is "server_tool"."""
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """All of those to offer."""
+        tools: dict[str, Tool] = {}
+        for tool in self.inner.tools.values():
+            if tool.server not in self.failures:
+                own = tool.own_name
+                name = unused(f"{tool.server}_{own}", tools) if own in tools else own
+                tools[name] = tool
+        return tools
+
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`; "server.tool" will do, too."""
+        tools = self.tools
+        known = tools.get(call.name) or self.inner.tools.get(call.name)
+        if known is None:
+            return _unavailable(self, call, f"Unknown tool '{call.name}'.")
+        return await self.inner.call(replace(call, name=known.name))
+
+
+class Toolbox(Filtered):
+    """The tools of ``servers``, disabled ones left out, that may be used."""
+
+    def __init__(
+        self,
+        servers: Mapping[str, ServerConfig],
+        *,
+        allow: Iterable[str] | None = None,
+        deny: Iterable[str] | None = None,
+        on_progress: OnProgress | None = None,
+        redactor: Redactor | None = None,
+        make_server: Callable[..., Leaf] = Server,
+        more: Sequence[Leaf] = (),
+        **options: Any,  # noqa: ANN401  those of Server
+    ) -> None:
+        """``make_server`` makes each of the servers; ``more`` are offered beside them."""
+        used = {name: config for name, config in servers.items() if not config.disabled}
+        redactor = redactor or redactor_of(used)
+        leaves = [make_server(name, it, redactor=redactor, **options) for name, it in used.items()]
+        self.union = Union([*leaves, *more], on_progress)
+        super().__init__(self.union, allow, deny)
+
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`."""
+        if not self.union.is_open:
+            return Outcome.without_result(Kind.FAILED, _NOT_OPEN)
+        return await super().call(call)
+
+
+def renamed(tool: Tool, name: str) -> Tool:
+    """``tool`` under another name."""
+    function = {**tool.schema["function"], "name": name}
+    return replace(tool, name=name, schema={**tool.schema, "function": function})
+
+
+def unused(name: str, taken: Mapping[str, object]) -> str:
+    """``name``, with underscores added until it is not in ``taken``."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _unavailable(toolset: Toolset, call: Call, problem: str) -> Outcome:
+    """The outcome of a call of a tool that is not there for it."""
+    failed = toolset.failures
+    known = [name for name, tool in toolset.tools.items() if tool.server not in failed]
+    near = difflib.get_close_matches(call.name, known, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    reason = f"{problem}{hint} Available tools: {_listing(known)}"
+    return Outcome.without_result(Kind.FAILED, reason)
+
+
+def _differ(one: object, other: object) -> bool:
+    return one is not other
+
+
+def _patterns(patterns: Iterable[str] | None) -> tuple[str, ...] | None:
+    if patterns is None:
+        return None
+    return (patterns,) if isinstance(patterns, str) else tuple(patterns)
+
+
+def _listing(names: Iterable[str]) -> str:
+    listed = [*names]
+    more = len(listed) - _NAMED_AT_MOST
+    rest = f" and {more} more" if more > 0 else ""
+    return (", ".join(listed[:_NAMED_AT_MOST]) or "none") + rest
