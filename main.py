@@ -1,18 +1,11 @@
 """The command line: flags in, exit code out."""
 
-from __future__ import annotations
-
-import sys
-
-# Before all other imports: what they need of Python 3.11 would fail first, and say less.
-if sys.version_info < (3, 11):  # noqa: UP036
-    sys.exit(
-        "main.py: error: ZorkGPT needs Python 3.11 or newer, and this is "
-        + ".".join(map(str, sys.version_info[:3]))
-        + ". `uv run python main.py` finds or fetches one."
-    )
+# isort: off
+import python_version  # noqa: F401  before what an old Python cannot read
+# isort: on
 
 import itertools
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -54,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return program("main.py", lambda interruption: _play(flags, interruption), _errors)
 
 
-def _play(flags: Flags, interruption: Interruption) -> int:
+def _play(flags: Flags, interruption: "Interruption") -> int:
     # Imported only now, so that --help and wrong flags do not wait for it.
     from mcp_ghost.cli.screen import standard_screen
     from session.record.summary import show_total
@@ -76,7 +69,9 @@ def _play(flags: Flags, interruption: Interruption) -> int:
 
 
 @contextmanager
-def _page(flags: Flags, config: GameConfiguration, screen: Screen) -> Iterator[Cockpit | None]:
+def _page(
+    flags: Flags, config: "GameConfiguration", screen: "Screen"
+) -> "Iterator[Cockpit | None]":
     """With ``--watch``, the viewer's page beside the game, and what it may do to that."""
     if flags.watch is None:
         yield None
@@ -102,7 +97,7 @@ def _page(flags: Flags, config: GameConfiguration, screen: Screen) -> Iterator[C
         yield cockpit if address else None
 
 
-def _stay(cockpit: Cockpit, screen: Screen, interruption: Interruption) -> None:
+def _stay(cockpit: "Cockpit", screen: "Screen", interruption: "Interruption") -> None:
     """Leave the page up once everything is played; Ctrl-C then is the way to close it."""
     screen.text("The page stays up until you press Ctrl-C.", "yellow", mark="·")
     try:
@@ -112,7 +107,7 @@ def _stay(cockpit: Cockpit, screen: Screen, interruption: Interruption) -> None:
             raise
 
 
-def _configuration(flags: Flags) -> tuple[GameConfiguration, str | None]:
+def _configuration(flags: Flags) -> "tuple[GameConfiguration, str | None]":
     """The settings, and the name of the episode to go on with."""
     from dotenv import load_dotenv
 
@@ -131,7 +126,7 @@ def _configuration(flags: Flags) -> tuple[GameConfiguration, str | None]:
     return config, _branch(config, episode.name, flags.fork[1]) if flags.fork else episode.name
 
 
-def _branch(config: GameConfiguration, trunk: str, turn: int) -> str:
+def _branch(config: "GameConfiguration", trunk: str, turn: int) -> str:
     """The name of a new episode that begins with what ``trunk`` is up to ``turn``."""
     from session.configuration_file import ConfigurationError
     from session.record.branch import branch_name, branch_off
@@ -148,7 +143,7 @@ def _branch(config: GameConfiguration, trunk: str, turn: int) -> str:
     return folder.name
 
 
-def _replay(episode: str, settings: str | None, screen: Screen) -> int:
+def _replay(episode: str, settings: str | None, screen: "Screen") -> int:
     """Play an episode again and compare it with its record; returns the exit code."""
     from mcp_ghost.text import counted
     from orchestration.replay import replay
@@ -166,10 +161,10 @@ def _replay(episode: str, settings: str | None, screen: Screen) -> int:
 def _play_episodes(
     episode: str | None,
     flags: Flags,
-    config: GameConfiguration,
-    screen: Screen,
-    played: list[StorySoFar],
-    cockpit: Cockpit | None,
+    config: "GameConfiguration",
+    screen: "Screen",
+    played: "list[StorySoFar]",
+    cockpit: "Cockpit | None",
 ) -> int:
     """Play as many as were asked for, or as can be hoped for; returns the exit code."""
     from mcp_ghost.errors import MCPServerStartupError
@@ -184,7 +179,8 @@ def _play_episodes(
         except MCPServerStartupError as error:
             if isinstance(wanted, range) and number == wanted[-1]:
                 raise
-            if why := _is_hopeless(error, failed):
+            why = _is_hopeless(error, failed)
+            if why:
                 error.add_note(f"No more episodes will be played: {why}.")
                 raise
             screen.text(f"{error}\nThe next episode will try again.", "red", mark="!")
@@ -209,10 +205,10 @@ def _is_hopeless(error: Exception, before: Exception | None) -> str:
 def _play_episode(
     episode: str | None,
     flags: Flags,
-    config: GameConfiguration,
-    screen: Screen,
-    played: list[StorySoFar],
-    cockpit: Cockpit | None,
+    config: "GameConfiguration",
+    screen: "Screen",
+    played: "list[StorySoFar]",
+    cockpit: "Cockpit | None",
 ) -> str | None:
     """Play one episode, add it to ``played``, and return why it ended."""
     from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
@@ -249,7 +245,7 @@ def _play_episode(
         return orchestrator.game_state.end_reason
 
 
-def _keep_traceback(error: Exception, folder: Path, config: GameConfiguration) -> None:
+def _keep_traceback(error: Exception, folder: "Path", config: "GameConfiguration") -> None:
     """Write the traceback into the episode's log, and the log's place into the error."""
     import logging
     import traceback

@@ -2,3 +2,5 @@
 
 python -m game_server --help
 """
+
+import python_version  # noqa: F401

@@ -8,10 +8,12 @@ Names are imported when they are first used: a program that never runs a tool do
 the libraries that tools need.
 """
 
-from __future__ import annotations
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036  here, so that no other file has to be readable
+    sys.exit(f"error: mcp_ghost needs Python 3.11 or newer, and this is {sys.version.split()[0]}.")
 
 import importlib
-import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -1,6 +1,11 @@
 """A video script from a web page, by an agent that reads with MCP tools of its own choosing."""
 
-from __future__ import annotations
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036  here, so that no other file has to be readable
+    sys.exit(
+        f"error: movie_generator needs Python 3.11 or newer, and this is {sys.version.split()[0]}."
+    )
 
 import importlib
 from typing import TYPE_CHECKING, Any

@@ -6,7 +6,14 @@
 Each command has its own --help.
 """
 
+# isort: off
 import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))  # for a Python that has nothing of this installed
+import python_version  # noqa: F401
+# isort: on
+
 from collections.abc import Sequence
 from importlib import import_module
 
