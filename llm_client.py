@@ -50,18 +50,37 @@ _CACHED_ROLES = ("system", "user")
 _MARK = {"type": "ephemeral"}
 _NO_TOOLS = ("o1-", "o3-", "qwq", "deepseek-r1", "deepseek-reasoner", "-reasoning", "r1-")
 _TAKES_TOOLS = "-non-reasoning"
-_REFUSED_TOOLS = re.compile(
-    # Ollama, OpenRouter, DeepSeek: "m does not support tools", "No endpoints found that support
-    # tool use", "... that support the provided 'tool_choice' value"
-    r"support (?:tool|function)|support the provided 'tool_choice'"
-    # Groq, OpenAI, Gemini, Mistral: "`tools` is not supported with this model", "Function calling
-    # is not enabled for models/m"
-    r"|\b(?:tools?|functions?)(?: use| call\w*)?\W+(?:is|are) not (?:supported|enabled)"
-    # vLLM and llama.cpp, for every model that they were started with
-    r"|tool choice requires --enable-auto-tool-choice|tools param requires --jinja",
-    re.IGNORECASE,
+_TOOLS = (
+    r"(?:(?:tool|function)s?[ _-](?:use|usage|choice|call(?:s|ing)?|param(?:eter)?s?)"
+    r"|tools|functions)(?!\w|\.\w|\[)"
 )
-"""What servers say when a model takes no tools, or was not set up to."""
+"""What a refusal calls them; not one tool, and nothing within one."""
+_ALONE = (
+    r"(?!,? (?:and|together|combined|when|while)\b"
+    r"|,? (?:in|with) (?:a )?(?:combination|stream|json|strict|structured|respon|reason|think))"
+)
+"""And not only beside something else."""
+_REFUSED_TOOLS = re.compile(
+    # "Function calling is not enabled for models/m": they are what the sentence is about.
+    r"(?:(?:^|[:;({\[])\s*(?:\d+ )?|[.,!?>]\s+"
+    r"|\b(?:the|that|model|features|native|custom|use of|support for)\s+)"
+    rf"{_TOOLS}(?: (?:is|are|was|were|currently|yet))* (?:not (?:currently |yet )?"
+    r"(?:supported|support|available|enabled|allowed|permitted)|unsupported|unavailable|disabled)"
+    rf"\b{_ALONE}"
+    # "No endpoints found that support tool use": something cannot do them.
+    r"|\b(?:not|no|cannot|lacks?|without|unable)\b[^.;!?\n]{0,40}?"
+    r"\b(?:support(?:s|ed|ing)?|use|accept|allow|capable of|compatible with)(?: for| of)?"
+    r"(?: (?:the|this|any|native|custom|provided|use of|parameters?:? ?[\[{]?))*"
+    rf"\s*{_TOOLS}{_ALONE}"
+    r"|\b(?:not have|no|without|lacks?) (?:native )?(?:tool|function)"
+    r"(?:[ _-](?:use|call(?:s|ing)?))? (?:support|enabled)\b"
+    # "Unrecognized request argument supplied: tools"
+    r"|\b(?:unknown|unrecogni[sz]ed|unsupported|unexpected|extra|argument not supported)\b"
+    r"[^.;!?\n]{0,40}?[:\s](?:\w+, )*(?:tools|tool_choice|functions)(?!\w|\.\w|\[)"
+    # "tools param requires --jinja": its server was started without them.
+    rf"|\b{_TOOLS}[^.;!?\n]{{0,20}} requires? --"
+)
+"""What servers say when a model takes no tools, in small letters and without marks of quotation."""
 _NO_TOOLS_WITHOUT_SUFFIX = re.compile(r"(?:^|/)o[13](?:$|:)")
 
 
@@ -86,6 +105,12 @@ def require_tool_support(model: str, *, force: bool = False) -> None:
         raise _no_tools(model)
 
 
+def refuses_tools(message: str) -> bool:
+    """Say whether a server's error means that the model takes no tools at all."""
+    plain = re.sub("n['\u2019]t\\b", " not", message.lower())
+    return bool(_REFUSED_TOOLS.search(re.sub("[`'\"\u2018-\u201d]", "", plain)))
+
+
 @contextmanager
 def offering_tools(model: str, *, force: bool = False) -> Iterator[None]:
     """Around a request with tools: a model that takes none is an error that says what to do.
@@ -97,7 +122,7 @@ def offering_tools(model: str, *, force: bool = False) -> Iterator[None]:
     try:
         yield
     except LLMStatusError as error:
-        if _REFUSED_TOOLS.search(str(error)):
+        if refuses_tools(str(error)):
             raise _no_tools(model, str(error)) from error
         raise
 

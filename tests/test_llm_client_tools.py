@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_client import FunctionCall, LLMClient, LLMResponse, ToolCall, supports_tool_calling
+from llm_client import (
+    FunctionCall,
+    LLMClient,
+    LLMResponse,
+    ToolCall,
+    refuses_tools,
+    supports_tool_calling,
+)
 from mcp_ghost.errors import LLMStatusError, MCPError
 from mcp_ghost.messages import Message, assistant_message, tool_message
 from mcp_ghost.testing import (
@@ -20,6 +27,7 @@ from mcp_ghost.testing import (
 )
 from mcp_ghost.testing.refusals import ServerDialect
 from session.game_configuration import GameConfiguration
+from tests.support.work import growth
 
 THINK = {
     "type": "function",
@@ -269,18 +277,135 @@ def test_the_configuration_can_force_tools() -> None:
     assert server.requests[0].tool_names == ["thoughtbox_think"]
 
 
+# In the words of servers, routers and proxies, and in some that they might use.
+REFUSES_TOOLS = [
+    "registry.ollama.ai/library/gemma:2b does not support tools",
+    "No endpoints found that support tool use. To learn more about provider routing, visit: https://openrouter.ai/docs",
+    "No endpoints found that support the provided 'tool_choice' value.",
+    "`tool calling` is not supported with this model",
+    "`tools` is not supported with this model",
+    "deepseek-reasoner does not support Function Calling",
+    "deepseek-reasoner does not support this tool_choice",
+    "Function calling is not enabled for models/gemma-3-12b-it",
+    "Unsupported parameter: 'tools' is not supported with this model.",
+    '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser',
+    "tools param requires --jinja flag",
+    "m does not support 'tools'",
+    "together_ai does not support parameters: tools",
+    "litellm: together_ai does not support parameters: {'tools': [{'type': 'function'}]}, for m",
+    "bedrock does not support parameters: ['tools', 'tool_choice'], for model=m",
+    "Tool use is not available",
+    "tools is not supported in this model. For a list of supported models, refer to https://platform.openai.com/docs",
+    "Tools is not supported in this model.",
+    "400 Function call is not supported for this model.",
+    "<400> InternalError.Algo.InvalidParameter: The tool call is not supported.",
+    '{"code":400, "message":"model features function calling not support", "metadata":{}}',
+    "This model doesn't support tool use.",
+    "This model does not support the 'tools' parameter.",
+    "Tool calling is currently not supported for this model",
+    "tools not supported",
+    "Unrecognized request argument supplied: tools",
+    "Unrecognized request arguments supplied: tool_choice, tools",
+    "Unknown parameter: 'tools'.",
+    '{"code":"invalid argument","error":"Argument not supported on this model: tools"}',
+    "The model lacks support for function calling.",
+    "This model has no tool support",
+    "This model cannot use tools",
+    "model m is not capable of tool calling",
+    "Tool use is disabled for this model",
+    "Tools are unavailable for m",
+    "Tool use isn't supported by m.",
+    "Invalid request: this model doesn't yet support native tool calling",
+    "Support for tools is not available in this model",
+    '{"error":{"message":"stablelm2:latest does not support tools","type":"api_error"}}',
+    "Sorry, tools are not supported by this endpoint",
+    "Model x doesn't support function calls.",
+    "This endpoint does not accept tools",
+    "Functions are not supported",
+    "tool calling not supported by provider",
+    "No tool support for model x",
+    "the requested model does not support tool_choice",
+    "Provider returned error: tool use not enabled",
+    "model does not have tool calling enabled",
+    "this model is not compatible with tools",
+    "Extra inputs are not permitted: tools",
+]
+REFUSES_ELSE = [
+    "parameter 'format' in function is not supported",
+    "'parallel_tool_calls' is not supported with this model",
+    "temperature is not supported with this model",
+    "tools.0.function.name: string does not match pattern",
+    "The model `gpt-9` does not exist",
+    "Incorrect API key provided",
+    "Unknown parameter: 'tools[0].function.strict'.",
+    "Unsupported parameter: 'tools[0].strict' is not supported with this model.",
+    "Invalid schema for function 'think': In context=('properties',), 'oneOf' is not permitted.",
+    "Invalid schema for function 'think': 'default' is not supported",
+    "`tool_use` ids were found without `tool_result` blocks immediately after",
+    "Function name 'a.b' is not supported",
+    "Function calling with a response mime type: 'application/json' is unsupported",
+    "json mode cannot be combined with tool/function calling",
+    "Tool use with response_format is not supported",
+    "This model does not support parallel tool calls",
+    "Parallel tool calls are not supported for this model",
+    "Strict tools are not supported for this model",
+    "'tool_choice' does not support 'required' with this model",
+    "tool_choice is not supported with thinking",
+    "Thinking may not be enabled when tool_choice forces tool use.",
+    "More than 128 tools are not supported",
+    "Tool type 'custom' is not supported",
+    "Function parameters of type 'null' are not supported",
+    "The tool 'thoughtbox_think' does not support the argument x",
+    "Tool call validation failed: attempted to call tool 'x' which was not in request.tools",
+    "Unknown name \"$schema\" at 'request.tools[0].function_declarations[0]': Cannot find field.",
+    "Unknown name \"title\" at 'tools[0].function_declarations[0].parameters': Cannot find field.",
+    "response_format and tools are not supported together",
+    "This model does not support tools and response_format at the same time",
+    "messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
+    "An assistant message with 'tool_calls' must be followed by tool messages",
+    "model does not support image input",
+    "tools: Input should be a valid list",
+    "tools: too many items",
+    "Duplicate tool names are not allowed",
+    "Tool descriptions longer than 1024 characters are not supported",
+    "Cannot use tool think: it was not provided",
+    "The tool is not available",
+    "tools.0.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12",
+    "Function with name think is not supported",
+    "Extra inputs are not permitted: tools.0.strict",
+    "tool call arguments that are not JSON are not supported",
+    "Tools with images are not supported",
+    "Streaming with tools is not supported",
+    "stop is not supported when using tools",
+    "The format of a tool's parameters is not supported",
+    "Unsupported parameter: 'parallel_tool_calls' is not supported without tools",
+    "No tool output found for function call call_1",
+    "Rate limit reached for tools requests",
+]
+
+
+@pytest.mark.parametrize("said", REFUSES_TOOLS)
+def test_a_refusal_of_tools_is_known_by_what_it_says_of_them(said: str) -> None:
+    assert refuses_tools(said)
+    assert refuses_tools(f"The provider answered 400: {said}")
+
+
+@pytest.mark.parametrize("said", REFUSES_ELSE)
+def test_a_refusal_of_something_in_or_beside_tools_is_none_of_tools(said: str) -> None:
+    assert not refuses_tools(said)
+    assert not refuses_tools(f"The provider answered 400: {said}")
+
+
+@pytest.mark.parametrize("words", ["no ", "tools ", "unknown tools, ", "not support the "])
+def test_a_refusal_is_searched_in_linear_time(words: str) -> None:
+    assert growth(lambda size: refuses_tools(words * (size // len(words))), 16_000) < 9
+
+
 @pytest.mark.parametrize(
     ("status", "said"),
     [
         (400, "registry.ollama.ai/library/gemma:2b does not support tools"),
         (404, "No endpoints found that support tool use."),
-        (404, "No endpoints found that support the provided 'tool_choice' value."),
-        (400, "`tool calling` is not supported with this model"),
-        (400, "`tools` is not supported with this model"),
-        (400, "deepseek-reasoner does not support Function Calling"),
-        (400, "Function calling is not enabled for models/gemma-3-12b-it"),
-        (400, "Unsupported parameter: 'tools' is not supported with this model."),
-        (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser'),
         (501, "tools param requires --jinja flag"),
     ],
 )
@@ -299,9 +424,7 @@ def test_a_server_that_refuses_tools_is_an_error_that_says_how_to_go_on(
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        (400, "'parallel_tool_calls' is not supported with this model"),
-        (400, "temperature is not supported with this model"),
-        (400, "tools.0.function.name: string does not match pattern"),
+        (400, "parameter 'format' in function is not supported"),
         (404, "The model `gpt-9` does not exist"),
         (401, "Incorrect API key provided"),
     ],
