@@ -6,6 +6,7 @@ import asyncio
 import importlib.metadata
 import importlib.util
 import logging
+import re
 import time
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,7 +49,8 @@ __all__ = [
 
 MCPServerConfig = ServerConfig
 
-_MCP_MAJOR_VERSION = 2
+_MCP_VERSIONS = (2, 3), (3,)
+"""The first that will do, and the first that will not again."""
 _ONLY_WHEN_NAMED = ["-m", "notes"]
 """The server that the shipped file offers beside its first one, which is nothing to warn of."""
 
@@ -396,5 +398,8 @@ def _check_installation() -> None:
     if importlib.util.find_spec("mcp") is None:
         raise MCPError("MCP is enabled but the package 'mcp' is not installed. Run: uv sync")
     version = importlib.metadata.version("mcp")
-    if int(version.partition(".")[0]) < _MCP_MAJOR_VERSION:
-        raise MCPError(f"MCP needs the package mcp>=2.3, but {version} is installed. Run: uv sync")
+    first, beyond = _MCP_VERSIONS
+    if not first <= tuple(map(int, re.findall(r"\d+", version)[:2])) < beyond:
+        raise MCPError(
+            f"MCP needs the package mcp>=2.3,<3, but {version} is installed. Run: uv sync"
+        )

@@ -237,7 +237,7 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     mcp_progress_extends_timeout: bool = False
     """Give a call its time again whenever its server reports progress, up to 20 times of it."""
     mcp_server_startup_timeout_seconds: PositiveFloat = 10
-    """Time limit for one start."""
+    """Time limit for one start, unless it is one that may download the server."""
     mcp_max_result_tokens_per_turn: PositiveInt | None = 10_000
     """Estimated tokens that tool results may add to a turn; longer results are cut, and the model
     is told."""
@@ -248,8 +248,8 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     """``auto``: the model sees images that tools return (PNG, JPEG, WebP) unless it refuses them;
     ``never``: it is only told about them."""
     mcp_server_install_timeout_seconds: PositiveFloat = 120
-    """Time limit for a server's first start by ``npx``, ``uvx``, ``pipx``, ``docker`` or similar,
-    which may download it."""
+    """Time limit for a server's first start by ``npx``, ``uvx``, ``pipx``, ``bunx``, ``docker`` or
+    similar, which may download it."""
     mcp_force_tool_support: bool = False
     """Offer tools even to models known not to support them."""
 

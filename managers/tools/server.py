@@ -228,7 +228,8 @@ class GameServer:
             self._warn(message, "mcp_disabled", error)
             self._give_up(error)
             raise
-        self._warn("MCP session retry successful", "mcp_connect_retry_successful")
+        message, event = "MCP session retry successful", "mcp_connect_retry_successful"
+        log_event(self._logger, logging.INFO, message, event, server_name=self.name)
         return session
 
     def _begin_again(self, death: str) -> None:

@@ -26,13 +26,19 @@ _EXIT_STATUS_WAIT = 0.25
 _LINES = 15
 _STDERR_SHOWN_BYTES = 4096
 _NODE = "Node.js is installed and the package is available."
+_PACKAGE = "{} is installed ({}) and the package is available."
+_BUN = _PACKAGE.format("Bun", "https://bun.sh")
+_UV = _PACKAGE.format("uv", "https://docs.astral.sh/uv/")
 _HINTS: Mapping[str, str] = {
-    "node": _NODE,
-    "npm": _NODE,
-    "npx": _NODE,
-    "uv": "uv is installed (https://docs.astral.sh/uv/) and the package is available.",
-    "uvx": "uv is installed (https://docs.astral.sh/uv/) and the package is available.",
-    "docker": "Docker is installed and running, and the image is available.",
+    **dict.fromkeys(("node", "npm", "npx"), _NODE),
+    **dict.fromkeys(("bun", "bunx"), _BUN),
+    "deno": _PACKAGE.format("Deno", "https://deno.com"),
+    "pnpm": _PACKAGE.format("pnpm", "https://pnpm.io"),
+    "yarn": _PACKAGE.format("Yarn", "https://yarnpkg.com"),
+    **dict.fromkeys(("uv", "uvx"), _UV),
+    "pipx": _PACKAGE.format("pipx", "https://pipx.pypa.io"),
+    "docker": "Docker (https://docs.docker.com) is installed and runs, and has the image.",
+    "podman": "Podman (https://podman.io) is installed, and has the image.",
     "python": "the module or script exists and this Python has what it imports: {which}",
 }
 _TOO_OLD = re.compile(

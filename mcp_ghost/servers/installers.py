@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 INSTALL_TIMEOUT = 120.0
 _QUIET = 3.0
 """Seconds after which it is said what is waited for."""
-_INSTALLERS = (
+INSTALLERS = (
     ("npx",),
     ("npm", "exec"),
     ("bunx",),
     ("bun", "x"),
+    ("deno", "run"),
     ("pnpm", "dlx"),
     ("yarn", "dlx"),
     ("uvx",),
@@ -37,7 +38,7 @@ _installed: set[tuple[str, ...]] = set()
 def installer_of(config: ServerConfig) -> str | None:
     """The command of a server if it is one that fetches what it runs."""
     words = (Path(config.command or "").name, *config.args)
-    return next((" ".join(it) for it in _INSTALLERS if words[: len(it)] == it), None)
+    return next((" ".join(it) for it in INSTALLERS if words[: len(it)] == it), None)
 
 
 @contextmanager

@@ -63,7 +63,7 @@ async def turn(manager: MCPManager, tool: str = "demo.echo", **arguments: object
         await manager.disconnect_session()
 
 
-def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+def messages_in(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage().splitlines()[0] for record in caplog.records]
 
 
@@ -247,26 +247,22 @@ async def test_the_first_connection_fails_at_once(
     await manager.disconnect_session()
     assert len(pids(tmp_path / "log")) == 1
     assert not manager.is_disabled
-    assert warnings_in(caplog) == []
+    assert messages_in(caplog) == []
 
 
 def test_a_later_failure_is_retried_once_and_a_success_is_forgotten(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO")
     manager = manager_for(tmp_path, failing_starts="2,4")
     for number in range(3):
         assert asyncio.run(turn(manager, text=str(number))).content == str(number)
     assert len(pids(tmp_path / "log")) == 5
     assert not manager.is_disabled
     first_line = "Failed to start MCP server 'demo': it exited with status 1 before it was ready"
-    assert (
-        warnings_in(caplog)
-        == [
-            f"MCP session connect failed, retrying: {first_line}",
-            "MCP session retry successful",
-        ]
-        * 2
-    )
+    told = [f"MCP session connect failed, retrying: {first_line}", "MCP session retry successful"]
+    assert messages_in(caplog) == told * 2
+    assert [it.levelname for it in caplog.records] == ["WARNING", "INFO"] * 2
     retry = ("mcp_connect_retry", "demo", first_line)
     assert events_in(caplog) == [retry, ("mcp_connect_retry_successful", "demo", None)] * 2
     assert "error" not in vars(caplog.records[1])
@@ -291,7 +287,7 @@ def test_a_failed_retry_turns_mcp_off_for_good(
     assert result.is_error
     assert "off for the rest of the episode" in str(result.error_message)
     assert manager.is_disabled
-    *_, given_up, fallback = warnings_in(caplog)
+    *_, given_up, fallback = messages_in(caplog)
     assert given_up.startswith("MCP retry failed, disabling MCP for episode: Failed")
     first_line = "Failed to start MCP server 'demo': it exited with status 1 before it was ready"
     assert fallback == f"Continuing without MCP tools: {first_line}"

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.managers.test_mcp_manager import manager_for, turn, warnings_in
+from tests.managers.test_mcp_manager import manager_for, messages_in, turn
 from tests.support.fakes import RecordingLangfuse
 
 if TYPE_CHECKING:
@@ -139,4 +139,4 @@ def test_a_tracer_that_raises_is_a_warning_in_the_log(
 
     manager = manager_for(tmp_path, langfuse=Broken())
     assert asyncio.run(turn(manager, text="x")).content == "x"
-    assert warnings_in(caplog) == ["Nothing is traced here: OSError: no disk"]
+    assert messages_in(caplog) == ["Nothing is traced here: OSError: no disk"]

@@ -215,7 +215,7 @@ FAILURES = {
         [WAIT, tool_reply([ECHO]), WAIT],
         ["wait", "wait"],
         r"\[WARNING\] Turn 2: MCP session connect failed, retrying: [\s\S]*"
-        r"\[WARNING\] Turn 2: MCP session retry successful",
+        r"\[INFO\] Turn 2: MCP session retry successful",
         failing_starts=(2,),
     ),
     "the session fails later for good": Failure(

@@ -13,6 +13,7 @@ from mcp_ghost.errors import (
     MCPServerStartupError,
 )
 from mcp_ghost.servers.diagnosis import _TOO_OLD
+from mcp_ghost.servers.installers import INSTALLERS
 from mcp_ghost.servers.session import ServerSession
 from tests.support.servers import call_in, faulty, is_running, pids, versions
 from tests.support.work import growth
@@ -107,7 +108,6 @@ def test_a_server_that_never_answers_is_given_up(tmp_path: Path) -> None:
             "not found: uvx",
             "uv is installed",
         ),
-        (ServerConfig(command="docker", env={"PATH": "/x"}), "not found: docker", "Docker is"),
         (ServerConfig(command="/etc/passwd"), "/etc/passwd is not executable", ""),
         (ServerConfig(command="a\0b"), "embedded null byte", ""),
         (
@@ -126,6 +126,15 @@ def test_each_failure_to_start_says_what_to_do(
     message = startup_failure(config)
     assert details in message.splitlines()[0]
     assert hint in message.splitlines()[2]
+
+
+@pytest.mark.parametrize("program", sorted({words[0] for words in INSTALLERS} | {"node", "uv"}))
+def test_a_program_that_installs_and_is_missing_is_said_where_to_get(program: str) -> None:
+    message = startup_failure(ServerConfig(command=program, env={"PATH": "/nowhere"}))
+    assert f"command not found: {program}" in message
+    hint = message.splitlines()[2]
+    assert hint.startswith("Check that ")
+    assert "https://" in hint
 
 
 @pytest.mark.parametrize(
