@@ -72,11 +72,12 @@ class CallPolicy:
         what = f"failed: {outcome.reason}"
         if kind is Kind.TIMEOUT:
             what = f"timed out after {outcome.seconds:.3g}s"
-        doubt = f". {MAY_HAVE_ACTED}" if may_have_acted else ""
         stopped = None
         if kind in self._CAUSES:
             stopped = f"the call of {call.name} before it {self._CAUSES[kind]}"
-        text = f"Tool call {what}{doubt}"
+        text = f"Tool call {what}"
+        if may_have_acted:
+            text = f"{text.rstrip('.')}. {MAY_HAVE_ACTED}"
         return Told(kind, failure(text), stopped, is_end=kind is Kind.DIED)
 
     def skipped(self, why: str) -> str:

@@ -16,6 +16,7 @@ from mcp_ghost.config import ServerConfig
 from mcp_ghost.testing import Reply, tool_reply
 from scripts.scripted_model import action_reply
 from session.game_configuration import GameConfiguration
+from tests.support.fakes import RecordingLangfuse
 from tests.support.journal import NAME, Journal
 from tests.support.playing import ECHO, LOGGER, Player, events
 from tests.support.servers import eventually, faulty, is_running, listing, pids, write_config
@@ -182,6 +183,19 @@ def test_the_servers_that_are_named_are_used_side_by_side(journal: Journal, tmp_
     assert {name[0] for name in offered} == {"a", "b"}
     assert player.answers() == [{"content": "b"}, {"content": "a"}]
     assert not any(map(is_running, [*pids(tmp_path / "a"), *pids(tmp_path / "b")]))
+
+
+def test_the_span_of_a_call_names_the_server_that_is_called(
+    journal: Journal, tmp_path: Path
+) -> None:
+    pair(tmp_path, journal.config_file)
+    langfuse = RecordingLangfuse()
+    with Player([echo("b"), echo("a"), LOOK], journal, mcp_servers=("a", "b")) as player:
+        assert player.manager is not None
+        player.manager.langfuse_client = langfuse
+        player.play()
+    calls = [span for span in langfuse.spans if span["name"].startswith("mcp-tool-")]
+    assert [span["metadata"]["server_name"] for span in calls] == ["b", "a"]
 
 
 def test_a_server_that_fails_later_costs_its_own_tools_only(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -29,6 +30,8 @@ from tests.support.servers import faulty, write_config
 from tests.support.viewing import LEARNED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp_ghost.testing import ModelRequest, Reply
 
 EVERYTHING: dict[str, Any] = {
@@ -114,18 +117,36 @@ def test_extra_fields_are_compared_where_the_log_holds_them(tmp_path: Path) -> N
     body = {"metadata": {"api_key": "hunter2-hunter2", "run": "first"}}
     folder = played(tmp_path, Thoughtful(), max_turns_per_episode=2, agent_extra_body=body).folder
     assert replay(folder).turns == 2
-    earlier(folder)
+    rewritten(folder, without_extra_body)
     assert replay(folder).turns == 2
 
 
-def earlier(folder: Path) -> None:
-    """Rewrite the log as it was when requests were logged with fewer of their fields."""
+def without_extra_body(request: dict[str, Any]) -> None:
+    del request["sent"], request["options"]["extra_body"]
+
+
+def without_kinds(request: dict[str, Any]) -> None:
+    for message in request["messages"]:
+        message.pop("kind", None)
+
+
+def in_other_words(request: dict[str, Any]) -> None:
+    for message in request["messages"]:
+        if message["role"] == "tool":
+            told = message["content"]
+            for word in ("Tool call failed", "Tool call timed out", "Skipped", "lost"):
+                told = told.replace(word, word[::-1])
+            message["content"] = told
+
+
+def rewritten(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Rewrite the log as if the requests had been logged after ``change``."""
     known, fewer = RequestDeltas(), RequestDeltas()
     events = [*read_events(folder)]
     for event in events:
         if event["event_type"] == "model_call":
             request = known.taken_in(event["role"], event["request"])
-            del request["sent"], request["options"]["extra_body"]
+            change(request)
             split = fewer.split(event["role"], request_text(request))
             event["request"] = fewer.delta(event["role"], split)
             fewer.keep(event["role"], split)
@@ -164,6 +185,23 @@ def test_results_that_were_cut_and_images_reach_the_model_as_they_did(
     }
     episode = played(tmp_path, [*script, answer("north")], max_turns_per_episode=1, **settings)
     assert replay(episode.folder).turns == 1
+
+
+@pytest.mark.parametrize("change", [without_kinds, in_other_words])
+def test_calls_that_failed_fail_again_in_the_words_that_the_model_was_told(
+    change: Callable[[dict[str, Any]], None], tmp_path: Path
+) -> None:
+    settings: dict[str, Any] = {
+        "mcp_enabled": True,
+        "mcp_config_file": str(write_config(tmp_path / "servers.json", **{NAME: faulty("ok")})),
+        "mcp_tool_call_timeout_seconds": 1,
+    }
+    said = [*itertools.product((f"{NAME}.echo", f"{NAME}.hang", f"{NAME}.die"), [{"text": "x"}])]
+    script = [tool_reply(said[:2] + said[:1]), tool_reply([said[0], said[2], said[0]])]
+    script.append(answer("north"))
+    folder = played(tmp_path, script, max_turns_per_episode=1, **settings).folder
+    rewritten(folder, change)
+    assert replay(folder).turns == 1
 
 
 @pytest.mark.soak
