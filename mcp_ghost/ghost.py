@@ -10,28 +10,37 @@ import copy
 import inspect
 import weakref
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, cast
 
-from mcp_ghost.run.settings import Options, Settings, check_prompt, running_loop
+from mcp_ghost.run.settings import Options, Settings, checked, declared
 
 if TYPE_CHECKING:
-    import httpx2
     from mcp.server import MCPServer, Server
 
-    from mcp_ghost.run.pausing.approval import Approve, ApproveWhen
     from mcp_ghost.run.pausing.state import State
     from mcp_ghost.run.report.account import GhostResult
-    from mcp_ghost.run.report.events import OnEvent
-    from mcp_ghost.servers.oauth.browser import Authorize
-    from mcp_ghost.servers.protocol.elicitation import Elicit
     from mcp_ghost.toolsets.server import Leaf
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
+def _with_options(function: Callable[P, T]) -> Callable[P, T]:
+    """Name each option of ``**options`` in the signature, with its type and default."""
+    written = inspect.signature(function)
+    named = [it for it in written.parameters.values() if it.kind is not it.VAR_KEYWORD]
+    named += [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=it.default, annotation=type_
+        )
+        for name, type_, it in declared(Options)
+    ]
+    function.__signature__ = written.replace(parameters=named)  # type: ignore[attr-defined]  # unknown to typeshed
+    return function
+
+
+@_with_options
 async def mcp_ghost(
     server_config: Mapping[str, Any] | str | Path | MCPServer | Server[Any],
     system_prompt: str,
@@ -44,40 +53,7 @@ async def mcp_ghost(
     max_iterations: int = 10,
     enable_backtracking: bool = True,
     conversation_memory: bool = True,
-    *,
-    base_url: str | None = None,
-    llm_timeout: float = 120.0,
-    startup_timeout: float = 30.0,
-    progress_extends_timeout: bool = False,
-    deadline: float | None = None,
-    token_budget: int | None = None,
-    cost_budget: float | None = None,
-    max_tokens: None = None,
-    reply_tokens: int | None = None,
-    temperature: float | None = None,
-    reasoning_effort: str | None = None,
-    stop: Sequence[str] | str | None = None,
-    headers: Mapping[str, str] | None = None,
-    extra_body: Mapping[str, Any] | None = None,
-    output: Any = None,  # noqa: ANN401  any type
-    allow: Sequence[str] | None = None,
-    deny: Sequence[str] | None = None,
-    tool_search_above: int | None = 20_000,
-    max_parallel_calls: int = 8,
-    loop_limit: int | None = 2,
-    images: Literal["auto", "never"] = "auto",
-    max_result_tokens_per_turn: int | None = 20_000,
-    result_limit: int = 32_000,
-    context_limit: int | None = None,
-    stream: bool = False,
-    on_event: OnEvent | None = None,
-    elicit: Elicit | None = None,
-    approve: Approve | None = None,
-    approve_when: ApproveWhen = "destructive",
-    pause: bool = False,
-    checkpoint: str | Path | None = None,
-    authorize: Authorize | None = None,
-    transport: httpx2.AsyncBaseTransport | None = None,
+    **options: Unpack[Options],
 ) -> dict[str, Any]:
     """Let a model do ``user_prompt`` with the tools of MCP servers, and report what happened.
 
@@ -167,24 +143,79 @@ async def mcp_ghost(
         LLMError: The provider is unknown (a ValueError too), or there is no key for it.
             Whatever fails after that is reported in the result.
     """
-    return (await run(**locals())).to_dict()
+    named = {name: it for name, it in locals().items() if name != "options"}
+    return (await run(**named, **options)).to_dict()
+
+
+def _takes_arguments_of(
+    original: Callable[P, object],
+) -> Callable[[Callable[..., T]], Callable[P, T]]:
+    """Gives a function the parameters of ``original``, for readers, callers and type checkers."""
+
+    def decorate(function: Callable[..., T]) -> Callable[P, T]:
+        result = inspect.signature(function).return_annotation
+        signature = inspect.signature(original).replace(return_annotation=result)
+        function.__signature__ = signature  # type: ignore[attr-defined]  # unknown to typeshed
+        return cast("Callable[P, T]", function)
+
+    return decorate
 
 
 async def run(
-    user_prompt: str,
-    *,
+    *args: Any,  # noqa: ANN401
     make_server: Callable[..., Leaf] | None = None,
-    **arguments: Any,  # noqa: ANN401
+    **kwargs: Any,  # noqa: ANN401
 ) -> GhostResult:
     """Run ``mcp_ghost()``; ``make_server`` makes what stands for each server, as in recordings."""
     from mcp_ghost.run.opening import conversation_of
     from mcp_ghost.run.operation import Operation
 
-    running_loop()
-    check_prompt(user_prompt)
-    settings = Settings(**arguments)
+    _running_loop()
+    arguments = _complete(*args, **kwargs)
+    user_prompt = _checked_prompt(arguments.pop("user_prompt"))
+    settings = checked(arguments)
     conversation = conversation_of(settings, make_server=make_server)
     return await Operation(settings, conversation, user_prompt, closes=True).run()
+
+
+@_takes_arguments_of(mcp_ghost)
+async def run_ghost(*args: Any, **kwargs: Any) -> GhostResult:  # noqa: ANN401
+    """``mcp_ghost()`` with a typed result, which also has the cost and the cached tokens."""
+    return await run(*args, **kwargs)
+
+
+@_takes_arguments_of(mcp_ghost)
+def mcp_ghost_sync(*args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
+    """``mcp_ghost()`` for programs without an event loop.
+
+    Raises:
+        RuntimeError: This thread runs an event loop: ``await mcp_ghost(...)`` there.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(mcp_ghost(*args, **kwargs))
+    raise RuntimeError("This thread is already running an event loop: use 'await mcp_ghost(...)'.")
+
+
+def _complete(*args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
+    """The arguments of ``mcp_ghost()`` by name, and the defaults of the others."""
+    bound = inspect.signature(mcp_ghost).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+def _checked_prompt(user_prompt: object) -> str:
+    if not isinstance(user_prompt, str) or not user_prompt.strip():
+        raise ValueError("user_prompt is empty: say what should be done.")
+    return user_prompt
+
+
+def _running_loop() -> asyncio.AbstractEventLoop:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError("mcp_ghost needs asyncio's event loop; Trio's will not do.") from None
 
 
 class Ghost:
@@ -208,24 +239,22 @@ class Ghost:
     """
 
     def __init__(
-        self, *, messages: Sequence[Mapping[str, Any]] = (), **options: Unpack[Options]
+        self, *, messages: Sequence[Mapping[str, Any]] = (), **options: Unpack[Settings]
     ) -> None:
         from mcp_ghost.run.opening import checked_messages, conversation_of
 
         if "user_prompt" in options:
             raise TypeError("Ghost takes no user_prompt; pass it to run().")
-        without_request: Any = {"system_prompt": "", "user_prompt": "", **options}
-        arguments = inspect.signature(mcp_ghost).bind(**without_request)
-        arguments.apply_defaults()
-        del arguments.arguments["user_prompt"]
-        self._settings = Settings(**arguments.arguments)
+        arguments = _complete(**{"system_prompt": "", "user_prompt": "", **options})
+        del arguments["user_prompt"]
+        self._settings = checked(arguments)
         self._conversation = conversation_of(self._settings, checked_messages(messages))
         self._loop: asyncio.AbstractEventLoop | None = None
         self._latest_stream: tuple[weakref.ref[Any], asyncio.Task[dict[str, Any]]] | None = None
         self._is_busy = False
 
     async def __aenter__(self) -> Self:
-        self._loop = running_loop()
+        self._loop = _running_loop()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -248,8 +277,7 @@ class Ghost:
             ValueError: The request is empty.
             RuntimeError: Another request is under way, or this is outside of ``async with``.
         """
-        check_prompt(user_prompt)
-        return await self._operate(user_prompt, self._settings)
+        return await self._operate(_checked_prompt(user_prompt), self._settings)
 
     def stream(self, user_prompt: str) -> AsyncGenerator[dict[str, Any], None]:
         """Do ``user_prompt``, and yield events: each step, and what the model says as it arrives.
@@ -270,16 +298,16 @@ class Ghost:
         self, user_prompt: str, reader: Sequence[weakref.ref[Any]]
     ) -> AsyncGenerator[dict[str, Any], None]:
         """``reader`` refers to the generator itself, which alone knows when it is left."""
-        check_prompt(user_prompt)
+        _checked_prompt(user_prompt)
         events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
 
         def on_event(event: dict[str, Any]) -> object:
             if event["type"] != "run_end":
                 events.put_nowait(event)
-            known = self._settings.on_event
+            known = self._settings["on_event"]
             return None if known is None else known(event)
 
-        settings = replace(self._settings, stream=True, on_event=on_event)
+        settings: Settings = {**self._settings, "stream": True, "on_event": on_event}
         request = asyncio.create_task(self._operate(user_prompt, settings))
         request.add_done_callback(lambda _: events.put_nowait(None))
         if not self._is_busy:
@@ -307,7 +335,7 @@ class Ghost:
         kept = State.of(state)
         settings = self._settings
         if isinstance(state, str | Path):
-            settings = replace(settings, checkpoint=state)
+            settings = {**settings, "checkpoint": state}
         return await self._operate(kept.user_prompt, settings, kept, decisions)
 
     async def _end_what_was_left(self) -> None:
@@ -349,7 +377,7 @@ class Ghost:
 async def resume(
     state: Mapping[str, Any] | str | Path,
     decisions: Mapping[str, Any] | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[Settings],
 ) -> dict[str, Any]:
     """Continue a run that paused, or whose program was killed, perhaps in another process.
 
@@ -373,39 +401,3 @@ async def resume(
     """
     async with Ghost(**options) as ghost:
         return await ghost.resume(state, decisions)
-
-
-def _takes_arguments_of(
-    original: Callable[P, object],
-) -> Callable[[Callable[..., T]], Callable[P, T]]:
-    """Gives a function the parameters of ``original``, for readers, callers and type checkers."""
-
-    def decorate(function: Callable[..., T]) -> Callable[P, T]:
-        result = inspect.signature(function).return_annotation
-        signature = inspect.signature(original).replace(return_annotation=result)
-        function.__signature__ = signature  # type: ignore[attr-defined]  # unknown to typeshed
-        return cast("Callable[P, T]", function)
-
-    return decorate
-
-
-@_takes_arguments_of(mcp_ghost)
-async def run_ghost(*args: Any, **kwargs: Any) -> GhostResult:  # noqa: ANN401
-    """``mcp_ghost()`` with a typed result, which also has the cost and the cached tokens."""
-    arguments = inspect.signature(mcp_ghost).bind(*args, **kwargs)
-    arguments.apply_defaults()
-    return await run(**arguments.arguments)
-
-
-@_takes_arguments_of(mcp_ghost)
-def mcp_ghost_sync(*args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
-    """``mcp_ghost()`` for programs without an event loop.
-
-    Raises:
-        RuntimeError: This thread runs an event loop: ``await mcp_ghost(...)`` there.
-    """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(mcp_ghost(*args, **kwargs))
-    raise RuntimeError("This thread is already running an event loop: use 'await mcp_ghost(...)'.")

@@ -83,7 +83,7 @@ async def record_golden(
     recording = RecordingTransport(transport)
     recorded: Recorded = {}
     make_server = partial(RecordingServer, recorded)
-    result = await _ran(make_server, {**arguments, "transport": recording})
+    result = (await run(make_server=make_server, **{**arguments, "transport": recording})).to_dict()
     save_golden(
         path,
         result,
@@ -141,17 +141,10 @@ async def replay_golden(
         make_server = partial(RecordedServer, known)
     elif servers != "live":
         raise ValueError(f'servers must be "live" or "recorded", not {servers!r}.')
-    result = await _ran(make_server, {"system_prompt": "", **arguments, "transport": replies})
+    result = (await run(make_server=make_server, **{"system_prompt": "", **arguments, "transport": replies})).to_dict()
     if replies.exhausted:
         raise replies.exhausted
     return Replayed(result, replies.drift)
-
-
-async def _ran(make_server: Callable[..., Leaf], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The result of ``mcp_ghost(**arguments)``; ``make_server`` makes what stands for servers."""
-    given = inspect.signature(mcp_ghost).bind(**arguments)
-    given.apply_defaults()
-    return (await run(make_server=make_server, **given.arguments)).to_dict()
 
 
 def _entries(servers: Mapping[str, ServerConfig]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class Asking:
         self._events = events
         self._deadline = deadline
         self._tracing = tracing
-        self._budget = Budget(settings.token_budget, settings.cost_budget)
+        self._budget = Budget(settings["token_budget"], settings["cost_budget"])
 
     async def complete(
         self, messages: Sequence[Message], iteration: int, tools: list[ToolSchema]
@@ -86,21 +86,25 @@ class Asking:
     async def _reply(
         self, view: Sequence[Message], iteration: int, tools: list[ToolSchema]
     ) -> LLMResponse:
-        conversation = self._conversation
-        form = conversation.form
+        conversation, settings = self._conversation, self._settings
+        form, stop = conversation.form, settings["stop"]
         return await self._traced(
             view,
             tools=tools or None,
             known_tools=conversation.known_tools or None,  # a lost server's, for example
-            namespace=self._settings.namespace,
+            namespace=settings["namespace"],
             response_format=form.response_format if form and not tools else None,
             on_delta=self._on_delta(iteration),
-            **self._settings.model_options,
+            max_tokens=settings["reply_tokens"],
+            temperature=settings["temperature"],
+            reasoning_effort=settings["reasoning_effort"],
+            stop=[stop] if isinstance(stop, str) else stop,
+            extra_body=settings["extra_body"],
         )
 
     async def _traced(self, view: Sequence[Message], **options: Any) -> LLMResponse:  # noqa: ANN401
         """One request, in a span of its own."""
-        client, headers = self._conversation.client, self._settings.headers
+        client, headers = self._conversation.client, self._settings["headers"]
         with self._tracing.request(view, options) as span:
             async with self._deadline.bound():
                 response = await client.complete(view, headers=headers, **options)
@@ -112,7 +116,7 @@ class Asking:
         self._budget.check(self._account)
         client = self._conversation.client
         try:
-            response = await self._traced(request, extra_body=self._settings.extra_body)
+            response = await self._traced(request, extra_body=self._settings["extra_body"])
         except LLMError as error:
             self._account.usage += error.usage
             self._account.failed(client.provider_name, error, "summarised by rule")
@@ -121,7 +125,7 @@ class Asking:
         return response.content
 
     def _on_delta(self, iteration: int) -> OnDelta | None:
-        if not self._settings.stream:
+        if not self._settings["stream"]:
             return None
 
         async def tell(delta: Delta) -> None:

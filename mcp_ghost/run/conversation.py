@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_ghost.config.secrets import redactor_of
 from mcp_ghost.messages import with_answers
 from mcp_ghost.providers.common import calls_of, tool_names
+from mcp_ghost.redact import secrets_in
 from mcp_ghost.run import prompts
 from mcp_ghost.run.memory.context import Compaction, LatestExchange
 from mcp_ghost.run.memory.windows import limit_of
@@ -48,21 +49,22 @@ class Conversation:
         """
         self.client = client
         self.form = form
-        self.redactor = redactor_of(servers, [client.api_key, *settings.secrets])
+        keys = secrets_in(settings["headers"] or {}) | secrets_in(settings["extra_body"] or {})
+        self.redactor = redactor_of(servers, [client.api_key, *keys])
         self.messages: list[Message] = [*messages]
         """The system prompt, which is made when the servers' tools are known, and all the rest."""
         self.known_tools: list[ToolSchema] = []
         """Every tool that was ever on offer."""
         used = [call["function"]["name"] for call in calls_of(messages)]
-        self.search = ToolSearch(settings.tool_search_above, used)
+        self.search = ToolSearch(settings["tool_search_above"], used)
         self.compactions: list[dict[str, Any]] = []
         """What the memory did since somebody last looked."""
         self.memory = (
             Compaction(
-                settings.context_limit or limit_of(client.model, settings.reply_tokens),
+                settings["context_limit"] or limit_of(client.model, settings["reply_tokens"]),
                 self.compactions.append,
             )
-            if settings.conversation_memory
+            if settings["conversation_memory"]
             else LatestExchange()
         )
         self.servers = [name for name, config in servers.items() if not config.disabled]
@@ -131,7 +133,7 @@ class Conversation:
     def as_seen(self, text: str) -> str:
         """``text``, which is our own, with the names of tools that the model knows them by."""
         tools = [*self.known_tools, *self.toolbox.schemas]
-        names = tool_names(self.messages, tools, self._settings.namespace)
+        names = tool_names(self.messages, tools, self._settings["namespace"])
         ours = sorted({tool["function"]["name"] for tool in tools}, key=len, reverse=True)
         if not ours:
             return text
@@ -141,7 +143,7 @@ class Conversation:
     def head(self) -> list[Message]:
         """The system prompt, if there is anything to say."""
         text = prompts.SystemPromptGenerator().generate(
-            self._settings.system_prompt,
+            self._settings["system_prompt"],
             self.toolbox.schemas,
             self.client.provider_name,
             self.form.schema if self.form else None,
@@ -152,15 +154,15 @@ class Conversation:
         settings = self._settings
         return Toolbox(
             self._configured,
-            allow=settings.allow,
-            deny=settings.deny,
-            call_timeout=settings.timeout,
-            startup_timeout=settings.startup_timeout,
-            result_limit=settings.result_limit,
-            elicit=settings.elicit or (self.questions.elicit if settings.pause else None),
-            authorize=settings.authorize,
+            allow=settings["allow"],
+            deny=settings["deny"],
+            call_timeout=settings["timeout"],
+            startup_timeout=settings["startup_timeout"],
+            result_limit=settings["result_limit"],
+            elicit=settings["elicit"] or (self.questions.elicit if settings["pause"] else None),
+            authorize=settings["authorize"],
             on_progress=self._progressed,
-            progress_extends_timeout=settings.progress_extends_timeout,
+            progress_extends_timeout=settings["progress_extends_timeout"],
             redactor=self.redactor,
             make_server=self._make_server,
         )

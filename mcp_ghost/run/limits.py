@@ -59,7 +59,7 @@ class Deadline:
 class Budget:
     """The most that a run may spend; None means no limit."""
 
-    tokens: int | None = None
+    tokens: float | None = None
     dollars: float | None = None
     """US dollars."""
     _warned: bool = False

@@ -31,21 +31,21 @@ def conversation_of(
         ValueError: The configuration, or the form of the answer, cannot be used.
         LLMError: The provider is unknown (a ValueError too), or there is no key for it.
     """
-    servers = load_servers(settings.server_config)
+    servers = load_servers(settings["server_config"])
     client = get_llm_client(
-        settings.provider,
-        settings.api_key,
-        settings.model,
-        settings.base_url,
-        timeout=settings.llm_timeout,
+        settings["provider"],
+        settings["api_key"],
+        settings["model"],
+        settings["base_url"],
+        timeout=settings["llm_timeout"],
         retry=RetryPolicy(max_attempts=4, initial_delay=0.5),  # somebody is waiting for the call
-        transport=settings.transport,
+        transport=settings["transport"],
     )
     form = None
-    if settings.output is not None:
+    if settings["output"] is not None:
         from mcp_ghost.run.form import Form  # few want one, and pydantic has to be ready for it
 
-        form = Form(settings.output)
+        form = Form(settings["output"])
     return Conversation(settings, servers, client, messages, form, make_server or Server)
 
 

@@ -96,7 +96,7 @@ class Operation:
             user_prompt,
             conversation,
             self._account,
-            settings.checkpoint,
+            settings["checkpoint"],
         )
         if state is not None:
             self._standing.restore(state, decisions or {})
@@ -104,8 +104,8 @@ class Operation:
     async def run(self) -> GhostResult:
         """Run everything; whatever goes wrong is in the result."""
         started = time.perf_counter()
-        self._deadline = Deadline(self._settings.deadline)
-        self._events = Events(self._settings.on_event, self._account, self._deadline)
+        self._deadline = Deadline(self._settings["deadline"])
+        self._events = Events(self._settings["on_event"], self._account, self._deadline)
         self._tracing = Tracing(self._settings, self._conversation, self._account)
         with self._tracing.run() as span:
             return await self._traced(span, started)
@@ -134,7 +134,7 @@ class Operation:
     def _told(self) -> list[str]:
         """What the model knows without any tool."""
         asked = [text_in(it) for it in self._messages if it["role"] == "user"]
-        return [self._settings.system_prompt, self._user_prompt, *asked]
+        return [self._settings["system_prompt"], self._user_prompt, *asked]
 
     async def _operate(self) -> _Ending:
         """Converse with everything open; leave nothing open afterwards."""
@@ -215,7 +215,7 @@ class Operation:
         elif reply is not None:
             self._messages.pop()  # it is added again where it is taken for the answer
             return LoopResult(reply, LoopEnd.ANSWER, done)
-        left = self._settings.max_iterations - done
+        left = self._settings["max_iterations"] - done
         if left <= 0:
             return LoopResult(LLMResponse(None, ""), LoopEnd.LIMIT, done)
         return await run_loop(
@@ -234,7 +234,7 @@ class Operation:
         if loop.end is LoopEnd.EMPTY_REPLY:
             self._was_empty(loop.response, "asked for an answer without tools")
             return await self._answer_without_tools("the model's last reply was empty")
-        limit = self._settings.max_iterations
+        limit = self._settings["max_iterations"]
         return await self._answer_without_tools(f"the limit of {limit} iterations was reached")
 
     async def _paused(self, pending: Sequence[dict[str, Any]]) -> _Ending:
@@ -253,25 +253,25 @@ class Operation:
         settings, account, events = self._settings, self._account, self._events
         ledger = self._standing.ledger
         toolset: Toolset = Searching(self._conversation.toolbox, self._conversation.search)
-        if settings.pause:
+        if settings["pause"]:
             toolset = Interruptible(toolset, self._conversation.questions)
         toolset = Bounded(toolset, self._deadline)
         toolset = Reported(toolset, account, events, self._tracing)
         toolset = Restarting(toolset, account, events)
         toolset = Broken(toolset, events)
-        toolset = Unrepeated(toolset, settings.loop_limit, events)
+        toolset = Unrepeated(toolset, settings["loop_limit"], events)
         toolset = Noted(toolset, ledger)
         approved = Approved(
-            toolset, settings.approve, settings.approve_when, ledger, pauses=settings.pause
+            toolset, settings["approve"], settings["approve_when"], ledger, pauses=settings["pause"]
         )
         policy = GhostPolicy(
             account,
             events,
             approved,
-            backtracking=settings.enable_backtracking,
-            max_parallel=settings.max_parallel_calls,
-            max_result_tokens=settings.max_result_tokens_per_turn,
-            gallery=Gallery(is_open=settings.images == "auto"),
+            backtracking=settings["enable_backtracking"],
+            max_parallel=settings["max_parallel_calls"],
+            max_result_tokens=settings["max_result_tokens_per_turn"],
+            gallery=Gallery(is_open=settings["images"] == "auto"),
             as_seen=self._conversation.as_seen,
         )
         return Calls(approved, policy, ledger=ledger)
@@ -306,7 +306,7 @@ class Operation:
 
     def _was_empty(self, response: LLMResponse, recovery: str | None = None) -> None:
         error = LLMError(f"the model's reply was empty ({_finish(response)})")
-        self._account.failed(self._settings.provider, error, recovery)
+        self._account.failed(self._settings["provider"], error, recovery)
 
     async def _answered(self, response: LLMResponse, why: str = "", *, was_held: bool) -> _Ending:
         """``was_held``: whether the provider was to see to the form."""
@@ -330,7 +330,7 @@ class Operation:
         self._append(response)
         if was_cut_off(response) or response.finish_reason == "content_filter":
             error = LLMError(f"the answer was cut off ({_finish(response)})")
-            self._account.failed(self._settings.provider, error)
+            self._account.failed(self._settings["provider"], error)
         return (response.content or "").strip()
 
     async def _in_form(
@@ -354,7 +354,7 @@ class Operation:
             self._messages.append({"role": "user", "content": text})
             response = await self._complete(self._messages, self._account.replies + 1, [])
         failure = LLMError(f"the answer does not have the form that was asked for: {problem}")
-        self._account.failed(self._settings.provider, failure)
+        self._account.failed(self._settings["provider"], failure)
         return _Ending(None, str(failure))
 
     async def _complete(

@@ -74,7 +74,7 @@ class Compaction:
     """
 
     def __init__(
-        self, limit: int, on_compaction: Callable[[dict[str, Any]], None] = lambda _: None
+        self, limit: float, on_compaction: Callable[[dict[str, Any]], None] = lambda _: None
     ) -> None:
         self._limit = limit
         self._on_compaction = on_compaction
@@ -184,7 +184,7 @@ class Compaction:
     @property
     def _room(self) -> int:
         """Tokens that the summary may have."""
-        return max(min(self._limit // _OF_SUMMARY, SUMMARY_TOKENS), 1)
+        return max(min(int(self._limit) // _OF_SUMMARY, SUMMARY_TOKENS), 1)
 
     def _by_rule(self, exchanges: list[Exchange], until: int) -> str:
         return by_rule(self._summary, exchanges[self._summarised : until], self._room)

@@ -86,7 +86,7 @@ class Tracing:
         """The span around the whole run."""
         if self._tracer is None:
             return _NOTHING
-        name = self._settings.namespace
+        name = self._settings["namespace"]
         about = {**self._model("invoke_agent"), "gen_ai.agent.name": name}
         return self._span(self._tracer, f"invoke_agent {name}".rstrip(), "INTERNAL", about)
 
