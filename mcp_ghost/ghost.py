@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
+import re
 import weakref
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
@@ -30,12 +31,14 @@ def _with_options(function: Callable[P, T]) -> Callable[P, T]:
     """Name each option of ``**options`` in the signature, with its type and default."""
     written = inspect.signature(function)
     named = [it for it in written.parameters.values() if it.kind is not it.VAR_KEYWORD]
-    named += [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=it.default, annotation=type_
+    for name, type_, option in declared(Options):
+        shown = getattr(type_, "__forward_arg__", None) or inspect.formatannotation(type_)
+        plain = re.sub(r"[a-z.]+\.(?=[A-Z])", "", shown).replace("NoneType", "None")
+        named.append(
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=plain
+            )
         )
-        for name, type_, it in declared(Options)
-    ]
     function.__signature__ = written.replace(parameters=named)  # type: ignore[attr-defined]  # unknown to typeshed
     return function
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from mcp_ghost.cli.arguments import Commands, Parser, add_flags, number, seconds, whole_number
 
@@ -66,11 +67,19 @@ _OUTPUT = """\
 --json              print the whole result as JSON
 --record FILE       write the run to FILE as a golden, to inspect or replay later
 """
-
-
+_OPTIONS = tuple(
+    flag.replace("-", "_") for flag in re.findall("^--([a-z-]+)", _MODEL + _LIMITS + _CHOICE, re.M)
+)
 _PATTERNS = {"nargs": "+", "action": "extend"}
-_TOKENS = ("reply_tokens", "token_budget")
-_SECONDS = ("startup_timeout", "timeout", "deadline", "llm_timeout")
+_READ: dict[str, dict[str, Any]] = {
+    "S": {"type": seconds},
+    "N": {"type": whole_number()},
+    "D": {"type": number},
+    "T": {"type": number},
+    "PATTERN": _PATTERNS,
+    "WHEN": _PATTERNS,
+}
+"""How the value of a flag is read, by what its line calls it."""
 
 
 class Flags(argparse.Namespace):
@@ -81,19 +90,7 @@ class Flags(argparse.Namespace):
     provider: str
     prompt: str
     system: str
-    model: str | None
-    base_url: str | None
-    max_iterations: int | None
-    timeout: float | None
-    deadline: float | None
-    reply_tokens: int | None
-    token_budget: int | None
-    cost_budget: float | None
-    temperature: float | None
-    reasoning_effort: str | None
-    llm_timeout: float | None
     startup_timeout: float | None
-    progress_extends_timeout: bool
     allow: list[str] | None
     deny: list[str] | None
     approve: list[str] | None
@@ -106,10 +103,7 @@ class Flags(argparse.Namespace):
 
     def options(self) -> dict[str, object]:
         """The options of a run that were given."""
-        names = ("model", "base_url", "temperature", "reasoning_effort", "allow", "deny")
-        limits = ("max_iterations", *_SECONDS, *_TOKENS, "cost_budget", "progress_extends_timeout")
-        given = {name: getattr(self, name) for name in (*names, *limits)}
-        return {name: it for name, it in given.items() if it is not None}
+        return {name: it for name in _OPTIONS if (it := getattr(self, name)) is not None}
 
     def approve_when(self, *, somebody_is_there: bool) -> str | list[str] | None:
         """Before which calls to ask; None for none.
@@ -176,30 +170,23 @@ def _add_what(command: Parser) -> argparse._ArgumentGroup:
 
 
 def _add_how(command: Parser) -> None:
-    time, count, number_ = {"type": seconds}, {"type": whole_number()}, {"type": number}
-    add_flags(command.add_argument_group("model"), _MODEL, temperature=number_)
-    add_flags(
-        command.add_argument_group("limits"),
-        f"{_LIMITS}{_CHOICE}{_APPROVE}",
-        **dict.fromkeys(_SECONDS, time),
-        **dict.fromkeys(("max_iterations", *_TOKENS), count),
-        cost_budget=number_,
-        **dict.fromkeys(("allow", "deny", "approve"), _PATTERNS),
-    )
+    _add_options(command.add_argument_group("model"), _MODEL)
+    _add_options(command.add_argument_group("limits"), f"{_LIMITS}{_CHOICE}{_APPROVE}")
+
+
+def _add_options(where: argparse._ActionsContainer, described: str) -> None:
+    values = dict(re.findall(r"^--([a-z-]+) ([A-Z]+)", described, re.M))
+    read = {flag.replace("-", "_"): _READ.get(value, {}) for flag, value in values.items()}
+    add_flags(where, described, **read)
 
 
 def _add_tools(commands: Commands) -> None:
     tools = _added(commands, "tools", "list the tools of the servers")
-    described = [line for line in _WHAT_TO_DO.splitlines() if "--config" in line]
-    described += [line for line in _LIMITS.splitlines() if "--startup" in line]
-    described += [*_CHOICE.splitlines(), "--json  print everything as JSON"]
-    add_flags(
-        tools,
-        "\n".join(described),
-        config={"required": True},
-        startup_timeout={"type": seconds},
-        **dict.fromkeys(("allow", "deny"), _PATTERNS),
-    )
+    config = next(line for line in _WHAT_TO_DO.splitlines() if "--config" in line)
+    startup = next(line for line in _LIMITS.splitlines() if "--startup" in line)
+    add_flags(tools, config, config={"required": True})
+    _add_options(tools, f"{startup}\n{_CHOICE}")
+    add_flags(tools, "--json  print everything as JSON")
 
 
 def _add_inspect(commands: Commands) -> None:

@@ -114,7 +114,7 @@ _switch = partial(Option, "True or False", False)
 _patterns = partial(Option, "a list of names or patterns such as ['files.*']", check=_are_texts)
 _SECRET = frozenset({"api_key", "headers", "extra_body", "server_config"})
 """Not repeated in errors."""
-_Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 class Options(TypedDict, total=False):
@@ -130,7 +130,9 @@ class Options(TypedDict, total=False):
     max_tokens: Annotated[None, Option("None")]
     reply_tokens: Annotated[int | None, _whole()]
     temperature: Annotated[float | None, Option("a number of 0 or more", ge=0)]
-    reasoning_effort: Annotated[_Effort | None, Option(", ".join(get_args(_Effort)))]
+    reasoning_effort: Annotated[
+        str | None, Option(", ".join(_EFFORTS), check=lambda it: it in (None, *_EFFORTS))
+    ]
     stop: Annotated[
         Sequence[str] | str | None, Option("a string or a list of strings", check=_are_words)
     ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import pydoc
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +63,20 @@ def test_the_signature_is_the_specified_one() -> None:  # B1
     assert {name: parameters[name].default for name in defaults} == defaults
     for other in (run_ghost, mcp_ghost_sync):
         assert inspect.signature(other).parameters == parameters
+
+
+def test_help_names_every_option_with_its_type_its_default_and_its_meaning() -> None:
+    shown = pydoc.plain(pydoc.render_doc(mcp_ghost))
+    for written in (
+        "deadline: 'float | None' = None",
+        "images: \"Literal['auto', 'never']\" = 'auto'",
+        "loop_limit: 'int | None' = 2",
+        "transport: 'httpx2.AsyncBaseTransport | None' = None",
+    ):
+        assert written in shown
+    explained = shown.partition("Args:")[2].partition("Returns:")[0]
+    meanings = re.findall(r"^ {8}(\w+): \S", explained, re.MULTILINE)
+    assert meanings == [*inspect.signature(mcp_ghost).parameters]
 
 
 async def test_arguments_go_by_position_too(notes: Notes) -> None:  # B1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 
 import pytest
 
@@ -14,6 +15,8 @@ from mcp_ghost.cli.arguments import (
     seconds,
     whole_number,
 )
+from mcp_ghost.cli.flags import _CHOICE, _LIMITS, _MODEL, parse_flags
+from mcp_ghost.run.settings import Settings
 
 
 @pytest.fixture
@@ -81,3 +84,18 @@ def test_flags_are_described_as_the_help_shows_them() -> None:
     given = vars(parser.parse_args(["-o", "a.svg", "--max-turns", "3", "--plain"]))
     assert given == {"output": "a.svg", "max_turns": 3, "plain": True}
     assert "where to write it" in parser.format_help()
+
+
+def test_each_flag_of_a_run_is_an_option_of_the_function() -> None:
+    given = "run --config F --provider P --prompt T --timeout 2.5 --max-iterations 3 --allow a b"
+    options = parse_flags([*given.split(), "--temperature", "0", "--allow", "c"]).options()
+    assert options == {
+        "timeout": 2.5,
+        "max_iterations": 3,
+        "allow": ["a", "b", "c"],
+        "temperature": 0.0,
+        "progress_extends_timeout": False,
+    }
+    known = {f"--{name.replace('_', '-')}" for name in Settings.__annotations__}
+    described = re.findall("^--[a-z-]+", _MODEL + _LIMITS + _CHOICE, re.MULTILINE)
+    assert set(described) <= known
