@@ -22,7 +22,7 @@ from typing import (
 if TYPE_CHECKING:
     import httpx2
     from mcp.server import MCPServer, Server
-    from pydantic import TypeAdapter
+    from pydantic import BaseModel
 
     from mcp_ghost.run.pausing.approval import Approve, ApproveWhen
     from mcp_ghost.run.report.events import OnEvent
@@ -55,12 +55,16 @@ class Option:
 
     def as_checked(self, declared: object) -> object:
         """The type that pydantic is to check, for an option ``declared`` as that type."""
-        from annotated_types import Predicate
-        from pydantic import Field
+        from pydantic import AfterValidator, Field
 
         if self._check is None:
             return Annotated[declared, Field(**self._bounds)]
-        return Annotated[Any, Predicate(self._check)]
+        return Annotated[Any, AfterValidator(self._accepted)]
+
+    def _accepted(self, value: object) -> object:
+        if self._check is None or self._check(value):
+            return value
+        raise ValueError(self.wanted)
 
 
 def _is_json(value: object) -> bool:
@@ -202,13 +206,12 @@ def declared(options: type[Options]) -> Iterator[tuple[str, Any, Option]]:
 
 
 @cache
-def _adapter() -> "TypeAdapter[object]":
-    import typing_extensions  # whose TypedDict pydantic wants before Python 3.12
-    from pydantic import ConfigDict, TypeAdapter, with_config
+def _model() -> "type[BaseModel]":
+    from pydantic import ConfigDict, create_model
 
-    fields = {name: it.as_checked(type_) for name, type_, it in declared(Settings)}
-    given = typing_extensions.TypedDict("given", fields)  # type: ignore[misc]
-    return TypeAdapter(with_config(ConfigDict(strict=True, allow_inf_nan=False))(given))
+    fields: Any = {name: (it.as_checked(type_), ...) for name, type_, it in declared(Settings)}
+    config = ConfigDict(strict=True, allow_inf_nan=False)
+    return create_model("Settings", __config__=config, **fields)
 
 
 def checked(arguments: Mapping[str, Any]) -> Settings:
@@ -225,7 +228,7 @@ def checked(arguments: Mapping[str, Any]) -> Settings:
     from pydantic import ValidationError
 
     try:
-        _adapter().validate_python(dict(arguments))
+        _model().model_validate(arguments)
     except ValidationError as error:
         name = str(error.errors()[0]["loc"][0])
         wanted = next(it.wanted for each, _, it in declared(Settings) if each == name)
