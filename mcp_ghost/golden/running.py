@@ -141,7 +141,11 @@ async def replay_golden(
         make_server = partial(RecordedServer, known)
     elif servers != "live":
         raise ValueError(f'servers must be "live" or "recorded", not {servers!r}.')
-    result = (await run(make_server=make_server, **{"system_prompt": "", **arguments, "transport": replies})).to_dict()
+    result = (
+        await run(
+            make_server=make_server, **{"system_prompt": "", **arguments, "transport": replies}
+        )
+    ).to_dict()
     if replies.exhausted:
         raise replies.exhausted
     return Replayed(result, replies.drift)
