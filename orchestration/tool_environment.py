@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcp_ghost.errors import MCPError
 from notes.notebook import forget_after
+
+from mcp_ghost.errors import MCPError
 from session.events import log_event
 from session.record.folder import NOTES_FILE
 

@@ -31,11 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name = words.pop(0)
     if name not in COMMANDS:
         hint = did_you_mean(name, COMMANDS) or f"choose from {', '.join(COMMANDS)}"
-        from scripts.evaluation.commands import play
+        from evaluation.commands import play
 
         play.parser().error(f"'{name}' is not a command ({hint})")
     # Imported only now, so that Ctrl-C meanwhile ends the program without a traceback.
-    command = import_module(f"scripts.evaluation.commands.{name}")
+    command = import_module(f"evaluation.commands.{name}")
     return int(command.main(words))
 
 

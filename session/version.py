@@ -4,14 +4,13 @@ import hashlib
 from functools import cache
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as _version
+from importlib.util import find_spec
 from pathlib import Path
 
-_ROOT = Path(__file__).parents[1]
 _PLAYING = (
-    "zork_agent.py",
-    "llm_client.py",
-    "shared_utils.py",
-    "tool_server.py",
+    "zork_agent",
+    "llm_client",
+    "shared_utils",
     "orchestration",
     "players",
     "managers",
@@ -21,6 +20,7 @@ _PLAYING = (
     "mcp_ghost",
     "notes",
     "thoughtbox",
+    "tool_server",
 )
 """What can change how an episode goes, besides the prompts."""
 
@@ -34,11 +34,16 @@ def version() -> str:
 
 
 @cache
-def code_digest(parts: tuple[str, ...] = _PLAYING) -> str:
-    """A hash of the sources that play, or of ``parts``, whether committed and released or not."""
+def code_digest(modules: tuple[str, ...] = _PLAYING) -> str:
+    """Hash the sources of ``modules``, whether committed and released or not."""
     digest = hashlib.sha256()
-    for part in parts:
-        path = _ROOT / part
-        for file in [path] if path.is_file() else sorted(path.rglob("*.py")):
-            digest.update(f"{file.relative_to(_ROOT)}\0".encode() + file.read_bytes())
+    for name in modules:
+        spec = find_spec(name)
+        if spec is None or spec.origin is None:
+            raise ModuleNotFoundError(name)
+        file = Path(spec.origin)
+        package = spec.submodule_search_locations is not None
+        for source in sorted(file.parent.rglob("*.py")) if package else [file]:
+            inside = source.relative_to(file.parent)
+            digest.update(f"{name}/{inside}\0".encode() + source.read_bytes())
     return digest.hexdigest()

@@ -17,7 +17,10 @@ import pytest
 
 from tests.support import ROOT
 
-NOT_INSTALLED = {"scripts"}
+NOT_INSTALLED = {"scripts", "workshop"}
+BASES = [ROOT, ROOT / "servers", *sorted((ROOT / "packages").iterdir())]
+"""The folders that modules are imported from."""
+TESTS = [base / "tests" for base in BASES]
 MOST_LINES_OF_A_FUNCTION = 80
 ROW = re.compile(r"^\| `([\w.]+)` \| (.*) \|$", re.MULTILINE)
 PAGE = ROOT / "viewer/static"
@@ -40,12 +43,13 @@ ROOMS = {part for part in ARROWS if "." not in part}
 def modules() -> dict[str, Path]:
     """Every module that is not a test, by name; a package's own is ``package.__init__``."""
     files = [
-        file
+        (base, file)
         for room in sorted(ROOMS | NOT_INSTALLED)
-        for file in [ROOT / f"{room}.py", *sorted((ROOT / room).rglob("*.py"))]
+        for base in BASES
+        for file in [base / f"{room}.py", *sorted((base / room).rglob("*.py"))]
         if file.exists()
     ]
-    return {".".join(file.relative_to(ROOT).with_suffix("").parts): file for file in files}
+    return {".".join(it.relative_to(base).with_suffix("").parts): it for base, it in files}
 
 
 def module(name: str) -> str | None:
@@ -115,7 +119,10 @@ def test_managers_do_not_know_each_other() -> None:
 def test_the_wheel_holds_every_room() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     shipped = project["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
-    assert {name.removesuffix(".py") for name in shipped} == ROOMS
+    of_their_own = {base.name for base in (ROOT / "packages").iterdir()}
+    served = {it.stem for it in (ROOT / "servers").iterdir() if it.name[0] not in "_."} - {"README"}
+    inside = {name.removesuffix(".py") for name in shipped} - {"servers"} | served
+    assert inside == ROOMS - of_their_own
 
 
 def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -128,15 +135,21 @@ def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def test_no_function_is_too_long() -> None:
-    for path in [*modules().values(), *(ROOT / "tests").rglob("*.py")]:
+    for path in [*modules().values(), *(it for tests in TESTS for it in tests.rglob("*.py"))]:
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 assert length(node) <= MOST_LINES_OF_A_FUNCTION, f"{path}: {node.name}"
 
 
 def rooms_and_page() -> list[str]:
-    found = {file.parent for room in ROOMS | NOT_INSTALLED for file in (ROOT / room).rglob("*.py")}
+    found = {file.parent for file in modules().values()} - {ROOT, ROOT / "servers"}
     return sorted(str(folder.relative_to(ROOT)) for folder in found | {PAGE})
+
+
+def readme(folder: Path) -> str:
+    """What describes a folder: its README, or that of the product whose package it is."""
+    own = folder / "README.md"
+    return (own if own.exists() else folder.parent / "README.md").read_text(encoding="utf-8")
 
 
 def described_files(folder: Path) -> Iterator[Path]:
@@ -151,10 +164,10 @@ def described_files(folder: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("name", rooms_and_page())
 def test_a_readme_names_every_module_of_its_folder_and_no_other(name: str) -> None:
     folder = ROOT / name
-    text = (folder / "README.md").read_text(encoding="utf-8").rpartition("## The code")[2]
+    text = readme(folder).rpartition("## The code")[2]
     named = set(re.findall(r"`([\w/]+\.(?:py|js|md))`", text))
     assert {str(path.relative_to(folder)) for path in described_files(folder)} <= named
-    assert not [each for each in named if not ((folder / each).exists() or (ROOT / each).exists())]
+    assert not [each for each in named if not any((it / each).exists() for it in (folder, *BASES))]
 
 
 def imported_by(importers: Iterator[str]) -> set[Path]:
@@ -163,8 +176,9 @@ def imported_by(importers: Iterator[str]) -> set[Path]:
 
 def of_our_house() -> list[str]:
     """Folders whose README is for those who work on them, not for users as that of a product."""
-    rooms = [it for it in rooms_and_page() if ROOT / it != PAGE and it.split("/")[0] in ROOMS]
-    return [it for it in rooms if "## The code" not in (ROOT / it / "README.md").read_text()]
+    apart = {str(PAGE.relative_to(ROOT)), *NOT_INSTALLED}
+    rooms = [it for it in rooms_and_page() if not {it, it.split("/")[0]} & apart]
+    return [it for it in rooms if "## The code" not in readme(ROOT / it)]
 
 
 @pytest.mark.parametrize("name", of_our_house())
@@ -173,9 +187,11 @@ def test_a_readme_names_what_is_imported_from_outside(name: str) -> None:
     found = FROM_OUTSIDE.search((folder / "README.md").read_text(encoding="utf-8"))
     assert found, "what may be imported from outside?"
     own = {folder / "__init__.py", *described_files(folder)}
-    named = {root / it for it in re.findall(r"`([\w/]+\.py)`", found[1]) for root in (folder, ROOT)}
+    files = re.findall(r"`([\w/]+\.py)`", found[1])
+    named = {base / it for it in files for base in (folder, *BASES)}
     allowed = own if found[1].startswith("all of it") else own & named
-    inside = f"{name.replace('/', '.')}."
+    (base,) = [it for it in BASES[1:] if folder.is_relative_to(it)] or [ROOT]
+    inside = f"{'.'.join(folder.relative_to(base).parts)}."
     around = f"{inside[:-1].rpartition('.')[0] or inside[:-1]}."
     parts = (it for it in modules() if it.split(".")[0] in ROOMS)
     assert own & imported_by(it for it in parts if not f"{it}.".startswith(around)) <= allowed

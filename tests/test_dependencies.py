@@ -55,7 +55,9 @@ def dependencies(package: Mapping[str, Any], extra: str) -> list[dict[str, Any]]
 
 
 def download(package: Mapping[str, Any]) -> int:
-    """The bytes of the wheel that suits this platform best, else of the source."""
+    """The bytes of the wheel that suits this platform best, else of the source; ours are here."""
+    if "editable" in package["source"]:
+        return 0
     suited = sorted(wheels(package))
     return suited[0][1] if suited else int(package["sdist"]["size"])
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from mcp_ghost.testing import ModelServer
-from scripts.benchmarks.prompt_cost import PromptCost, prompt_cost
 from scripts.scripted_model import ScriptedModel
 from tests.support import ROOT
 from tests.support.episodes import read_events
@@ -24,6 +23,7 @@ from tests.support.games import (
     zork1_walkthrough,
 )
 from tests.support.warm import run
+from workshop.benchmarks.prompt_cost import PromptCost, prompt_cost
 
 
 def play(

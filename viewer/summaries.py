@@ -16,7 +16,7 @@ from session.version import code_digest
 from viewer.turns import encoded
 
 SUMMARIES_FILE = ".summaries.json"
-_SUMMARIZING = ("session", "viewer", "mcp_ghost/messages.py", "mcp_ghost/text.py")
+_SUMMARIZING = ("session", "viewer", "mcp_ghost.messages", "mcp_ghost.text")
 """The sources that decide what a summary says."""
 
 

@@ -135,7 +135,7 @@ def test_without_gymnasium_the_error_names_the_extra(monkeypatch: pytest.MonkeyP
 
 
 def test_an_evaluation_refuses_an_environment_without_a_score(tmp_path: Path) -> None:
-    from scripts.evaluation.commands.play import _story
+    from evaluation.commands.play import _story
     from tests.support.episodes import configured
 
     with pytest.raises(ConfigurationError, match="nothing to measure"):

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from evaluation.figures import EpisodeFigures
 from game_server import games as games_module
 from game_server.games import Games, Guest
 from game_server.told import RefusedError
 from orchestration.replay import replay
-from scripts.evaluation.figures import EpisodeFigures
 from session.levels import ObservationLevel
 from session.record.index import is_being_written
 from tests.game_server.guests import SHOWN, guest, offered

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
+from evaluation.commands.export import EpisodeRow
+from evaluation.commands.export import _Episode as ExportedEpisode
+from evaluation.commands.play import parser
+from evaluation.figures import EpisodeFigures, variant_figures
+from evaluation.outcome.shown import cost
+from evaluation.outcome.tables import NONE
+from evaluation.plan import variants_of
 from game_server import visit
 from game_server.visit import GuestError, play_with_guest
 from orchestration.replay import replay
-from scripts.evaluation.commands.export import EpisodeRow
-from scripts.evaluation.commands.export import _Episode as ExportedEpisode
-from scripts.evaluation.commands.play import parser
-from scripts.evaluation.figures import EpisodeFigures, variant_figures
-from scripts.evaluation.outcome.shown import cost
-from scripts.evaluation.outcome.tables import NONE
-from scripts.evaluation.plan import variants_of
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
-from tests.scripts.evaluations import Evaluation
+from tests.evaluation.evaluations import Evaluation
 from tests.support import ROOT
 from tests.support.episodes import configured, read_events
 from tests.support.servers import eventually

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evaluation.plan import variants_of
 from main import main
 from managers.manager import Manager, Section
 from orchestration.parts import PARTS, Part
-from scripts.evaluation.plan import variants_of
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
 from tests.support.episodes import all_text, answer, played

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evaluation.figures import EpisodeFigures
 from mcp_ghost.testing import content_reply
 from orchestration.replay import replay
 from orchestration.turn import RESTARTED
-from scripts.evaluation.figures import EpisodeFigures
 from session.game_configuration import ConfigurationError, GameConfiguration
 from tests.support.episodes import Played, all_text, answer, played, user_text
 from tests.support.games import BUNDLED_COMMANDS, written

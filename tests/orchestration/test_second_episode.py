@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from scripts.benchmarks.prompt_cost import prompt_cost
 from scripts.scripted_model import ScriptedModel
 from tests.game_interface.test_facts import profiled, tiny_world
 from tests.support.episodes import Played, played, system_text, user_text
@@ -21,6 +20,7 @@ from tests.support.games import (
 )
 from tests.support.mind.reader import perfect_reader
 from tests.support.tiny_story import loop, say
+from workshop.benchmarks.prompt_cost import prompt_cost
 
 
 def episodes(folder: Path, commands: list[str], **settings: Any) -> tuple[Played, Played, Played]:  # noqa: ANN401  of the configuration

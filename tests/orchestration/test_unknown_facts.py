@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from evaluation.figures import EpisodeFigures, band, variant_figures
 from mcp_ghost.cli.screen import Screen
-from scripts.evaluation.figures import EpisodeFigures, band, variant_figures
 from session.game_state import Observation, TurnRecord
 from session.record.event_log import EVENTS_FILE, read
 from session.record.schema import EpisodeEnd, EpisodeStart

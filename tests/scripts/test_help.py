@@ -11,7 +11,7 @@ import pytest
 from tests.support import ROOT
 
 PROGRAMS = ["main", "viewer", "mcp_ghost", "movie_generator", "game_server", "storage"]
-WORKERS = {"scripts.evaluation.episode", "scripts.evaluation.fleet.warm"}
+WORKERS = {"evaluation.episode", "evaluation.fleet.warm"}
 """They take no flags, and are told otherwise what to play."""
 SCRIPTS = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts)

@@ -18,8 +18,8 @@ from tests.support import FOREVER, PATIENCE, ROOT
 from tests.support.program import MARK
 
 PAGES = [
-    *("README.md", "CONTRIBUTING.md", "tests/README.md", "mcp_ghost/README.md"),
-    "movie_generator/README.md",
+    *("README.md", "CONTRIBUTING.md", "tests/README.md", "packages/mcp_ghost/README.md"),
+    "packages/movie_generator/README.md",
     *(str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs").glob("*.md"))),
 ]
 _BLOCK = re.compile(r"^```(bash|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -19,7 +19,7 @@ from tests.support import DATA, ROOT, ghost_example
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(7200)]
 
-_ELSEWHERE = "tests/movie_generator/test_wheel.py runs it, with a page on loopback"
+_ELSEWHERE = "packages/movie_generator/tests/test_movie_wheel.py runs it, with a page on loopback"
 _CHECKS = "takes minutes, and .ci/run runs it in a clone"
 _BY_HAND = "takes minutes to hours, and downloads other people's programs or starts clusters"
 _ONLY_PARSED = {
@@ -164,7 +164,7 @@ def _prepare(entry: Shown, newcomer: Newcomer) -> None:
             newcomer.types(f"{sys.executable} -m venv environment")
             newcomer.env["PATH"] = f"{clone}/environment/bin:{newcomer.env['PATH']}"
             newcomer.types("pip install --quiet pytest")
-        case "mcp_ghost/README.md", ["export", *_]:
+        case "packages/mcp_ghost/README.md", ["export", *_]:
             _enter_a_project(newcomer)
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from mcp_ghost.testing import ModelServer
 from scripts.scripted_model import ScriptedModel, read_commands
-from tests.scripts.evaluations import Evaluation
+from tests.evaluation.evaluations import Evaluation
 from tests.support import DATA, PATIENCE
 from tests.support.episodes import read_events
 from tests.support.program import Program

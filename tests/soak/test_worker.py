@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 from movie_generator.queue.job import Status
-from tests.movie_generator.queue.test_worker_process import Crew, pages, until
 from tests.support import FOREVER, postgres
+from tests.support.crew import Crew, pages, until
 
 JOBS = int(os.environ.get("SOAK_JOBS", "1000"))
 KILLS = JOBS // 20

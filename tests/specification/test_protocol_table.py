@@ -1,4 +1,4 @@
-"""What mcp_ghost/README.md says of MCP is proved, row for row, by tests that run."""
+"""What packages/mcp_ghost/README.md says of MCP is proved, row for row, by tests that run."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 from mcp_ghost import mcp_ghost
 from mcp_ghost.config import ServerConfig
-from tests.mcp_ghost.servers import test_revisions as revisions
 from tests.specification.test_specification_table import TESTS, existing_tests
 from tests.support import ROOT
+from tests.support.servers import MODERN, OLD
 
 HEADING = "What of MCP is supported"
 NOT_IN_EVERY_CHECK = re.compile(r"pytest\.mark\.(?:skip|xfail|record_golden)\b|pytest\.skip\(")
@@ -26,7 +26,7 @@ def rows(file: Path) -> dict[str, str]:
     return dict(lines[1:] if lines[0][0] == "Part" else lines)
 
 
-SAID = rows(ROOT / "mcp_ghost" / "README.md")
+SAID = rows(ROOT / "packages/mcp_ghost/README.md")
 PROVED = {part: re.findall(r"`(test_\w+)`", it) for part, it in rows(TESTS / "README.md").items()}
 
 
@@ -60,7 +60,7 @@ def sources_of(test: str) -> list[str]:
 
 
 def test_the_revisions_are_those_that_are_tried() -> None:
-    tried = f"revisions {revisions.OLD[0]} to {revisions.OLD[-1]}, and {revisions.MODERN}"
+    tried = f"revisions {OLD[0]} to {OLD[-1]}, and {MODERN}"
     assert tried in SAID
 
 

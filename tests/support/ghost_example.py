@@ -8,7 +8,7 @@ from pathlib import Path
 from mcp_ghost.testing import ModelRequest, Reply, content_reply, tool_reply
 from tests.support import ROOT
 
-PACKAGE = ROOT / "mcp_ghost"
+PACKAGE = ROOT / "packages/mcp_ghost"
 README = PACKAGE / "README.md"
 NOTES = ["The milk is gone.", "The cat is hungry."]
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from mcp_ghost.golden.scrub import Scrubber, places
 from mcp_ghost.testing import ModelRequest, Reply, error_reply, tool_reply
 from tests.support import ROOT
 
@@ -189,3 +190,13 @@ CASES = [
     Case("shared/server_restart", "openai", server_restart, "Check the folder."),
     Case("shared/rate_limit", "openai", rate_limit, "Which files are there?"),
 ]
+
+
+CHAINS = [case for case in CASES if case.file.endswith("/database_report")]
+CHAIN = CHAINS[0].path
+
+
+def servers(*names: str) -> dict[str, Any]:
+    """The desk's servers as they are on this machine."""
+    shown: dict[str, Any] = Scrubber((), places(CHAIN)).show(desk(*names))
+    return shown

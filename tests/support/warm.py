@@ -31,7 +31,7 @@ PROGRAM = (
     "rich.status",
     "terminal.view",
     "session.record.summary",
-    "scripts.evaluation.plan",
+    "evaluation.plan",
     "mcp_ghost.ghost",
     "mcp_ghost.cli.program",
     "mcp_ghost.golden",

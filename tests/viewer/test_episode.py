@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from mcp_ghost.testing import content_reply
-from scripts.benchmarks.viewer import write_long_log
 from session.game_state import Place
 from session.knowledge import CarriedOver, Claim, Evidence, Memory
 from session.record.event_log import EVENTS_FILE
@@ -14,6 +13,7 @@ from tests.support.episodes import answer, played
 from tests.support.viewing import TURNS, Event, append, log_of, play, recorded, write_log
 from viewer.episode import Episode
 from viewer.turns import SHOWN_CHARACTERS
+from workshop.benchmarks.viewer import write_long_log
 
 
 def seen(folder: Path) -> Episode:

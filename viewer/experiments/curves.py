@@ -14,16 +14,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-from mcp_ghost.results import JSONObject
-from session.game_state import EndReason
-from viewer.episode import Episode
-from viewer.experiments.bootstrap import (
+from evaluation.bootstrap import (
     CONFIDENCE,
     LEAST_SEEDS,
     MOST_RESAMPLED,
     RESAMPLES,
     Estimate,
 )
+from mcp_ghost.results import JSONObject
+from session.game_state import EndReason
+from viewer.episode import Episode
 
 GROUPINGS = ("model", "variant", "seed")
 FIGURES = ("score", "best_score", "tokens", "cost", "seconds")

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from evaluation.figures import EpisodeFigures
 from mcp_ghost.cli.screen import Screen
 from orchestration.recorded import DivergenceError
 from orchestration.replay import replay
-from scripts.evaluation.figures import EpisodeFigures
 from scripts.scripted_model import ScriptedModel
 from session.configuration_file import ConfigurationError
 from session.record.event_log import EVENTS_FILE

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from scripts.benchmarks.viewer import write_long_log
 from session.record.event_log import EVENTS_FILE, EventLog
 from session.record.index import LogIndex, LogReplacedError, is_being_written
 from session.record.schema import parse
 from tests.support.viewing import append, log_of, recorded
 from tests.support.work import steps
+from workshop.benchmarks.viewer import write_long_log
 
 
 @pytest.fixture

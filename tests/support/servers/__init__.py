@@ -15,6 +15,9 @@ from mcp_ghost.results import ToolCallResult
 from mcp_ghost.servers.session import ServerSession
 from tests.support import PATIENCE
 
+MODERN = "2026-07-28"
+OLD = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
+"""The revisions of MCP."""
 FAULTY = Path(__file__).parent / "faulty.py"
 LISTING = Path(__file__).parent / "listing.py"
 VERSIONS = Path(__file__).parent / "versions.py"
@@ -115,3 +118,18 @@ def eventually(condition: Callable[[], bool], seconds: float = PATIENCE) -> bool
             return False
         time.sleep(0.01)
     return True
+
+
+def open_descriptors() -> int:
+    """How many files this process has open."""
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def helpers_of(pid: int) -> list[int]:
+    """The processes that end the servers of process ``pid`` after it."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [
+        int(child)
+        for child in children
+        if "reaper.py" in Path(f"/proc/{child}/cmdline").read_text()
+    ]

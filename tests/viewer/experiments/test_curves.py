@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from evaluation.bootstrap import LEAST_SEEDS, Estimate
 from mcp_ghost.results import JSONObject
 from tests.support.viewing import log_of, recorded, write_log
-from viewer.experiments.bootstrap import LEAST_SEEDS, Estimate
 from viewer.experiments.curves import LEAST_RESAMPLES, POINTS, curves, lines_of
 from viewer.library import Library
 from viewer.turns import encoded

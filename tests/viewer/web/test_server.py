@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from scripts.benchmarks.viewer import write_long_log
 from session.record.event_log import EVENTS_FILE, EventLog
 from tests.support.viewing import KEY, TURNS, append, log_of, recorded, served, write_log
 from viewer.web.server import is_own_name
 from viewer.web.site import STATIC
+from workshop.benchmarks.viewer import write_long_log
 
 if TYPE_CHECKING:
     import httpx2

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from scripts.benchmarks.viewer import write_long_log
 from tests.support import free_port
 from tests.support.browser import PATIENCE, beside, needs_chromium, opened, shows
 from tests.support.viewing import log_of, playing, recorded, write_log
 from viewer.web.cockpit import Cockpit
 from viewer.web.watch import watching
+from workshop.benchmarks.viewer import write_long_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,0 +1,1 @@
+"""Many episodes played, measured and compared."""

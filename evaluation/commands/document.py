@@ -1,0 +1,106 @@
+"""The results in docs/evaluation.md, made from an evaluation so that nobody copies figures."""
+
+import argparse
+import json
+import shutil
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from evaluation.fleet.start import ROOT
+from evaluation.outcome.played import Played
+from evaluation.report import markdown_of, results_of
+from mcp_ghost.cli.arguments import Parser
+from mcp_ghost.cli.program import DONE, Errors, program
+from mcp_ghost.files import write_whole
+from session.configuration_file import ConfigurationError
+
+BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
+_PAGE = ROOT / "docs" / "evaluation.md"
+_WIDTH = 130
+_DESCRIPTION = f"""\
+Writes the results of an evaluation into a page, between the lines {BEGIN.strip()}
+and {END.strip()}, and beside it their figures (NAME-results.json) and, if it was drawn,
+their picture (NAME-scores.png). Plays nothing.
+"""
+_EPILOG = """\
+exit code: 0 written; 1 something could not be written; 2 wrong usage, no
+  evaluation in DIR, or a page without those lines
+"""
+
+
+def parser() -> Parser:
+    """The command line of ``evaluate.py document``."""
+    it = Parser(prog="evaluate.py document", description=_DESCRIPTION, epilog=_EPILOG)
+    it.add_argument("folder", metavar="DIR", type=Path, help="where the evaluation is")
+    it.add_argument(
+        "--page",
+        metavar="FILE",
+        type=Path,
+        default=_PAGE,
+        help="the page (default: docs/evaluation.md)",
+    )
+    return it
+
+
+def main(words: Sequence[str]) -> int:
+    """Do what the command line says; returns the exit code."""
+    flags = parser().parse_args(words)
+    errors = Errors(wrong_use=(ConfigurationError,))
+    return program("evaluate.py document", lambda _: _document(flags), lambda: errors)
+
+
+def _document(flags: argparse.Namespace) -> int:
+    page: Path = flags.page
+    results = without_curves(results_of(Played.read(flags.folder)))
+    text = with_section(page.read_text(encoding="utf-8"), section_of(results), page)
+    figures, picture = (
+        page.with_name(f"{page.stem}-{it}") for it in ("results.json", "scores.png")
+    )
+    write_whole(figures, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    write_whole(page, text)
+    written = [page, figures]
+    if (drawn := flags.folder / "scores.png").is_file():
+        shutil.copyfile(drawn, picture)
+        written.append(picture)
+    print(f"Written: {', '.join(map(str, written))}")
+    return DONE
+
+
+def section_of(results: dict[str, Any]) -> str:
+    """What stands between the lines: nothing but what ``results`` say."""
+    markdown = markdown_of(results, results["settings"]["turns"])
+    lines = (
+        line if line.startswith(("|", "**")) else _wrapped(line) for line in markdown.split("\n")
+    )
+    return "\n".join(lines)
+
+
+def with_section(text: str, section: str, page: Path) -> str:
+    """A page with another section.
+
+    Raises:
+        ConfigurationError: It has no place for it.
+    """
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ConfigurationError(
+            f"{page} has no place for the results: add the lines {BEGIN.strip()} and {END.strip()}."
+        )
+    return f"{before}{BEGIN}\n{section}\n{END}{after}"
+
+
+def without_curves(results: dict[str, Any]) -> dict[str, Any]:
+    """The results without the score after every turn, which a page does not show."""
+    episodes = [
+        {name: value for name, value in episode.items() if name != "scores"}
+        for episode in results["episodes"]
+    ]
+    return {**results, "episodes": episodes}
+
+
+def _wrapped(line: str) -> str:
+    indent = "  " if line.startswith("- ") else ""
+    return textwrap.fill(line, _WIDTH, subsequent_indent=indent, break_long_words=False)

@@ -1,0 +1,281 @@
+"""An evaluation as two tables, of its episodes and of their turns, for other programs to open.
+
+Like all figures they come from the logs alone, so that they can be made at any time.
+"""
+
+import argparse
+import csv
+import io
+import types
+import typing
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from evaluation.figures import EpisodeFigures
+from evaluation.outcome.played import Key, agreed_in, keys_of
+from evaluation.provenance import GUEST_NAME, SERVED
+from mcp_ghost.cli.arguments import Parser
+from mcp_ghost.cli.program import DONE, Errors, program
+from mcp_ghost.files import write_whole
+from session.configuration_file import ConfigurationError
+from session.game_state import Hint, TurnRecord
+from session.record.schema import Entry
+
+_EPILOG = """\
+exit code: 0 the tables were written; 1 they could not be; 2 wrong usage, no
+  evaluation in DIR, or what the format needs is not installed
+"""
+
+
+class EpisodeRow(NamedTuple):
+    """One line of the table of episodes."""
+
+    evaluation: str
+    variant: str
+    seed: int
+    episode: int
+    player: str
+    protocol: str
+    protocol_sha256: str
+    story: str
+    story_sha256: str
+    model: str | None
+    guest: str | None
+    model_as_served: str
+    version: str
+    code: str
+    engine: str
+    begun: str
+    last_time: str
+    finished: bool
+    end_reason: str
+    turns: int
+    moves: int | None
+    score: int | None
+    best_score: int | None
+    max_score: int | None
+    rooms: int | None
+    hints: int
+    deaths: int | None
+    restarts: int
+    refused_proposals: int
+    failed_turns: int
+    engine_refused: int
+    reflections: int
+    failed_reflections: int
+    tool_calls: int | None
+    requests: int | None
+    failed_requests: int | None
+    model_calls: int | None
+    prompt_tokens: int | None
+    cached_tokens: int | None
+    completion_tokens: int | None
+    cost: float | None
+    seconds: float
+
+
+class TurnRow(NamedTuple):
+    """One line of the table of turns: a turn that was played."""
+
+    evaluation: str
+    variant: str
+    seed: int
+    episode: int
+    turn: int
+    room_id: int | None
+    room: str | None
+    hint: str | None
+    command: str
+    thinking: str
+    response: str
+    scored: int | None
+    score: int | None
+    moves: int | None
+    died: bool | None
+    won: bool
+    restarted: bool
+    refused_proposals: int
+    tool_calls: int | None
+    model_calls: int | None
+    prompt_tokens: int | None
+    cached_tokens: int | None
+    completion_tokens: int | None
+    cost: float | None
+    seconds: float
+
+
+Row: TypeAlias = EpisodeRow | TurnRow
+_PROTOCOL = {"protocol": "name", "protocol_sha256": "sha256"}
+_NAMED = ("evaluation", "variant", "seed", "episode")
+_ASKED = frozenset(
+    {"tool_calls", "model_calls", "prompt_tokens", "cached_tokens", "completion_tokens", "cost"}
+)
+"""What a turn asked of models and tools."""
+
+
+class _Episode(EpisodeFigures):
+    """An episode with its turns, of which no snapshot is kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.played: list[dict[str, Any]] = []
+        self._hints: defaultdict[int, list[str]] = defaultdict(list)
+        """What the person watching said, by the turn in which the player was told."""
+
+    def take(self, entry: Entry) -> None:
+        """Add what one line says."""
+        super().take(entry)
+        if isinstance(entry.event, Hint):
+            self._hints[entry.event.turn].append(entry.event.text)
+        elif isinstance(entry.event, TurnRecord):
+            row = _turn(entry.event, self._hints[entry.event.turn])
+            if self.provenance.by_a_guest:  # only the guest knows
+                row |= dict.fromkeys(_ASKED)
+            self.played.append(row)
+
+    def row(self, agreed: Mapping[str, Any]) -> EpisodeRow:
+        """Its line, in which ``agreed`` is what the log does not say."""
+        start, facts = self.start, self.provenance.facts
+        known = {
+            **agreed,
+            **self.summary(),
+            "player": start.player if start else "",
+            "story": start.title if start else "",
+            "begun": self.started,
+            "last_time": self.last_time,
+            "story_sha256": _all(facts["story"]),
+            "model_as_served": _all(facts[SERVED]),
+            **{name: _all(facts[name]) for name in ("version", "code", "engine")},
+            "model": None if self.provenance.by_a_guest else _all(facts["model"]),
+            "guest": _all(facts[GUEST_NAME]) or None,
+        }
+        return EpisodeRow(**{name: known[name] for name in EpisodeRow._fields})
+
+
+def tables_of(folder: Path) -> dict[str, tuple[type[Row], list[Row]]]:
+    """Name -> type of the lines and the lines, of the evaluation in ``folder``.
+
+    Raises:
+        ConfigurationError: There is no evaluation.
+    """
+    agreed = agreed_in(folder)
+    episodes: list[Row] = []
+    turns: list[Row] = []
+    protocol = agreed.get("protocol") or {}
+    pinned = {name: protocol.get(of, "") for name, of in _PROTOCOL.items()}
+    for key in keys_of(agreed):
+        read = _Episode.read(folder / key.place)
+        named = _named(agreed, key)
+        episodes.append(read.row({**named, **pinned}))
+        turns += (TurnRow(**named, **turn) for turn in read.played)
+    return {"episodes": (EpisodeRow, episodes), "turns": (TurnRow, turns)}
+
+
+def csv_of(kind: type[Row], rows: Sequence[Row]) -> bytes:
+    """The table as CSV in UTF-8; what is not known is empty."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(kind._fields)
+    # Other programs know "true", but not Python's "True".
+    writer.writerows(
+        [str(it).lower() if isinstance(it, bool) else it for it in row] for row in rows
+    )
+    return text.getvalue().encode(errors="replace")
+
+
+def parquet_of(kind: type[Row], rows: Sequence[Row]) -> bytes:
+    """The table as Parquet, each column of its own type, even where nothing in it is known.
+
+    Raises:
+        ConfigurationError: pyarrow, an extra, is not installed.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            "Parquet needs pyarrow, which is not installed. Install it with: uv sync --extra "
+            "parquet (or leave out --format parquet for CSV, which needs nothing)"
+        ) from error
+    as_arrow = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    schema = pa.schema([(name, as_arrow[type_]) for name, type_ in _columns(kind)])
+    file = io.BytesIO()
+    table = pa.Table.from_pylist([row._asdict() for row in rows], schema=schema)
+    pq.write_table(table, file)
+    return file.getvalue()
+
+
+_FORMATS = {"csv": csv_of, "parquet": parquet_of}
+
+
+def parser() -> Parser:
+    """The command line of ``evaluate.py export``."""
+    it = Parser(
+        prog="evaluate.py export",
+        description="Write an evaluation as two tables: one of its episodes, one of their turns.",
+        epilog=_EPILOG,
+    )
+    it.add_argument("folder", metavar="DIR", type=Path, help="where the evaluation is")
+    it.add_argument(
+        "--format",
+        choices=list(_FORMATS),
+        default="csv",
+        help="csv (default) or parquet (an extra)",
+    )
+    it.add_argument("--to", metavar="DIR", type=Path, help="where the tables go (default: there)")
+    return it
+
+
+def main(words: Sequence[str]) -> int:
+    """Do what the command line says; returns the exit code."""
+    flags = parser().parse_args(words)
+    errors = Errors(wrong_use=(ConfigurationError,))
+    return program("evaluate.py export", lambda _: _export(flags), lambda: errors)
+
+
+def _export(flags: argparse.Namespace) -> int:
+    to = flags.to or flags.folder
+    encoded = {
+        to / f"{name}.{flags.format}": _FORMATS[flags.format](*table)
+        for name, table in tables_of(flags.folder).items()
+    }
+    for path, data in encoded.items():
+        write_whole(path, data)
+    print(f"Written: {', '.join(map(str, encoded))}")
+    return DONE
+
+
+def _named(agreed: Mapping[str, Any], key: Key) -> dict[str, Any]:
+    """The first columns of both tables, by which they can be joined."""
+    values = (agreed["name"], key.variant, key.seed, key.number)
+    return dict(zip(_NAMED, values, strict=True))
+
+
+def _turn(record: TurnRecord, hints: Sequence[str]) -> dict[str, Any]:
+    known = {
+        **vars(record.usage),
+        "model_calls": record.usage.calls,
+        "room_id": record.place_id,
+        "room": record.place_name if record.place else None,
+        "hint": "\n".join(hints) or None,
+        "score": record.outcome.score,
+        "moves": record.outcome.moves,
+        "restarted": record.ended is not None,
+        "refused_proposals": len(record.refused),
+        "tool_calls": len(record.tools),
+    }
+    names = set(TurnRow._fields) - set(_NAMED)
+    return {name: known[name] if name in known else getattr(record, name) for name in names}
+
+
+def _all(values: set[str]) -> str:
+    return ", ".join(sorted(values))
+
+
+def _columns(kind: type[Row]) -> Iterator[tuple[str, type]]:
+    """Name and type of each column, whether or not it may be unknown."""
+    for name, hint in typing.get_type_hints(kind).items():
+        several = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+        yield name, several[0]

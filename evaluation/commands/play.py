@@ -1,0 +1,317 @@
+"""Plays an evaluation and reports on it.
+
+When run again with the same --out (or --name), it continues where it was interrupted.
+"""
+
+import argparse
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from evaluation.commands.crew import LOCAL, crew_of, refuse_guests
+from evaluation.commands.fork import trunk_of
+from evaluation.commands.report import write_report
+from evaluation.figures import EpisodeFigures
+from evaluation.fleet.cluster import HERE
+from evaluation.plan import CHOICES, MCP, Cell, Plan, variants_of
+from evaluation.progress import Progress
+from evaluation.protocols.protocol import SHIPPED, Protocol, refuse_flags
+from evaluation.run import cores, play, taken, unfinished
+from game_interface import StoryInfo, open_game
+from game_interface.errors import GameError
+from llm_client import LLMClient
+from local_model.errors import LocalModelError
+from mcp_ghost.cli.arguments import Parser, add_flags, http_url, whole_number
+from mcp_ghost.cli.program import DONE, FAILED, Errors, program
+from mcp_ghost.errors import LLMError, MCPConfigError
+from mcp_ghost.redact import redact
+from mcp_ghost.text import counted, did_you_mean
+from players import PLAYERS
+from players.walkthrough import WalkthroughPlayer, read_walkthrough
+from session.game_configuration import ConfigurationError, GameConfiguration
+from session.playing import ASKING
+from terminal.flags import episode_at_turn
+
+_DESCRIPTION = (
+    "Measure what the player, and each part of it, is worth, by playing a matrix of episodes."
+)
+_EPILOG = """\
+exit code: 0 every episode was played to its end; 1 some were not (run again
+  to continue them); 2 wrong usage or configuration; 130 interrupted by Ctrl-C
+  (143 by SIGTERM, 129 by a closed terminal)
+
+Other commands, each with its own --help:
+  evaluate.py report DIR        the figures of what was played, computed again
+  evaluate.py compare A B...    several evaluations side by side
+  evaluate.py merge OUT A B...  one evaluation out of several machines' parts
+  evaluate.py export DIR        what was played, as tables in CSV or Parquet
+  evaluate.py document DIR      the results in docs/evaluation.md
+
+Settings that have no flag here come from the environment (ZORKGPT_*), .env
+and pyproject.toml.
+"""
+_PLAYED = """\
+--protocol NAME|PATH  play by a file that pins every setting: {protocols}, or yours
+--story NAME|PATH  zork1, bundled, a game that `main.py games` lists, or a story file
+--seeds N,N,...    seeds of the game's dice (default 1,2,3,4,5)
+--episodes N       episodes of each variant and seed (default 1)
+--turns N          at most this many turns an episode (default 100)
+--fork EPISODE@TURN  play branches of that episode, from that turn on, instead of new games
+--carry-over       pass on what is learned from episode to episode of one variant and seed
+"""
+_PLAYER = f"""\
+--player NAME      who plays; may be repeated: {", ".join(PLAYERS)} (default model), mcp:COMMAND
+--walkthrough FILE  commands of the player walkthrough, one per line
+--model NAME       the model's name at the endpoint
+--base-url URL     the model's endpoint (default: by the key that is set; else the small model)
+--mcp              offer MCP tools
+--without PART     also play without this part; may be repeated: {", ".join(CHOICES)}
+--each             also play without each part, without any, with the critic, with other tools
+"""
+_HOW = """\
+--jobs J           episodes at a time (default: one per core, here {cores}; on Ray, of all nodes)
+--on PLACE         where: local (default), ray (a cluster on this machine), or ray://HOST:PORT
+--requests-per-minute N  at most N requests to models in any minute, over all episodes
+--max-cost USD     dollars that all episodes together may cost, if providers report cost
+--name NAME        name of the evaluation, which its episodes record
+--out DIR          where everything goes (default: game_files/evaluations/NAME)
+"""
+_MAX_SEED = 2**31 - 1
+_SEEDS, _TURNS = (1, 2, 3, 4, 5), 100
+
+
+def main(words: Sequence[str]) -> int:
+    """Do what the command line says; returns the exit code."""
+    flags = parser().parse_args(words)
+    if not flags.name and not flags.out:
+        flags.name = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S")
+        words = [*words, "--name", flags.name]
+    return program("evaluate.py", lambda _: _evaluate(flags, words), _errors)
+
+
+def _errors() -> Errors:
+    explained = (ConfigurationError, MCPConfigError, GameError, LocalModelError, LLMError)
+    return Errors(wrong_use=explained)
+
+
+def _evaluate(flags: argparse.Namespace, words: Sequence[str]) -> int:
+    try:
+        return _play(flags)
+    except KeyboardInterrupt:
+        again = redact(shlex.join(["uv", "run", "python", "scripts/evaluate.py", *words]))
+        print(f"\nInterrupted. What was played is kept; to continue:\n  {again}", file=sys.stderr)
+        raise
+    except OSError as error:  # such as a full disk
+        error.add_note("What was played is kept.")
+        raise
+
+
+def _play(flags: argparse.Namespace) -> int:
+    plan = _plan(flags)
+    with taken(plan.out) as lock:
+        plan.agree()
+        lines = unfinished(plan)
+        console = Console(stderr=True)
+        if lines:
+            with crew_of(plan, flags, console, lock) as (crew, most):
+                jobs = max(1, min(most, len(lines)))
+                _announce(console, plan, lines, jobs)
+                turns = _turns_played(plan)
+                with Progress(console, plan, turns, max_cost=flags.max_cost) as progress:
+                    play(plan, lines, progress, crew, jobs=jobs)
+        return DONE if write_report(plan.out, flags.jobs or cores()) else FAILED
+
+
+def _plan(flags: argparse.Namespace) -> Plan:
+    protocol = Protocol.read(flags.protocol) if flags.protocol else None
+    if protocol:
+        refuse_flags(protocol, _given(flags))
+    config = _configuration(flags, protocol)
+    trunk = trunk_of(flags, config.workdir)
+    config = trunk.settings(config) if trunk else config
+    players = trunk.players if trunk else flags.player
+    variants = variants_of(config, flags.without, each=flags.each, players=players)
+    refuse_guests(variants, flags)
+    if any(variant.player in ASKING for variant in variants):
+        with closing(LLMClient(config=config)):
+            pass  # report a key that cannot be sent, or a bad model file, before we begin
+    if config.mcp_enabled:
+        from managers.mcp_manager import MCPConfig
+
+        MCPConfig.from_file(config.mcp_config_file).get_server_configs(config.mcp_servers)
+    out = Path(flags.out) if flags.out else Path(config.workdir) / "evaluations" / flags.name
+    story = _story(config)
+    if protocol:
+        protocol.refuse_story(story)
+    played = protocol.played if protocol else None
+    return Plan(
+        name=flags.name or out.resolve().name,
+        out=out,
+        config=config,
+        story=story,
+        variants=variants,
+        seeds=trunk.seeds if trunk else played.seeds if played else flags.seeds or _SEEDS,
+        episodes=played.episodes if played else flags.episodes or 1,
+        carry_over=played.carry_over if played else flags.carry_over,
+        protocol=protocol,
+        fork=trunk.fork if trunk else None,
+    )
+
+
+def _given(flags: argparse.Namespace) -> dict[str, object]:
+    """The flags that a protocol can contradict; None where one was not given."""
+    return {
+        "--turns": flags.turns,
+        "--seeds": flags.seeds,
+        "--episodes": flags.episodes,
+        "--mcp": flags.mcp or None,
+        "--carry-over": flags.carry_over or None,
+        "--without": flags.without or None,
+        "--each": flags.each or None,
+    }
+
+
+def _configuration(flags: argparse.Namespace, protocol: Protocol | None) -> GameConfiguration:
+    """The settings; those that a protocol pins come before all others."""
+    given = {
+        "story": flags.story,
+        "agent_model": flags.model,
+        "client_base_url": flags.base_url,
+        "max_turns_per_episode": flags.turns or _TURNS,
+        "mcp_enabled": flags.mcp,
+        "player_commands": _commands(flags),
+    }
+    overrides: dict[str, object] = {key: it for key, it in given.items() if it is not None}
+    if protocol:
+        overrides |= {"without": (), **protocol.settings}
+    if flags.base_url:
+        overrides["agent_base_url"] = None  # a configured one would win over the flag
+    return GameConfiguration.at_hand(None, **overrides)
+
+
+def _commands(flags: argparse.Namespace) -> tuple[str, ...] | None:
+    """Those of the walkthrough, if one plays."""
+    if "walkthrough" not in flags.player:
+        if flags.walkthrough:
+            raise ConfigurationError("--walkthrough is for a player: add --player walkthrough.")
+        return None
+    commands = read_walkthrough(flags.walkthrough) if flags.walkthrough else ()
+    WalkthroughPlayer(commands)  # which says what is wrong with them
+    return commands
+
+
+def _story(config: GameConfiguration) -> StoryInfo:
+    """Found once, before any episode; Zork I may have to be downloaded.
+
+    Raises:
+        ConfigurationError: Its score is not known.
+    """
+    with closing(open_game(config.story, seed=1, engine=config.engine)) as game:
+        game.start()
+        if game.facts().score is None:
+            raise ConfigurationError(
+                f"The score of {game.story.title} cannot be read, so there is nothing to measure: "
+                "play a game that `uv run python main.py games` lists with its points, or make a "
+                "profile of this one (scripts/story/README.md says how)."
+            )
+        return game.story
+
+
+def _announce(console: Console, plan: Plan, lines: Sequence[Sequence[Cell]], jobs: int) -> None:
+    to_play, all_of_them = sum(map(len, lines)), len(plan.cells)
+    model = plan.config.role().model if plan.asks_a_model else "no model"
+    by = f" by the protocol {plan.protocol.name}" if plan.protocol else ""
+    console.print(
+        Text(
+            f"{plan.name}: {counted(all_of_them, 'episode')} of {plan.story.title} with {model}"
+            f"{by}, {to_play} to play, {jobs} at a time, into {plan.out}"
+        ),
+        soft_wrap=True,
+    )
+
+
+def _turns_played(plan: Plan) -> dict[Cell, int]:
+    """For the bars: an episode that has ended is done, however early it did."""
+    played = {cell: EpisodeFigures.read(plan.folder(cell)) for cell in plan.cells}
+    return {cell: plan.turns if it.finished else it.turns for cell, it in played.items()}
+
+
+def parser() -> Parser:
+    """Its command line."""
+    it = Parser(prog="evaluate.py", description=_DESCRIPTION, epilog=_EPILOG)
+    count = {"type": whole_number()}
+    add_flags(
+        it.add_argument_group("what is played"),
+        _PLAYED.format(protocols=", ".join(SHIPPED)),
+        seeds={"type": _seeds},
+        episodes=count,
+        turns=count,
+        fork={"type": episode_at_turn},
+    )
+    add_flags(
+        it.add_argument_group("who plays"),
+        _PLAYER,
+        player={"action": "append", "type": _player, "default": []},
+        walkthrough={"type": Path},
+        base_url={"type": http_url},
+        without={"action": "append", "choices": CHOICES, "default": []},
+    )
+    add_flags(
+        it.add_argument_group("how"),
+        _HOW.format(cores=cores()),
+        jobs=count,
+        on={"type": _place, "default": LOCAL},
+        requests_per_minute=count,
+        max_cost={"type": _dollars},
+        name={"type": _name},
+    )
+    return it
+
+
+def _place(text: str) -> str:
+    if text in (LOCAL, HERE) or re.fullmatch(r"ray://[^/:@\s]+:\d+", text):
+        return text
+    raise argparse.ArgumentTypeError(
+        f"'{text}' is not a place to play: choose local, ray, or ray://HOST:PORT"
+    )
+
+
+def _dollars(text: str) -> float:
+    with suppress(ValueError):
+        if 0 < (dollars := float(text)) < float("inf"):
+            return dollars
+    raise argparse.ArgumentTypeError(f"'{text}' is not a number of US dollars, such as 2.50")
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and int(word) <= _MAX_SEED for word in words):
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a list of whole numbers from 0 to {_MAX_SEED}, such as 1,2,3"
+        )
+    return tuple(dict.fromkeys(map(int, words)))
+
+
+def _player(text: str) -> str:
+    try:
+        if text in PLAYERS or (text.startswith(MCP) and shlex.split(text.removeprefix(MCP))):
+            return text
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a command: {error}") from error
+    hint = did_you_mean(text, PLAYERS) or f"choose from {', '.join(PLAYERS)}, or {MCP}COMMAND"
+    raise argparse.ArgumentTypeError(f"there is no player '{text}': {hint}")
+
+
+def _name(text: str) -> str:
+    if not text or text.startswith(".") or "/" in text:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' cannot name a folder: leave out '/' and a leading '.'"
+        )
+    return text

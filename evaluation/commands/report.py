@@ -1,0 +1,98 @@
+"""The figures of an evaluation, from its logs alone."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from evaluation.figures import band
+from evaluation.outcome.played import Played
+from evaluation.outcome.tables import Table, named
+from evaluation.plot import plot_learning, plot_scores
+from evaluation.report import markdown_of, results_of, tables_of
+from mcp_ghost.cli.arguments import Parser
+from mcp_ghost.cli.program import DONE, FAILED, Errors, program
+from mcp_ghost.files import write_whole
+from session.configuration_file import ConfigurationError
+
+RESULTS_FILE = "results.json"
+_EPILOG = """\
+exit code: 0 every episode was played to its end; 1 some were not, or the
+  figures could not be written; 2 wrong usage, or no evaluation in DIR
+"""
+_FILE_WIDTH = 140
+"""Columns of tables that go into a file or a pipe."""
+
+
+def parser() -> Parser:
+    """The command line of ``evaluate.py report``."""
+    it = Parser(
+        prog="evaluate.py report",
+        description="Compute the figures of an evaluation again from its logs. Plays nothing.",
+        epilog=_EPILOG,
+    )
+    it.add_argument("folder", metavar="DIR", type=Path, help="where the evaluation is")
+    return it
+
+
+def main(words: Sequence[str]) -> int:
+    """Do what the command line says; returns the exit code."""
+    flags = parser().parse_args(words)
+    errors = Errors(wrong_use=(ConfigurationError,))
+
+    def work(_: object) -> int:
+        return DONE if write_report(flags.folder) else FAILED
+
+    return program("evaluate.py report", work, lambda: errors)
+
+
+def write_report(folder: Path, jobs: int | None = None) -> bool:
+    """Write and show what was played; whether every episode was played to its end."""
+    played = Played.read(folder)
+    results = results_of(played, jobs)
+    write_whole(folder / RESULTS_FILE, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    write_whole(folder / "results.md", markdown_of(results, played.turns))
+    written, hint = [f"{folder}/{RESULTS_FILE}", "results.md"], None
+    try:
+        written += _plotted(played, results)
+    except ConfigurationError as error:  # without matplotlib
+        hint = f"{error}, then run this again for pictures of the scores"
+    show(
+        tables_of(results, played.turns),
+        results["statement"],
+        *results["findings"],
+        f"Written: {', '.join(written)}",
+    )
+    if hint:
+        console().print(Text(hint), soft_wrap=True)
+    return all(figures.finished for figures in played.episodes.values())
+
+
+def show(tables: Sequence[Table], *sentences: str) -> None:
+    """On standard output."""
+    for table in tables:
+        console().print(table.rich())
+    for sentence in sentences:
+        console().print(Text(sentence))
+
+
+def console() -> Console:
+    """Standard output, of a fixed width unless it is a terminal."""
+    return Console(width=None if sys.stdout.isatty() else _FILE_WIDTH)
+
+
+def _plotted(played: Played, results: dict[str, Any]) -> list[str]:
+    agreed, turns = played.agreed, played.turns
+    bands = {
+        named(it): band(list(played.of(it["variant"]).values()), turns)
+        for it in results["variants"]
+    }
+    helped = ", WITH HINTS" if results["provenance"]["hints"] else ""
+    title = f"{agreed['story']['title']}, {agreed['model']}{helped}"
+    paths = plot_scores(bands, title, played.max_score, played.folder)
+    paths += plot_learning(results["learning"], title, played.max_score, played.folder)
+    return [path.name for path in paths]

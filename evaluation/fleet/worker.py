@@ -1,0 +1,108 @@
+"""One episode on a node that may share no disk with the driver: its files come and go as bytes."""
+
+import threading
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evaluation.fleet.folder import own_folder
+from evaluation.fleet.line import AGAIN, ASK, KEPT, SPEND
+from evaluation.fleet.local import USED_UP
+from evaluation.fleet.parcel import Growth, unpack
+from evaluation.fleet.process import EpisodeProcess
+from evaluation.fleet.start import ROOT, Start, start
+
+_POLL = 0.1
+_LOOK_SECONDS = 0.5
+"""Between two looks whether the episode is still wanted."""
+_STOP_WAIT = 8.0
+_PREFIX = "zorkgpt-fleet-"
+Ask = Callable[..., Any]
+"""Name of a method of the desk and its arguments -> what it answers."""
+
+
+class Order(NamedTuple):
+    """What a worker is given; no keys, but for a database's."""
+
+    episode: str
+    number: int
+    """Which try it is, from 1."""
+    place: str
+    """Of its folder, below a folder of the node's own."""
+    job: dict[str, Any]
+    files: dict[str, bytes]
+    """What was played of it."""
+    story: bytes
+    """The story file, where there is one."""
+    servers: bytes
+    """The file of the tool servers, where there is one."""
+    cwd: str
+    """Of the driver; a node that has no such folder takes that of the program."""
+
+
+def play(order: Order, ask: Ask, begin: Start = start) -> tuple[str, str]:
+    """Play the episode, or go on with it; why it did not come to its end, and its last words."""
+    if not ask("wanted", order.episode, order.number):  # it had to wait for a worker
+        return "it was stopped before it began", ""
+    with own_folder(_PREFIX) as own:
+        folder = own / order.place
+        unpack(order.files, folder)
+        growth, lock, refused = Growth(folder), threading.Lock(), threading.Event()
+
+        def ship() -> bool:
+            with lock:  # a piece must not overtake another
+                pieces = list(growth.pieces())
+                return not pieces or bool(ask("deliver", order.episode, order.number, pieces))
+
+        def answer(what: str, number: float) -> float | None:
+            if what == KEPT and not ship():
+                raise ConnectionError("another process is playing it by now")
+            if what == SPEND:
+                ask("spend", number)
+            if what not in (ASK, AGAIN):
+                return 0.0
+            wait: float | None = ask("ask" if what == ASK else "again")
+            if wait is None:
+                refused.set()
+            return wait
+
+        cwd = Path(order.cwd) if Path(order.cwd).is_dir() else ROOT
+        job = _at_home(order, own, folder)
+        process = EpisodeProcess(job, own / "errors", answer, cwd=cwd, begin=begin)
+        try:
+            _watch(process, lambda: bool(ask("wanted", order.episode, order.number)), ship)
+        finally:
+            process.stop()
+            process.wait(time.monotonic() + _STOP_WAIT)
+        ship()
+        return USED_UP if refused.is_set() else process.failure, process.last_words()
+
+
+def _watch(process: EpisodeProcess, wanted: Callable[[], bool], ship: Callable[[], bool]) -> None:
+    looked = time.monotonic()
+    while not process.ended():
+        time.sleep(_POLL)
+        if time.monotonic() - looked > _LOOK_SECONDS:
+            looked = time.monotonic()
+            if not (ship() and wanted()):
+                return
+
+
+def _at_home(order: Order, own: Path, folder: Path) -> dict[str, Any]:
+    """The job with the paths of this node."""
+    settings = {**order.job["settings"], "workdir": str(folder.parents[1])}
+    story = Path(settings["story"])
+    if order.story and not (story.is_file() and _same(story, order.story)):
+        settings["story"] = str(own / story.name)
+        (own / story.name).write_bytes(order.story)
+    if order.servers:
+        servers = own / Path(settings["mcp_config_file"]).name
+        servers.write_bytes(order.servers)
+        settings["mcp_config_file"] = str(servers)
+    return {**order.job, "settings": settings}
+
+
+def _same(path: Path, data: bytes) -> bool:
+    return sha256(path.read_bytes()).digest() == sha256(data).digest()

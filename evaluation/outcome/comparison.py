@@ -1,0 +1,191 @@
+"""Several evaluations beside each other, the others compared with the first."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evaluation.agreement import flat, short
+from evaluation.bootstrap import METHOD
+from evaluation.figures import Figures, variant_figures
+from evaluation.outcome import inference, shown
+from evaluation.outcome.played import Played
+from evaluation.outcome.tables import NONE, Table
+from evaluation.provenance import SERVED, hints_told, provenance_of
+from mcp_ghost.text import counted
+from session.configuration_file import ConfigurationError
+
+_OF_THE_MATRIX = {"name", "variants", "seeds", "episodes"}
+"""What the tables show anyway."""
+_LOGGED = {"model": "models_asked", SERVED: "models_served", "engine": "engines"}
+"""What only the logs say, or say better."""
+
+
+def check_comparable(
+    evaluations: Mapping[str, Played], turns: int | None, *, across_protocols: bool = False
+) -> int:
+    """The turn at which scores are compared; ``turns`` if it is one that all have played.
+
+    Raises:
+        ConfigurationError: They cannot be compared; the message says why.
+    """
+    first, *others = evaluations
+    for other in others:
+        one, two = (evaluations[name].agreed for name in (first, other))
+        if one["story"]["sha256"] != two["story"]["sha256"]:
+            raise ConfigurationError(
+                f"{first} played {_story(one)}, and {other} played {_story(two)}: scores of "
+                "different stories cannot be compared."
+            )
+        protocols = [it.get("protocol") for it in (one, two)]
+        if protocols[0] != protocols[1] and not across_protocols:
+            raise ConfigurationError(
+                f"{first} was played by the protocol {_said(protocols[0])}, and {other} by "
+                f"{_said(protocols[1])}, so more than the players differs. To compare them "
+                "anyway, add --across-protocols."
+            )
+    return _common_turn(evaluations, turns)
+
+
+def _common_turn(evaluations: Mapping[str, Played], turns: int | None) -> int:
+    played = {name: it.turns for name, it in evaluations.items()}
+    least = min(played.values())
+    if turns is None and len(set(played.values())) > 1:
+        numbers = ", ".join(f"{count} in {name}" for name, count in played.items())
+        raise ConfigurationError(
+            f"The episodes have different numbers of turns: {numbers}. To compare the scores at a "
+            f"turn that all could reach, add --turns {least}."
+        )
+    if turns is not None and turns > least:
+        raise ConfigurationError(
+            f"--turns {turns} is more than they all have: use {least} or fewer."
+        )
+    return least if turns is None else turns
+
+
+def comparison_of(evaluations: Mapping[str, Played], turn: int) -> dict[str, Any]:
+    """All that is said of them, ready for JSON."""
+    first = next(iter(evaluations))
+    provenance = {name: _provenance(it) for name, it in evaluations.items()}
+    variants = [
+        _variant(name, played, variant, evaluations[first], first, turn)
+        for name, played in evaluations.items()
+        for variant in played.variants
+    ]
+    findings = inference.findings(variants, turn)
+    if not any("difference" in it for it in variants):
+        findings.append(f"No other evaluation has a variant of {first}, so nothing is paired.")
+    findings += [
+        f"{name}: {sentence}" for name, it in provenance.items() for sentence in hints_told(it)
+    ]
+    findings += [
+        f"No score of {it['variant']} is known."
+        for it in variants
+        if not it["mean"][str(turn)]["score"]
+    ]
+    return {
+        "evaluations": list(evaluations),
+        "story": dict(evaluations[first].agreed["story"]),
+        "turn": turn,
+        "differing": _differing(evaluations, provenance),
+        "findings": findings,
+        "intervals": METHOD,
+        "max_score": next((it.max_score for it in evaluations.values() if it.max_score), None),
+        "variants": variants,
+        "provenance": provenance,
+    }
+
+
+def tables_of(comparison: dict[str, Any]) -> list[Table]:
+    """What differs, scores and their differences, the play they come from, and what it cost."""
+    names, variants = comparison["evaluations"], comparison["variants"]
+    rows = [
+        [what, *(_said(value) for value in values.values())]
+        for what, values in comparison["differing"].items()
+    ]
+    turn, most = comparison["turn"], comparison["max_score"]
+    return [
+        Table("What differs", ["", *names], rows),
+        *shown.means(variants, turn, most, names[0]),
+        shown.play(variants),
+        shown.cost(variants),
+    ]
+
+
+def markdown_of(comparison: dict[str, Any]) -> str:
+    """The same, to be pasted into a page."""
+    story = comparison["story"]
+    names = comparison["evaluations"]
+    head = (
+        f"{story['title']} (SHA-256 {story['sha256'][:12]}): {', '.join(names[1:])} compared with "
+        f"{names[0]}, after up to {counted(comparison['turn'], 'turn')}."
+    )
+    found = "\n".join(f"- {sentence}" for sentence in comparison["findings"])
+    tables = "\n".join(table.markdown() for table in tables_of(comparison))
+    return f"{head}\n\n{found}\n\n{tables}"
+
+
+def _variant(
+    name: str, played: Played, variant: str, first: Played, first_name: str, turn: int
+) -> Figures:
+    sample = played.of(variant)
+    figures = {
+        "variant": _label(name, variant, played),
+        "evaluation": name,
+        "of_evaluation": variant,
+        **variant_figures(list(sample.values()), turn),
+        "mean": inference.means(sample, turn),
+    }
+    base = _counterpart(variant, played, first)
+    if base is not None and name != first_name:
+        figures["compared_with"] = _label(first_name, base, first)
+        figures["difference"] = inference.differences(sample, first.of(base), turn)
+    return figures
+
+
+def _label(name: str, variant: str, played: Played) -> str:
+    """A variant's name among those of several evaluations."""
+    return f"{name}: {variant}" if len(played.variants) > 1 else name
+
+
+def _counterpart(variant: str, played: Played, first: Played) -> str | None:
+    """The first evaluation's variant of that name; where each has but one, that one."""
+    if len(played.variants) == len(first.variants) == 1:
+        return first.variants[0]
+    return variant if variant in first.variants else None
+
+
+def _provenance(played: Played) -> dict[str, Any]:
+    return provenance_of({str(key): it.provenance for key, it in played.episodes.items()})
+
+
+def _differing(
+    evaluations: Mapping[str, Played], provenance: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Name of a setting or fact -> evaluation -> its value, where not all have the same."""
+    known = {name: flat(it.agreed) for name, it in evaluations.items()}
+    for name, logged in provenance.items():
+        known[name] |= {what: logged[key] for what, key in _LOGGED.items() if logged[key]}
+    everything = sorted({what for it in known.values() for what in it} - _OF_THE_MATRIX)
+    values = {what: {name: known[name].get(what) for name in known} for what in everything}
+    return {what: it for what, it in values.items() if _several(list(it.values()))}
+
+
+def _several(values: Sequence[Any]) -> bool:
+    return any(value != values[0] for value in values)
+
+
+def _said(value: Any) -> str:  # noqa: ANN401  of every type that JSON has
+    """A value as a cell shows it."""
+    if value is None or value == []:
+        return NONE
+    if isinstance(value, str):
+        return short(value)
+    if isinstance(value, list):
+        return ", ".join(_said(each) for each in value)
+    if isinstance(value, dict) and "name" in value:
+        return " ".join(_said(value[key]) for key in ("name", "sha256") if value.get(key))
+    return json.dumps(value)
+
+
+def _story(agreed: Mapping[str, Any]) -> str:
+    return f"{agreed['story']['title']} ({agreed['story']['sha256'][:12]})"

@@ -1,0 +1,232 @@
+"""How episodes were played, according to their logs: no setting or promise is taken for a fact."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from evaluation.agreement import portable, short
+from mcp_ghost.messages import Usage
+from mcp_ghost.text import counted, dollars
+from orchestration.parts import PARTS
+from session.game_state import Hint, TurnRecord
+from session.playing import GUEST
+from session.record.schema import EpisodeResumed, EpisodeStart, Event, ModelCall
+
+SERVED = "model as served"
+SCRIPT = "scripted_model.py"
+"""The model that the replies of ``scripts/scripted_model.py`` name."""
+GUEST_NAME = "guest"
+"""The fact that says what a guest calls itself."""
+_OF_VARIANTS = {
+    *("without", "mcp_servers", "player_name", "player_commands", "player_seed", "agent_seed"),
+    *(part.setting for part in PARTS.values()),
+}
+"""Settings in which variants are meant to differ."""
+
+
+class Provenance:
+    """What one episode's events say of who and what played it."""
+
+    def __init__(self) -> None:
+        self.facts: defaultdict[str, set[str]] = defaultdict(set)
+        """Name -> every value that the log has; more than one where it changed on the way."""
+        self.billed = Usage()
+        """What all replies took, those included that were empty or of a turn that was lost."""
+        self.requests = self.failed_requests = self.refused_proposals = self.set_back = 0
+        self.hints = 0
+        self.moves: int | None = None
+        """As the game counts them; of all games, where it was begun anew."""
+        self.moves_known = True
+        """Whether the game told its count after every turn."""
+        self._forked_at: int | None = None
+        """The last turn of the trunk, where the episode is a branch."""
+        self._moves_before = 0
+        """Those of the games before this one."""
+
+    def take(self, event: Event) -> None:
+        """Add what one line says."""
+        match event:
+            case EpisodeStart():
+                self._forked_at = event.forked_at
+                if event.forked_at is None:  # else the trunk's program is not that of the branch
+                    self._program(event)
+                self._note("version", event.version)
+                self._note("engine", event.engine)
+                self._note("story", event.story_sha256)
+                self._note("player", event.player)
+                self.moves = event.observation.moves
+            case EpisodeResumed() if event.turn >= (self._forked_at or 0):
+                self._program(event)
+            case ModelCall() if self._forked_at is None or (event.turn or 0) > self._forked_at:
+                self._call(event)
+            case Hint():
+                self.hints += 1
+            case TurnRecord():
+                self.refused_proposals += len(event.refused)
+                self._count_moves(event)
+
+    def _count_moves(self, turn: TurnRecord) -> None:
+        led_to, now = turn.outcome.moves, turn.after.moves
+        if led_to is None or now is None:
+            self.moves, self.moves_known = None, False
+            return
+        so_far = self._moves_before + led_to
+        self.set_back += so_far < (self.moves or 0)
+        self._moves_before = so_far if turn.ended else self._moves_before
+        self.moves = self._moves_before + now
+
+    @property
+    def by_a_guest(self) -> bool:
+        """Whether a guest played, of whose models nothing is on record."""
+        return GUEST_NAME in self.facts
+
+    def _program(self, event: EpisodeStart | EpisodeResumed) -> None:
+        by_a_guest = event.settings.get("player_name") == GUEST
+        self._note(GUEST_NAME if by_a_guest else "model", event.model)
+        self._note("endpoint", event.base_url)
+        self._note("code", event.code)
+        self._note("turns", "" if event.max_turns is None else str(event.max_turns))
+        for name, digest in event.prompts.items():
+            self._note(f"prompt {name}", digest)
+        for name, value in portable(event.settings).items():
+            if name not in _OF_VARIANTS:
+                self._note(f"setting {name}", json.dumps(value, sort_keys=True))
+
+    def _call(self, call: ModelCall) -> None:
+        self.failed_requests += len(call.tries)
+        self.requests += len(call.tries) + (call.reply is not None)
+        self.billed += sum((failed.usage for failed in call.tries), Usage())
+        if call.reply:
+            self.billed += call.reply.spent
+            self._note(SERVED, call.reply.model)
+
+    def _note(self, name: str, value: str) -> None:
+        if value:
+            self.facts[name].add(value)
+
+
+def provenance_of(episodes: Mapping[str, Provenance]) -> dict[str, Any]:
+    """What the logs of all ``episodes`` say together, ready for JSON; unplayed ones say nothing."""
+    played = {name: it for name, it in episodes.items() if it.facts}
+    found = _together(it.facts for it in played.values())
+    served = found.get(SERVED, [])
+    return {
+        "players": found.pop("player", []),
+        "guests": found.pop(GUEST_NAME, []),
+        "models_asked": found.get("model", []),
+        "models_served": served,
+        "endpoints": found.get("endpoint", []),
+        "versions": found.get("version", []),
+        "code": found.get("code", []),
+        "engines": found.get("engine", []),
+        "prompts": {
+            name.removeprefix("prompt "): values
+            for name, values in found.items()
+            if name.startswith("prompt ")
+        },
+        "observation_levels": _settings(found, "observation_level"),
+        "prior_knowledge": _settings(found, "observation_prior_knowledge"),
+        "script_played": SCRIPT in served if served else None,
+        "hints": {name: it.hints for name, it in played.items() if it.hints},
+        "set_back": sum(it.set_back for it in played.values()),
+        "moves_unknown": sum(not it.moves_known for it in played.values()),
+        "refused_proposals": sum(it.refused_proposals for it in played.values()),
+        "requests": sum(it.requests for it in played.values()),
+        "failed_requests": sum(it.failed_requests for it in played.values()),
+        "cost": sum(it.billed.cost for it in played.values()),
+        "disagreements": {
+            name: {
+                value: [each for each, it in played.items() if value in it.facts.get(name, ())]
+                for value in values
+            }
+            for name, values in found.items()
+            if len(values) > 1
+        },
+    }
+
+
+_NO_MODEL = "No model was asked."
+
+
+def said_of(provenance: Mapping[str, Any]) -> str:
+    """The same in sentences."""
+    if not provenance["players"]:
+        return "No episode has begun."
+    players = f"Players: {', '.join(provenance['players'])}."
+    if guests := provenance.get("guests"):
+        players += f" The player {GUEST} called itself {', '.join(guests)}."
+    sentences = [players, _served(provenance), *_told(provenance)]
+    if provenance["script_played"]:
+        sentences.append("Some or all of the replies came from a script of commands.")
+    sentences.append(_set_back(provenance))
+    sentences += hints_told(provenance)
+    sentences += [_disagreement(*each) for each in provenance["disagreements"].items()]
+    return " ".join(sentences)
+
+
+def hints_told(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """What has to stand beside every figure of episodes in which the player was helped."""
+    if hints := provenance.get("hints"):
+        yield (
+            f"A PERSON GAVE THE PLAYER HINTS in {counted(len(hints), 'episode')} "
+            f"({counted(sum(hints.values()), 'hint')}): no figure that includes them is unaided."
+        )
+
+
+def _served(provenance: Mapping[str, Any]) -> str:
+    if not provenance["models_asked"]:
+        guests = provenance.get("guests")
+        return "Its requests to models are not on record." if guests else _NO_MODEL
+    requests, failed = provenance["requests"], provenance["failed_requests"]
+    names = ", ".join(provenance["models_served"])
+    if not requests:
+        return "No request to a model is on record."
+    by = f"The replies came from {names}, according to their server" if names else "No replies came"
+    billed = f"; {dollars(cost)} as billed" if (cost := provenance["cost"]) else ""
+    return (
+        f"{by} ({counted(requests, 'request')}, {failed} of them without a usable reply{billed})."
+    )
+
+
+def _set_back(provenance: Mapping[str, Any]) -> str:
+    back, unknown = provenance["set_back"], provenance["moves_unknown"]
+    if back:
+        times = counted(back, "time")
+        return f"A game's count of moves went down {times}, as it does when a game is set back."
+    if unknown:
+        return (
+            f"Whether a game was set back is unknown: {counted(unknown, 'episode')} did not "
+            "report the count of moves."
+        )
+    return "No game was set back: the count of moves never went down."
+
+
+def _told(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """What the player was told; earlier logs do not say."""
+    if levels := provenance.get("observation_levels"):
+        known = ", ".join(provenance["prior_knowledge"])
+        yield (
+            f"Level of observation: {', '.join(levels)}. "
+            f"Use of prior knowledge of the game: {known}."
+        )
+
+
+def _settings(found: Mapping[str, list[str]], name: str) -> list[str]:
+    return [json.loads(value) for value in found.get(f"setting {name}", [])]
+
+
+def _disagreement(name: str, where: Mapping[str, list[str]]) -> str:
+    values = "; ".join(
+        f"{short(value)} in {counted(len(episodes), 'episode')}"
+        for value, episodes in where.items()
+    )
+    return f"THE EPISODES DISAGREE on {name}: {values}."
+
+
+def _together(all_facts: Iterable[Mapping[str, set[str]]]) -> dict[str, list[str]]:
+    union: defaultdict[str, set[str]] = defaultdict(set)
+    for facts in all_facts:
+        for name, values in facts.items():
+            union[name] |= values
+    return {name: sorted(values) for name, values in sorted(union.items())}

@@ -1,0 +1,151 @@
+"""The outcome of an evaluation: as JSON, as tables for people, and what was measured in words."""
+
+import platform
+from collections.abc import Mapping
+from typing import Any
+
+from evaluation.agreement import short
+from evaluation.bootstrap import CONFIDENCE, METHOD
+from evaluation.figures import EpisodeFigures, Figures, variant_figures
+from evaluation.outcome import inference, shown
+from evaluation.outcome.played import Played
+from evaluation.outcome.tables import NONE, Table
+from evaluation.plan import TOOLS
+from evaluation.provenance import provenance_of, said_of
+from mcp_ghost.text import counted
+
+QUARTILES = "statistics.quantiles(n=4, method='inclusive') of Python's standard library"
+
+
+def results_of(played: Played, jobs: int | None = None) -> dict[str, Any]:
+    """Settings and figures, as they are written to ``results.json``."""
+    episodes = played.episodes
+    provenance = provenance_of({str(key): it.provenance for key, it in episodes.items()})
+    variants = [_variant(played, name) for name in played.variants]
+    return {
+        "statement": statement(played, provenance),
+        "findings": inference.findings(variants, played.turns),
+        "date": max((figures.last_time for figures in episodes.values()), default=""),
+        "versions": {
+            "zorkgpt": provenance["versions"],
+            "engine": provenance["engines"],
+            "python": platform.python_version(),
+        },
+        "provenance": provenance,
+        "settings": {**played.agreed, "jobs": jobs},
+        "quartiles": QUARTILES,
+        "intervals": METHOD,
+        "max_score": played.max_score,
+        "variants": variants,
+        "learning": inference.learning(played),
+        "episodes": [
+            {"variant": key.variant, "seed": key.seed, "episode": key.number, **it.summary()}
+            for key, it in episodes.items()
+        ],
+    }
+
+
+def _variant(played: Played, name: str) -> Figures:
+    sample, first = played.of(name), played.variants[0]
+    episodes = list(sample.values())
+    figures = {
+        "variant": name,
+        "parts_off": sorted({part for it in episodes for part in _parts_off(it, played)}),
+        **variant_figures(episodes, played.turns),
+        "mean": inference.means(sample, played.turns),
+    }
+    if name != first:
+        base = played.of(first)
+        figures["compared_with"] = first
+        figures["difference"] = inference.differences(sample, base, played.turns)
+    return figures
+
+
+def _parts_off(episode: EpisodeFigures, played: Played) -> list[str]:
+    if not episode.start:
+        return []
+    tools_off = played.agreed["tools"] and not episode.start.mcp
+    return [*episode.start.parts_off, *[TOOLS] * bool(tools_off)]
+
+
+_SEEDS = {
+    "dice": "A seed fixes the game's dice; it does not make a sampling model repeatable.",
+    "player": "Seeds are those of the model or the player; all games have the same dice.",
+}
+
+
+def statement(played: Played, provenance: dict[str, Any]) -> str:
+    """What was measured, in sentences that belong beside the tables."""
+    agreed = played.agreed
+    story, endpoint = agreed["story"], agreed["endpoint"]
+    seeds = ", ".join(map(str, agreed["seeds"]))
+    knowledge = (
+        "Knowledge was carried over: the episodes of one variant and seed ran one after another; "
+        "the first began with nothing learned, and each later one with what came before it."
+        if agreed["knowledge_carried_over"]
+        else "Knowledge was not carried over: each episode began with nothing learned."
+    )
+    where = "on" if endpoint == "this machine" else "at"
+    models, begun = provenance["models_asked"], provenance["players"]
+    model = ", ".join(models) or ("" if begun or agreed["model"] == "none" else agreed["model"])
+    ours = " of ours" if agreed.get("guests") else ""
+    by = f"with {model} {where} {endpoint}" if model else f"without a model{ours}"
+    return (
+        f"{_protocol(agreed)}{story['title']} (SHA-256 {story['sha256'][:12]}), played {by}, "
+        f"up to {counted(played.turns, 'turn')} per episode, "
+        f"{counted(agreed['episodes'], 'episode')} per variant and seed (seeds: {seeds}). "
+        f"{knowledge} MCP tools were {'on' if agreed['tools'] else 'off'}. "
+        f"{said_of(provenance)} "
+        f"{_SEEDS[(agreed.get('protocol') or {}).get('seeds_are', 'dice')]} "
+        "Medians (with quartiles in brackets if they differ) cover the episodes that were played "
+        "to their end; an episode that ended early keeps its score from then on. Means are taken "
+        f"over seeds, each counting once, with {CONFIDENCE:.0%} bootstrap intervals in brackets "
+        "if the seeds allow them."
+        f"{_unknown(played)}"
+    )
+
+
+def _protocol(agreed: Mapping[str, Any]) -> str:
+    protocol = agreed.get("protocol")
+    named = protocol and f"Protocol {protocol['name']} (SHA-256 {protocol['sha256'][:12]}). "
+    return named or ""
+
+
+def _unknown(played: Played) -> str:
+    """A warning where a figure would be taken for a fact."""
+    without = [it for it in played.episodes.values() if None in it.curve]
+    if not without:
+        return ""
+    return (
+        f" THE SCORE IS UNKNOWN in {counted(len(without), 'episode')}, "
+        "which no figure about scores includes."
+    )
+
+
+def tables_of(results: dict[str, Any], turns: int) -> list[Table]:
+    """Scores, the play they come from, and what it cost."""
+    variants: list[Figures] = results["variants"]
+    most = results.get("max_score")
+    than = variants[0]["variant"] if len(variants) > 1 else ""
+    tables = [shown.scores(variants, turns), *shown.means(variants, turns, most, than)]
+    tables += [shown.learning(results["learning"], most)] if results.get("learning") else []
+    return [*tables, shown.play(variants), shown.cost(variants)]
+
+
+def markdown_of(results: dict[str, Any], turns: int) -> str:
+    """Statement and tables, to be pasted into a page."""
+    tables = "\n".join(table.markdown() for table in tables_of(results, turns))
+    versions = results["versions"]
+    program = ", ".join(versions["zorkgpt"]) or NONE
+    engine = ", ".join(versions["engine"]) or NONE
+    code = ", ".join(map(short, results["provenance"]["code"])) or NONE
+    prompts = "; ".join(
+        f"{name} {', '.join(map(short, digests))}"
+        for name, digests in results["provenance"]["prompts"].items()
+    )
+    made = (
+        f"ZorkGPT {program} (code {code}), engine {engine}, prompts {prompts or NONE}, "
+        f"last turn on {results['date'][:10] or NONE}."
+    )
+    found = "".join(f"- {sentence}\n" for sentence in results["findings"])
+    return "\n\n".join(filter(None, [f"{results['statement']} {made}", found.rstrip(), tables]))

@@ -1,0 +1,165 @@
+"""The episodes of a plan, played by whoever is there, and taken up by another where one is lost."""
+
+import fcntl
+import os
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from evaluation.figures import EpisodeFigures, LogTail
+from evaluation.fleet.local import USED_UP
+from evaluation.plan import Cell, Plan
+from evaluation.progress import Progress
+from session.configuration_file import ConfigurationError
+from session.playing import ASKING
+
+MOST_LOSSES = 5
+"""Workers that one episode may lose without a turn that was finished."""
+_POLL = 0.1
+_STOP_WAIT = 8.0
+"""Seconds for an episode to release what it opened: twice what an MCP server may take."""
+_LOCK_WAIT = 5.0
+"""Seconds for the episodes of a killed evaluation to be gone."""
+
+
+class Running(Protocol):
+    """An episode being played."""
+
+    cell: Cell
+    tail: LogTail
+    lost: bool
+
+    @property
+    def failure(self) -> str: ...  # noqa: D102
+    def ended(self) -> bool: ...  # noqa: D102
+    def stop(self) -> None: ...  # noqa: D102
+    def wait(self, deadline: float) -> None: ...  # noqa: D102
+    def kill(self) -> None: ...  # noqa: D102
+
+
+class Crew(Protocol):
+    """Whoever plays episodes: processes here, or workers elsewhere."""
+
+    @property
+    def used_up(self) -> bool: ...  # noqa: D102
+    def begin(self, cell: Cell) -> Running: ...  # noqa: D102
+    def update(self) -> None: ...  # noqa: D102
+
+
+class _Losses:
+    """Counts the workers that each episode has lost since its last finished turn."""
+
+    def __init__(self) -> None:
+        self._counted: dict[Cell, tuple[int, int]] = {}
+
+    def too_many(self, cell: Cell, turns: int) -> bool:
+        before, count = self._counted.get(cell, (-1, 0))
+        count = count + 1 if turns == before else 1
+        self._counted[cell] = (turns, count)
+        return count >= MOST_LOSSES
+
+
+def play(
+    plan: Plan, lines: Sequence[Sequence[Cell]], progress: Progress, crew: Crew, *, jobs: int
+) -> dict[Cell, str]:
+    """Play ``lines`` to their ends, ``jobs`` episodes at once; why some did not get there."""
+    failures: dict[Cell, str] = {}
+    losses = _Losses()
+    waiting = deque(deque(line) for line in lines)
+    running: dict[Running, deque[Cell]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                line = waiting.popleft()
+                if crew.used_up and line[0].variant.player in ASKING:
+                    failures[line[0]] = USED_UP
+                    continue
+                running[crew.begin(line.popleft())] = line
+            time.sleep(_POLL)
+            ended = [episode for episode in running if episode.ended()]
+            crew.update()  # after it, so that what has ended is here whole
+            progress.show([(episode.cell, episode.tail.update()) for episode in running])
+            for episode in ended:
+                line, cell = running.pop(episode), episode.cell
+                played = EpisodeFigures.read(plan.folder(cell))
+                if episode.lost and not (played.finished or losses.too_many(cell, played.turns)):
+                    progress.say(f"{cell}: {episode.failure}; another worker continues it")
+                    waiting.appendleft(deque([cell, *line]))
+                    continue
+                progress.ended(cell, played, "" if played.finished else episode.failure)
+                if not played.finished:
+                    failures[cell] = episode.failure or played.end_reason
+                elif line:
+                    waiting.appendleft(line)
+    finally:
+        _stop_all(list(running), crew)
+    return failures
+
+
+def unfinished(plan: Plan) -> list[list[Cell]]:
+    """What of each line is still to be played."""
+    rest = (
+        [cell for cell in line if not EpisodeFigures.read(plan.folder(cell)).finished]
+        for line in plan.lines()
+    )
+    return [line for line in rest if line]
+
+
+def cores() -> int:
+    """Processors that this program may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def taken(folder: Path) -> Iterator[int]:
+    """The folder for us alone; gives the descriptor that holds it for whoever inherits it.
+
+    Raises:
+        ConfigurationError: Another evaluation has it, or it cannot be written to.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise ConfigurationError(
+            f"Cannot write to {folder} ({error.strerror}): choose another --out."
+        ) from error
+    try:
+        _lock(lock, folder)
+        yield lock
+    finally:
+        os.close(lock)
+
+
+def _lock(lock: int, folder: Path) -> None:
+    deadline = time.monotonic() + _LOCK_WAIT
+    while True:
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise ConfigurationError(
+                    f"Another evaluation is playing into {folder}: wait until it ends, "
+                    "or choose another --out."
+                ) from error
+            time.sleep(_POLL)
+
+
+def _stop_all(running: Sequence[Running], crew: Crew) -> None:
+    try:
+        for process in running:
+            process.stop()
+        deadline = time.monotonic() + _STOP_WAIT
+        for process in running:
+            process.wait(deadline)
+        if running:
+            crew.update()
+    except BaseException:  # a second Ctrl-C
+        for process in running:
+            process.kill()
+        raise

@@ -1,1 +1,0 @@
-"""The parts of ``scripts/real_servers.py``."""

@@ -1,0 +1,128 @@
+"""The tools ``write``, ``read`` and ``search``, and where their notes are kept."""
+
+from __future__ import annotations
+
+import sys
+
+from tool_server import RefusedCall, ToolServer
+
+from notes.notebook import TEXT_CHARACTERS, TITLE_CHARACTERS, Notebook
+
+TYPE_CHECKING = False  # see journal.py
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+FILE, STORY_FILE = "NOTES_FILE", "NOTES_STORY_FILE"
+TURN = "zorkgpt/turn"
+"""In the ``_meta`` of a call: the turn in which it is made."""
+
+
+def _tool(
+    name: str, heading: str, description: str, fields: dict[str, str], optional: str = ""
+) -> dict[str, Any]:
+    properties = {it: {"type": "string", "description": said} for it, said in fields.items()}
+    return {
+        "name": name,
+        "title": heading,
+        "description": description,
+        "inputSchema": {
+            "type": "object",
+            "properties": properties,
+            "required": [it for it in fields if it != optional],
+            "additionalProperties": False,
+        },
+        "annotations": {
+            "readOnlyHint": name != "write",
+            "destructiveHint": name == "write",
+            "openWorldHint": False,
+        },
+    }
+
+
+TOOLS = [
+    _tool(
+        "write",
+        "Write a note",
+        "Keep something for later turns: a text under a title of your choice. It replaces what "
+        "was under that title; an empty text removes it. Notes are your own words, and they are "
+        "shown only when you read or search them.",
+        {
+            "title": f"What the note is about, in at most {TITLE_CHARACTERS} characters.",
+            "text": f"What to keep, in at most {TEXT_CHARACTERS} characters.",
+        },
+    ),
+    _tool(
+        "read",
+        "Read notes",
+        "Read the note with this title; without a title, all titles and how each note begins. "
+        "A note says what you believed when you wrote it.",
+        {"title": "The title of the note."},
+        optional="title",
+    ),
+    _tool(
+        "search",
+        "Search notes",
+        "Read the notes that have words of the query in their title or text, those with the most "
+        "of them first.",
+        {"query": "Words to look for."},
+    ),
+]
+_FIELDS = {tool["name"]: tool["inputSchema"] for tool in TOOLS}
+_LONGEST = {"title": TITLE_CHARACTERS, "text": TEXT_CHARACTERS, "query": TEXT_CHARACTERS}
+_MAY_BE_EMPTY = {"text"}
+
+
+def serve(environment: Mapping[str, str]) -> int:
+    """Answer requests until stdin closes; returns the exit code."""
+    if path := environment.get(FILE):
+        return _serve(path, environment.get(STORY_FILE))
+    from tempfile import TemporaryDirectory  # which games need not wait for
+
+    print(f"notes: {FILE} names no file: what is noted is kept until the end.", file=sys.stderr)
+    with TemporaryDirectory(prefix="notes-") as folder:
+        return _serve(f"{folder}/notes.jsonl", None)
+
+
+def _serve(path: str, story: str | None) -> int:
+    try:
+        notebook = Notebook(path, story)
+    except OSError as error:
+        print(f"notes: {error.filename} cannot be used ({error.strerror}).", file=sys.stderr)
+        return 1
+    ToolServer("notes", TOOLS, lambda *call: answered(notebook, *call)).serve()
+    return 0
+
+
+def answered(notebook: Notebook, tool: str, arguments: dict[str, Any], meta: dict[str, Any]) -> str:
+    """The text of a call's result.
+
+    Raises:
+        RefusedCall: The arguments make no sense, or there is no such note.
+    """
+    # None is what many models write for a field that they leave out.
+    given = {name: value for name, value in arguments.items() if value is not None}
+    if problems := _problems(tool, given):
+        raise RefusedCall(f"Nothing was done: {'; '.join(problems)}.")
+    texts = {name: text.strip() for name, text in given.items()}
+    if tool == "write":
+        turn = meta.get(TURN)
+        return notebook.write(
+            " ".join(texts["title"].split()), texts["text"], turn if isinstance(turn, int) else None
+        )
+    if tool == "read":
+        return notebook.read(texts.get("title"))
+    return notebook.search(texts["query"])
+
+
+def _problems(tool: str, given: dict[str, Any]) -> list[str]:
+    schema = _FIELDS[tool]
+    problems = [f"{name} is missing" for name in schema["required"] if name not in given]
+    for name, value in given.items():
+        if name not in schema["properties"]:
+            problems.append(f"{name} is not a known field")
+            continue
+        least = 0 if name in _MAY_BE_EMPTY else 1
+        if not isinstance(value, str) or not least <= len(value.strip()) <= _LONGEST[name]:
+            problems.append(f"{name} must be a text of {least} to {_LONGEST[name]:,} characters")
+    return problems

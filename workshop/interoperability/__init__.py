@@ -1,0 +1,1 @@
+"""The parts of ``workshop/real_servers.py``."""

@@ -1,0 +1,1 @@
+"""Programs that learn and check the facts of known games."""
