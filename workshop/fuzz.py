@@ -145,7 +145,13 @@ def main() -> int:
     parser.add_argument("--minutes", type=_minutes, default=1.0, metavar="N", help="default: 1")
     parser.add_argument("--only", metavar="TEXT", help="suites with TEXT in the name")
     parser.add_argument("--workers", metavar="N", default="auto", help="default: one for each core")
-    parser.add_argument("paths", nargs="*", type=Path, default=[ROOT / "tests"], help="of tests")
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        type=Path,
+        default=[ROOT / "tests", *ROOT.glob("packages/*/tests")],
+        help="of tests",
+    )
     flags = parser.parse_args()
     patience = f"--timeout={flags.minutes * 60 + _AT_LEAST}"
     only = ["-k", flags.only] if flags.only else []

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 PICTURES = ROOT / "docs" / "screenshots"
-SHOWCASE = yaml.safe_load((ROOT / "scripts" / "showcase.yaml").read_text(encoding="utf-8"))
+SHOWCASE = yaml.safe_load((ROOT / "workshop" / "showcase.yaml").read_text(encoding="utf-8"))
 EPISODE = "the-regatta"
 LIVE_TURN, REPLAY_TURN = 33, 41
 TRIALS = {"whole": (1, 2), "without-memories": (3, 4)}

@@ -239,7 +239,11 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it() -> None:
     """Without site-packages nothing is installed."""
     code = "from local_model.settings import *; find_model(Settings())"
     ran = subprocess.run(
-        [sys.executable, "-S", "-c", code], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-S", "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "packages/mcp_ghost")},
+        capture_output=True,
+        text=True,
     )
     assert re.search(r"LocalModelError: .*xllamacpp.*uv sync.*--base-url", ran.stderr)
 

@@ -9,7 +9,7 @@ import pytest
 
 from session.game_configuration import GameConfiguration
 from tests.session.test_settings import ROLES, SAMPLING
-from tests.specification.test_specification_table import TESTS
+from tests.support import ROOT, files_of_tests
 
 _OF_ROLES = "test_each_role_asks_its_own_model_at_its_own_endpoint_with_its_own_sampling"
 _OF_PARTS = "test_a_part_that_is_off_is_neither_told_nor_kept"
@@ -104,12 +104,12 @@ SHOWN_BY = {
 def sources() -> dict[str, str]:
     """Test -> the text of its file and of those below tests/ that the file imports."""
     texts = {
-        ".".join(path.relative_to(TESTS).with_suffix("").parts): path.read_text(encoding="utf-8")
-        for path in TESTS.rglob("*.py")
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path.read_text(encoding="utf-8")
+        for path in files_of_tests("*.py")
     }
     found: dict[str, str] = {}
     for text in texts.values():
-        helpers = re.findall(r"^from tests\.([\w.]+) import", text, re.MULTILINE)
+        helpers = re.findall(r"^from (tests\.[\w.]+) import", text, re.MULTILINE)
         whole = "\n".join([text, *(texts.get(name, "") for name in helpers)])
         found |= dict.fromkeys(re.findall(r"^(?:async )?def (test_\w+)", text, re.MULTILINE), whole)
     return found

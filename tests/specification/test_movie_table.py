@@ -12,7 +12,7 @@ POINTS = [f"A{number}" for number in range(1, 29)]
 
 def texts() -> list[str]:
     """The sources of the movie generator's tests."""
-    files = (TESTS / "movie_generator").rglob("test_*.py")
+    files = (ROOT / "packages/movie_generator/tests").rglob("test_*.py")
     return [path.read_text(encoding="utf-8") for path in files]
 
 

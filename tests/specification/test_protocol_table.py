@@ -12,7 +12,7 @@ import pytest
 from mcp_ghost import mcp_ghost
 from mcp_ghost.config import ServerConfig
 from tests.specification.test_specification_table import TESTS, existing_tests
-from tests.support import ROOT
+from tests.support import ROOT, files_of_tests
 from tests.support.servers import MODERN, OLD
 
 HEADING = "What of MCP is supported"
@@ -50,7 +50,7 @@ def test_the_proofs_run_with_every_check(part: str) -> None:
 
 def sources_of(test: str) -> list[str]:
     """Every test of this name, with its decorators."""
-    texts = (path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py"))
+    texts = (path.read_text(encoding="utf-8") for path in files_of_tests())
     nodes = (node for text in texts if f"def {test}(" in text for node in ast.parse(text).body)
     return [
         ast.unparse(node)

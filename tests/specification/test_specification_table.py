@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from tests.support import ROOT
+from tests.support import ROOT, files_of_tests
 
 TESTS = ROOT / "tests"
 CRITERIA_PER_REQUIREMENT = (5, 6, 7, 7, 10, 10, 5, 6, 5, 5, 5, 5, 5, 5, 5)
@@ -39,7 +39,7 @@ def rows(heading: str) -> dict[str, list[str]]:
 
 @cache
 def existing_tests() -> set[str]:
-    sources = [path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py")]
+    sources = [path.read_text(encoding="utf-8") for path in files_of_tests()]
     return {
         name
         for text in sources
@@ -78,11 +78,11 @@ def test_a_fault_in_the_name_of_a_test_is_one_that_its_row_names() -> None:
 
 
 def test_every_property_is_tagged_in_a_test_file() -> None:
-    text = "\n".join(path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py"))
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files_of_tests())
     tagged = {int(number) for number in re.findall(r"^# Property (\d+): ", text, re.MULTILINE)}
     assert tagged == set(range(1, PROPERTIES + 1))
 
 
 @pytest.mark.parametrize("name", FILES_OF_THE_SPECIFICATION)
 def test_the_files_that_the_specification_names_are_there(name: str) -> None:
-    assert list(TESTS.rglob(name))
+    assert files_of_tests(name)

@@ -55,7 +55,9 @@ def test_version_licence_and_python_are_those_of_the_repository() -> None:
 
 
 def test_the_folder_works_when_copied_alone_into_another_project(tmp_path: Path) -> None:
-    shutil.copytree(PACKAGE / "mcp_ghost", tmp_path / "mcp_ghost", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        PACKAGE / "mcp_ghost", tmp_path / "mcp_ghost", ignore=shutil.ignore_patterns("__pycache__")
+    )
     ghost_example.write_files(tmp_path)
     # Without "site", nothing adds this repository to the path, as an editable install does.
     python = [sys.executable, "-S"]

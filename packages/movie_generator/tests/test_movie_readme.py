@@ -17,7 +17,7 @@ from movie_generator.environment import Environment
 from tests.support import ROOT, warm
 from tests.support.processes.wheels import project
 
-PACKAGE = Path(movie_generator.__file__).parent
+PACKAGE = Path(movie_generator.__file__).parents[1]
 README = (PACKAGE / "README.md").read_text(encoding="utf-8")
 
 
