@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_client import (
@@ -174,6 +174,7 @@ def _call(name: str, arguments: str) -> ToolCall:
 
 
 # Property 15: Cache Control Metadata
+@settings(max_examples=100)
 @given(
     roles=st.lists(st.sampled_from(["system", "user"]), min_size=1, max_size=6),
     text=st.text(min_size=1, max_size=20).filter(str.strip),
@@ -254,6 +255,7 @@ model_text = st.text(alphabet="abcdefghijklmnpstuvwxyz2456789./", max_size=12)
 
 
 # Property 13: Model Compatibility Detection
+@settings(max_examples=100)
 @given(before=model_text, pattern=st.sampled_from(REASONING), after=model_text, upper=st.booleans())
 def test_a_reasoning_pattern_anywhere_in_the_name_decides(
     before: str, pattern: str, after: str, upper: bool

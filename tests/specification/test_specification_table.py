@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from functools import cache
 
@@ -81,6 +82,41 @@ def test_every_property_is_tagged_in_a_test_file() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in files_of_tests())
     tagged = {int(number) for number in re.findall(r"^# Property (\d+): ", text, re.MULTILINE)}
     assert tagged == set(range(1, PROPERTIES + 1))
+
+
+@cache
+def decorators() -> dict[str, str]:
+    """What stands above each test, with what the names of settings in it stand for."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in TESTS.rglob("test_*.py")]
+    nodes = [node for tree in trees for node in tree.body]
+    settings = {
+        node.targets[0].id: ast.unparse(node.value)
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        if isinstance(node.targets[0], ast.Name)
+        if ast.unparse(node.value).startswith("settings(")
+    }
+    found = {}
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            text = "\n".join(ast.unparse(each) for each in node.decorator_list)
+            for _ in range(2):  # settings may be made of settings
+                text = re.sub(r"\w+", lambda it: settings.get(it[0], it[0]), text)
+            found[node.name] = text
+    return found
+
+
+@pytest.mark.parametrize("number", range(1, PROPERTIES + 1))
+def test_every_property_is_tried_with_at_least_a_hundred_examples(number: int) -> None:
+    """Whatever the profile says."""
+    above = [decorators()[test] for test in rows("Properties")[str(number)]]
+    counts = [
+        int([0, *re.findall(r"max_examples=(\d+)", text)][-1])  # the outermost is the last
+        for text in above
+        if "given(" in text
+    ]
+    assert counts
+    assert min(counts) >= 100
 
 
 @pytest.mark.parametrize("name", FILES_OF_THE_SPECIFICATION)

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_ghost.results import (
@@ -49,6 +49,8 @@ def test_a_success_keeps_json_content_exactly(content: Any) -> None:  # noqa: AN
     assert ToolCallResult(content).to_dict() == {"content": content}
 
 
+# Property 43: ToolCallResult Serialization
+@settings(max_examples=100)
 @given(ANYTHING, st.booleans(), st.none() | st.text())
 def test_every_result_becomes_strict_json_that_utf8_can_carry(
     content: object, is_error: bool, message: str | None

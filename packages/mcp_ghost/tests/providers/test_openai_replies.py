@@ -2,7 +2,7 @@ import json
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
@@ -207,6 +207,7 @@ content_st = st.none() | st.text(max_size=30) | st.sampled_from(["<think>a</thin
 
 
 # Property 11: Tool Calls Parsing
+@settings(max_examples=100)
 @given(raw=st.lists(wire_call_st, min_size=1, max_size=4), content=content_st)
 def test_every_call_is_read_and_can_be_sent_back(
     raw: list[dict[str, Anything]], content: str | None
@@ -233,6 +234,7 @@ def test_every_call_is_read_and_can_be_sent_back(
 
 
 # Property 12: Response Content Exclusivity
+@settings(max_examples=100)
 @given(raw=st.none() | st.lists(wire_call_st, max_size=3), content=content_st)
 def test_a_reply_has_content_or_calls_but_never_both(
     raw: list[dict[str, Anything]] | None, content: str | None
