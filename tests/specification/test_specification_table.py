@@ -87,7 +87,7 @@ def test_every_property_is_tagged_in_a_test_file() -> None:
 @cache
 def decorators() -> dict[str, str]:
     """What stands above each test, with what the names of settings in it stand for."""
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in TESTS.rglob("test_*.py")]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in files_of_tests()]
     nodes = [node for tree in trees for node in tree.body]
     settings = {
         node.targets[0].id: ast.unparse(node.value)
