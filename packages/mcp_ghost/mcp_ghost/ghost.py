@@ -96,6 +96,9 @@ async def mcp_ghost(
         extra_body: Further fields of the request, under the provider's names for them.
         output: The form of the answer: a pydantic model, another type that pydantic knows, or a
             JSON schema. If the run succeeds, ``final_result`` is plain JSON of that form.
+        tools: Functions that the model may call, too: name, description and schema come from the
+            signature and the docstring; in the result they are called "python.NAME". Those that
+            are not coroutine functions run in threads.
         allow: The only tools to offer: names or shell patterns, compared with "server.tool" and
             with the tool's own name.
         deny: Tools not to offer; takes precedence over ``allow``.

@@ -66,7 +66,7 @@ def result_from_mcp(raw: Mapping[str, Any], limit: int = DEFAULT_LIMIT) -> ToolC
         return ToolCallResult(None, True, "The server answered with a malformed result.")
     if raw.get("isError"):
         return _error(blocks, structured, limit)
-    return ToolCallResult(_bounded(_content(blocks, structured), limit))
+    return ToolCallResult(bounded(_content(blocks, structured), limit))
 
 
 def format_tool_response(value: object) -> str:
@@ -180,7 +180,7 @@ def _error(blocks: list[object], structured: object, limit: int) -> ToolCallResu
     # Text blocks are the message itself: repeating them as content would cost tokens twice.
     others = [block for block in blocks if not _is_text(block)]
     content = _content(others, structured)
-    content = None if content == "" else _bounded(content, limit)
+    content = None if content == "" else bounded(content, limit)
     return ToolCallResult(content, True, cap(message, limit) or _NO_MESSAGE)
 
 
@@ -250,7 +250,8 @@ def _decoded(text: str) -> object:
         return text
 
 
-def _bounded(content: object, limit: int) -> object:
+def bounded(content: object, limit: int) -> object:
+    """``content``, as cut text where it is longer than ``limit``."""
     words = in_words(content)
     text = words if isinstance(words, str) else _dumps(words)
     if len(text) <= limit:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _NOT_STARTED = ServerConfig(command="recorded")
 _NO_KEY = "replayed"
 """Sent nowhere."""
-_FUNCTIONS = ("stream", "on_event", "elicit", "approve", "authorize")
+_FUNCTIONS = ("stream", "on_event", "elicit", "approve", "authorize", "tools")
 _NOT_OF_THE_INPUT = frozenset(
     (*_FUNCTIONS, "api_key", "approve_when", "pause", "checkpoint", "server_config", "base_url")
 )

@@ -18,7 +18,7 @@ from mcp_ghost.run.pausing.questions import Questions
 from mcp_ghost.run.search import ToolSearch
 from mcp_ghost.toolset import MAY_HAVE_ACTED
 from mcp_ghost.toolsets.server import Leaf, Server
-from mcp_ghost.toolsets.union import Toolbox
+from mcp_ghost.toolsets.union import Toolbox, unused
 
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
@@ -152,6 +152,18 @@ class Conversation:
 
     def _toolbox(self) -> Toolbox:
         settings = self._settings
+        functions: list[Leaf] = []
+        if settings["tools"]:
+            from mcp_ghost.toolsets.functions import Functions  # few want it, and it needs pydantic
+
+            functions = [
+                Functions(
+                    settings["tools"],
+                    unused("python", self._configured),
+                    call_timeout=settings["timeout"],
+                    result_limit=settings["result_limit"],
+                )
+            ]
         return Toolbox(
             self._configured,
             allow=settings["allow"],
@@ -165,6 +177,7 @@ class Conversation:
             progress_extends_timeout=settings["progress_extends_timeout"],
             redactor=self.redactor,
             make_server=self._make_server,
+            more=functions,
         )
 
     async def _progressed(

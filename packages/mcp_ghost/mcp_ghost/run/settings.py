@@ -83,6 +83,10 @@ def _are_texts(value: object) -> bool:
     return all(isinstance(text, str) for text in value)
 
 
+def _are_functions(value: object) -> bool:
+    return isinstance(value, Sequence) and all(map(callable, value))
+
+
 def _are_words(value: object) -> bool:
     words = [value] if isinstance(value, str) else value
     return words is None or (_are_texts(words) and all(cast("Collection[str]", words)))
@@ -145,6 +149,9 @@ class Options(TypedDict, total=False):
         Mapping[str, Any] | None, Option("a dict of names and JSON values", check=_is_json)
     ]
     output: Annotated[Any, Option("a type or a JSON schema")]
+    tools: Annotated[
+        Sequence[Callable[..., Any]], Option("a list of functions", (), check=_are_functions)
+    ]
     allow: Annotated[Sequence[str] | None, _patterns()]
     deny: Annotated[Sequence[str] | None, _patterns()]
     tool_search_above: Annotated[int | None, _whole(20_000)]

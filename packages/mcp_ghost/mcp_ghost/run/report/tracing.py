@@ -146,7 +146,7 @@ class Tracing:
         }
         toolbox = self._conversation.toolbox
         tool = toolbox.tools.get(call.name)
-        if tool is not None and tool.server:
+        if tool is not None and tool.server in self._conversation.servers:
             about["mcp.method.name"] = "tools/call"
             about["mcp.protocol.version"] = toolbox.union.revisions.get(tool.server)
             about["network.transport"] = self._conversation.transport_of(tool.server)
