@@ -1,16 +1,18 @@
 """The client for language models: the engine's client behind a synchronous face, with traces.
 
-Safe to use from several threads. All requests are made in the shared event loop, where the
-connections are kept; callers wait, or await :meth:`LLMClient.acomplete`.
+All requests are made in one event loop, where the connections are kept. One client serves one
+thread at a time; in an event loop, await :meth:`LLMClient.acomplete`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import weakref
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,8 +27,8 @@ from mcp_ghost.providers.exchange import with_all
 from mcp_ghost.providers.registry import get_provider, provider_at
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, is_transient
 from session.events import EventLogger, event_context, log_event, log_progress
+from session.loop import EpisodeLoop, in_daemon_thread, running_loop
 from session.tracing import observed, of_reply
-from shared_loop import LoopShare, run_in_daemon_thread
 from shared_utils import EMBEDDED_BASE_URL
 
 if TYPE_CHECKING:
@@ -139,6 +141,7 @@ class LLMClient:
         transport: Replaces the network.
         on_exchange: Called with every call, in the event context of its role, before it returns.
         on_delta: Told what the player's model says and thinks, while it comes.
+        loop: Where it asks, and keeps its connections; one of its own when None.
     """
 
     def __init__(
@@ -152,6 +155,7 @@ class LLMClient:
         transport: httpx2.AsyncBaseTransport | None = None,
         on_exchange: OnExchange | None = None,
         on_delta: OnDelta | None = None,
+        loop: EpisodeLoop | None = None,
     ) -> None:
         self.config = config
         self.base_url = (base_url or config.role().base_url).rstrip("/")
@@ -166,9 +170,10 @@ class LLMClient:
             refusal=partial(_unavailable, self._where, config.breaker_failure_threshold),
         )
         self._client = self._engine(api_key, transport, on_exchange)
-        closed = partial(LLMError, f"The connection to {self._where} was closed here.")
-        self._loop = LoopShare(self._client, closed)
-        weakref.finalize(self, self._loop.stop)
+        self.loop = loop or EpisodeLoop()
+        self._kept_in: asyncio.AbstractEventLoop | None = None
+        self._is_closed = False
+        self._close = weakref.finalize(self, self.loop.close) if loop is None else None
 
     def __repr__(self) -> str:
         return f"LLMClient({self._where!r})"
@@ -206,8 +211,10 @@ class LLMClient:
         Raises:
             MCPError: Tools for a model that takes none.
             LLMError: No reply; the subclass says why, the message what to do.
+            RuntimeError: This thread already runs an event loop, or another one uses this client.
         """
-        reply = self._explained(
+        self._require_open()
+        reply = self.acomplete(
             model=model,
             messages=messages,
             temperature=temperature,
@@ -224,15 +231,34 @@ class LLMClient:
             known_tools=known_tools,
             **kwargs,
         )
-        return self._loop.wait(reply)
+        return self.loop.run(reply)
 
-    async def acomplete(self, **arguments: Any) -> LLMResponse:  # noqa: ANN401
-        """``chat_completions_create()`` for an event loop; cancelling it ends the request."""
-        return await self._loop.run(self._explained(**arguments))
+    async def acomplete(self, *, model: str, **arguments: Any) -> LLMResponse:  # noqa: ANN401
+        """``chat_completions_create()`` for an event loop; cancelling it ends the request.
+
+        Connections are kept in ``loop``; in another one they last for one reply.
+        """
+        self._require_open()
+        if self.loop.is_current and self._kept_in is not running_loop():
+            self._kept_in = running_loop()
+            await self.loop.keep(self._client)
+        force = self.config.mcp_force_tool_support
+        try:
+            with offering_tools(model, force=force) if arguments.get("tools") else nullcontext():
+                return await self._asked(model=model, **arguments)
+        except asyncio.CancelledError:
+            self._require_open()
+            raise
 
     def close(self) -> None:
-        """Close the connections; calls that wait in other threads fail at once."""
-        self._loop.close()
+        """Ask no more; the connections end now, or those in an episode's loop with it."""
+        self._is_closed = True
+        if self._close is not None:
+            self._close()
+
+    def _require_open(self) -> None:
+        if self._is_closed or self.loop.is_closed:
+            raise LLMError(f"The connection to {self._where} was closed here.") from None
 
     def _engine(
         self,
@@ -240,7 +266,7 @@ class LLMClient:
         transport: httpx2.AsyncBaseTransport | None,
         on_exchange: OnExchange | None,
     ) -> ProviderClient:
-        """Asks, tries again and counts. It must not hold this object: see LoopShare."""
+        """Asks, tries again and counts. Held by the loop, it must not hold this object."""
         config = self.config
         provider = provider_at(self.base_url, _named(config))
         is_its_own = urlsplit(provider.base_url).hostname == urlsplit(self.base_url).hostname
@@ -263,12 +289,6 @@ class LLMClient:
             on_exchange=on_exchange,
             logger=EventLogger(self._logger),
         )
-
-    async def _explained(self, *, model: str, **arguments: Any) -> LLMResponse:  # noqa: ANN401
-        """The reply; where the tools on offer are what kept it away, that is said."""
-        force = self.config.mcp_force_tool_support
-        with offering_tools(model, force=force) if arguments.get("tools") else nullcontext():
-            return await self._asked(model=model, **arguments)
 
     async def _asked(
         self,
@@ -351,12 +371,20 @@ class LLMClient:
         return supports_tool_calling(model, force=(config or self.config).mcp_force_tool_support)
 
 
+def loop_of(client: LLMClient) -> EpisodeLoop | None:
+    """The loop where ``client`` asks; None for a stand-in, which blocks the thread that asks it."""
+    create = getattr(client.chat.completions.create, "__func__", None)
+    return client.loop if create is LLMClient.chat_completions_create else None
+
+
 async def completed(client: LLMClient, **arguments: Any) -> LLMResponse:  # noqa: ANN401
     """The reply of ``client``, which may be anything with ``chat.completions.create``."""
-    create: Callable[..., LLMResponse] = client.chat.completions.create
-    if getattr(create, "__func__", None) is LLMClient.chat_completions_create:
+    if loop_of(client):
         return await client.acomplete(**arguments)
-    return await run_in_daemon_thread(create, **arguments)
+    create: Callable[..., LLMResponse] = client.chat.completions.create
+    return await asyncio.wrap_future(
+        in_daemon_thread(partial(copy_context().run, create, **arguments))
+    )
 
 
 def _unavailable(where: str, failures: int, seconds: float) -> LLMUnavailableError:

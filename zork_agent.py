@@ -19,8 +19,8 @@ from prompts import load_prompt
 from session.events import event_context, log_event
 from session.game_configuration import GameConfiguration
 from session.game_state import Decision, RefusedCommand
+from session.loop import running_loop
 from session.tracing import Span, observed
-from shared_loop import in_shared_loop
 
 if TYPE_CHECKING:
     from game_interface.machine.facts import Waits
@@ -105,16 +105,18 @@ class ZorkAgent:
             MCPError: The tool server cannot start, or the model takes no tools.
             RuntimeError: The calling thread already runs an event loop.
         """
-        if _loop_is_running():
+        if running_loop() is not None:
             raise RuntimeError(
-                "get_action_with_reasoning() starts its own event loop, but this thread "
+                "get_action_with_reasoning() runs an event loop, but this thread "
                 "already runs one: call it with asyncio.to_thread()."
             )
-        return asyncio.run(
-            self._generate_action_async(
-                game_state_text, relevant_memories, story, candidates, objection, waits_for
-            )
+        from llm_client import loop_of  # its imports wait until a model is actually asked
+
+        loop = loop_of(self.client)
+        turn = self._generate_action_async(
+            game_state_text, relevant_memories, story, candidates, objection, waits_for
         )
+        return loop.run(turn) if loop else asyncio.run(turn)
 
     async def _generate_action_async(
         self,
@@ -130,7 +132,7 @@ class ZorkAgent:
         with event_context(episode_id=self.episode_id, turn=self.turn):
             with self._session_span() as span:
                 deliberation = _Deliberation(self, candidates, objection, waits_for)
-                decision = await in_shared_loop(deliberation.decide(text, story))
+                decision = await deliberation.decide(text, story)
                 span.update(metadata=decision.summary)
             if not decision.failure:
                 action = decision.action
@@ -203,7 +205,7 @@ class _Deliberation:
                 self._lost = error.usage
                 why = f"The model could not be asked: {error}"
                 decision = self._fall_back(why, incurable=incurable)
-            self._tools.release()
+            await self._tools.settle()
         finally:
             await self._tools.close()
         if decision.iterations:
@@ -374,14 +376,6 @@ def _default_client(config: GameConfiguration, logger: logging.Logger) -> LLMCli
     from llm_client import LLMClient  # its imports wait until a model is actually asked
 
     return LLMClient(config=config, base_url=config.agent_base_url, logger=logger)
-
-
-def _loop_is_running() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 def _cached(role: str, content: str) -> Message:

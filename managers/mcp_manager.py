@@ -8,15 +8,13 @@ import importlib.util
 import logging
 import re
 import time
-import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from managers.tools.server import GameServer, ended, refusal
+from managers.tools.server import GameServer, refusal
 from mcp_ghost.config import ServerConfig, load_servers, redactor_of
 from mcp_ghost.errors import (
     MCPConfigError,
@@ -29,8 +27,8 @@ from mcp_ghost.errors import (
 from mcp_ghost.results import ToolCallResult
 from mcp_ghost.text import did_you_mean
 from session.events import log_event
+from session.loop import running_loop
 from session.tracing import observed
-from shared_loop import LoopShare
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import ToolSchema
@@ -107,8 +105,8 @@ class MCPConfig(BaseModel):
 class MCPManager:
     """Connects, lists and calls for the agent; one object serves one episode.
 
-    The servers are used in the shared event loop. So what ends with a turn can do so after it, and
-    a session can outlast turns, even those that have event loops of their own.
+    Servers are used in the event loop that runs. A session outlasts the turns of one loop; that of
+    a loop which has ended, as ``asyncio.run`` ends its own, is gone with it.
     """
 
     def __init__(
@@ -151,20 +149,17 @@ class MCPManager:
             )
             for name, server in chosen.items()
         ]
-        self._turn: asyncio.AbstractEventLoop | None = None
-        """That of the latest connect_session()."""
-        self._session: object = None
-        """Stands for its session, until that ends in the background."""
-        self._settled: set[GameServer] = set()
-        """Those whose connection was waited for since then."""
-        closed = partial(MCPToolCallError, "The connection to the MCP servers was closed here.")
-        self._loop = LoopShare(ended(self._servers), closed)
-        weakref.finalize(self, self._loop.stop)
 
     @property
     def is_disabled(self) -> bool:
         """Whether MCP is off in the configuration, or was given up for the rest of the episode."""
         return not self._usable
+
+    def begin(self) -> None:
+        """Begin to connect in the running event loop; ``connect_session`` waits for that."""
+        self._say_what_is_left_out()
+        for server in self._usable:
+            server.begin()
 
     async def connect_session(self) -> None:
         """Start the servers, initialise, and list their tools; without effect when that is done.
@@ -175,40 +170,45 @@ class MCPManager:
         Raises:
             MCPServerStartupError: A first connection failed, or no server is left.
         """
-        if self.is_disabled:
-            return
-        self._say_what_is_left_out()
-        self._settled.clear()
-        before, self._turn = self._turn, asyncio.get_running_loop()
-        if self.config.mcp_session == "turn" and before not in (None, self._turn):
-            self._loop.tell(self._dismiss)  # that of a turn which forgot to disconnect
-        ours = self._session = object()
+        self.begin()
+        servers = self._usable
         try:
-            await self._loop.run(self._connect())
+            found = await asyncio.gather(*(it.session() for it in servers), return_exceptions=True)
         except asyncio.CancelledError:
-            if self._session is ours:  # else the next one may have begun
-                await self.disconnect_session()
+            await self.disconnect_session()
             raise
+        for server, outcome in zip(servers, found, strict=True):
+            if isinstance(outcome, BaseException) and (server.tools is None or self.is_disabled):
+                raise outcome
 
     async def disconnect_session(self) -> None:
         """End the sessions and the servers, also while they are being started; may be repeated.
 
         Where sessions last for the episode, that is left to ``close``.
         """
-        self._settled.clear()
-        if self.config.mcp_session == "turn" and self._turn is not None:
-            await self._loop.run(self._end())
+        if self.config.mcp_session == "turn":
+            await self._end()
 
-    def dismiss_session(self) -> None:
-        """The same for sessions that were not used: they end in the background."""
-        self._settled.clear()
-        if self.config.mcp_session == "turn" and self._turn is not None:
-            self._session = None
-            self._loop.tell(self._dismiss)
+    async def settle(self) -> None:
+        """End the sessions of a turn that no call needed, at once.
+
+        Those of an episode have to be open, because no start goes on between turns.
+        """
+        is_over = self.config.mcp_session == "turn"
+        await asyncio.gather(
+            *(server.let_go() if is_over else server.ready() for server in self._usable)
+        )
 
     def close(self) -> None:
-        """End what is left of all sessions, and wait for it; may be called more than once."""
-        self._loop.close()
+        """End what is left of all sessions; may be called more than once.
+
+        Their event loop runs for it; where it cannot, their processes are killed.
+        """
+        for loop in {server.loop for server in self._servers if server.loop}:
+            if running_loop() is None and not loop.is_running():
+                loop.run_until_complete(self._end())
+        for server in self._servers:
+            server.kill()
 
     async def get_tool_schemas(self) -> list[ToolSchema]:
         """The tools in OpenAI's format, named "server.tool"; none when MCP is off.
@@ -220,10 +220,8 @@ class MCPManager:
             MCPError: There was no connection yet, or the first one failed.
         """
         if any(server.tools is None for server in self._usable):
-            await asyncio.sleep(0)  # lets a connect_session() that was just scheduled begin
-            await self._loop.run(self._listed())
-        elif stale := [server for server in self._usable if server.is_stale]:
-            await self._loop.run(_refreshed(stale))
+            await self._listed()
+        await asyncio.gather(*(server.refresh() for server in self._usable))
         return [schema for _, schema in self._tools().values()]
 
     def is_read_only(self, tool_name: str) -> bool:
@@ -231,14 +229,10 @@ class MCPManager:
         return any(tool_name in server.read_only for server in self._servers)
 
     async def wait_for(self, tool_names: Iterable[str]) -> None:
-        """Until the servers of these tools are connected, or known not to be."""
+        """Wait until the servers of these tools are connected, or known not to be."""
         known = self._tools()
         asked = {known[name][0] for name in tool_names if name in known}
-        if asked := asked - self._settled:
-            await asyncio.sleep(0)  # lets a connect_session() that was just scheduled begin
-            # Only there is it known that the session of the turn before was let go.
-            await self._loop.run(_connected(asked))
-            self._settled |= asked
+        await asyncio.gather(*(server.ready() for server in asked))
 
     async def call_tool(
         self, tool_name: str, arguments: dict[str, Any], timeout_seconds: float = 30
@@ -282,8 +276,7 @@ class MCPManager:
         self, tool_name: str, arguments: dict[str, Any], seconds: float
     ) -> ToolCallResult:
         if self._servers and all(server.tools is None for server in self._servers):
-            await asyncio.sleep(0)  # lets a connect_session() that was just scheduled begin
-            await self._loop.run(self._listed())  # says if there is no connection
+            await self._listed()  # says if there is no connection
         known = self._tools(all_of_them=True)
         if tool_name not in known:
             names = ", ".join(self._tools())
@@ -292,7 +285,7 @@ class MCPManager:
         if not server.is_off:
             try:
                 bare = tool_name.removeprefix(f"{server.name}.")
-                return await self._loop.run(server.call(bare, arguments, seconds))
+                return await server.call(bare, arguments, seconds)
             except MCPServerDiedError as error:
                 if all(each is server for each in self._usable):
                     raise
@@ -319,15 +312,6 @@ class MCPManager:
         known = self._tools(all_of_them=True).get(tool_name)
         return known[0].name if known else self.server_name
 
-    async def _connect(self) -> None:
-        servers = self._usable
-        for server in servers:
-            server.begin()
-        found = await asyncio.gather(*(it.session() for it in servers), return_exceptions=True)
-        for server, outcome in zip(servers, found, strict=True):
-            if isinstance(outcome, BaseException) and (server.tools is None or self.is_disabled):
-                raise outcome
-
     async def _listed(self) -> None:
         for server in self._usable:
             if server.tools is None:
@@ -335,10 +319,6 @@ class MCPManager:
 
     async def _end(self) -> None:
         await asyncio.gather(*(server.end() for server in self._servers))
-
-    def _dismiss(self) -> None:
-        for server in self._servers:
-            server.dismiss()
 
     def _load_config(self, places: Sequence[Path]) -> dict[str, MCPServerConfig]:
         path = next((place for place in places if place.exists()), places[0])
@@ -375,15 +355,6 @@ class MCPManager:
                 "mcp_servers_ignored",
                 server_name=self.server_name,
             )
-
-
-async def _refreshed(servers: Iterable[GameServer]) -> None:
-    await asyncio.gather(*(server.refresh() for server in servers))
-
-
-async def _connected(servers: Iterable[GameServer]) -> None:
-    """Returns once each has its session, or none."""
-    await asyncio.gather(*(server.session() for server in servers), return_exceptions=True)
 
 
 def _report(span: Span, started: float, failure: str | None, **fields: Any) -> None:  # noqa: ANN401 - Langfuse's own

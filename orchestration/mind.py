@@ -43,7 +43,6 @@ class Mind:
         """The settings, but for the parts that this mind does not have."""
         self._logger = logger
         self._connect = connect or partial(LLMClient, config, logger=logger)
-        self._agents_client = client
         self._clients = {client.base_url: client}
         made: dict[str, Manager] = {}
         for part in PARTS.values():
@@ -92,12 +91,6 @@ class Mind:
         if not self._reflects or not self._reflection.due(ending=ending):
             return None
         return self._reflection.reflect(ending=ending)
-
-    def close(self) -> None:
-        """Close its own connections; may be called more than once."""
-        for client in self._clients.values():
-            if client is not self._agents_client:
-                client.close()
 
     def _client_for(self, name: str) -> LLMClient:
         """The agent's client, or a separate one where the role has another endpoint."""

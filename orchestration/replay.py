@@ -226,7 +226,9 @@ class _Replay(ZorkOrchestratorV2):
         return self._known
 
     def _connect(self, base_url: str | None = None, api_key: str | None = None) -> LLMClient:
-        return RecordedClient(self._run, self.config, base_url, api_key, self.logger)
+        return RecordedClient(
+            self._run, self.config, base_url, api_key, self.logger, loop=self.loop
+        )
 
     def _create_mcp_manager(self) -> MCPManager | None:
         if not self.config.mcp_enabled:

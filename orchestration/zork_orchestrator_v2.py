@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import time
+import weakref
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeAlias
@@ -34,6 +35,7 @@ from session.game_state import (
 )
 from session.knowledge import Reflection
 from session.levels import ObservationLevel
+from session.loop import EpisodeLoop
 from session.playing import TOLD
 from session.record.folder import episode_folder, open_logs
 from session.record.model_calls import logs_calls
@@ -126,6 +128,9 @@ class ZorkOrchestratorV2:
 
     def _wire(self) -> None:
         episode_id = self.game_state.episode_id
+        self.loop = EpisodeLoop()
+        """Where models are asked and tools called; it ends with the episode."""
+        weakref.finalize(self, self.loop.close)
         self.tracing = Tracing(
             episode_id, self.logger, wanted=self.is_traced, secrets=self.config.secrets
         )
@@ -168,7 +173,8 @@ class ZorkOrchestratorV2:
         with self:
             try:
                 while self._process_turn():
-                    time.sleep(self.config.turn_delay_seconds)
+                    if self.config.turn_delay_seconds:
+                        self.loop.run(asyncio.sleep(self.config.turn_delay_seconds))
                 reason = self.game_state.end_reason or reason
             finally:
                 self._end(reason)
@@ -226,10 +232,9 @@ class ZorkOrchestratorV2:
         self._knowledge.close()
         if self.game is not None:
             self.game.close()
-        self.mind.close()
         if self.mcp_manager is not None:
             self.mcp_manager.close()
-        self.client.close()
+        self.loop.close()
         self.tracing.close()
         self._close_logs()
 
@@ -248,6 +253,7 @@ class ZorkOrchestratorV2:
             langfuse_client=self.tracing.client,
             on_exchange=logs_calls(self.logger),
             on_delta=self._on_delta,
+            loop=self.loop,
         )
 
     def _create_mcp_manager(self) -> MCPManager | None:

@@ -229,7 +229,8 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     """Which of them to use, by name, such as ``["a", "b"]``; unset: the first that is not
     disabled."""
     mcp_session: Literal["turn", "episode"] = "turn"
-    """``episode``: one session for the whole episode, for servers that keep state."""
+    """``episode``: one session for the whole episode, for servers that keep state or start
+    slowly."""
     mcp_max_tool_iterations: PositiveInt = 20
     """Rounds of tool calls per turn before a final answer is required."""
     mcp_tool_call_timeout_seconds: PositiveFloat = 30

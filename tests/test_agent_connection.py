@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from llm_client import LLMClient
 from managers.mcp_manager import MCPManager, MCPServerStartupError
 from mcp_ghost.testing import ModelRequest, Reply, tool_reply
 from scripts.scripted_model import action_reply
@@ -86,7 +87,8 @@ def test_from_the_second_turn_on_the_model_is_asked_while_the_server_connects(
         gate.unlink()
         assert player.play()["action"] == "go north"
     assert player.answers() == [{"content": "hello"}]
-    assert journal.ends == journal.starts
+    assert not any(map(is_running, journal.starts))
+    assert journal.ends == journal.starts[1:]  # the first one had nothing to finish
 
 
 class Clock(logging.Handler):
@@ -319,6 +321,63 @@ def test_ctrl_c_while_the_model_thinks_ends_the_turn_at_once(journal: Journal) -
 
     with Player(slow, journal) as player, pytest.raises(KeyboardInterrupt):
         player.play()
+    assert not any(map(is_running, journal.starts))
+
+
+@pytest.mark.parametrize("seconds", [0.02, 0.3])
+@pytest.mark.parametrize("during", ["start", "call", "thought"])
+def test_ctrl_c_pressed_twice_ends_the_turn_and_closing_leaves_no_process(
+    journal: Journal, during: str, seconds: float
+) -> None:
+    asked = threading.Event()
+
+    def model(_: ModelRequest) -> Reply:
+        asked.set()
+        if during == "thought":
+            return action_reply("look").after(FOREVER)
+        return tool_reply([(f"{NAME}.hang", {})])
+
+    def press() -> None:
+        if during == "thought":
+            asked.wait(PATIENCE)
+        elif during == "start":
+            eventually(lambda: bool(journal.starts))
+        else:
+            eventually(lambda: bool(journal.calls))
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(seconds)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def play(player: Player, presses: threading.Thread) -> None:
+        try:
+            presses.start()
+            player.play()
+        finally:
+            presses.join()
+
+    journal.configure("mute" if during == "start" else "stubborn")
+    player = Player(model, journal)
+    with player.model, pytest.raises(KeyboardInterrupt):
+        play(player, threading.Thread(target=press))
+    player.client.close()
+    assert len(journal.starts) == 1
+    assert not any(map(is_running, journal.starts))
+
+
+def test_closing_in_the_middle_of_a_call_ends_the_turn_and_leaves_no_process(
+    journal: Journal,
+) -> None:
+    def close(client: LLMClient) -> None:
+        if eventually(lambda: bool(journal.calls)):
+            client.close()
+
+    with Player([tool_reply([(f"{NAME}.hang", {})])], journal) as player:
+        closing = threading.Thread(target=close, args=(player.client,))
+        closing.start()
+        with pytest.raises(RuntimeError, match="was closed"):
+            player.play()
+        closing.join(PATIENCE)
+    assert len(journal.starts) == 1
     assert not any(map(is_running, journal.starts))
 
 

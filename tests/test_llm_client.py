@@ -18,7 +18,6 @@ from mcp_ghost.network import tls_context
 from mcp_ghost.providers.exchange import Exchange
 from mcp_ghost.providers.transport import Endpoint, Transport
 from mcp_ghost.testing import (
-    ModelRequest,
     ModelServer,
     Reply,
     content_reply,
@@ -26,7 +25,6 @@ from mcp_ghost.testing import (
 )
 from session.events import context_value
 from session.game_configuration import GameConfiguration
-from tests.support import PATIENCE
 from tests.support.clients import IMPATIENT, KEY, MESSAGES, ask, client_of
 
 # --- the call itself
@@ -68,27 +66,6 @@ def test_half_a_surrogate_pair_does_not_stop_a_request() -> None:
         messages = [{"role": "user", "content": "broken \ud83d emoji"}]
         assert client_of(server).chat_completions_create("m", messages).content == "ok"
     assert server.requests[0].last["content"] == "broken ? emoji"
-
-
-def test_threads_share_a_client() -> None:
-    def echo(request: ModelRequest) -> str:
-        return str(request.last["content"])
-
-    with ModelServer(echo) as server:
-        client = client_of(server)
-        answers: dict[int, str | None] = {}
-
-        def worker(number: int) -> None:
-            message = {"role": "user", "content": str(number)}
-            answers[number] = client.chat_completions_create("m", [message]).content
-
-        threads = [threading.Thread(target=worker, args=(number,)) for number in range(12)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(PATIENCE)
-    assert answers == {number: str(number) for number in range(12)}
-    assert len(server.requests) == 12
 
 
 # --- messages and keys

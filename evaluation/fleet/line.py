@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 from mcp_ghost.providers import gate
 from session.events import event_fields
 from session.record.schema import STEPS
-from shared_loop import run_in_daemon_thread
 
 ASK, AGAIN, SPEND, KEPT = "ask", "again", "spend", "kept"
 Answer: TypeAlias = Callable[[str, float], float | None]
@@ -45,10 +44,10 @@ class Line:
 
     async def admit(self) -> None:
         """Wait for a request's turn; where none may be sent, the episode is interrupted."""
-        wait = await run_in_daemon_thread(self.call, ASK)
+        wait = self.call(ASK)  # whoever holds the other end answers at once
         if wait:
             await asyncio.sleep(wait)
-            wait = await run_in_daemon_thread(self.call, AGAIN)
+            wait = self.call(AGAIN)
         if wait is None:
             os.kill(os.getpid(), signal.SIGTERM)
             await asyncio.Event().wait()  # the main thread cancels this

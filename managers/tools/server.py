@@ -1,15 +1,11 @@
-"""One tool server as the game uses it: connected, tried again, started again, given up.
-
-All of it happens in the shared event loop, which outlives the turns. A server that has not
-answered when its turn is over is closed there, in nobody's way.
-"""
+"""One tool server as the game uses it: connected, tried again, started again, given up."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from contextlib import asynccontextmanager
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
 from mcp_ghost.errors import (
@@ -26,7 +22,7 @@ from mcp_ghost.servers.tools import is_read_only, prefixed
 from session.events import current_turn, log_event, log_progress
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping
+    from collections.abc import Coroutine, Mapping
     from typing import Any
 
     from mcp.types import RequestParamsMeta
@@ -39,6 +35,14 @@ if TYPE_CHECKING:
 
 TURN: Final = "zorkgpt/turn"
 """In the ``_meta`` of each call: the turn in which it is made."""
+FIRST_SECONDS: Final = 0.5
+"""In which a server that is not needed may still show that it cannot start."""
+SLOW_START: Final = 2.0
+"""Seconds; a start that takes longer is said once."""
+_SLOW = (
+    "MCP server '{name}' took {seconds:.1f} s to start, as it may in every turn. It starts only "
+    'once with session = "episode" in [tool.zorkgpt.mcp].'
+)
 _SETTINGS = (
     "server_startup_timeout_seconds in [tool.zorkgpt.mcp]",
     "server_install_timeout_seconds in [tool.zorkgpt.mcp]",
@@ -48,8 +52,8 @@ _SETTINGS = (
 class GameServer:
     """The server ``name``; one object serves one episode.
 
-    The first connection fails at once. Later ones are tried a second time, and when that fails
-    too, the server is off for the rest of the episode.
+    The first connection fails at once. Later ones, also to a server that died, are tried a second
+    time, and when that fails too, the server is off for the rest of the episode.
     """
 
     def __init__(
@@ -84,19 +88,31 @@ class GameServer:
         self._environment = {} if environment is None else environment
         self._connection: asyncio.Task[ServerSession] | None = None
         """The way to an open session, and then the session."""
-        self._closing: asyncio.Task[None] | None = None
-        """The end of earlier sessions; the next server starts after it."""
+        self._opened: ServerSession | None = None
+        """The session, from when it is being opened."""
+        self._began = 0.0
+        """When the connection began, by the loop's clock."""
+        self._has_failed = False
+        """Whether the connection is in its second try."""
+        self._is_needed = False
+        """Whether a call waits for the connection, or has."""
         self._news = ""
         """What the model has to be told of a server that was started again."""
-        self._was_restarted = False
-        """And has not answered a call since."""
+        self._is_slow = False
+        """Whether it was said that it starts slowly."""
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop | None:
+        """The event loop of the session, unless that has ended, and the session with it."""
+        loop = self._connection.get_loop() if self._connection else None
+        return None if loop is None or loop.is_closed() else loop
 
     def begin(self) -> None:
         """Begin to connect, unless that is done; a server that died meanwhile is started again."""
         if self.is_off:
             return
-        if self._connection is None:
-            self._connection = asyncio.create_task(self._connect())
+        if self.loop is not asyncio.get_running_loop():
+            self._connect_in_background(self._connect())
         elif self._has_died():
             self._begin_again(f"MCP server '{self.name}' is gone.")
 
@@ -107,8 +123,10 @@ class GameServer:
             MCPServerStartupError: The connection failed.
             MCPToolCallError: There is none.
         """
+        if self.loop is None:
+            await asyncio.sleep(0)  # lets a connect_session() that was just scheduled begin
         connection = self._connection
-        if connection is None:
+        if connection is None or self.loop is not asyncio.get_running_loop():
             raise MCPToolCallError(
                 f"There is no connection to MCP server '{self.name}': "
                 "await connect_session() first."
@@ -128,6 +146,12 @@ class GameServer:
                 self._connection = None
             raise
 
+    async def ready(self) -> None:
+        """Wait until calls can be made, or it is known that they cannot."""
+        self._is_needed = True
+        with suppress(MCPError):
+            await self.session()
+
     async def call(self, tool: str, arguments: dict[str, Any], seconds: float) -> ToolCallResult:
         """Call ``tool``, by the server's own name, once the connection stands.
 
@@ -145,23 +169,19 @@ class GameServer:
             self._news = ""
             return refusal(f"{news} This call was not made: repeat it where it still makes sense.")
         try:
-            result = await session.call(tool, arguments, seconds, _told())
+            return await session.call(tool, arguments, seconds, _told())
         except MCPServerDiedError as error:
             if self._config.mcp_session == "turn":
                 raise
             if self._connection is connection:  # of several calls, the first to see it die
                 self._begin_again(str(error))
-            await self.session()
+            try:
+                await self.session()
+            except MCPError as failure:
+                message = f"{error}\nIt was not started again: {failure}"
+                raise MCPServerDiedError(message) from failure
             news, self._news = self._news or f"{error}\nIt was started again.", ""
             return refusal(f"{news} This call was not repeated: it may have had its effect.")
-        self._was_restarted = False
-        return result
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether the tools of an open session have to be listed again; may be asked anywhere."""
-        session = self._session_now()
-        return session is not None and session.is_stale
 
     async def refresh(self) -> None:
         """List the tools of an open session again, if the server has said that they changed."""
@@ -169,24 +189,39 @@ class GameServer:
         if session is not None and await session.refresh():
             self._list(session)
 
-    def dismiss(self) -> None:
-        """Let the session end, also while it is being opened; ``ended`` waits for that."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            self._closing = asyncio.create_task(_end(connection, self._closing))
+    async def let_go(self) -> None:
+        """End a session that no call needed, without grace: it has nothing to finish.
+
+        A server that dies at once counts as one that failed: a connection has half a second, and
+        after a failure the time of its second try.
+        """
+        connection = self._connection
+        if connection is None or self._is_needed:
+            return
+        left = self._began + FIRST_SECONDS - asyncio.get_running_loop().time()
+        await asyncio.wait([connection], timeout=max(left, 0))
+        if self._has_failed:
+            await asyncio.wait([connection])
+        self.kill()
+        await self.end()
+
+    def kill(self) -> None:
+        """Kill the processes of a session that is not ended."""
+        if self._opened is not None and self._connection is not None:
+            self._opened.kill()
 
     async def end(self) -> None:
-        """End the session; nothing of it is left."""
-        started, is_up = time.perf_counter(), self._session_now() is not None
-        await self.close()
-        if is_up:
+        """End the session, also while it is being opened; nothing of it is left."""
+        connection, self._connection = self._connection, None
+        if connection is None or connection.get_loop() is not asyncio.get_running_loop():
+            return
+        started = time.perf_counter()
+        if not connection.done():
+            connection.cancel()
+            await asyncio.wait([connection])
+        if not connection.cancelled() and connection.exception() is None:
+            await connection.result().close()
             self._log_duration("stopped", started)
-
-    async def close(self) -> None:
-        """The same when nothing is to be logged any more."""
-        self.dismiss()
-        if self._closing is not None:
-            await asyncio.shield(self._closing)
 
     def _session_now(self) -> ServerSession | None:
         connection = self._connection
@@ -198,6 +233,11 @@ class GameServer:
         session = self._session_now()
         return session is not None and not session.is_alive
 
+    def _connect_in_background(self, connecting: Coroutine[Any, Any, ServerSession]) -> None:
+        self._began = asyncio.get_running_loop().time()
+        self._has_failed = self._is_needed = False
+        self._connection = asyncio.create_task(connecting)
+
     async def _connect(self) -> ServerSession:
         started = time.perf_counter()
         try:
@@ -206,7 +246,13 @@ class GameServer:
             if self.tools is None:  # the first connection: the configuration must be wrong
                 raise
             session = await self._retry(error)
+        is_first = self.tools is None
         self._take(session, started)
+        seconds = time.perf_counter() - started
+        if not is_first and self._config.mcp_session == "turn" and not self._is_slow:
+            self._is_slow = seconds > SLOW_START
+            if self._is_slow:
+                self._notice(_SLOW.format(name=self.name, seconds=seconds))
         return session
 
     async def _first_opened(self) -> ServerSession:
@@ -220,6 +266,7 @@ class GameServer:
             log_progress(self._logger, label, 1.0)
 
     async def _retry(self, first: MCPError) -> ServerSession:
+        self._has_failed = True
         self._warn(f"MCP session connect failed, retrying: {first}", "mcp_connect_retry", first)
         try:
             session = await self._open()
@@ -233,28 +280,17 @@ class GameServer:
         return session
 
     def _begin_again(self, death: str) -> None:
-        self.dismiss()
-        self._connection = asyncio.create_task(self._connect_again(death))
+        if (dead := self._session_now()) is not None:
+            self._connect_in_background(self._connect_again(dead, death))
 
-    async def _connect_again(self, death: str) -> ServerSession:
-        started = time.perf_counter()
-        try:
-            if self._was_restarted:
-                raise MCPServerDiedError(f"{death}\nIt had been started again before.")
-            session = await self._open()
-        except MCPError as error:
-            self._warn(f"{death} It is not started again.", "mcp_disabled", error)
-            self._give_up(error)
-            raise MCPServerDiedError(f"{death}\nIt was not started again: {error}") from error
-        self._was_restarted = True
+    async def _connect_again(self, dead: ServerSession, death: str) -> ServerSession:
+        await dead.close()  # two at once may not get along
+        session = await self._connect()
         self._news = f"{death}\nIt was started again, and remembers nothing."
         self._warn(f"{death} It was started again.", "mcp_server_restarted")
-        self._take(session, started)
         return session
 
     async def _open(self) -> ServerSession:
-        if self._closing is not None:
-            await asyncio.shield(self._closing)  # two at once may not get along
         server = self._server
         if server.command:
             environment = {**self._environment, **(server.env or {})}
@@ -266,6 +302,7 @@ class GameServer:
             progress_extends_timeout=self._config.mcp_progress_extends_timeout,
             redactor=self._redactor,
         )
+        self._opened = session
         await session.open(
             self._config.mcp_server_startup_timeout_seconds,
             install_timeout=self._config.mcp_server_install_timeout_seconds,
@@ -316,25 +353,6 @@ def _told() -> RequestParamsMeta | None:
     return None if turn is None else cast("RequestParamsMeta", {TURN: turn})
 
 
-@asynccontextmanager
-async def ended(servers: Iterable[GameServer]) -> AsyncIterator[None]:
-    """At the end, no session with any of ``servers`` is left."""
-    try:
-        yield
-    finally:
-        await asyncio.gather(*(server.close() for server in servers))
-
-
 def refusal(message: str) -> ToolCallResult:
     """A result that tells the model why there is none."""
     return ToolCallResult(content=None, is_error=True, error_message=message)
-
-
-async def _end(connection: asyncio.Task[ServerSession], before: asyncio.Task[None] | None) -> None:
-    if not connection.done():
-        connection.cancel()
-        await asyncio.wait([connection])
-    if not connection.cancelled() and connection.exception() is None:
-        await connection.result().close()
-    if before is not None:
-        await asyncio.wait([before])

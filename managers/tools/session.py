@@ -14,7 +14,6 @@ from mcp_ghost.results import ResultBudget
 from mcp_ghost.run.calls import CallPolicy, Calls
 from mcp_ghost.toolset import Tool, Toolset, outcome_of
 from session.events import log_event
-from shared_loop import retrieve
 
 if TYPE_CHECKING:
     from managers.mcp_manager import MCPManager
@@ -35,8 +34,6 @@ class ToolSession:
         self._config = config
         self._logger = logger
         self._connecting: asyncio.Task[None] | None = None
-        self._was_used = False
-        self._is_released = False
         self.schemas: list[ToolSchema] = []
         """As they are known: from earlier turns, and then as the servers have listed them now."""
 
@@ -66,9 +63,13 @@ class ToolSession:
         """
         if self._manager is None or not self.are_on:
             return
+        if begin := _own(self._manager, "begin"):
+            begin()
         self._connecting = asyncio.create_task(self._manager.connect_session())
-        self._connecting.add_done_callback(retrieve)  # a failure is said where it happens
-        await asyncio.sleep(0)  # lets the connection begin
+        # A failure is said where it happens.
+        self._connecting.add_done_callback(lambda it: it.cancelled() or it.exception())
+        if not begin:
+            await asyncio.sleep(0)  # lets the connection begin
         try:
             self.schemas = await self._manager.get_tool_schemas()
         except MCPError:
@@ -104,7 +105,6 @@ class ToolSession:
         """
 
         async def answer(response: LLMResponse, iteration: int) -> Batch:
-            self._was_used = True
             await self._wait_for({call.function.name for call in response.tool_calls or ()})
             batch = await answer_calls(response, iteration)
             if retold := _own(self._manager, "retold"):
@@ -125,23 +125,19 @@ class ToolSession:
             timeout_seconds=self._config.mcp_tool_call_timeout_seconds,
         )
 
-    def release(self) -> None:
-        """The turn is decided: a session that was not used may end in the background."""
-        dismiss = _own(self._manager, "dismiss_session")
-        if dismiss and not self._was_used:
-            self._is_released = True
-            dismiss()
+    async def settle(self) -> None:
+        """End what the turn, now that it is decided, did not need."""
+        if settle := _own(self._manager, "settle"):
+            await settle()
 
     async def close(self) -> None:
         """End the session; nothing of it is left, whatever state it was in."""
         if self._manager is None:
             return
-        if connecting := self._connecting:
-            connecting.cancel()
-            if not self._is_released:
-                await asyncio.wait([connecting])
-        if not self._is_released:
-            await self._manager.disconnect_session()
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.wait([self._connecting])
+        await self._manager.disconnect_session()
 
     def is_read_only(self, name: str) -> bool:
         """Whether the server of a tool says that it changes nothing."""

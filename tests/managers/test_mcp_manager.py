@@ -19,7 +19,6 @@ from managers.mcp_manager import (
 )
 from mcp_ghost.errors import MCPServerDiedError
 from session.game_configuration import GameConfiguration
-from shared_loop import in_shared_loop
 from tests.support import ROOT
 from tests.support.servers import eventually, faulty, is_running, pids, seen, versions, write_config
 
@@ -165,10 +164,9 @@ def test_the_first_schemas_are_waited_for_and_later_ones_are_there_at_once(
     assert after_first == before_second == 1  # the second answer came before its server started
 
 
-@pytest.mark.parametrize("is_shared", [True, False], ids=["shared loop", "loop of its own"])
 @pytest.mark.parametrize("rounds", [0, 2])
-def test_a_call_waits_for_a_connection_that_was_only_scheduled(
-    tmp_path: Path, rounds: int, is_shared: bool
+async def test_a_call_waits_for_a_connection_that_was_only_scheduled(
+    tmp_path: Path, rounds: int
 ) -> None:
     """However far it has come, and also right after a session that was let go."""
     manager = manager_for(tmp_path)
@@ -181,14 +179,9 @@ def test_a_call_waits_for_a_connection_that_was_only_scheduled(
         await connecting
         return str(result.content)
 
-    async def two_turns() -> list[str]:
-        first = await hurried()
-        manager.dismiss_session()
-        return [first, await hurried()]
-
-    turns = in_shared_loop(two_turns()) if is_shared else two_turns()
-    assert asyncio.run(turns) == ["x", "x"]
-    manager.close()
+    for _ in (1, 2):
+        assert await hurried() == "x"
+        await manager.disconnect_session()
     assert not any(map(is_running, pids(tmp_path / "log")))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shlex
@@ -13,13 +14,22 @@ import pytest
 
 from managers.mcp_manager import MCPError, MCPManager
 from mcp_ghost.config import ServerConfig
+from mcp_ghost.servers.process import POLITE_GRACE
 from mcp_ghost.testing import Reply, tool_reply
 from scripts.scripted_model import action_reply
 from session.game_configuration import GameConfiguration
 from tests.support.fakes import RecordingLangfuse
 from tests.support.journal import NAME, Journal
 from tests.support.playing import ECHO, LOGGER, Player, events
-from tests.support.servers import eventually, faulty, is_running, listing, pids, write_config
+from tests.support.servers import (
+    eventually,
+    faulty,
+    is_running,
+    listing,
+    pids,
+    seen,
+    write_config,
+)
 
 pytestmark = pytest.mark.mcp
 
@@ -48,6 +58,12 @@ def pair(folder: Path, config: Path, **env: str) -> None:
 
 def echo(server: str) -> Reply:
     return tool_reply([(f"{server}.echo", {"text": server})])
+
+
+def kill(journal: Journal) -> None:
+    """Kill the latest server, between two turns."""
+    os.kill(journal.starts[-1], signal.SIGKILL)
+    assert eventually(lambda: not is_running(journal.starts[-1]))
 
 
 # --- slow servers -----------------------------------------------------------------------------
@@ -79,11 +95,47 @@ def test_a_server_that_ends_slowly_does_not_delay_a_turn_that_did_not_use_it(
     journal.configure("stubborn")
     with Player([LOOK], journal) as player:
         player.play()
-        assert events(caplog, "mcp_server_stopped") == []
+        assert len(journal.starts) == 1
+        assert not any(map(is_running, journal.starts))
+    (stopped,) = events(caplog, "mcp_server_stopped")
+    assert stopped.duration_ms < POLITE_GRACE * 1000
+
+
+def test_of_two_servers_only_the_one_that_was_called_may_end_in_its_time(
+    journal: Journal, tmp_path: Path
+) -> None:
+    pair(tmp_path, journal.config_file)
+    with Player([echo("a"), LOOK], journal, mcp_servers=("a", "b")) as player:
+        player.play()
+    ends = {name: [it["event"] for it in seen(tmp_path / name)][-1] for name in "ab"}
+    assert ends["a"] == "end of input"
+    assert ends["b"] != "end of input"
+    assert not any(map(is_running, [*pids(tmp_path / "a"), *pids(tmp_path / "b")]))
+
+
+@pytest.mark.parametrize(("start", "is_known"), [("exit 3", True), ("sleep 600", False)])
+def test_a_server_that_fails_at_once_counts_also_where_no_call_needed_it(
+    journal: Journal, tmp_path: Path, start: str, is_known: bool
+) -> None:
+    journal.configure(first=f"[ -e {tmp_path}/later ] && {start}")
+    with Player([LOOK, LOOK], journal) as player:
+        player.play()
+        (tmp_path / "later").touch()
+        player.play()
         assert player.manager is not None
-        player.manager.close()
-    assert len(journal.starts) == 1
-    assert not any(map(is_running, journal.starts))
+        assert player.manager.is_disabled is is_known
+
+
+def test_of_a_start_that_takes_long_in_a_later_turn_it_is_said_once_what_helps(
+    journal: Journal, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("managers.tools.server.SLOW_START", 0.0)
+    with Player([LOOK, *[tool_reply([ECHO]), LOOK] * 2], journal) as player:
+        for _ in (1, 2, 3):
+            player.play()
+    (said,) = events(caplog, "notice")
+    assert f"MCP server '{NAME}' took" in said.getMessage()
+    assert 'session = "episode"' in said.getMessage()
 
 
 def test_a_call_waits_for_its_own_server_only(journal: Journal, tmp_path: Path) -> None:
@@ -140,34 +192,60 @@ def test_a_death_between_turns_is_told_before_anything_is_called(journal: Journa
     script = [LOOK, tool_reply([ECHO]), tool_reply([ECHO]), LOOK]
     with Player(script, journal, mcp_session="episode") as player:
         player.play()
-        os.kill(journal.starts[0], signal.SIGKILL)
-        assert player.manager is not None
-        server = player.manager._servers[0]
-        assert eventually(server._has_died)
+        kill(journal)
         player.play()
         told, echoed = player.answers()
-        player.manager.close()
     assert "started again, and remembers nothing. This call was not made" in told["error"]
     assert echoed == {"content": "hello"}
     assert [name for name, _ in journal.calls] == ["echo"]
 
 
-def test_a_server_that_dies_again_before_it_answered_is_given_up(
+def test_a_server_that_was_started_again_is_as_good_as_new(
     journal: Journal, caplog: pytest.LogCaptureFixture
 ) -> None:
-    script = [tool_reply([DIE]), tool_reply([DIE]), LOOK, LOOK]
+    """However often, with a call between two deaths or without one, and at the second try."""
+    journal.configure(failing_starts=[3, 5])
+    script = [LOOK, LOOK, LOOK, *(tool_reply([it]) for it in (ECHO, DIE, DIE, ECHO)), LOOK]
     with Player(script, journal, mcp_session="episode") as player:
         player.play()
+        for starts in (2, 4):
+            kill(journal)
+            player.play()
+            assert len(journal.starts) == starts
         player.play()
-        assert [bool(each.tool_names) for each in player.model.requests] == [
-            *[True, True],
-            *[False, False],
-        ]
+        assert player.answers()[-1] == {"content": "hello"}
+        assert all(each.tool_names for each in player.model.requests)
+    assert len(journal.starts) == 7
+    assert len(events(caplog, "mcp_connect_retry_successful")) == 2
+    assert len(events(caplog, "mcp_server_restarted")) == 4
+
+
+def test_a_server_that_cannot_be_started_again_at_two_tries_is_given_up(
+    journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal.configure(failing_starts=[2, 3])
+    script = [LOOK, tool_reply([DIE]), LOOK, LOOK]
+    with Player(script, journal, mcp_session="episode") as player:
+        for _ in (1, 2, 3):
+            player.play()
         assert player.manager is not None
         assert player.manager.is_disabled
-    assert len(journal.starts) == 2
+    assert "status 7" in player.model.requests[2].messages[-2]["content"]
+    assert [bool(each.tool_names) for each in player.model.requests] == [True, True, False, False]
+    assert len(journal.starts) == 3
     (fallback,) = events(caplog, "mcp_disabled_fallback")
     assert "Continuing without MCP tools: " in fallback.getMessage()
+
+
+def test_an_agent_that_is_forgotten_takes_a_server_of_the_episode_along(journal: Journal) -> None:
+    player = Player([LOOK], journal, mcp_session="episode")
+    with player.model:
+        player.play()
+        (server,) = journal.starts
+        assert is_running(server)
+        del player.agent, player.manager, player.client
+        gc.collect()
+        assert not is_running(server)
 
 
 # --- several servers --------------------------------------------------------------------------

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +21,7 @@ from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 from scripts.scripted_model import action_reply
 from session.game_configuration import GameConfiguration
 from session.game_state import EndReason
+from tests.support import PATIENCE, ROOT
 from tests.support.episodes import read_events
 from tests.support.journal import NAME, Journal
 from tests.support.servers import faulty, is_running, write_config
@@ -192,6 +196,58 @@ def test_the_orchestrator_is_synchronous_and_plays_in_any_thread(journal: Journa
     assert len(journal.starts) == 3
 
 
+@pytest.mark.parametrize("session", ["turn", "episode"])
+def test_between_turns_the_main_thread_is_alone_and_an_episode_has_one_event_loop(
+    journal: Journal, session: str
+) -> None:
+    """With all that asks a model: player, critic and reflection."""
+    code = """
+import asyncio, sys, threading
+from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+from session.game_configuration import GameConfiguration
+loops, init = [], asyncio.BaseEventLoop.__init__
+def counting(loop):
+    loops.append(loop)
+    init(loop)
+asyncio.BaseEventLoop.__init__ = counting
+config = GameConfiguration(
+    story="bundled", mcp_enabled=True, mcp_session=sys.argv[2], client_base_url=sys.argv[1],
+    critic_enabled=True, reflection_interval_turns=1,
+)
+with ZorkOrchestratorV2("alone", config, max_turns_per_episode=3) as orchestrator:
+    going_on = True
+    while going_on:
+        going_on = orchestrator._process_turn()
+        print(*(thread.name for thread in threading.enumerate()))
+print(len(loops), loops[0].is_closed())
+"""
+    with ModelServer(thoughtful) as model:
+        run = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code, model.base_url, session],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+    assert run.stdout == "MainThread\n" * 3 + "1 True\n", run.stderr
+    assert len(journal.calls) == 3
+    roles = {str(request.messages[0]["content"])[:40] for request in model.requests}
+    assert len(roles) >= 2
+
+
+def test_closing_the_episode_ends_a_server_that_lasted_for_it(journal: Journal) -> None:
+    with episode(thoughtful, mcp_session="episode") as orchestrator:
+        orchestrator._process_turn()
+        (server,) = journal.starts
+        assert is_running(server)
+        orchestrator.close()
+        (stopped,) = events(orchestrator, "mcp_server_stopped")
+    assert stopped["server_name"] == NAME
+    assert journal.ends == [server]
+    assert not is_running(server)
+
+
 def test_every_turn_starts_one_server_and_ends_it_before_the_next(journal: Journal) -> None:
     with episode(thoughtful) as orchestrator:
         for number in (1, 2, 3):
@@ -296,7 +352,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 FIELDS = {
     "mcp_manager_init": ({1}, set()),
     "mcp_server_started": ({1, 2, 5}, {"server_name", "duration_ms"}),
-    "mcp_server_stopped": ({1, 2, 5}, {"server_name", "duration_ms"}),  # 3 and 4 need none
+    "mcp_server_stopped": ({1, 2, 5}, {"server_name", "duration_ms"}),
     "mcp_iteration_start": ({1, 2, 3, 4, 5, 6}, {"iteration", "max_iterations"}),
     "mcp_tool_call": ({1, 2, 5, 6}, {"tool_name", "server_name", "arguments", "iteration"}),
     "mcp_tool_result": (
@@ -322,7 +378,7 @@ def test_the_json_log_has_each_event_with_its_fields_in_the_turns_it_belongs_to(
 ) -> None:
     turns, fields = FIELDS[event_type]
     found = [event for event in played if event["event_type"] == event_type]
-    if event_type == "mcp_server_started":  # one that nobody needs may start in time or not
+    if event_type.startswith("mcp_server_"):  # one that nobody needs may start in time or not
         found = [event for event in found if event["turn"] not in {3, 4}]
     assert {event["turn"] for event in found} == turns
     assert all(fields <= event.keys() for event in found)

@@ -271,7 +271,7 @@ def test_a_decision_runs_exactly_one_event_loop(
     script: list[LLMResponse | Exception], *, with_tools: bool
 ) -> None:
     turn = Turn(script, FakeManager() if with_tools else None, mcp_max_tool_iterations=3)
-    with patch("asyncio.run", wraps=asyncio.run) as run:
+    with patch.object(asyncio.Runner, "run", autospec=True, side_effect=asyncio.Runner.run) as run:
         turn.play()
     assert run.call_count == 1
 

@@ -91,6 +91,8 @@ class ProviderClient:
         self._breaker = breaker
         self._given_transport = transport
         self._kept: Transport | None = None
+        self._home: asyncio.AbstractEventLoop | None = None
+        """The event loop to which those connections belong."""
         self._accepted_by: defaultdict[str, Accepted] = defaultdict(Accepted)
         self._blind: set[str] = set()
         """Models that refused images."""
@@ -202,7 +204,8 @@ class ProviderClient:
             await kept.aclose()
 
     async def __aenter__(self) -> Self:
-        if self._kept is None:
+        if self._kept is None or self._home is not asyncio.get_running_loop():
+            self._home = asyncio.get_running_loop()
             self._kept = Transport(self._endpoint, self._given_transport)
         return self
 
@@ -210,7 +213,7 @@ class ProviderClient:
         await self.close()
 
     def _transport(self) -> AbstractAsyncContextManager[Transport]:
-        if self._kept is not None:
+        if self._kept is not None and self._home is asyncio.get_running_loop():
             return nullcontext(self._kept)
         return aclosing(Transport(self._endpoint, self._given_transport))
 

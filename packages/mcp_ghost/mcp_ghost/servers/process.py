@@ -75,6 +75,8 @@ class ServerProcess:
         self._pipes = pipes
         self._mark = mark
         self._skipped: deque[bytes] = deque(maxlen=_SKIPPED_LINES)
+        self._is_released = False
+        """Whether its number may be another process's by now."""
         self.fault: str | None = None
         """What made us stop listening."""
         self.ended_by_itself = False
@@ -175,22 +177,29 @@ class ServerProcess:
                 await self._pipes.exited.wait()
         return self._pipes.exited.is_set()
 
+    def kill(self) -> None:
+        """Kill the group; ``stop`` is still to come."""
+        if not self._is_released:
+            self._signal(signal.SIGKILL)
+
     async def stop(self, grace: float = POLITE_GRACE) -> None:
         """Close stdin, wait, then SIGTERM, then SIGKILL; the group is empty afterwards.
 
-        A cancelled ``stop`` skips the waiting, not the killing.
+        Without ``grace``, SIGKILL comes at once. A cancelled ``stop`` skips the waiting, not the
+        killing.
         """
         self.ended_by_itself = not self.is_connected
         self._unread.close()
         try:
             self._stdin.close()
-            if not await self.exits_within(grace):
+            if grace and not await self.exits_within(grace):
                 self._signal(signal.SIGTERM)
                 await self.exits_within(_TERM_GRACE)
         finally:
             leftovers = self._signal(signal.SIGKILL)  # the server, and whatever it started
             reaper.end_strays(self.pid, self._mark)
             reaper.release(self.pid)
+            self._is_released = True
             if self._stdin.get_write_buffer_size():
                 self._stdin.abort()  # else it would wait for a reader that may never come
             closing = asyncio.ensure_future(self._closed())

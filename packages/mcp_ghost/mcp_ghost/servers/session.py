@@ -243,6 +243,11 @@ class ServerSession:
             if not self._owner.cancelled():
                 self._owner.exception()  # else asyncio reports what open() no longer waited for
 
+    def kill(self) -> None:
+        """Kill a server of ours with all of its processes, for a ``close`` that waits for none."""
+        if self._link is not None:
+            self._link.kill()
+
     @property
     def is_alive(self) -> bool:
         """Whether calls can still be answered."""

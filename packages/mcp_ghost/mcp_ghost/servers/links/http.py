@@ -112,6 +112,9 @@ class HttpLink:
         bare = httpx2.URL(url).copy_with(userinfo=b"", query=None, fragment=None)
         return SignIn(*provider_for(str(bare), shown, auth, self._authorize), auth.scopes)
 
+    def kill(self) -> None:
+        """There is no process."""
+
     async def startup_message(self, seconds: float, cause: BaseException) -> str:
         """What to say of ``cause``, which ended a start within ``seconds`` of trying."""
         wire = self._wire

@@ -34,6 +34,9 @@ class InProcessLink:
         finally:
             self.is_connected = False
 
+    def kill(self) -> None:
+        """There is no process."""
+
     async def startup_message(self, seconds: float, cause: BaseException) -> str:
         """Say what ended the start."""
         words = f"it did not answer within {seconds:g} s"

@@ -35,6 +35,9 @@ class Link(Protocol):
     def connect(self, ready: asyncio.Future[None]) -> AbstractAsyncContextManager[Streams | None]:
         """The SDK's two streams, if there are any; ``ready`` is done once the server answered."""
 
+    def kill(self) -> None:
+        """Kill the server's processes, where they are ours."""
+
     async def startup_message(self, seconds: float, cause: BaseException) -> str:
         """What to say of ``cause``, which ended a start within ``seconds`` of trying."""
 
