@@ -9,7 +9,7 @@ from mcp_ghost.providers.client import ProviderClient
 from mcp_ghost.providers.openai import OpenRouter
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, cap, format_tool_response
 from mcp_ghost.run.calls import Calls
-from mcp_ghost.toolset import Call, Outcome, Toolset, outcome_of
+from mcp_ghost.toolset import Call, Outcome, Tool, Toolset, Wrapper, outcome_of
 from movie_generator.checkpoints import Checkpoints
 from movie_generator.errors import AgentError, IterationLimitError
 from movie_generator.llm import model_client
@@ -23,7 +23,7 @@ _ENDS = {
 
 
 class ToolSource(Protocol):
-    """What the agent needs from :class:`movie_generator.client.MCPClient`."""
+    """What the agent needs at least, of what :class:`movie_generator.client.MCPClient` has."""
 
     @property
     def available_tools(self) -> list[dict[str, Any]]:
@@ -52,7 +52,7 @@ class AgentLoop:
 
     def __init__(
         self,
-        mcp_client: ToolSource,
+        mcp_client: ToolSource | Toolset,
         api_key: str | None,
         model: str,
         base_url: str = OpenRouter.base_url,
@@ -69,13 +69,14 @@ class AgentLoop:
             raise ValueError(f"max_iterations must be at least 1, not {max_iterations}")
         self.messages: list[Message] = []
         """The conversation of the latest run."""
-        self._tools = mcp_client
+        source = mcp_client if isinstance(mcp_client, Toolset) else _OfSource(mcp_client)
+        self._tools = _Limited(source, result_limit)
         self._client = client or model_client(api_key, model, base_url, timeout=llm_timeout)
         self._max_iterations = max_iterations
         self._system_prompt = system_prompt
         self._observer = observer or LoopObserver()
         self._checkpoints = checkpoints or Checkpoints()
-        self._calls = Calls(_Called(mcp_client, result_limit), observer=self._observer)
+        self._calls = Calls(self._tools, observer=self._observer)
 
     async def run(self, task: str) -> str:
         """The model's final answer to ``task``.
@@ -107,9 +108,9 @@ class AgentLoop:
         """The next reply that is text, and how many replies it took."""
 
         async def ask(messages: list[Message], _iteration: int) -> LLMResponse:
-            tools = convert_mcp_tools_to_openai(self._tools.available_tools)
             latest = {**messages[-1], "cache_control": {"type": "ephemeral"}}
-            return await client.complete([*messages[:-1], latest], tools=tools or None)
+            tools = self._tools.schemas or None
+            return await client.complete([*messages[:-1], latest], tools=tools)
 
         loop = await run_loop(
             self.messages,
@@ -140,22 +141,39 @@ class AgentLoop:
         )
 
 
-class _Called(Toolset):
-    """The tools of ``source``, which raises where a call fails; longer results are cut."""
+class _OfSource(Toolset):
+    """The tools of ``source``, which raises where a call fails."""
 
-    def __init__(self, source: ToolSource, result_limit: int) -> None:
+    def __init__(self, source: ToolSource) -> None:
         self._source = source
-        self._result_limit = result_limit
+
+    @property
+    def tools(self) -> dict[str, Tool]:
+        """As they are listed now."""
+        schemas = convert_mcp_tools_to_openai(self._source.available_tools)
+        return {it["function"]["name"]: Tool(it["function"]["name"], it) for it in schemas}
 
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`."""
-        return await outcome_of(self._result(call))
 
-    async def _result(self, call: Call) -> ToolCallResult:
-        result = await self._source.call_tool(call.name, call.arguments)
-        if not isinstance(result, ToolCallResult):
-            result = ToolCallResult(result)
-        text = format_tool_response(result.content)
-        if len(text) <= self._result_limit:
-            return result
-        return replace(result, content=cap(text, self._result_limit))
+        async def result() -> ToolCallResult:
+            given = await self._source.call_tool(call.name, call.arguments)
+            return given if isinstance(given, ToolCallResult) else ToolCallResult(given)
+
+        return await outcome_of(result())
+
+
+class _Limited(Wrapper):
+    """Cuts results of more than ``limit`` characters."""
+
+    def __init__(self, inner: Toolset, limit: int) -> None:
+        super().__init__(inner)
+        self._limit = limit
+
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`."""
+        outcome = await self.inner.call(call)
+        text = format_tool_response(outcome.result.content)
+        if len(text) <= self._limit:
+            return outcome
+        return replace(outcome, result=replace(outcome.result, content=cap(text, self._limit)))

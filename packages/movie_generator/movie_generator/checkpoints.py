@@ -20,11 +20,11 @@ from typing import Any, Protocol
 
 import httpx2
 
-from mcp_ghost.errors import MCPError, MCPToolCallError
 from mcp_ghost.messages import Message
 from mcp_ghost.providers.transport import Endpoint, content_of, network_transport
 from mcp_ghost.redact import Redactor
 from mcp_ghost.results import JSON, ToolCallResult, jsonable
+from mcp_ghost.toolset import Call, Kind, Outcome, Toolset, Wrapper
 
 MOST_STEP_CHARACTERS = 8 * 2**20
 """Of one step, as JSON. What is longer is not stored, and made again after a crash."""
@@ -42,22 +42,6 @@ class Store(Protocol):
 
     async def save(self, key: str, content: str) -> None:
         """Keep ``content``; when this returns, no crash can lose it."""
-
-
-class Tools(Protocol):
-    """What :class:`movie_generator.client.MCPClient` offers to those who read."""
-
-    @property
-    def available_tools(self) -> list[dict[str, Any]]:
-        """The tools as MCP lists them."""
-
-    async def call_tool(
-        self,
-        name: str,
-        arguments: dict[str, Any],
-        timeout: float,  # noqa: ASYNC109  MCPClient's
-    ) -> ToolCallResult:
-        """The result of one call."""
 
 
 class Checkpoints:
@@ -104,8 +88,8 @@ class Checkpoints:
         """A transport for a ``ProviderClient`` that asks the model nothing twice."""
         return None if self._store is None else _AnsweredOnce(self)
 
-    def tools(self, tools: Tools) -> Tools:
-        """The same ``tools``, except that no call is repeated once its outcome is known."""
+    def tools(self, tools: Toolset) -> Toolset:
+        """``tools``, except that no call is repeated once its outcome is known."""
         return tools if self._store is None else _CalledOnce(tools, self)
 
     async def told(self, messages: list[Message], answers: list[Message]) -> list[Message]:
@@ -191,49 +175,36 @@ class _NoAnswerError(Exception):
         self.response = response
 
 
-class _CalledOnce:
+class _CalledOnce(Wrapper):
     """Stores what became of each call, failures included: the model goes on from them."""
 
-    def __init__(self, tools: Tools, checkpoints: Checkpoints) -> None:
-        self._tools = tools
+    def __init__(self, inner: Toolset, checkpoints: Checkpoints) -> None:
+        super().__init__(inner)
         self._checkpoints = checkpoints
 
-    @property
-    def available_tools(self) -> list[dict[str, Any]]:
-        """Those of now."""
-        return self._tools.available_tools
-
-    async def call_tool(
-        self,
-        name: str,
-        arguments: dict[str, Any],
-        timeout: float,  # noqa: ASYNC109  as above
-    ) -> ToolCallResult:
-        """The outcome of the call, whenever it was made.
-
-        Raises:
-            TimeoutError: It took too long.
-            MCPToolCallError: There is no result.
-        """
-        call = partial(self._outcome, name, arguments, timeout)
-        outcome = await self._checkpoints.step("tool", [name, jsonable(arguments)], call)
-        match outcome:
+    async def call(self, call: Call) -> Outcome:
+        """The outcome of the call, whenever it was made."""
+        subject: JSON = [call.name, jsonable(call.arguments)]
+        kept = await self._checkpoints.step("tool", subject, partial(self._made, call))
+        match kept:
             case {"timeout": _}:
-                raise TimeoutError
+                return Outcome.without_result(Kind.TIMEOUT, "", was_sent=True)
             case {"failure": str(reason)}:
-                raise MCPToolCallError(reason)
+                return Outcome.without_result(Kind.FAILED, reason)
             case {"result": {**fields}}:
-                return ToolCallResult(**fields)  # type: ignore[arg-type]  # as asdict gave it
-        raise MCPToolCallError("The stored outcome of this call cannot be read.")
+                return Outcome.of(ToolCallResult(**fields))  # type: ignore[arg-type]  # as asdict gave it
+        reason = "The stored outcome of this call cannot be read."
+        return Outcome.without_result(Kind.FAILED, reason)
 
-    async def _outcome(self, name: str, arguments: dict[str, Any], seconds: float) -> JSON:
-        try:
-            result = await self._tools.call_tool(name, arguments, seconds)
-        except TimeoutError:
-            return {"timeout": seconds}
-        except MCPError as error:
-            return {"failure": str(error)}
-        return {"result": {**asdict(result), "content": jsonable(result.content)}}
+    async def _made(self, call: Call) -> JSON:
+        outcome = await self.inner.call(call)
+        if outcome.kind is Kind.TIMEOUT:
+            return {"timeout": call.timeout}
+        if outcome.kind in (Kind.OK, Kind.TOOL_ERROR):
+            return {
+                "result": {**asdict(outcome.result), "content": jsonable(outcome.result.content)}
+            }
+        return {"failure": outcome.reason}
 
 
 def _fingerprint(subject: JSON) -> str:

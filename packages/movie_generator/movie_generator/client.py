@@ -15,7 +15,7 @@ from mcp_ghost.errors import (
 from mcp_ghost.redact import Redactor
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult
 from mcp_ghost.servers.oauth.browser import on_terminal
-from mcp_ghost.toolset import Call, Kind
+from mcp_ghost.toolset import Call, Kind, Outcome, Tool, Wrapper
 from mcp_ghost.toolsets.union import Bare, Toolbox
 
 DEFAULT_STARTUP_TIMEOUT = 60.0
@@ -23,7 +23,7 @@ DEFAULT_STARTUP_TIMEOUT = 60.0
 _logger = logging.getLogger("movie_generator")
 
 
-class MCPClient:
+class MCPClient(Wrapper):
     """All servers of ``config`` that are not disabled; an async context manager.
 
     Args:
@@ -55,7 +55,7 @@ class MCPClient:
             result_limit=result_limit,
             authorize=on_terminal(),
         )
-        self._tools = Bare(self._toolbox)
+        super().__init__(Bare(Revived(self._toolbox)))
 
     async def __aenter__(self) -> Self:
         """Start the servers; those that fail are logged and left out.
@@ -64,7 +64,7 @@ class MCPClient:
             MCPError: None of them can be used.
         """
         self._was_entered = True
-        await self._toolbox.__aenter__()
+        await super().__aenter__()
         for server, error in self.failures.items():
             _logger.warning("Continuing without the MCP server '%s': %s", server, error)
         if not self._toolbox.union.connected:
@@ -72,9 +72,6 @@ class MCPClient:
             reasons = " ".join(f"{name}: {error}" for name, error in self.failures.items())
             raise MCPServerStartupError(f"No MCP server could be started. {reasons}")
         return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._toolbox.union.close()
 
     @property
     def warnings(self) -> list[str]:
@@ -87,31 +84,30 @@ class MCPClient:
         return redactor_of(self._servers, secrets)
 
     @property
-    def failures(self) -> Mapping[str, MCPError]:
-        """The servers that could not be started, with the reason."""
-        return self._toolbox.failures
+    def tools(self) -> Mapping[str, Tool]:
+        """See :class:`Toolset`.
+
+        Raises:
+            MCPToolCallError: The servers were not started yet.
+        """
+        self._check_running()
+        return super().tools
 
     @property
     def available_tools(self) -> list[dict[str, Any]]:
         """The tools as MCP lists them: ``name``, ``description``, ``inputSchema``.
 
         Of two tools with the same name, the second is called "server_tool".
-
-        Raises:
-            MCPToolCallError: The servers were not started yet.
         """
-        self._check_running()
-        functions = {name: it.schema["function"] for name, it in self._tools.tools.items()}
-        return [
-            {"name": name, "description": it["description"], "inputSchema": it["parameters"]}
-            for name, it in functions.items()
-        ]
+        functions = [schema["function"] for schema in self.schemas]
+        about = {"name": "name", "description": "description", "inputSchema": "parameters"}
+        return [{name: it[known] for name, known in about.items()} for it in functions]
 
     async def call_tool(
         self,
         name: str,
         arguments: Mapping[str, Any] | None = None,
-        timeout: float = 30.0,  # noqa: ASYNC109  part of the interface
+        timeout: float | None = 30.0,  # noqa: ASYNC109  part of the interface
     ) -> ToolCallResult:
         """Call a tool on its server; what the server reports as an error is a result too.
 
@@ -122,19 +118,7 @@ class MCPClient:
             MCPToolCallError: There is no such tool, or its server is gone.
         """
         self._check_running()
-        outcome = await self._tools.call(Call(name, dict(arguments or {}), timeout=timeout))
-        if outcome.kind is Kind.DIED:
-            tool = self._tools.tools.get(name) or self._toolbox.tools[name]
-            raise MCPToolCallError(f"{outcome.reason} {await self._started_again(tool.server)}")
-        return outcome.unwrap()
-
-    async def _started_again(self, server: str) -> str:
-        """Start a server again; what came of it."""
-        try:
-            await self._toolbox.restart(server)
-        except MCPError as error:
-            return f"It could not be started again: {error}"
-        return "It was started again."
+        return await super().call_tool(name, dict(arguments or {}), timeout)
 
     def _check_running(self) -> None:
         if not self._was_entered:
@@ -142,3 +126,19 @@ class MCPClient:
                 "The MCP servers are not running. Use the client inside a block: "
                 "async with MCPClient(...) as client: ..."
             )
+
+
+class Revived(Wrapper):
+    """Starts a server that dies in a call again, for later ones."""
+
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`."""
+        outcome = await self.inner.call(call)
+        if outcome.kind is not Kind.DIED:
+            return outcome
+        what = "It was started again."
+        try:
+            await self.inner.restart(self.tools[call.name].server)
+        except MCPError as error:
+            what = f"It could not be started again: {error}"
+        return Outcome.without_result(Kind.FAILED, f"{outcome.reason} {what}")

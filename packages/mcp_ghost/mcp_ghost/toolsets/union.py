@@ -183,21 +183,22 @@ class Bare(Wrapper):
     @property
     def tools(self) -> Mapping[str, Tool]:
         """All of those to offer."""
-        tools: dict[str, Tool] = {}
-        for tool in self.inner.tools.values():
-            if tool.server not in self.failures:
-                own = tool.own_name
-                name = unused(f"{tool.server}_{own}", tools) if own in tools else own
-                tools[name] = tool
-        return tools
+        return {name: renamed(tool, name) for name, tool in self._named().items()}
 
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`; "server.tool" will do, too."""
-        tools = self.tools
-        known = tools.get(call.name) or self.inner.tools.get(call.name)
+        known = self._named().get(call.name) or self.inner.tools.get(call.name)
         if known is None:
             return _unavailable(self, call, f"Unknown tool '{call.name}'.")
         return await self.inner.call(replace(call, name=known.name))
+
+    def _named(self) -> dict[str, Tool]:
+        named: dict[str, Tool] = {}
+        for tool in self.inner.tools.values():
+            if tool.server not in self.failures:
+                own = tool.own_name
+                named[unused(f"{tool.server}_{own}", named) if own in named else own] = tool
+        return named
 
 
 class Toolbox(Filtered):

@@ -172,7 +172,8 @@ def test_bare_names_stay_callable_on_every_server(tmp_path: Path) -> None:
     tools = {"a": ["fetch", "b_fetch"], "b": ["fetch", "read"], "c": ["fetch"]}
     servers = {name: listing(tmp_path, name, tools) for name, tools in tools.items()}
     _, toolbox = listed(servers)
-    assert {name: tool.name for name, tool in Bare(toolbox).tools.items()} == {
+    tools_of = Bare(toolbox).tools.items()
+    assert {name: f"{tool.server}.{tool.own_name}" for name, tool in tools_of} == {
         "fetch": "a.fetch",
         "b_fetch": "a.b_fetch",
         "b_fetch_": "b.fetch",

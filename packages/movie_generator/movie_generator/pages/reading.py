@@ -8,13 +8,12 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Self
 
-from mcp_ghost.errors import MCPError, MCPToolCallError
 from mcp_ghost.results import ToolCallResult, format_tool_response
 from mcp_ghost.text import address, one_line
-from movie_generator.checkpoints import Tools
+from mcp_ghost.toolset import Call, Kind, Outcome, Toolset, Wrapper
 from movie_generator.errors import AgentError, PageError, sounds_passing
 from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import (
@@ -105,88 +104,58 @@ class Reading:
         return _PREAMBLE.sub("", format_tool_response(self._told) if text is None else text)
 
 
-@dataclass(frozen=True)
-class GuardedTools:
-    """The tools of ``client``, which are not called for addresses where nothing may be read."""
+class GuardedTools(Wrapper):
+    """The tools of ``inner``, which are not called for addresses where nothing may be read.
 
-    client: Tools
-    policy: UrlPolicy
-    robots: Robots
+    A page may try to lead the agent to addresses that only this machine can reach.
+    """
 
-    @property
-    def available_tools(self) -> list[dict[str, Any]]:
-        """As MCP lists them."""
-        return self.client.available_tools
+    def __init__(self, inner: Toolset, policy: UrlPolicy, robots: Robots) -> None:
+        super().__init__(inner)
+        self._policy = policy
+        self._robots = robots
 
-    async def call_tool(
-        self,
-        name: str,
-        arguments: dict[str, Any],
-        timeout: float,  # noqa: ASYNC109  MCPClient's
-    ) -> ToolCallResult:
-        """The result of one call.
-
-        Raises:
-            MCPToolCallError: It leads where nothing may be read.
-        """
-        for url in _urls(arguments):
-            await self._check(url)
-        return await self.client.call_tool(name, arguments, timeout)
-
-    async def _check(self, url: str) -> None:
-        """A page may try to lead the agent to addresses that only this machine can reach."""
-        try:
-            await check_url(url, self.policy)
-            await self.robots.check(url)
-        except UrlUnresolvedError:
-            pass  # nothing private; the tool may have other means
-        except (ValueError, RobotsRefusedError) as error:
-            raise MCPToolCallError(str(error)) from error
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`."""
+        for url in _urls(call.arguments):
+            try:
+                await check_url(url, self._policy)
+                await self._robots.check(url)
+            except UrlUnresolvedError:
+                pass  # nothing private; the tool may have other means
+            except (ValueError, RobotsRefusedError) as error:
+                return Outcome.without_result(Kind.FAILED, str(error))
+        return await self.inner.call(call)
 
 
-@dataclass
-class RecordingTools:
-    """The tools of ``client``; results are kept, and numbered for the agent."""
+class RecordingTools(Wrapper):
+    """The tools of ``inner``, whose results are kept, and numbered for the agent."""
 
-    client: Tools
-    _: KW_ONLY
-    timeout: float
-    told: Callable[[str], None]
-    readings: list[Reading] = field(default_factory=list)
-    _reasons: dict[str, str] = field(default_factory=dict)
+    def __init__(self, inner: Toolset, *, timeout: float, told: Callable[[str], None]) -> None:
+        super().__init__(inner)
+        self.readings: list[Reading] = []
+        self._timeout = timeout
+        self._told = told
+        self._reasons: dict[str, str] = {}
 
-    @property
-    def available_tools(self) -> list[dict[str, Any]]:
-        """As MCP lists them."""
-        return self.client.available_tools
+    async def call(self, call: Call) -> Outcome:
+        """Make a call of the agent."""
+        outcome = await self.read(call.name, call.arguments)
+        if outcome.kind is not Kind.OK:
+            return outcome
+        content = outcome.result.content
+        self.readings.append(Reading(call.name, call.arguments, content))
+        return Outcome.of(ToolCallResult({"result": len(self.readings), "content": content}))
 
-    async def call_tool(self, name: str, arguments: dict[str, Any]) -> ToolCallResult:
-        """Call a tool for the agent."""
-        result = await self.read(name, arguments)
-        if isinstance(result, ToolCallResult):
-            return result
-        self.readings.append(result)
-        return ToolCallResult({"result": len(self.readings), "content": result.content})
-
-    async def read(self, name: str, arguments: dict[str, Any]) -> Reading | ToolCallResult:
-        """What a tool gives, or the error that it reports.
-
-        Raises:
-            MCPToolCallError: The call cannot be made.
-        """
-        self.told(f"{name} {one_line(json.dumps(arguments, ensure_ascii=False), 160)}")
-        try:
-            result = await self.client.call_tool(name, arguments, self.timeout)
-        except TimeoutError:
-            self._reasons[name] = f"it timed out after {self.timeout:g} s"
-            raise
-        except MCPError as error:
-            self._reasons[name] = str(error)
-            raise
-        if result.is_error:
-            self._reasons[name] = str(result.error_message)
-            return result
-        return Reading(name, arguments, result.content)
+    async def read(self, name: str, arguments: dict[str, Any]) -> Outcome:
+        """What a tool gives, which the agent is not told."""
+        self._told(f"{name} {one_line(json.dumps(arguments, ensure_ascii=False), 160)}")
+        outcome = await self.inner.call(Call(name, arguments, timeout=self._timeout))
+        if outcome.kind is Kind.TIMEOUT:
+            self._reasons[name] = f"it timed out after {self._timeout:g} s"
+        elif outcome.kind is not Kind.OK:
+            self._reasons[name] = outcome.reason
+        return outcome
 
     def explained(self, error: AgentError | PageError) -> AgentError | PageError:
         """``error`` with the reasons of the tools that failed."""
@@ -199,8 +168,8 @@ class RecordingTools:
 
     def takes(self, name: str, argument: str) -> bool:
         """Whether the tool ``name`` has an argument of that name."""
-        (schema,) = [t["inputSchema"] for t in self.available_tools if t["name"] == name] or [{}]
-        return argument in schema.get("properties", {})
+        tool = self.tools.get(name)
+        return bool(tool and argument in tool.schema["function"]["parameters"]["properties"])
 
 
 @dataclass
@@ -325,13 +294,12 @@ async def _complete(first: Reading, tools: RecordingTools, room: int) -> tuple[s
 
 async def _attempt(tools: RecordingTools, name: str, arguments: dict[str, Any]) -> Reading | str:
     """What the agent did not ask for, or why it cannot be had."""
-    try:
-        result = await tools.read(name, arguments)
-    except TimeoutError:
+    outcome = await tools.read(name, arguments)
+    if outcome.kind is Kind.TIMEOUT:
         return "the tool did not answer in time"
-    except MCPError as error:
-        return one_line(error)
-    return one_line(result.error_message) if isinstance(result, ToolCallResult) else result
+    if outcome.kind is not Kind.OK:
+        return one_line(outcome.reason)
+    return Reading(name, arguments, outcome.result.content)
 
 
 def _urls(value: object) -> Iterator[str]:
