@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from mcp_ghost.testing.refusals import signature
 from mcp_ghost.testing.refusals_anthropic import refusal
+from mcp_ghost.testing.rules import signature
 from mcp_ghost.testing.streams import anthropic_events
 from mcp_ghost.testing.wires import Wire, arguments_of, asked_form
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from mcp_ghost.testing.refusals import signature
 from mcp_ghost.testing.refusals_gemini import call_text, refusal, wants_signatures
+from mcp_ghost.testing.rules import signature
 from mcp_ghost.testing.streams import gemini_events
 from mcp_ghost.testing.wires import Wire, arguments_of, asked_form
 

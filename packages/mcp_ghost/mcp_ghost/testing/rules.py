@@ -1,0 +1,231 @@
+"""Rules of what a provider refuses: the rows of a table, and how a request is held against them.
+
+A table is a JSON file of rows, each with these keys:
+
+- ``where``: the place, or several, such as ``messages.*[role=user].content``. ``*`` stands for each
+  element, ``[key=value]`` for objects with that value, ``**`` for a schema and all schemas in it,
+  and a name with ``!`` for what must be there.
+- ``accepts``: a JSON schema of what is accepted there. Instead: ``fields``, the only ones that an
+  object has; ``without``, fields that it lacks; ``unique`` or ``alternates``, with places below,
+  the values at which differ, altogether or from one to the next; ``most``, with places below of
+  which there are at most four; or ``check``, with the name of a function.
+- ``says``: the refusal. ``{at}`` is the place, ``{value}`` what is wrong there.
+- ``source``: a page of documentation, or the type of the provider's SDK that says so.
+- ``dialects``: where the rule holds, if not everywhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from mcp_ghost.results import JSONObject
+
+Place: TypeAlias = tuple[str | int, ...]
+Check: TypeAlias = Callable[[Any], str | None]
+"""What is wrong with a value; None or "" if it is accepted."""
+Exchange: TypeAlias = tuple[list[str], list[str]]
+"""The ids of the calls of one message, and of the answers right behind it."""
+
+_NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_LISTED = ("anyOf", "oneOf", "allOf", "prefixItems")
+_SINGLE = ("items", "additionalProperties", "not")
+_MAX_BREAKPOINTS = 4
+_MAX_IMAGE = 5 * 2**20
+_IMAGES = {
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/jpeg": b"\xff\xd8\xff",
+    "image/webp": b"RIFF",
+}
+"""What all of them take, with the bytes that it begins with."""
+_MARK = b"loopback:"
+_MISSING = object()
+"""In the place of what must be there."""
+
+
+class Rule(NamedTuple):
+    """One row of a table."""
+
+    where: tuple[str, ...]
+    check: Check
+    says: str
+    source: str
+    dialects: tuple[str, ...]
+
+    def objections(self, body: object) -> Iterator[str]:
+        """What the provider says of each place in ``body`` that breaks the rule."""
+        for where in self.where:
+            for at, value in _found(body, where.split(".") if where else []):
+                if fault := "missing" if value is _MISSING else self.check(value):
+                    dotted = "".join(f"[{it}]" if isinstance(it, int) else f".{it}" for it in at)
+                    yield self.says.format(at=dotted.lstrip("."), value=fault)
+
+
+def rules_of(provider: str, checks: Mapping[str, Check]) -> tuple[Rule, ...]:
+    """The table of a provider, whose functions are ``checks``."""
+    table = Path(__file__).with_name(f"refusals_{provider}.json").read_text(encoding="utf-8")
+    return tuple(
+        Rule(
+            (row["where"],) if isinstance(row["where"], str) else tuple(row["where"]),
+            _check_of(row, checks),
+            row["says"],
+            row["source"],
+            tuple(row.get("dialects", ())),
+        )
+        for row in json.loads(table)
+    )
+
+
+def first_objection(rules: Iterable[Rule], body: object, dialect: str = "") -> str | None:
+    """What the provider says of the first rule that ``body`` breaks."""
+    held = (it for it in rules if not it.dialects or dialect in it.dialects)
+    return next((words for rule in held for words in rule.objections(body)), None)
+
+
+def _check_of(row: JSONObject, checks: Mapping[str, Check]) -> Check:
+    if "accepts" in row:
+        return _schema_check(row["accepts"])
+    if "fields" in row:
+        return lambda value: next((it for it in value if it not in row["fields"]), None)
+    if "without" in row:
+        return lambda value: next((it for it in row["without"] if it in value), None)
+    if "unique" in row:
+        return lambda value: repeated(sorted(_values(value, row["unique"])))
+    if "alternates" in row:
+        return lambda value: repeated(_values(value, row["alternates"]))
+    if "most" in row:
+        return lambda value: _too_many(_values(value, row["most"]))
+    return checks[row["check"]]
+
+
+def _schema_check(schema: JSONObject) -> Check:
+    from jsonschema import Draft202012Validator  # few import this module to refuse something
+
+    validator = Draft202012Validator(schema)
+    # Each of its functions alone: iter_errors() takes ten times as long, for ids and references.
+    known = Draft202012Validator.VALIDATORS
+    keywords = [(known[it], argument) for it, argument in schema.items() if it in known]
+
+    def fault(value: object) -> str | None:
+        for broken, argument in keywords:
+            for error in broken(validator, argument, value, schema) or ():
+                return str(error.instance) or "empty"
+        return None
+
+    return fault
+
+
+def _values(value: object, places: Iterable[str]) -> list[str]:
+    return [str(each) for place in places for _, each in _found(value, place.split("."))]
+
+
+def repeated(values: Iterable[str]) -> str | None:
+    """The first of ``values`` that follows itself."""
+    return next((one for one, other in itertools.pairwise(values) if one == other), None)
+
+
+def _too_many(marks: list[str]) -> str | None:
+    return str(len(marks)) if len(marks) > _MAX_BREAKPOINTS else None
+
+
+def _found(value: object, steps: list[str], at: Place = ()) -> Iterator[tuple[Place, Any]]:
+    if not steps:
+        yield at, value
+        return
+    name, _, wanted = steps[0].rstrip("]").partition("[")
+    key, _, like = wanted.partition("=")
+    for place, child in _schemas(value) if name == "**" else _children(value, name):
+        if not key or (isinstance(child, dict) and str(child.get(key)) == like):
+            yield from _found(child, steps[1:], (*at, *place))
+
+
+def _children(value: object, name: str) -> Iterator[tuple[Place, object]]:
+    if isinstance(value, list) and name == "*":
+        yield from (((index,), each) for index, each in enumerate(value))
+    elif name.endswith("!"):
+        inner = value.get(name[:-1], _MISSING) if isinstance(value, dict) else _MISSING
+        yield (name[:-1],), inner
+    elif isinstance(value, dict) and name in value:
+        yield (name,), value[name]
+
+
+def _schemas(schema: object, at: Place = ()) -> Iterator[tuple[Place, object]]:
+    yield at, schema
+    for keyword, inner in schema.items() if isinstance(schema, dict) else ():
+        if keyword in _NAMED and isinstance(inner, dict):
+            for name, each in inner.items():
+                yield from _schemas(each, (*at, keyword, name))
+        elif keyword in _LISTED and isinstance(inner, list):
+            for index, each in enumerate(inner):
+                yield from _schemas(each, (*at, keyword, index))
+        elif keyword in _SINGLE and not isinstance(inner, bool):
+            yield from _schemas(inner, (*at, keyword))
+
+
+def unanswered(exchanges: Iterable[Exchange]) -> str | None:
+    """The first calls without an answer."""
+    left = ([it for it in asked if it not in answered] for asked, answered in exchanges)
+    return next((", ".join(each) for each in left if each), None)
+
+
+def unasked(exchanges: Iterable[Exchange]) -> str | None:
+    """An answer to nothing, or the second to one call."""
+    wrong = (
+        [it for it in answered if it not in asked or answered.count(it) > 1]
+        for asked, answered in exchanges
+    )
+    return next((each[0] for each in wrong if each), None)
+
+
+def recursive(schema: JSONObject) -> str | None:
+    """A definition that leads back to itself."""
+    return _recursion(schema, schema.get("$defs") or {}, ())
+
+
+def _recursion(schema: object, definitions: JSONObject, inside: tuple[str, ...]) -> str | None:
+    if isinstance(schema, list):
+        return next(filter(None, (_recursion(each, definitions, inside) for each in schema)), None)
+    if not isinstance(schema, dict):
+        return None
+    name = str(schema.get("$ref", "")).rpartition("/")[2]
+    if name in inside:
+        return name
+    parts = [value for key, value in schema.items() if key != "$defs"]
+    target = _recursion(definitions.get(name), definitions, (*inside, name)) if name else None
+    return target or _recursion(parts, definitions, inside)
+
+
+def image_fault(type_: object, data: object) -> str | None:
+    """What is wrong with an image, base64 and its type; every provider refuses the same."""
+    if type_ not in _IMAGES:
+        return f"unsupported image type {type_}"
+    try:
+        start = base64.b64decode(str(data), validate=True)[:12]
+    except ValueError:
+        return "invalid base64 data"
+    if len(str(data)) > _MAX_IMAGE:
+        return f"image exceeds 5 MB maximum: {len(str(data))} bytes > {_MAX_IMAGE} bytes"
+    if not start.startswith(_IMAGES[str(type_)]):
+        return f"the image does not look like {type_}"
+    return None
+
+
+def signature(text: str) -> str:
+    """What the model server signs thinking or a call with, which must come back as they were."""
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return base64.b64encode(_MARK + digest.encode()).decode()
+
+
+def is_untouched(given: str, text: str) -> bool:
+    """Whether ``given`` can be a signature of ``text``; those of others are not known here."""
+    try:
+        ours = base64.b64decode(given).startswith(_MARK)
+    except ValueError:
+        return False
+    return given == signature(text) if ours else bool(given)

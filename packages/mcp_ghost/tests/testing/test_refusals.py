@@ -1,0 +1,147 @@
+"""The strict model servers refuse what the providers refuse; each rule is a row with its source."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcp_ghost.testing import refusals, refusals_anthropic, refusals_gemini
+from tests.support.refused import anthropic, gemini, openai
+
+if TYPE_CHECKING:
+    from mcp_ghost.testing.refusals import ServerDialect
+    from mcp_ghost.testing.rules import Rule
+
+VERSION = {"anthropic-version": "2023-06-01"}
+TABLES = {
+    "openai": refusals.RULES,
+    "anthropic": refusals_anthropic.RULES,
+    "gemini": refusals_gemini.RULES,
+}
+ROWS = [
+    pytest.param(provider, rule, id=f"{provider}-{index}-{rule.where[0]}")
+    for provider, rules in TABLES.items()
+    for index, rule in enumerate(rules)
+]
+
+
+def refused(provider: str, body: object, which: str) -> str:
+    """Why; ``which`` is OpenAI's dialect or Gemini's model."""
+    if provider == "anthropic":
+        why = refusals_anthropic.refusal(body, VERSION)
+    elif provider == "gemini":
+        why = refusals_gemini.refusal(body, which, {})
+    else:
+        why = refusals.refusal(body, which)  # type: ignore[arg-type]  # a dialect
+    return why or "accepted"
+
+
+CASES: list[tuple[str, Any, str, str]] = [
+    *(("openai", body, "generic", why) for body, why in openai.REFUSED),
+    *(("openai", body, dialect, why) for dialect, body, why in openai.REFUSED_BY),
+    *(("anthropic", body, "", why) for body, why in anthropic.REFUSED),
+    *(("gemini", body, gemini.NEW, why) for body, why in gemini.REFUSED),
+]
+
+
+@pytest.mark.parametrize(("provider", "body", "which", "why"), CASES)
+def test_what_a_provider_refuses_is_refused(
+    provider: str,
+    body: Any,  # noqa: ANN401  any JSON
+    which: str,
+    why: str,
+) -> None:
+    assert why in refused(provider, body, which)
+
+
+@pytest.mark.parametrize(
+    ("provider", "body", "which"),
+    [
+        *(
+            ("openai", body, dialect)
+            for body in openai.ACCEPTED
+            for dialect in ("generic", "openai", "openrouter")
+        ),
+        *(("anthropic", body, "") for body in anthropic.ACCEPTED),
+        *(("gemini", body, model) for body, model in gemini.ACCEPTED),
+    ],
+)
+def test_what_is_right_is_accepted(provider: str, body: dict[str, Any], which: str) -> None:
+    assert refused(provider, body, which) == "accepted"
+
+
+@pytest.mark.parametrize(("dialect", "body", "why"), openai.REFUSED_BY)
+def test_what_one_provider_refuses_is_refused_there_only(
+    dialect: ServerDialect, body: dict[str, Any], why: str
+) -> None:
+    other = "openai" if dialect == "openrouter" else "openrouter"
+    assert why not in refused("openai", body, other)
+
+
+def test_a_request_to_anthropic_without_a_version_is_refused() -> None:
+    assert "anthropic-version" in (refusals_anthropic.refusal(anthropic.body(), {}) or "accepted")
+
+
+def test_a_stream_of_gemini_is_asked_for_as_events() -> None:
+    where = {":path": "/v1beta/models/gemini-3.5-flash:streamGenerateContent"}
+    assert "alt=sse" in (refusals_gemini.refusal(gemini.body(), gemini.NEW, where) or "")
+
+
+def test_a_key_in_the_address_is_refused() -> None:
+    headers = {":path": "/v1beta/models/m:generateContent?key=abc"}
+    said = refusals_gemini.refusal(gemini.body(), gemini.NEW, headers)
+    assert "x-goog-api-key" in (said or "accepted")
+
+
+def test_older_geminis_take_no_schema_beside_tools() -> None:
+    constrained = gemini.body(**gemini.declared(), generationConfig=gemini.JSON)
+    assert "mime type" in refused("gemini", constrained, gemini.OLD)
+    assert refused("gemini", constrained, gemini.NEW) == "accepted"
+
+
+def first_broken(provider: str, body: object, which: str) -> Rule | None:
+    if provider == "gemini" and isinstance(body, dict):
+        body = {"model": which, **body}
+    held = (it for it in TABLES[provider] if not it.dialects or which in it.dialects)
+    return next((rule for rule in held if next(rule.objections(body), None)), None)
+
+
+BROKEN = {id(first_broken(provider, body, which)) for provider, body, which, _ in CASES}
+
+
+@pytest.mark.parametrize(("provider", "rule"), ROWS)
+def test_a_request_breaks_each_rule(provider: str, rule: Rule) -> None:
+    assert id(rule) in BROKEN, f"no request of tests/support/refused/{provider}.py: {rule.says}"
+
+
+@pytest.mark.parametrize(("provider", "rule"), ROWS)
+def test_each_rule_names_a_page_or_a_type_that_exists(provider: str, rule: Rule) -> None:
+    if rule.source.startswith("https://"):
+        return
+    name, rest = rule.source, list[str]()
+    while True:
+        try:
+            value: Any = importlib.import_module(name)
+            break
+        except ModuleNotFoundError:
+            name, _, last = name.rpartition(".")
+            rest.insert(0, last)
+    for each in rest:
+        fields = getattr(value, "model_fields", None) or getattr(value, "__annotations__", {})
+        value = getattr(value, each, None) or fields[each]
+    assert value is not None, provider
+
+
+@pytest.mark.parametrize(("provider", "rule"), ROWS)
+def test_no_field_that_the_sdk_has_is_refused_as_unknown(provider: str, rule: Rule) -> None:
+    """Gemini's types also have the fields of Vertex AI, which its own address refuses."""
+    table = Path(refusals.__file__).with_name(f"refusals_{provider}.json")
+    row = json.loads(table.read_text())[TABLES[provider].index(rule)]
+    name, _, last = rule.source.rpartition(".")
+    if "fields" in row and name.startswith(("openai.", "anthropic.")):
+        type_ = getattr(importlib.import_module(name), last)
+        assert set(type_.__annotations__) <= set(row["fields"])
