@@ -243,6 +243,19 @@ async def test_the_first_connection_fails_at_once(
     assert messages_in(caplog) == []
 
 
+async def test_what_an_entry_configures_counts_more_than_what_this_program_adds(
+    tmp_path: Path,
+) -> None:
+    path = write_config(tmp_path / "mcp.json", demo=faulty(NOTES_FILE="theirs"))
+    config = GameConfiguration(mcp_enabled=True, mcp_config_file=str(path))
+    added = {"NOTES_FILE": "ours", "NOTES_STORY_FILE": "ours"}
+    seen_there = (
+        await turn(MCPManager(config, LOGGER, environment=added), "demo.environment")
+    ).content
+    assert isinstance(seen_there, dict)
+    assert [seen_there[name] for name in added] == ["theirs", "ours"]
+
+
 def test_a_later_failure_is_retried_once_and_a_success_is_forgotten(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

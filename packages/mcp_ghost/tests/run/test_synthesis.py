@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from mcp_ghost.testing import Reply, content_reply, tool_reply
-from tests.support.ghosts import Notes, play
+from tests.support.ghosts import PROVIDERS, Notes, play, said_to
 from tests.support.servers import faulty
+
+if TYPE_CHECKING:
+    from mcp_ghost.testing.wires import WireName
 
 pytestmark = pytest.mark.mcp
 
@@ -31,6 +35,20 @@ def notes(tmp_path: Path) -> Notes:
 )
 def test_an_answer_that_is_a_json_document_comes_parsed(text: str, result: object) -> None:  # B33
     assert play([text], {})[0]["final_result"] == result
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_the_model_is_told_to_bring_results_together_and_what_to_do_where_they_differ(
+    provider: WireName,
+) -> None:
+    calls = [("a.echo", {"text": "It is noon."}), ("b.echo", {"text": "It is midnight."})]
+    _, model = play([tool_reply(calls), "Noon."], {"a": faulty(), "b": faulty()}, provider)
+    (head, *_) = model.requests[1].messages
+    told = " ".join(str(head["content"]).split())
+    assert "Bring the results together; where they contradict each other, say so" in told
+    assert "say which one you trust" in told
+    assert "It is noon." in said_to(model, 1)
+    assert "It is midnight." in said_to(model, 1)
 
 
 def test_the_summary_tells_the_trail(notes: Notes) -> None:  # B33
