@@ -221,7 +221,7 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     critic_extra_body: dict[str, Any] | None = None
 
     mcp_enabled: bool = False
-    """Offer tools to the agent."""
+    """Offer tools to the agent; this repository's ``pyproject.toml`` sets it to ``true``."""
     mcp_config_file: str = "mcp_config.json"
     """The servers, in the format that MCP clients share; looked up in the working directory, then
     next to the settings file."""
