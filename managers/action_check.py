@@ -13,9 +13,9 @@ from itertools import dropwhile, takewhile
 from typing import Literal, Protocol, TypeAlias
 
 from game_interface import Facts, Vocabulary
-from managers.map.harmless import HARMLESS
 from mcp_ghost.messages import Usage
 from session.game_state import Value
+from session.perception.directions import HARMLESS
 
 VerdictKind: TypeAlias = Literal["accept", "advise", "refuse"]
 

@@ -4,13 +4,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from managers.manager import Manager, Section
-from managers.map.harmless import HARMLESS
-from managers.map.text import shortened
+from managers.manager import Manager, Section, shortened
 from session.game_configuration import GameConfiguration
 from session.game_state import GameState, Observation, TurnRecord
 from session.knowledge import CarriedOver
-from session.perception.directions import direction_of
+from session.perception.directions import HARMLESS, direction_of
 
 _ANSWER_CHARACTERS = 120
 _COMMANDS_KEPT = 60

@@ -5,8 +5,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from game_interface.command_guard import KEYS_TO_GIVE
-from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section, without_headings
-from managers.map.text import shortened
+from managers.manager import (
+    CHARACTERS_PER_TOKEN,
+    Manager,
+    Section,
+    shortened,
+    without_headings,
+)
 from managers.story.transcript import Transcript
 from mcp_ghost.messages import Message
 from session.game_configuration import GameConfiguration

@@ -43,6 +43,12 @@ def without_headings(text: str) -> str:
     return _HEADING.sub(r"\g<0>\\", text)
 
 
+def shortened(text: str, length: int = 70) -> str:
+    """Quote a text on one line."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= length else flat[: length - 1] + "…"
+
+
 class Manager:
     """One kind of knowledge. What it knows follows from what it was given, in order, alone.
 

@@ -1,18 +1,34 @@
 """The map as the model is told it: what lies around, the ways out, and the requested route."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 
-from managers.manager import Manager, Section
-from managers.map.target import Target, is_nowhere
-from managers.map.text import by_compass, commands, label, remarked, shortened, steps
+from managers.manager import Manager, Section, shortened
 from managers.map.ways import Way
 from managers.map.world_map import WorldMap
+from mcp_ghost.text import counted
 from session.game_configuration import GameConfiguration
-from session.game_state import ExitSeen, GameState, Observation, TurnRecord
+from session.game_state import ExitSeen, GameState, Observation, Place, TurnRecord
 from session.knowledge import CarriedOver
 
 _COMPACT_DIRECTIONS = 12
+_NOWHERE = frozenset({"", "none", "null", "nowhere"})
+
+
+@dataclass
+class _Target:
+    """What the model asked for; nothing when there is no such room on the map."""
+
+    text: str
+    rooms: tuple[Place, ...]
+    """Those that are meant by the text, the nearest first; the first one is taken."""
+    route: tuple[Way, ...] | None = None
+    """From where the player is; None when no way is known."""
+
+    @property
+    def room_id(self) -> int | None:
+        return self.rooms[0].id if self.rooms else None
 
 
 class MapManager(Manager):
@@ -21,16 +37,28 @@ class MapManager(Manager):
     def __init__(self, config: GameConfiguration) -> None:
         self.world = WorldMap()
         self._rooms_shown = config.map_rooms_shown
-        self._target: Target | None = None
+        self._target: _Target | None = None
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
         """Learn the first room, and the ways that earlier episodes found."""
         self.world.begin(observation, carried)
 
     def apply(self, record: TurnRecord) -> None:
-        """Learn from a finished turn."""
+        """Learn from a finished turn.
+
+        That a target is unknown or out of reach is reported once, in the turn after it was found.
+        """
         self.world.apply(record)
-        self._take_target(record)
+        here, text, target = record.after.room_id, record.nav_target, self._target
+        if here is None or (text is not None and text.strip().casefold() in _NOWHERE):
+            target = None
+        elif text is not None:
+            target = _Target(" ".join(text.split()), self.world.find_room(text))
+        elif target and target.route is None:
+            target = None
+        if target and here is not None and target.room_id is not None:
+            target.route = self.world.route(here, target.room_id)
+        self._target = None if target and target.room_id == here else target
 
     def sections(self, state: GameState) -> Iterator[Section]:
         """The rooms around, the ways out of this room, and the requested route."""
@@ -47,71 +75,73 @@ class MapManager(Manager):
                 yield Section(title, told, importance)
 
     def compact_lines(self, state: GameState) -> Iterator[str]:
-        """What was not tried here, or else where to find such a way."""
+        """Untried exits here, or the way to the nearest room that has one."""
         if state.observation is None or state.observation.room is None:
             return
         here = state.observation.room.id
-        untried = self.world.untried(here)
-        if untried:
+        if untried := self.world.untried(here):
             yield f"New ways: {', '.join(list(untried)[:_COMPACT_DIRECTIONS])}."
-            return
-        nearest = self.world.nearest_untried(here)
-        if nearest:
-            yield f"Towards a new way: {', '.join(commands(nearest)[:_COMPACT_DIRECTIONS])}."
+        elif nearest := self.world.nearest_untried(here):
+            yield f"Towards a new way: {_commands(nearest[:_COMPACT_DIRECTIONS])}."
 
-    def _take_target(self, record: TurnRecord) -> None:
-        """What is unknown or out of reach is reported once, in the turn after that was found."""
-        here, text = record.after.room_id, record.nav_target
-        if here is None:
-            self._target = None
-        elif text is not None:
-            named = Target(" ".join(text.split()), self.world.find_room(text))
-            self._target = None if is_nowhere(text) else named.seen_from(here, self.world.routes)
-        elif self._target:
-            known = self._target.route is not None
-            self._target = self._target.seen_from(here, self.world.routes) if known else None
-        if self._target and self._target.room_id == here:
-            self._target = None
-
-    def _route(self, here: int) -> Iterable[str]:
+    def _route(self, here: int) -> Iterator[str]:
+        """The whole route, or why there is none."""
         target = self._target
         if target is None:
-            return ()
-        way_back = target.room_id is None or self.world.distance(target.room_id, here) is not None
-        return target.lines(way_back=way_back)
+            return
+        if not target.rooms:
+            text = shortened(target.text)
+            yield f'"{text}": no such room is known. Give a name or #id of the map.'
+            return
+        room, *others = target.rooms
+        name = self._name(room.id)
+        if others:
+            numbers = ", ".join(f"#{it.id}" if it.id > 0 else it.name for it in others)
+            yield f"Several rooms fit that name; {name} is the nearest. Others: {numbers}."
+        if not target.route:
+            yield f"To {name}: no known way leads there from here."
+            return
+        yield f"To {name}, {counted(len(target.route), 'step')}: {_commands(target.route)}."
+        if any(way.earlier for way in target.route):
+            yield "Partly as in earlier episodes: a door may be shut again."
+        if self.world.distance(room.id, here) is None:
+            yield "No way back from there is known."
 
     def _ways_out(self, room_id: int) -> Iterator[str]:
         """The most useful line comes last: sections are cut from the top."""
         exits = self.world.exits(room_id)
         known = self.world.ways.of(room_id)
         untried = self.world.untried(room_id)
-        shut = [way for way in by_compass(exits.values()) if way.kind == "blocked"]
+        shut = [way for way in exits.values() if way.kind == "blocked"]
         in_vain = [way for way in known.values() if way.is_blocked and way.command not in untried]
         walked = [way for way in known.values() if not way.is_blocked]
         told = {
-            "Blocked": [_refusal(way_out) for way_out in shut if way_out.direction not in known],
+            "Blocked": [
+                _remarked(way.direction, [f'"{shortened(way.note)}"' if way.note else None])
+                for way in shut
+                if way.direction not in known
+            ],
             "Tried in vain": self._refused(in_vain),
             "Known": [self._walked(way, exits.get(way.command)) for way in walked],
-            "Not yet tried": [_new(way, known.get(way.direction)) for way in untried.values()],
+            "Not yet tried": [
+                _remarked(name, (way.note, "in vain before it changed" if name in known else None))
+                for name, way in untried.items()
+            ],
         }
         for title, texts in told.items():
             if texts:
                 yield f"{title}: {'; '.join(texts)}"
-        if not untried:
-            yield from self._elsewhere(room_id)
-
-    def _elsewhere(self, room_id: int) -> Iterator[str]:
-        nearest = self.world.nearest_untried(room_id)
+        nearest = None if untried else self.world.nearest_untried(room_id)
         if nearest and nearest[-1].to is not None:
             directions = ", ".join(self.world.untried(nearest[-1].to))
             yield (
                 f"Nearest ways not yet tried: {directions} from {self._name(nearest[-1].to)}, "
-                f"{steps(nearest)}: {', '.join(commands(nearest))}"
+                f"{counted(len(nearest), 'step')}: {_commands(nearest)}"
             )
 
     def _around(self, room_id: int) -> Iterator[str]:
         """The nearest rooms, in an order that stays the same wherever the player goes."""
-        nearest = set(islice(self.world.routes.nearest(room_id), self._rooms_shown))
+        nearest = set(islice(self.world.nearest(room_id), self._rooms_shown))
         found = self.world.first_turns
         for known in sorted(nearest, key=lambda room: (found.get(room, -1), room)):
             ways = [
@@ -126,21 +156,20 @@ class MapManager(Manager):
     def _walked(self, way: Way, exit_now: ExitSeen | None) -> str:
         rooms = ", ".join(self._name(room_id) for room_id in way.destinations)
         hindrance = _hindrance(exit_now)
+        is_final = (
+            way.to is not None
+            and self.world.is_one_way(way)
+            and self.world.distance(way.to, way.room_id) is None
+        )
         remarks = (
             f"led to different rooms: {rooms}" if way.is_random else None,
             None if way.is_random or way.is_trusted else "happened once",
             "as in earlier episodes" if way.earlier else None,
             f"now: {hindrance}" if hindrance else None,
-            "no known way back" if self._is_final(way) else None,
+            "no known way back" if is_final else None,
         )
         end = "here again" if way.to == way.room_id else f"to {self._name(way.to)}"
-        return remarked(f"{way.command} {end}", remarks)
-
-    def _is_final(self, way: Way) -> bool:
-        """Whether no way back is known, not even a long one."""
-        if way.to is None or not self.world.is_one_way(way):
-            return False
-        return self.world.distance(way.to, way.room_id) is None
+        return _remarked(f"{way.command} {end}", remarks)
 
     def _refused(self, ways: Iterable[Way]) -> list[str]:
         """Each answer once, with the commands that it was given to."""
@@ -155,21 +184,22 @@ class MapManager(Manager):
                 "in earlier episodes" if way.earlier else None,
             )
             told.setdefault(remarks, []).append(way.command)
-        return [remarked(", ".join(words), remarks) for remarks, words in told.items()]
+        return [_remarked(", ".join(words), remarks) for remarks, words in told.items()]
 
     def _name(self, room_id: int | None) -> str:
+        """A room's name with its id: names are shared by rooms of mazes and woods."""
         place = self.world.place(room_id)
-        return label(place.id, place.name)
+        return f"{place.name} #{place.id}" if place.id > 0 else place.name
 
 
-def _new(way_out: ExitSeen, known: Way | None) -> str:
-    return remarked(
-        way_out.direction, (way_out.note, "in vain before it changed" if known else None)
-    )
+def _commands(route: Iterable[Way]) -> str:
+    return ", ".join(way.command for way in route)
 
 
-def _refusal(way_out: ExitSeen) -> str:
-    return remarked(way_out.direction, [f'"{shortened(way_out.note)}"' if way_out.note else None])
+def _remarked(text: str, remarks: Iterable[str | None]) -> str:
+    """The text, and the remarks there are behind it in brackets."""
+    told = "; ".join(remark for remark in remarks if remark)
+    return f"{text} ({told})" if told else text
 
 
 def _hindrance(way_out: ExitSeen | None) -> str | None:

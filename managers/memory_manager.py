@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
-from managers.map.harmless import SENSING
 from managers.reflection.answer import MemoryProposal, MemoryRevision, ReflectionAnswer
 from managers.reflection.evidence import EvidenceFinder
 from mcp_ghost.text import counted, one_line
@@ -18,6 +17,7 @@ from session.knowledge import (
     Reflection,
     folded_memories,
 )
+from session.perception.directions import SENSING
 from session.similarity import near_duplicates, says_more
 
 _TITLE_CHARACTERS = 60

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from llm_client import LLMClient
 from managers.manager import Manager, ToSumUp
-from managers.map.harmless import HARMLESS
 from managers.reflection.answer import ReflectionAnswer, read_reflection
 from managers.reflection.compact import (
     choice_format,
@@ -24,6 +23,7 @@ from session.events import log_event
 from session.game_configuration import GameConfiguration
 from session.game_state import Observation, TurnRecord
 from session.knowledge import CarriedOver, Reflection
+from session.perception.directions import HARMLESS
 from shared_utils import create_json_schema
 
 _MOST_PENDING = 60

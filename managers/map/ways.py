@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 
 from session.game_state import ExitSeen, Place, TurnRecord
 from session.knowledge import Passage
-from session.perception.directions import DIRECTIONS, NAMES, direction_of, in_order
+from session.perception.directions import AGAIN, DIRECTIONS, NAMES, direction_of, in_order
 
 _MOVING = re.compile(
     r"(?:go|walk|run|crawl|climb|enter|exit|leave|board|disembark|cross|descend|ascend|swim|jump"
     r"|slide|step|squeeze|get (?:in|into|on|onto|out|off|up|down))\b"
 )
 _SEVERAL = re.compile(r'[.,;"]|\b(?:then|and)\b')
-AGAIN = frozenset({"g", "again"})
 _ARTICLES = frozenset({"a", "an", "the"})
 _ANSWER_CHARACTERS = 200
 
@@ -107,7 +106,10 @@ class Ways:
 
         A death moves the player but is not a way, and neither is the end of the game.
         """
-        command = self._meant(record.command)
+        command = _flat(record.command).lower()
+        if command in AGAIN:
+            command = self._last_command
+        self._last_command = command
         start, end = record.place_id, record.after.room_id
         if record.died or record.over or record.ended or not command:
             return False
@@ -115,13 +117,19 @@ class Ways:
             return False
         direction = self._direction(command)
         move = direction or movement_of(command)
-        if end != start or (move and _came_round(record)):
-            way = self._way(start, move or command, record.turn)
-            way.moves = move is not None and self._leads(direction, end, exits)
+        key, name = move or command, record.after.room_name
+        headed = bool(name) and record.response.strip().partition("\n")[0].strip() == name
+        if end != start or (move and headed):  # the name heads the answer: walked round
+            exit_seen = exits.get(direction or "")
+            way = self._way(start, key, record.turn)
+            way.moves = move is not None and (
+                exit_seen is None or exit_seen.room is None or exit_seen.room.id == end
+            )
             way.lead(end)
             return True
-        key = move or command
-        if not self._is_plain_try(command) and key not in self.of(start):
+        word = command.removeprefix("go ").removeprefix("walk ")
+        is_plain = DIRECTIONS.get(word, word) in self._directions  # every game knows such words
+        if not is_plain and key not in self.of(start):
             return False
         self._way(start, key, record.turn).refuse(record.response, exits.get(key))
         return True
@@ -150,25 +158,8 @@ class Ways:
                 if way.moves or way.is_trusted or self._direction(way.command) is None:
                     yield from _passages(way, rooms)
 
-    def _meant(self, command: str) -> str:
-        """The command in plain form; what "again" stands for."""
-        plain = _flat(command).lower()
-        if plain not in AGAIN:
-            self._last_command = plain
-        return self._last_command
-
     def _direction(self, command: str) -> str | None:
         return command if command in self._directions else direction_of(command)
-
-    def _is_plain_try(self, command: str) -> bool:
-        """Whether it is a direction in words that every game knows, so that an answer is to it."""
-        word = command.removeprefix("go ").removeprefix("walk ")
-        return DIRECTIONS.get(word, word) in self._directions
-
-    def _leads(self, direction: str | None, end: int, exits: Mapping[str, ExitSeen]) -> bool:
-        """Whether nothing that is known of the direction says that it leads elsewhere."""
-        way_out = exits.get(direction or "")
-        return way_out is None or way_out.room is None or way_out.room.id == end
 
     def _way(self, room_id: int, command: str, turn: int) -> Way:
         """The way of this episode, made when it is new."""
@@ -186,23 +177,14 @@ def movement_of(command: str) -> str | None:
 
 
 def _passages(way: Way, rooms: Mapping[int, Place]) -> Iterator[Passage]:
-    blocked = Passage(
-        room=rooms[way.room_id], direction=way.command, answer=way.answer, times=way.attempts or 1
-    )
+    tried = Passage(room=rooms[way.room_id], direction=way.command)
+    blocked = tried.model_copy(update={"answer": way.answer, "times": way.attempts or 1})
     if way.attempts and not way.is_blocked:
         yield blocked
     for room_id, times in way.destinations.items():
-        yield Passage(
-            room=rooms[way.room_id], direction=way.command, to=rooms[room_id], times=times
-        )
+        yield tried.model_copy(update={"to": rooms[room_id], "times": times})
     if way.is_blocked:
         yield blocked
-
-
-def _came_round(record: TurnRecord) -> bool:
-    """Whether the player walked and is in the same room again: its name heads the answer."""
-    name = record.after.room_name
-    return bool(name) and record.response.strip().partition("\n")[0].strip() == name
 
 
 def _flat(text: str) -> str:

@@ -1,12 +1,17 @@
 """The map as a fold over turn records: rooms by id, and the ways between them that were walked."""
 
+import re
+from collections import deque
+from collections.abc import Iterator
+
 from managers.map.drawing import mermaid
-from managers.map.routes import Routes
-from managers.map.target import matching
-from managers.map.text import by_compass
 from managers.map.ways import Way, Ways
 from session.game_state import ExitSeen, Observation, Place, TurnRecord
 from session.knowledge import CarriedOver, Passage
+from session.perception.directions import in_order
+
+# No story has rooms beyond five digits, and int() refuses numbers of thousands of digits.
+_ID = re.compile(r"#\s*(\d{1,9})\s*$|^\s*(\d{1,9})\s*$")
 
 
 class WorldMap:
@@ -18,9 +23,11 @@ class WorldMap:
         self.first_turns: dict[int, int] = {}
         """Room id -> turn of the first visit in this episode; 0 is its beginning."""
         self.ways = Ways()
-        self.routes = Routes(self.ways)
         self._here: int | None = None
         self._exits: dict[int, dict[str, ExitSeen]] = {}
+        self._steps: dict[int, tuple[Way, ...]] = {}
+        """The reliable ways out of each room, looked up once."""
+        self._distances: dict[int, dict[int, int]] = {}
 
     def begin(self, observation: Observation, carried: CarriedOver | None = None) -> None:
         """Learn the first room, and the ways that earlier episodes found."""
@@ -30,7 +37,8 @@ class WorldMap:
                 if room:
                     self.rooms[room.id] = room.name
         self.ways.carry_over(passages)
-        self.routes.reset()
+        self._distances.clear()
+        self._steps.clear()
         self._see(observation, 0)
 
     def apply(self, record: TurnRecord) -> None:
@@ -38,15 +46,16 @@ class WorldMap:
         if place := record.place:
             self.rooms.setdefault(place.id, place.name)
             if self.ways.apply(record, self.exits(place.id)):
-                self.routes.refresh(place.id)
+                self._distances.clear()
+                self._steps.pop(place.id, None)
         self._see(record.after, record.turn)
 
     def exits(self, room_id: int) -> dict[str, ExitSeen]:
-        """Direction -> exit, as the game's memory last showed them."""
+        """Direction -> exit, as the game's memory last showed them, in the compass's order."""
         return self._exits.get(room_id, {})
 
     def is_one_way(self, way: Way) -> bool:
-        """Whether it was walked, and no way straight back ever was."""
+        """Tell whether it was walked, and no way straight back ever was."""
         if way.to is None or way.to == way.room_id:
             return False
         return not any(way.room_id in back.destinations for back in self.ways.of(way.to).values())
@@ -56,15 +65,38 @@ class WorldMap:
         return tuple(self.ways.passages({room_id: self.place(room_id) for room_id in self.rooms}))
 
     def distance(self, from_id: int, to_id: int) -> int | None:
-        """Steps from one room to another by known ways; None when there are none."""
+        """Count the steps from one room to another by known ways; None when there are none."""
+        return 0 if from_id == to_id else self._distances_from(from_id).get(to_id)
+
+    def nearest(self, from_id: int) -> Iterator[int]:
+        """Find the other rooms that can be reached, the nearest first, as they are asked for."""
+        return (room_id for room_id, _ in self._last_steps(from_id))
+
+    def route(self, from_id: int, to_id: int) -> tuple[Way, ...] | None:
+        """Find the shortest way; None when no way is known."""
         if from_id == to_id:
-            return 0
-        return self.routes.distances(from_id).get(to_id)
+            return ()
+        led: dict[int, Way] = {}
+        for room_id, way in self._last_steps(from_id):
+            led[room_id] = way
+            if room_id == to_id:
+                route = [way]
+                while route[-1].room_id != from_id:
+                    route.append(led[route[-1].room_id])
+                return tuple(reversed(route))
+        return None
 
     def find_room(self, text: str) -> tuple[Place, ...]:
-        """The known rooms meant by a name, an id (``#23`` or ``23``) or both, the nearest first."""
-        found = matching(text, self.rooms)
-        reached = self.routes.distances(self._here) if found and self._here is not None else {}
+        """Find the rooms meant by a name, an id (``#23`` or ``23``) or both, the nearest first."""
+        number = _ID.search(text)
+        room_id = int(number[1] or number[2]) if number else None
+        if room_id in self.rooms:
+            return (self.place(room_id),)
+        wanted = _without_article(_ID.sub("", text))
+        names = {known: _without_article(name) for known, name in self.rooms.items()}
+        found = [known for known, name in names.items() if name == wanted]
+        found = found or [known for known, name in names.items() if wanted and wanted in name]
+        reached = self._distances_from(self._here) if found and self._here is not None else {}
         found.sort(key=lambda known: reached.get(known, len(self.rooms)))
         return tuple(self.place(known) for known in found)
 
@@ -72,20 +104,20 @@ class WorldMap:
         """Exits that the game's memory shows and nobody has taken, including ones opened since."""
         known = self.ways.of(room_id)
         return {
-            way_out.direction: way_out
-            for way_out in by_compass(self.exits(room_id).values())
-            if way_out.kind != "blocked" and _is_new(way_out, known.get(way_out.direction))
+            direction: way_out
+            for direction, way_out in self.exits(room_id).items()
+            if way_out.kind != "blocked" and _is_new(way_out, known.get(direction))
         }
 
     def nearest_untried(self, room_id: int) -> tuple[Way, ...] | None:
-        """The route to the nearest room with such an exit; None when no way is known to any."""
-        for known in self.routes.nearest(room_id):
+        """Find the route to the nearest room with such an exit; None when none is known."""
+        for known in self.nearest(room_id):
             if self.untried(known):
-                return self.routes.route(room_id, known)
+                return self.route(room_id, known)
         return None
 
     def mermaid(self) -> str:
-        """The whole map as a Mermaid flowchart."""
+        """Draw the whole map as a Mermaid flowchart."""
         return mermaid(self.rooms, self.ways.all(), self._here)
 
     def place(self, room_id: int | None) -> Place:
@@ -98,11 +130,41 @@ class WorldMap:
             return
         self.rooms[seen.room.id] = seen.room.name
         self.first_turns.setdefault(seen.room.id, turn)
-        self._exits[seen.room.id] = {way_out.direction: way_out for way_out in seen.exits}
+        exits = sorted(seen.exits, key=lambda way_out: in_order(way_out.direction))
+        self._exits[seen.room.id] = {way_out.direction: way_out for way_out in exits}
         self.ways.see(seen.exits)
+
+    def _distances_from(self, from_id: int) -> dict[int, int]:
+        """Room id -> steps, for all rooms that can be reached."""
+        if from_id not in self._distances:
+            found = {from_id: 0}
+            for room_id, way in self._last_steps(from_id):
+                found[room_id] = found[way.room_id] + 1
+            self._distances[from_id] = found
+        return self._distances[from_id]
+
+    def _last_steps(self, from_id: int) -> Iterator[tuple[int, Way]]:
+        """Walk breadth first to each other room that can be reached, with the last way to it."""
+        seen, ahead = {from_id}, deque([from_id])
+        while ahead:
+            room_id = ahead.popleft()
+            if room_id not in self._steps:  # of several ways to one room, the surest counts
+                ways = [way for way in self.ways.of(room_id).values() if way.is_trusted]
+                ways.sort(key=lambda way: (way.earlier, not way.moves))
+                self._steps[room_id] = tuple(ways)
+            for way in self._steps[room_id]:
+                if way.to is not None and way.to not in seen:
+                    seen.add(way.to)
+                    ahead.append(way.to)
+                    yield way.to, way
 
 
 def _is_new(way_out: ExitSeen, known: Way | None) -> bool:
     if known is None:
         return True
     return known.is_blocked and known.seen_as is not None and known.seen_as != way_out
+
+
+def _without_article(name: str) -> str:
+    words = name.casefold().split()
+    return " ".join(words[1:] if words[:1] == ["the"] else words)

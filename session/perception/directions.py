@@ -1,4 +1,4 @@
-"""Directions, in the English that games share: in commands, and in what the game prints."""
+"""Directions and plain commands, in the English that games share."""
 
 import re
 
@@ -15,6 +15,13 @@ DIRECTIONS = {
     "d": "down",
 }
 NAMES = (*DIRECTIONS.values(), "in", "out", "fore", "aft", "port", "starboard")
+AGAIN = frozenset({"again", "g"})
+LOOKING = frozenset({"i", "inv", "inventory", "l", "look", "score", "wait", "z"})
+"""Commands that describe or let time pass: to get one answer twice is no failure."""
+HARMLESS = LOOKING | AGAIN
+"""Commands that are meant to be repeated; whatever happens after them, they did not do it."""
+SENSING = LOOKING | {"examine", "listen", "read", "smell", "x"}
+"""Commands after which a change of the world is not the player's doing."""
 _ORDER = {name: number for number, name in enumerate(NAMES)}
 _GOING = re.compile(r"^(?:go|walk|run|head|travel) (?:to )?(?=\w+$)")
 _COMPASS = re.compile(r"\b(?:(?:north|south)(?:-?(?:east|west))?|east|west)\b")

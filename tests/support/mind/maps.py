@@ -23,5 +23,5 @@ def blocked(world: WorldMap, room_id: int) -> dict[str, str]:
 
 def route(world: WorldMap, from_id: int, to_id: int) -> tuple[tuple[str, Place], ...] | None:
     """Each step's command and the room that it leads to; None when no way is known."""
-    ways = world.routes.route(from_id, to_id)
+    ways = world.route(from_id, to_id)
     return None if ways is None else tuple((way.command, world.place(way.to)) for way in ways)
