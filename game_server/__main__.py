@@ -2,18 +2,100 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Sequence
 
-from game_server.flags import DEFAULT_PORT, PROGRAM, Flags, parse_flags
+from mcp_ghost.cli.arguments import Parser, add_flags, port_number, seed_number, whole_number
 from mcp_ghost.cli.program import DONE, Errors, program
+
+_PROGRAM = "python -m game_server"
+_DEFAULT_PORT = 8733
+_DESCRIPTION = """\
+Offer text adventures to any MCP client: over stdin and stdout, or over HTTP
+to this machine only. Each game is recorded as an episode in the work folder,
+like those of main.py. The flags for games limit what a client may ask for.
+"""
+_EPILOG = """\
+exit code: 0 the client closed the connection; 1 stopped by a failure; 2 wrong
+  usage or configuration; 130 interrupted by Ctrl-C (143 by SIGTERM)
+
+examples:
+  uv run python -m game_server
+  uv run python -m game_server --http --story bundled --level status
+  uv run python -m game_server --stories ~/stories --games 10
+"""
+_HOW = f"""\
+--http          serve streamable HTTP on 127.0.0.1 instead of stdin and stdout
+--port N        with --http: the port (default {_DEFAULT_PORT})
+"""
+_GAME = """\
+--story NAME|PATH  the only story that is offered (default: all that are known by name)
+--stories DIR   offer the story files in DIR, too, by their names; can be given several times
+--seed N        seed of every game's dice (default: as the client asks, else as configured)
+--level LEVEL   the most that is told besides the game's text: text, status, facts or facts+exits
+--games N       how many new games may be begun in this run
+--max-turns N   end an episode at turn N (default 500)
+"""
+_OTHERS = """\
+--workdir DIR   where episodes are recorded (default: as configured)
+--config FILE   read settings from FILE, in the same format, instead of ./pyproject.toml
+"""
+
+
+class _Flags(argparse.Namespace):
+    """What the command line said; None for anything it did not mention."""
+
+    http: bool
+    port: int | None
+    story: str | None
+    stories: list[str]
+    seed: int | None
+    level: str | None
+    games: int | None
+    max_turns: int | None
+    workdir: str | None
+    config: str | None
+
+    def settings(self) -> dict[str, object]:
+        """The fields of the configuration that were set by a flag."""
+        given = {
+            "story": self.story,
+            "seed": self.seed,
+            "observation_level": self.level,
+            "max_turns_per_episode": self.max_turns,
+            "workdir": self.workdir,
+        }
+        return {key: it for key, it in given.items() if it is not None}
+
+
+def _parsed(arguments: Sequence[str] | None) -> _Flags:
+    """Read the command line; a wrong one ends the program with code 2."""
+    parser = Parser(prog=_PROGRAM, description=_DESCRIPTION, epilog=_EPILOG)
+    add_flags(parser.add_argument_group("how"), _HOW, port={"type": port_number})
+    add_flags(
+        parser.add_argument_group("games"),
+        _GAME,
+        stories={"action": "append", "default": []},
+        seed={"type": seed_number},
+        games={"type": whole_number()},
+        max_turns={"type": whole_number()},
+        level={"choices": ("text", "status", "facts", "facts+exits")},
+    )
+    add_flags(parser, _OTHERS)
+    flags = parser.parse_args(arguments, _Flags())
+    if flags.port is not None and not flags.http:
+        parser.error("--port is for --http")
+    if flags.story is not None and flags.stories:
+        parser.error("--stories offers more than one story, and --story only one")
+    return flags
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; returns the exit code."""
-    flags = parse_flags(arguments)
-    return program(PROGRAM, lambda _: _serve(flags), _errors)
+    flags = _parsed(arguments)
+    return program(_PROGRAM, lambda _: _serve(flags), _errors)
 
 
 def _errors() -> Errors:
@@ -29,24 +111,33 @@ def _errors() -> Errors:
     return Errors(wrong_use=wrong, failed=(GameError,))
 
 
-def _serve(flags: Flags) -> int:
+def _serve(flags: _Flags) -> int:
     # Imported only now, so that --help and wrong flags do not wait for it.
     import asyncio
     from contextlib import redirect_stdout
+    from pathlib import Path
 
     from game_interface import check_story
     from game_server.games import Games
     from game_server.limits import Limits
     from game_server.serving import address_of, listening, serve_http, serve_stdio
+    from session.configuration_file import ConfigurationError
     from session.game_configuration import GameConfiguration
+    from session.levels import ObservationLevel
 
     config = GameConfiguration.at_hand(flags.config, **flags.settings())
     with redirect_stdout(sys.stderr):  # what an environment prints is not meant for the client
         check_story(config.story)
-    games = Games(config, limits=Limits.of(flags))
+    folders = [Path(it).expanduser() for it in flags.stories]
+    for folder in folders:
+        if not folder.is_dir():
+            raise ConfigurationError(f"--stories: there is no folder {folder}.")
+    level = ObservationLevel(flags.level) if flags.level else None
+    limits = Limits(flags.story, flags.seed, level, flags.games, folders)
+    games = Games(config, limits=limits)
     try:
         if flags.http:
-            with listening(flags.port or DEFAULT_PORT) as listener:
+            with listening(flags.port or _DEFAULT_PORT) as listener:
                 print(f"Games at {address_of(listener)} (end with Ctrl-C)", flush=True)
                 asyncio.run(serve_http(games, listener))
         else:

@@ -14,21 +14,29 @@ given costs no turn: `info["refused"]` says why. Where nothing is recorded, `get
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import multiprocessing
+from ctypes import c_char
+from multiprocessing.context import BaseContext
+from multiprocessing.sharedctypes import SynchronizedString
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Text
+from gymnasium.vector.utils import (
+    create_shared_memory,
+    read_from_shared_memory,
+    write_to_shared_memory,
+)
 
 from game_interface import MAX_COMMAND_LENGTH
 from game_interface.engines.engine import MAX_SEED
 from game_interface.errors import SnapshotError
-from game_server.text_space import PrintedText
-from game_server.told import RefusedError, Told
+from game_server.reply import RefusedError, Reply
 from game_server.unrecorded import UnrecordedGame
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
-from session.game_state import EndReason
 from session.levels import ObservationLevel
 
 if TYPE_CHECKING:
@@ -38,7 +46,55 @@ _ASCII = "".join(map(chr, range(0x20, 0x7F)))
 _LATIN = _ASCII + "".join(map(chr, range(0xA0, 0x100)))
 MOST_CHARACTERS = 2**16
 """Of one observation."""
-_ENDED_BY_THE_GAME = {EndReason.VICTORY, EndReason.FINAL_DEATH, EndReason.GAME_OVER}
+_MOST_BYTES = 4
+"""Of a character in UTF-8."""
+_Memory: TypeAlias = tuple[SynchronizedString, ...]
+
+
+class PrintedText(Text):
+    """Any text of at most a length; its characters are those of samples.
+
+    Gymnasium's vectors can share it between processes. A vector asks once, at its start, for what
+    its processes share, and expects it to change with the memory behind it. Gymnasium's own `Text`
+    gives it strings, which stay as blank as they were.
+    """
+
+    def contains(self, x: object) -> bool:
+        """Whether it is a text that is not too long."""
+        return isinstance(x, str) and len(x) <= self.max_length
+
+
+class PrintedTexts:
+    """What the games of a vector have printed last; a copy of it is a tuple of texts."""
+
+    def __init__(self, memory: _Memory) -> None:
+        self._memory = memory
+
+    def __len__(self) -> int:
+        return len(self._memory)
+
+    def __getitem__(self, index: int) -> str:
+        return self._memory[index].value.decode()
+
+    def __deepcopy__(self, _memo: object) -> tuple[str, ...]:
+        return tuple(self[index] for index in range(len(self)))
+
+
+@create_shared_memory.register(PrintedText)
+def _create(
+    space: PrintedText, n: int = 1, ctx: BaseContext | ModuleType = multiprocessing
+) -> _Memory:
+    return tuple(ctx.Array(c_char, space.max_length * _MOST_BYTES) for _ in range(n))
+
+
+@read_from_shared_memory.register(PrintedText)
+def _read(_space: PrintedText, shared_memory: _Memory, n: int = 1) -> PrintedTexts:
+    return PrintedTexts(shared_memory[:n])
+
+
+@write_to_shared_memory.register(PrintedText)
+def _write(_space: PrintedText, index: int, value: str, shared_memory: _Memory) -> None:
+    shared_memory[index].value = value.encode(errors="replace")
 
 
 class TextGame(gymnasium.Env[str, str]):
@@ -85,23 +141,26 @@ class TextGame(gymnasium.Env[str, str]):
         super().reset(seed=seed)
         if seed is None:
             seed = int(self.np_random.integers(1, MAX_SEED))
-        told = self._begun(seed % (MAX_SEED + 1))
-        if self._game is None or self._game.game_state.score is None:
+        dice = seed % (MAX_SEED + 1)
+        game = self._game
+        if self._is_recorded:
+            from game_server.games import new_name  # with all that writes an episode
+            from game_server.hosted import HostedGame
+
+            self.close()
+            config = self._config.model_copy(update={"seed": dice})
+            self._game = game = HostedGame(new_name(), config, "gymnasium")
+            reply = game.begin()
+        else:
+            if not isinstance(game, UnrecordedGame):
+                self._game = game = UnrecordedGame(self._config)
+            reply = game.begin(dice)
+        if game.game_state.score is None:
             raise ConfigurationError(
                 f"The score of {self._config.story} cannot be read, so there is no reward: "
                 "choose a game that `uv run python main.py games` lists with its points."
             )
-        return self._seen(told, None)
-
-    def _begun(self, dice: int) -> Told:
-        """Begin a game; one that is not recorded begins again."""
-        if self._is_recorded:
-            self.close()
-            self._game = recorded = _recorded(self._config.model_copy(update={"seed": dice}))
-            return recorded.begin()
-        played = self._game if isinstance(self._game, UnrecordedGame) else None
-        self._game = played = played or UnrecordedGame(self._config)
-        return played.begin(dice)
+        return self._seen(reply, None)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Give the game a command; what it answers, and the points that this won.
@@ -115,15 +174,15 @@ class TextGame(gymnasium.Env[str, str]):
         if game is None or game.ended:
             raise gymnasium.error.ResetNeeded("The game has not begun, or is over: call reset().")
         try:
-            told = game.command(action)
+            reply = game.command(action)
         except RefusedError as error:
             text, info = self._seen(game.status(), str(error))
             return text, 0.0, False, game.ended, info  # refused, or an environment failed
-        text, info = self._seen(told, None)
+        text, info = self._seen(reply, None)
         reason = game.game_state.end_reason
-        by_the_game = reason in _ENDED_BY_THE_GAME
+        by_the_game = reason is not None and reason.is_final
         reward = float(game.game_state.history[-1].scored or 0)
-        return text, reward, by_the_game, bool(reason) and not by_the_game, info
+        return text, reward, by_the_game, game.ended and not by_the_game, info
 
     def render(self) -> str | None:
         """What the game printed last."""
@@ -169,20 +228,12 @@ class TextGame(gymnasium.Env[str, str]):
             raise gymnasium.error.ResetNeeded("The game has not begun: call reset().")
         return self._game
 
-    def _seen(self, told: Told, refused: str | None) -> tuple[str, dict[str, Any]]:
-        self._text = told.text[:MOST_CHARACTERS]
+    def _seen(self, reply: Reply, refused: str | None) -> tuple[str, dict[str, Any]]:
+        self._text = reply.text[:MOST_CHARACTERS]
         # Gymnasium's vectors hold numbers in arrays, in which None has no place.
-        told_of = {"waits_for": told.waits_for, **told.facts}
-        known = {name: it for name, it in told_of.items() if it is not None}
-        info = {**known, "turn": told.turn, "ended": told.ended, "refused": refused}
-        return self._text, info
-
-
-def _recorded(config: GameConfiguration) -> HostedGame:
-    from game_server.games import new_name  # with all that writes an episode
-    from game_server.hosted import HostedGame
-
-    return HostedGame(new_name(), config, "gymnasium")
+        facts = {"waits_for": reply.waits_for, **reply.facts}
+        known = {name: it for name, it in facts.items() if it is not None}
+        return self._text, {**known, "turn": reply.turn, "ended": reply.ended, "refused": refused}
 
 
 def _made_again(

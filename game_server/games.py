@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -81,7 +82,13 @@ class Games:
         """
         wishes = {"story": story, "seed": seed, "observation_level": level}
         if self.only:
-            self._refuse_other({name: it for name, it in wishes.items() if it is not None})
+            for name, wish in wishes.items():
+                offered = getattr(self.config, name)
+                if wish not in (None, offered):
+                    raise ConfigurationError(
+                        f"Only one game is played here, with the {name.replace('_', ' ')} "
+                        f"{offered}: call new_game without arguments."
+                    )
             return self.find(guest, None)
         limits = self.limits
         granted = {
@@ -89,12 +96,9 @@ class Games:
             "seed": limits.seed_for(seed),
             "observation_level": limits.level_for(level),
         }
-        config = type(self.config).model_validate(
-            {
-                **self.config.model_dump(exclude_unset=True),
-                **{name: it for name, it in granted.items() if it is not None},
-            }
-        )
+        granted = {name: it for name, it in granted.items() if it is not None}
+        settings = self.config.model_dump(exclude_unset=True)
+        config = type(self.config).model_validate({**settings, **granted})
         with self._counted():
             try:
                 return self._opened(guest, new_name(), config)
@@ -134,10 +138,8 @@ class Games:
         with self._lock:
             game = self._open.get(named)
             if game and to_play and game.can_go_on and name and not self.only:
-                game = self._open.pop(named)
-                game.close()
-                game = None
-            if game:
+                self._open.pop(named).close()
+            elif game:
                 self._turn_to(guest, named)
                 return game
         known = (episode_folder(self.config, named, resume=True) / EVENTS_FILE).is_file()
@@ -158,19 +160,17 @@ class Games:
 
     def close_idle(self) -> None:
         """Close what nobody has used for a while."""
-        oldest = time.monotonic() - IDLE_SECONDS
-        with self._lock:
-            idle = [game for game in self._open.values() if game.used < oldest]
-            self._forget(idle)
-        for game in idle:
-            game.leave()
+        self._leave_unused_since(time.monotonic() - IDLE_SECONDS)
 
     def close(self) -> None:
         """Close all."""
+        self._leave_unused_since(math.inf)
+
+    def _leave_unused_since(self, moment: float) -> None:
         with self._lock:
-            games = list(self._open.values())
-            self._forget(games)
-        for game in games:
+            unused = [game for game in self._open.values() if game.used < moment]
+            self._forget(unused)
+        for game in unused:
             game.leave()
 
     def _opened(
@@ -180,7 +180,13 @@ class Games:
             if game := self._open.get(name):  # which two calls at once asked for
                 return game
             game = HostedGame(name, config, guest.name, resume=resume, others_follow=not self.only)
-            self._refuse_beyond_the_limit(game)
+            most, level = self.limits.level, game.config.observation_level
+            if most and not most.reaches(level):  # it began in another run of the server
+                game.close()
+                raise ConfigurationError(
+                    f"{name} was begun at the level {level}, and the host limits the level to "
+                    f"{most}: call new_game to begin another."
+                )
             by_use = sorted(self._open.values(), key=lambda it: it.used)
             excess = by_use[: max(0, len(by_use) + 1 - MOST_GAMES)]
             self._forget(excess)
@@ -198,16 +204,6 @@ class Games:
                 shutil.rmtree(game.folder, ignore_errors=True)
             raise
         return game
-
-    def _refuse_beyond_the_limit(self, game: HostedGame) -> None:
-        """Refuse a game that began where more was told, in another run of the server."""
-        most, level = self.limits.level, game.config.observation_level
-        if most and not most.reaches(level):
-            game.close()
-            raise ConfigurationError(
-                f"{game.name} was begun at the level {level}, and the host limits the level to "
-                f"{most}: call new_game to begin another."
-            )
 
     def _turn_to(self, guest: Guest, name: str, *, new: bool = False) -> None:
         """From now on the guest plays it, unless it is old and the guest is playing another."""
@@ -240,15 +236,6 @@ class Games:
                 "earlier one as `game`."
             )
         return mine
-
-    def _refuse_other(self, wanted: Mapping[str, object]) -> None:
-        for name, wish in wanted.items():
-            offered = getattr(self.config, name)
-            if wish != offered:
-                raise ConfigurationError(
-                    f"Only one game is played here, with the {name.replace('_', ' ')} {offered}: "
-                    "call new_game without arguments."
-                )
 
 
 def new_name() -> str:

@@ -6,7 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from game_server.told import RefusedError, Told, told, words_of
+from game_server.reply import RefusedError, Reply, reply_of, words_of
 from managers.context_manager import ContextManager
 from mcp_ghost.text import counted
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
@@ -61,7 +61,7 @@ class HostedGame(ZorkOrchestratorV2):
                 f"{name} was not started by a client of this server: continue it with "
                 f"`uv run python main.py --resume {name}`."
             )
-        self._told_by = ContextManager(self.mind.config, self.mind.transcript)
+        self._context = ContextManager(self.mind.config, self.mind.transcript)
 
     @property
     def name(self) -> str:
@@ -83,7 +83,7 @@ class HostedGame(ZorkOrchestratorV2):
         """Whether it has ended, and would not end again as soon as it is continued."""
         return self.game_state.end_reason in _TO_BE_CONTINUED
 
-    def begin(self) -> Told:
+    def begin(self) -> Reply:
         """Start the game, or go on where it stopped; the latest words and what is known.
 
         Raises:
@@ -93,9 +93,9 @@ class HostedGame(ZorkOrchestratorV2):
             if self._turns is None and not self.ended:
                 self._start()
                 self._close_if_ended()
-            return self._told("\n\n".join([*self._notices, self._boundary.state.last_response]))
+            return self._reply("\n\n".join([*self._notices, self._boundary.state.last_response]))
 
-    def command(self, text: str) -> Told:
+    def command(self, text: str) -> Reply:
         """Give the game a command; what it answers.
 
         Raises:
@@ -103,19 +103,24 @@ class HostedGame(ZorkOrchestratorV2):
         """
         self.begin()
         with self._lock:
-            self._refuse_after_the_end()
+            if self.ended:
+                turns = counted(self.game_state.turn_count, "turn")
+                raise RefusedError(
+                    f"The episode has ended after {turns} ({self.game_state.end_reason})"
+                    + (": new_game starts another." if self._others_follow else ".")
+                )
             self._guest.said, self._failed = text, None
             self._process_turn()
             self._close_if_ended()
             if self._failed:
                 raise RefusedError(self._failed.failure)
-            return self._told(words_of(self._guest.turns[-1]))
+            return self._reply(words_of(self._guest.turns[-1]))
 
-    def status(self) -> Told:
+    def status(self) -> Reply:
         """What is known now."""
         self.begin()
         with self._lock:
-            return self._told("")
+            return self._reply("")
 
     def history(self, most: int, before: int | None) -> list[TurnRecord]:
         """The latest turns, as they were told; those before turn ``before``."""
@@ -140,24 +145,11 @@ class HostedGame(ZorkOrchestratorV2):
             if got_it:
                 self._lock.release()
 
-    def _told(self, text: str) -> Told:
+    def _reply(self, text: str) -> Reply:
         self.used = time.monotonic()
-        state = self._boundary.state
-        return told(
-            text,
-            self.config.observation_level,
-            state,
-            self.game_state.end_reason,
-            self._told_by.situation(state),
-        )
-
-    def _refuse_after_the_end(self) -> None:
-        if self.ended:
-            turns = counted(self.game_state.turn_count, "turn")
-            raise RefusedError(
-                f"The episode has ended after {turns} ({self.game_state.end_reason})"
-                + (": new_game starts another." if self._others_follow else ".")
-            )
+        state, level = self._boundary.state, self.config.observation_level
+        situation = self._context.situation(state)
+        return reply_of(text, level, state, self.game_state.end_reason, situation)
 
     def _close_if_ended(self) -> None:
         if reason := self.game_state.end_reason:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from platformdirs import user_cache_path
 
 from game_interface import BUNDLED_STORY
 from game_interface.catalogue import at_hand, known_games, story_folders
-from game_server.flags import Flags
 from mcp_ghost.text import counted, one_line
 from session.configuration_file import ConfigurationError
 from session.levels import ObservationLevel
@@ -33,20 +32,6 @@ class Limits(NamedTuple):
     """How many may be begun in one run of the server."""
     folders: Sequence[Path] = ()
     """Where guests may choose any story file by its name."""
-
-    @classmethod
-    def of(cls, flags: Flags) -> Self:
-        """Read them from the command line.
-
-        Raises:
-            ConfigurationError: A folder does not exist.
-        """
-        folders = [Path(it).expanduser() for it in flags.stories]
-        for folder in folders:
-            if not folder.is_dir():
-                raise ConfigurationError(f"--stories: there is no folder {folder}.")
-        level = ObservationLevel(flags.level) if flags.level else None
-        return cls(flags.story, flags.seed, level, flags.games, folders)
 
     def story_for(self, wished: str, configured: str) -> str:
         """Find the story that a guest names; ``configured`` is played where it names none.
@@ -89,24 +74,22 @@ class Limits(NamedTuple):
 
     def described(self, configured: str) -> str:
         """Say all that a guest needs to know of them before it begins a game."""
-        return " ".join(self._sentences(configured))
-
-    def _sentences(self, configured: str) -> Iterator[str]:
         if self.story is not None:
-            yield f"The host offers only the story '{_name_of(self.story)}'."
+            said = [f"The host offers only the story '{_name_of(self.story)}'."]
         else:
             files = one_line(", ".join(self._files()), _LISTED_CHARACTERS)
             own = f", a file of the host's ({files})" if files else ""
-            yield (
-                f"Stories are chosen by name: zork1, bundled, a known game such as curses{own}. "
-                f"Without a name, '{_name_of(configured)}' is played."
-            )
+            said = [
+                f"Stories are chosen by name: zork1, bundled, a known game such as curses{own}.",
+                f"Without a name, '{_name_of(configured)}' is played.",
+            ]
         if self.level:
-            yield f"The host limits the level to {self.level}."
+            said.append(f"The host limits the level to {self.level}.")
         if self.seed is not None:
-            yield f"The host has set the seed to {self.seed}."
+            said.append(f"The host has set the seed to {self.seed}.")
         if self.games is not None:
-            yield f"The host allows {counted(self.games, 'new game')}."
+            said.append(f"The host allows {counted(self.games, 'new game')}.")
+        return " ".join(said)
 
     def _files(self) -> dict[str, Path]:
         """Name -> file, of what lies in the folders and does not lead out of them."""

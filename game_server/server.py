@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, InputRequiredResult, TextContent, Tool, ToolAnnotations
+from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
 from game_interface.errors import GameError
 from game_server.games import Games, Guest
 from game_server.hosted import HostedGame
 from game_server.limits import NAME_CHARACTERS
-from game_server.told import RefusedError, Told
+from game_server.reply import RefusedError, Reply
 from mcp_ghost.text import one_line
 from session.configuration_file import ConfigurationError, near
 from session.levels import ObservationLevel
@@ -27,9 +27,6 @@ from session.record.event_log import (
     EpisodeNotKeptError,
 )
 from session.version import version
-
-if TYPE_CHECKING:
-    from session.game_state import TurnRecord
 
 MOST_TURNS_SHOWN = 200
 """Of `history`, in one call."""
@@ -47,7 +44,6 @@ _EXPLAINED = (
     RefusedError,
 )
 
-_Result = TypeVar("_Result")
 _Game = Annotated[
     str | None,
     Field(description="The name of a game, as new_game gave it; left out: the one you play."),
@@ -83,10 +79,6 @@ class History(BaseModel):
     turns: list[Turn]
 
 
-Answered = Annotated[CallToolResult, Answer]
-Remembered = Annotated[CallToolResult, History]
-
-
 class _Server(MCPServer[Any]):
     """One that refuses arguments that a tool does not have, which the SDK would leave out."""
 
@@ -99,17 +91,12 @@ class _Server(MCPServer[Any]):
             ToolError: It does not exist, has no such argument, or failed; the message says which.
         """
         for tool in await self.list_tools():
-            if tool.name == name:
-                _refuse_unknown(arguments, tool)
+            known = tool.input_schema["properties"]
+            unknown = [it for it in arguments if it not in known]
+            if tool.name == name and unknown:
+                wrong = one_line(unknown[0], NAME_CHARACTERS)
+                raise ToolError(f"Unknown argument '{wrong}' of {name}: {near(unknown[0], known)}")
         return await super().call_tool(name, arguments, context)
-
-
-def _refuse_unknown(arguments: dict[str, Any], tool: Tool) -> None:
-    known = tool.input_schema["properties"]
-    for given in arguments:
-        if given not in known:
-            wrong = one_line(given, NAME_CHARACTERS)
-            raise ToolError(f"Unknown argument '{wrong}' of {tool.name}: {near(given, known)}")
 
 
 def game_server(games: Games) -> MCPServer[Any]:
@@ -165,16 +152,15 @@ class _Tools:
                 "Where the host limits it, no more than that is told."
             ),
         ] = None,
-    ) -> Answered:
+    ) -> Annotated[CallToolResult, Answer]:
         """Begin a new game."""
-        guest = _guest(ctx)
 
-        def begin() -> CallToolResult:
+        def begin(guest: Guest) -> CallToolResult:
             game = self._games.new(guest, story, seed, level)
             remark = self._games.limits.remark(seed, level)
             return _answer(game, game.begin(), names_it=True, remark=remark)
 
-        return await _in_thread(begin)
+        return await _in_thread(ctx, begin)
 
     async def command(
         self,
@@ -187,25 +173,23 @@ class _Tools:
             ),
         ],
         game: _Game = None,
-    ) -> Answered:
+    ) -> Annotated[CallToolResult, Answer]:
         """Give the game a command; returns what it answers."""
-        guest = _guest(ctx)
 
-        def play() -> CallToolResult:
+        def play(guest: Guest) -> CallToolResult:
             played = self._games.find(guest, game, to_play=True)
             return _answer(played, played.command(text))
 
-        return await _in_thread(play)
+        return await _in_thread(ctx, play)
 
-    async def status(self, ctx: Context, game: _Game = None) -> Answered:
+    async def status(self, ctx: Context, game: _Game = None) -> Annotated[CallToolResult, Answer]:
         """What is known of the game now, without a move."""
-        guest = _guest(ctx)
 
-        def look() -> CallToolResult:
+        def look(guest: Guest) -> CallToolResult:
             played = self._games.find(guest, game)
             return _answer(played, played.status(), names_it=True)
 
-        return await _in_thread(look)
+        return await _in_thread(ctx, look)
 
     async def history(
         self,
@@ -215,56 +199,50 @@ class _Tools:
             int | None, Field(ge=1, description="Only turns before this one.")
         ] = None,
         game: _Game = None,
-    ) -> Remembered:
+    ) -> Annotated[CallToolResult, History]:
         """The latest turns: each command, and what the game answered."""
-        guest = _guest(ctx)
 
-        def remember() -> CallToolResult:
+        def remember(guest: Guest) -> CallToolResult:
             played = self._games.find(guest, game)
-            return _history(played, played.history(last, before))
+            turns = [
+                Turn(turn=it.turn, command=it.command, text=it.response)
+                for it in played.history(last, before)
+            ]
+            told = [f"{it.turn}. > {it.command}\n{it.text.strip()}" for it in turns]
+            values = History(game=played.name, opening=played.opening, turns=turns)
+            return _result("\n\n".join(told) or values.opening.strip(), values)
 
-        return await _in_thread(remember)
+        return await _in_thread(ctx, remember)
 
 
-def _guest(ctx: Context) -> Guest:
-    """Who calls: over stdio always the same, over HTTP by the session, where there is one."""
+async def _in_thread(ctx: Context, work: Callable[[Guest], CallToolResult]) -> CallToolResult:
+    """Do what a guest asks: over stdio always the same one, over HTTP that of the session."""
     request = ctx.request_context.request
     session = "" if request is None else request.headers.get("mcp-session-id")
     info = ctx.request_context.session.client_params
     named = f"{info.client_info.name} {info.client_info.version}" if info else ""
-    name = one_line(named, NAME_CHARACTERS)
-    return Guest(name or "unnamed client", session)
-
-
-async def _in_thread(work: Callable[[], _Result]) -> _Result:
+    guest = Guest(one_line(named, NAME_CHARACTERS) or "unnamed client", session)
     try:
-        return await anyio.to_thread.run_sync(work)
+        return await anyio.to_thread.run_sync(work, guest)
     except _EXPLAINED as error:
         raise ToolError(str(error)) from error
 
 
 def _answer(
-    game: HostedGame, told: Told, *, names_it: bool = False, remark: str = ""
+    game: HostedGame, reply: Reply, *, names_it: bool = False, remark: str = ""
 ) -> CallToolResult:
-    ended = f"The episode has ended: {told.ended}." if told.ended else ""
+    ended = f"The episode has ended: {reply.ended}." if reply.ended else ""
     named = f"This game is called {game.name}." if names_it else ""
-    parts = (told.text.strip(), told.situation, ended, named, remark)
+    parts = (reply.text.strip(), reply.situation, ended, named, remark)
     values = Answer(
         game=game.name,
-        turn=told.turn,
-        text=told.text,
-        ended=told.ended,
+        turn=reply.turn,
+        text=reply.text,
+        ended=reply.ended,
         remark=remark or None,
-        facts=told.facts,
+        facts=reply.facts,
     )
     return _result("\n\n".join(part for part in parts if part), values)
-
-
-def _history(game: HostedGame, turns: list[TurnRecord]) -> CallToolResult:
-    kept = [Turn(turn=it.turn, command=it.command, text=it.response) for it in turns]
-    told = [f"{it.turn}. > {it.command}\n{it.text.strip()}" for it in kept]
-    values = History(game=game.name, opening=game.opening, turns=kept)
-    return _result("\n\n".join(told) or game.opening.strip(), values)
 
 
 def _result(text: str, values: BaseModel) -> CallToolResult:

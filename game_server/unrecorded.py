@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import base64
-import binascii
-from typing import TYPE_CHECKING
+import zlib
+from typing import TYPE_CHECKING, Final
+
+from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
 from game_interface import open_game
 from game_interface.errors import SnapshotError
-from game_server.position import Counted, Learned, Position
-from game_server.told import RefusedError, Told, told, words_of
+from game_server.reply import RefusedError, Reply, reply_of, words_of
 from orchestration.boundary import Boundary
 from orchestration.endings import Endings
 from orchestration.turn import TurnPlayer, observation_of, snapshot_of
 from players.guest import GuestPlayer
-from session.game_state import FailedTurn, GameState, Observation, TurnRecord
-from session.knowledge import CarriedOver, Reflection
+from session.game_state import EndReason, FailedTurn, GameState, Observation, Situation, TurnRecord
+from session.knowledge import CarriedOver
+from session.perception.perception import Perception
 from session.playing import GUEST
 
 if TYPE_CHECKING:
     from session.game_configuration import GameConfiguration
-    from session.levels import ObservationLevel
+
+_FORMAT: Final = b"zorkgpt-state 2"
+_MOST_BYTES: Final = 2**25
 
 
 class UnrecordedGame:
@@ -46,7 +50,7 @@ class UnrecordedGame:
         self._set_up()
 
     def _set_up(self) -> None:
-        self._boundary = _Boundary(self._config.observation_level)
+        self._boundary = Boundary(self._config.observation_level, None, "")
         self.game_state = GameState("")
         self._turns = TurnPlayer(self._game, self._guest, self._config, self._boundary)
         self._endings = Endings(self._config, self.game_state)
@@ -56,7 +60,7 @@ class UnrecordedGame:
         """Whether it takes no more commands."""
         return self.game_state.game_over
 
-    def begin(self, seed: int | None = None) -> Told:
+    def begin(self, seed: int | None = None) -> Reply:
         """Start the game, or start it again; its first words.
 
         Raises:
@@ -67,9 +71,9 @@ class UnrecordedGame:
         seen = observation_of(self._game.facts())
         self.game_state.begin(opening, seen)
         self._boundary.begin(None, opening, seen, CarriedOver())
-        return self._told("\n\n".join([*self._notices, opening]))
+        return self._reply("\n\n".join([*self._notices, opening]))
 
-    def command(self, text: str) -> Told:
+    def command(self, text: str) -> Reply:
         """Give the game a command; what it answers.
 
         Raises:
@@ -83,89 +87,109 @@ class UnrecordedGame:
         self._boundary.take_in(step)
         self.game_state.apply(step)
         self.game_state.end_reason = self._endings.after(step)
-        return self._told(words_of(self._boundary.state.history[-1]))
+        return self._reply(words_of(self._boundary.state.history[-1]))
 
-    def status(self) -> Told:
+    def status(self) -> Reply:
         """What is known now."""
-        return self._told("")
+        return self._reply("")
 
     def state(self) -> bytes:
-        """This moment, from which `restore` continues.
+        """Save this moment, from which `restore` continues.
+
+        The layout is a line of text with format and version, then compressed JSON.
 
         Raises:
             SnapshotError: Of such a game there is none.
         """
-        told_state = self._boundary.state
-        snapshot, seen = snapshot_of(self._game), told_state.observation
+        told = self._boundary.state
+        snapshot, seen = snapshot_of(self._game), told.observation
         if not snapshot or seen is None:
             raise SnapshotError(f"{self._game.story.name} has no state that can be saved")
-        latest = told_state.history[-1] if told_state.history else None
-        return Position(
-            level=self._config.observation_level,
+        moment = _Moment(
             snapshot=snapshot,
-            learned=self._boundary.learned(),
-            counted=Counted.of(self.game_state),
+            perception=self._boundary.perception,
+            counts=_Counts.model_validate(self.game_state),
             seen=seen,
-            latest=latest and latest.model_copy(update={"snapshot": ""}),
-        ).packed()
+            latest=told.history[-1].model_copy(update={"snapshot": ""}) if told.history else None,
+        )
+        return _FORMAT + b"\n" + zlib.compress(moment.model_dump_json().encode())
 
-    def restore(self, data: bytes) -> Told:
+    def restore(self, data: bytes) -> Reply:
         """Continue from a moment, of this process or another; what was told last.
 
         Raises:
             SnapshotError: It is damaged, of another story or of another level; nothing changed.
         """
-        position = Position.unpacked(data)
-        if position.level is not self._config.observation_level:
+        moment, snapshot = _unpacked(data)
+        level = self._config.observation_level
+        if moment.perception.level is not level:
             raise SnapshotError(
-                f"the state is of a game at the level {position.level}, and this one is played at "
-                f"{self._config.observation_level}"
+                f"the state is of a game at the level {moment.perception.level}, and this one is "
+                f"played at {level}"
             )
-        try:
-            snapshot = base64.b64decode(position.snapshot, validate=True)
-        except binascii.Error as error:
-            raise SnapshotError("the state is damaged") from error
         self._game.restore(snapshot)
-        position.counted.put_into(self.game_state)
+        for name, count in moment.counts:
+            setattr(self.game_state, name, count)
         self.game_state.observation = observation_of(self._game.facts())
-        self._boundary.restore(position)
-        latest = position.latest
-        return self._told(words_of(latest) if latest else position.counted.last_response)
+        boundary, counts, latest = self._boundary, moment.counts, moment.latest
+        boundary.perception, boundary.state = moment.perception, GameState("")
+        boundary.state.begin(counts.last_response, moment.seen)
+        boundary.state.turn_count, boundary.state.deaths = counts.turn_count, counts.deaths
+        if latest:
+            boundary.state.history.append(latest)
+        return self._reply(words_of(latest) if latest else counts.last_response)
 
     def leave(self) -> None:
         """Close the game."""
         self._game.close()
 
-    def _told(self, text: str) -> Told:
+    def _reply(self, text: str) -> Reply:
         level = self._config.observation_level
-        return told(text, level, self._boundary.state, self.game_state.end_reason)
+        return reply_of(text, level, self._boundary.state, self.game_state.end_reason)
 
 
-class _Nobody:
-    """Learns nothing, where an episode has a mind."""
+class _Counts(BaseModel):
+    """What a `GameState` counts and compares to find the end of an episode."""
 
-    def begin(self, observation: Observation, carried: CarriedOver) -> None:
-        """Learn nothing."""
+    model_config = ConfigDict(from_attributes=True)
 
-    def take_in(self, step: TurnRecord | Reflection) -> None:
-        """Learn nothing."""
+    turn_count: NonNegativeInt
+    last_action: str | None
+    last_response: str
+    deaths: int | None
+    turns_without_news: NonNegativeInt
+    turns_with_one_answer: NonNegativeInt
+    engine_refused: NonNegativeInt
+    refused_in_a_row: NonNegativeInt
+    end_reason: EndReason | None
+    best_score: int
+    situations: set[Situation]
 
 
-class _Boundary(Boundary):
-    """A boundary behind which nobody learns, and which can be brought back to a moment."""
+class _Moment(BaseModel):
+    """All that the next step of a game depends on, between two commands."""
 
-    def __init__(self, level: ObservationLevel) -> None:
-        super().__init__(level, _Nobody(), "")
+    snapshot: str
+    """The engine's state, base64."""
+    perception: Perception
+    counts: _Counts
+    seen: Observation
+    """As it was told."""
+    latest: TurnRecord | None
+    """The latest turn, as it was told, without its snapshot."""
 
-    def learned(self) -> Learned:
-        """What the game has told so far."""
-        return Learned.of(self._perception)
 
-    def restore(self, position: Position) -> None:
-        """Make what was told up to that moment all that was ever told."""
-        position.learned.put_into(self._perception)
-        counted, self.state = position.counted, GameState("")
-        self.state.begin(counted.last_response, position.seen)
-        self.state.turn_count, self.state.deaths = counted.turn_count, counted.deaths
-        if position.latest:
-            self.state.history.append(position.latest)
+def _unpacked(data: bytes) -> tuple[_Moment, bytes]:
+    """Read a moment and the engine's state from bytes that may come from anywhere."""
+    kind, _, compressed = data.partition(b"\n")
+    if kind != _FORMAT:
+        raise SnapshotError("this is not a state of this version of the environment")
+    unpacker = zlib.decompressobj()
+    try:
+        moment = _Moment.model_validate_json(unpacker.decompress(compressed, _MOST_BYTES))
+        snapshot = base64.b64decode(moment.snapshot, validate=True)
+    except (zlib.error, ValueError) as error:
+        raise SnapshotError("the state is damaged") from error
+    if not unpacker.eof:
+        raise SnapshotError("the state is damaged")
+    return moment, snapshot

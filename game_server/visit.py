@@ -63,18 +63,7 @@ def play_with_guest(command: str, config: GameConfiguration, episode: str) -> No
 async def _visit(
     words: list[str], told: dict[str, str], games: Games, listener: socket.socket
 ) -> int | None:
-    serving = asyncio.create_task(serve_http(games, listener))
-    try:
-        return await _guest(words, told, games, serving)
-    finally:
-        serving.cancel()
-        await asyncio.gather(serving, return_exceptions=True)
-
-
-async def _guest(
-    words: list[str], told: dict[str, str], games: Games, serving: asyncio.Task[None]
-) -> int | None:
-    """Its exit code; None where it was stopped after the end of its game."""
+    """Serve the guest's game until it ends; returns its exit code, or None if it was stopped."""
     try:
         process = await asyncio.create_subprocess_exec(
             *words,
@@ -87,11 +76,14 @@ async def _guest(
             f"The player '{words[0]}' cannot be started ({error.strerror})."
         ) from error
     reaper.guard(process.pid)
+    serving = asyncio.create_task(serve_http(games, listener))
     try:
         return await _until_it_ends(process, games, serving)
     finally:
         await _stop(process)
         reaper.release(process.pid)
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
 
 
 async def _until_it_ends(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Listener(Protocol):
-    """Who learns from what is told: the mind of a player, or nobody."""
+    """Learns from what is told: the mind of a player."""
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
         """Hear how the game begins."""
@@ -39,20 +39,21 @@ class Listener(Protocol):
 class Boundary:
     """Tells mind and player of an episode, up to a level; keeps the episode as they know it."""
 
-    def __init__(self, level: ObservationLevel, mind: Listener, episode_id: str) -> None:
+    def __init__(self, level: ObservationLevel, mind: Listener | None, episode_id: str) -> None:
         self.state = GameState(episode_id)
         """The episode so far, as far as it was told."""
         self._mind = mind
-        self._perception = Perception(level)
+        self.perception = Perception(level)
         self._player: Player | None = None
 
     def begin(
         self, player: Player | None, opening: str, observation: Observation, carried: CarriedOver
     ) -> None:
         """Tell how the game begins, and what earlier episodes passed on."""
-        told = self._perception.begin(opening, observation)
+        told = self.perception.begin(opening, observation)
         self.state.begin(opening, told)
-        self._mind.begin(told, carried)
+        if self._mind:
+            self._mind.begin(told, carried)
         self._player = player
         if player:
             player.begin(opening, told)
@@ -62,21 +63,20 @@ class Boundary:
         if isinstance(step, Hint):
             self.state.hear(step)
             return
-        if not isinstance(step, TurnRecord):
-            self._mind.take_in(step)
-            return
-        told = self._perception.apply(step)
-        self._mind.take_in(told)
-        self.state.apply(told)
-        if self._player:
-            self._player.take_in(told)
+        told = self.perception.apply(step) if isinstance(step, TurnRecord) else step
+        if self._mind:
+            self._mind.take_in(told)
+        if isinstance(told, TurnRecord):
+            self.state.apply(told)
+            if self._player:
+                self._player.take_in(told)
 
     def facts(self, facts: Facts, vocabulary: Vocabulary) -> Facts:
         """The part of ``facts`` that was told: what the game's words named, and what was tried."""
         seen = self.state.observation
         if seen is None:
             raise RuntimeError("The game has not begun.")
-        known = {vocabulary.cut(word) for word in self._perception.names}
+        known = {vocabulary.cut(word) for word in self.perception.names}
         carried = None if seen.inventory is None else _things(seen.inventory)
         return replace(
             facts,
@@ -87,7 +87,7 @@ class Boundary:
             moves=seen.moves,
             inventory=carried,
             visible=_things(seen.visible),
-            exits=tuple(_exit(way) for way in self._perception.ways(seen.room_id)),
+            exits=tuple(_exit(way) for way in self.perception.ways(seen.room_id)),
             dark=seen.dark,
             deaths=self.state.deaths,
             world_hash=seen.world_hash,

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -287,6 +287,10 @@ def added(total: int | None, one: int | None) -> int | None:
     return None if total is None or one is None else total + one
 
 
+Situation: TypeAlias = tuple[int | str, tuple[str, ...] | None, tuple[str, ...]]
+"""A room, or the hash of a world without one; what is carried, and what is in view."""
+
+
 class GameState:
     """The episode so far; ``apply`` is the only way it changes."""
 
@@ -322,18 +326,14 @@ class GameState:
         self.hints: tuple[str, ...] = ()
         """What the person watching says about the coming turn."""
         self.end_reason: EndReason | None = None
-        self._best_score = 0
-        self._situations: set[tuple[object, ...]] = set()
+        self.best_score = 0
+        self.situations: set[Situation] = set()
+        """Those that were met so far."""
 
     @property
     def score(self) -> int | None:
         """The game's score, if it is known."""
         return self.observation.score if self.observation else None
-
-    @property
-    def best_score(self) -> int:
-        """The highest score so far."""
-        return self._best_score
 
     @property
     def game_over(self) -> bool:
@@ -386,7 +386,7 @@ class GameState:
         self.tool_calls += len(record.tools)
         self.failed_turns = 0
         self.spend(record.usage)
-        self._best_score = max(self._best_score, record.outcome.score or 0)
+        self.best_score = max(self.best_score, record.outcome.score or 0)
         self._observe(record.after)
 
     def _observe(self, observation: Observation) -> None:
@@ -395,9 +395,9 @@ class GameState:
         # to do where it is not known where the player is.
         here = observation.room.id if observation.room else observation.world_hash
         situation = (here, observation.inventory, observation.visible)
-        score = self._best_score if observation.score is None else observation.score
-        news = situation not in self._situations or score > self._best_score
-        self._situations.add(situation)
-        self._best_score = max(self._best_score, score)
+        score = self.best_score if observation.score is None else observation.score
+        news = situation not in self.situations or score > self.best_score
+        self.situations.add(situation)
+        self.best_score = max(self.best_score, score)
         self.turns_without_news = 0 if news else self.turns_without_news + 1
         self.observation = observation

@@ -25,7 +25,7 @@ _MENTIONED = "mentioned"
 
 
 @dataclass
-class _Room:
+class RoomSeen:
     """What the game has said of a room while the player was there, and what was tried there."""
 
     directions: set[str] = field(default_factory=set)
@@ -35,19 +35,19 @@ class _Room:
     """Direction -> where it led last; None where it led nowhere."""
 
 
+@dataclass
 class Perception:
     """Follows only from what it is given, in order; what it gives holds nothing else."""
 
-    def __init__(self, level: ObservationLevel) -> None:
-        self.level = level
-        self.names: set[str] = set()
-        """Words in the names of the things that were ever told."""
-        self._printed: set[str] = set()
-        """Words of the game so far, and of the names of what was carried."""
-        self._rooms: dict[int, _Room] = {}
-        self._carried: set[str] = set()
-        self._room_names: set[str] = set()
-        """Those that the game has printed where the player was there."""
+    level: ObservationLevel
+    names: set[str] = field(default_factory=set)
+    """Words in the names of the things that were ever told."""
+    printed: set[str] = field(default_factory=set)
+    """Words of the game so far, and of the names of what was carried."""
+    rooms: dict[int, RoomSeen] = field(default_factory=dict)
+    carried: set[str] = field(default_factory=set)
+    room_names: set[str] = field(default_factory=set)
+    """Those that the game has printed where the player was there."""
 
     def begin(self, opening: str, seen: Observation) -> Observation:
         """What may be told of the game's beginning."""
@@ -58,7 +58,7 @@ class Perception:
         """What may be told of a finished turn."""
         self._note_way(record)
         if record.ended:
-            self._carried.clear()  # the game begins anew
+            self.carried.clear()  # the game begins anew
         self._read(record.response, record.command, record.after)
         if self.level.tells_facts:
             died = record.died
@@ -79,7 +79,7 @@ class Perception:
 
         Of a way that was tried it is told what came of that; of others, that they are named.
         """
-        room = self._rooms.get(room_id or 0, _Room())
+        room = self.rooms.get(room_id or 0, RoomSeen())
         known = sorted(room.directions.union(room.tried), key=in_order)
         return tuple(self._way(direction, room.tried) for direction in known)
 
@@ -94,18 +94,18 @@ class Perception:
         """Learn what the game has said, and of which of the things that are in view."""
         echo = stems(command)
         printed = stems(text) - echo
-        self._printed |= printed
+        self.printed |= printed
         if seen.room:
             if seen.room_shown or says(text, seen.room.name):
-                self._room_names.add(seen.room.name)
+                self.room_names.add(seen.room.name)
             here, said = self._room(seen.room.id), said_here(text, seen.room.name)
             here.directions |= directions_in(said)
             words = printed if said == text else stems(said) - echo
             names = {thing_name(thing) for thing in seen.visible}
-            here.things |= names & self._carried  # what was just put down
+            here.things |= names & self.carried  # what was just put down
             here.things |= {name for name in names if is_named(name, names, words)}
-        self._carried = {thing_name(thing) for thing in seen.inventory or ()}
-        self._printed |= stems(" ".join(self._carried))
+        self.carried = {thing_name(thing) for thing in seen.inventory or ()}
+        self.printed |= stems(" ".join(self.carried))
 
     def _told(self, seen: Observation) -> Observation:
         if not self.level.tells_status:
@@ -133,7 +133,7 @@ class Perception:
         return seen.model_copy(
             update={
                 "room": self._place(seen.room),
-                "max_score": seen.max_score if str(seen.max_score) in self._printed else None,
+                "max_score": seen.max_score if str(seen.max_score) in self.printed else None,
                 "visible": visible,
                 "exits": self._exits(seen),
             }
@@ -146,7 +146,7 @@ class Perception:
         """
         if room is None or not self.level.tells_status:
             return None
-        if room.name not in self._room_names:
+        if room.name not in self.room_names:
             room = Place(id=room.id, name=NAMELESS)
         if self.level.tells_facts:
             return room
@@ -158,8 +158,8 @@ class Perception:
         for thing in seen.visible:
             name, holder = thing_name(thing), thing_holder(thing)
             if name in known:
-                holds = as_printed(holder, self._printed) if holder in known else None
-                yield thing_text(as_printed(name, self._printed), holds)
+                holds = as_printed(holder, self.printed) if holder in known else None
+                yield thing_text(as_printed(name, self.printed), holds)
 
     def _exits(self, seen: Observation) -> tuple[ExitSeen, ...]:
         """Those ways that are exits; in darkness none.
@@ -176,8 +176,8 @@ class Perception:
             if way.direction in exits and not (way.kind == _MENTIONED and way.direction in routines)
         )
 
-    def _room(self, room_id: int) -> _Room:
-        return self._rooms.setdefault(room_id, _Room())
+    def _room(self, room_id: int) -> RoomSeen:
+        return self.rooms.setdefault(room_id, RoomSeen())
 
     def _way(self, direction: str, tried: Mapping[str, Place | None]) -> ExitSeen:
         if direction not in tried:

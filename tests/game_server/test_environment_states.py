@@ -103,7 +103,7 @@ def test_a_state_holds_all_that_the_next_step_depends_on(env: TextGame) -> None:
     other = TextGame("bundled", level="facts+exits")
     other.set_state(env.get_state())
     saved, restored = unrecorded(env), unrecorded(other)
-    assert vars(restored._boundary._perception) == vars(saved._boundary._perception)
+    assert vars(restored._boundary.perception) == vars(saved._boundary.perception)
     without_effect = {"opening", "history"}
     counters = [
         {name: it for name, it in vars(game.game_state).items() if name not in without_effect}

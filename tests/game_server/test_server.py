@@ -12,7 +12,7 @@ import pytest
 from evaluation.figures import EpisodeFigures
 from game_server import games as games_module
 from game_server.games import Games, Guest
-from game_server.told import RefusedError
+from game_server.reply import RefusedError
 from orchestration.replay import replay
 from session.levels import ObservationLevel
 from session.record.index import is_being_written

@@ -1,0 +1,64 @@
+"""What a guest is told: the game's words, and as values no more than the level of observation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from game_interface.machine.facts import Waits
+    from session.game_state import EndReason, GameState, TurnRecord
+    from session.levels import ObservationLevel
+
+
+class RefusedError(Exception):
+    """Raised when the game was not given a command; the message says why."""
+
+
+class Reply(NamedTuple):
+    """What the guest gets to read, and the same as values."""
+
+    text: str
+    situation: str
+    turn: int
+    ended: str | None
+    """Why the episode ended; None while it goes on."""
+    waits_for: Waits | None
+    """What the game waits for: a command, or a key; None where that is not known."""
+    facts: dict[str, Any]
+
+
+def reply_of(
+    text: str,
+    level: ObservationLevel,
+    state: GameState,
+    end_reason: EndReason | None,
+    situation: str = "",
+) -> Reply:
+    """Put together what is told with ``text`` of ``state``, which was told up to ``level``."""
+    seen = state.observation
+    latest = state.history[-1] if state.history else None
+    facts: dict[str, Any] = {}  # None stands for what is not known
+    if seen and level.tells_status:
+        facts["score"] = seen.score
+        facts["scored"] = latest.scored if latest else None
+        facts["moves"] = seen.moves
+        facts["room"] = seen.room.label if seen.room else None
+        facts["status_line"] = seen.status_line or None
+    if seen and level.tells_facts:
+        facts["max_score"] = seen.max_score
+        facts["inventory"] = None if seen.inventory is None else list(seen.inventory)
+        facts["visible"] = list(seen.visible)
+        facts["dark"] = seen.dark
+        facts["deaths"] = state.deaths
+        facts["died"] = latest.died if latest else False
+        facts["won"] = latest.won if latest else False
+    if seen and level.tells_exits:
+        facts["exits"] = [way.direction for way in seen.exits]
+    ended = str(end_reason) if end_reason else None
+    waits_for = seen.waits_for if seen else None
+    return Reply(text, situation, state.turn_count, ended, waits_for, facts)
+
+
+def words_of(turn: TurnRecord) -> str:
+    """Give the game's answer, and what else is to be said of the command."""
+    return f"{turn.response}\n\n[{turn.advice}]" if turn.advice else turn.response
