@@ -5,7 +5,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -54,18 +54,16 @@ class Source:
 @cache
 def known_games() -> dict[str, KnownGame]:
     """Name -> game."""
-    return {it["name"]: _game(it) for it in _document()["games"]}
-
-
-def _game(entry: dict[str, Any]) -> KnownGame:
-    named = {name: entry[name] for name in ("name", "title", "file", "sha256", "seed")}
-    max_score = entry["profile"].get("max_score")
-    return KnownGame(
-        **named,
-        max_score=max_score,
-        needs_jericho=entry.get("engine") == "jericho",
-        intro=tuple(entry["intro"]),
-    )
+    copied = ("name", "title", "file", "sha256", "seed")
+    return {
+        entry["name"]: KnownGame(
+            **{name: entry[name] for name in copied},
+            max_score=entry["profile"].get("max_score"),
+            needs_jericho=entry.get("engine") == "jericho",
+            intro=tuple(entry["intro"]),
+        )
+        for entry in _document()["games"]
+    }
 
 
 @cache
@@ -97,10 +95,11 @@ def at_hand(folders: Sequence[Path]) -> dict[str, Path]:
     """Name -> file, of the known games with a file in these folders, whatever it is called."""
     by_hash = {game.sha256: name for name, game in known_games().items()}
     found: dict[str, Path] = {}
-    for path in _files(folders):
-        name = by_hash.get(sha256(path.read_bytes()).hexdigest())
-        if name is not None:
-            found.setdefault(name, path)
+    for path in (path for it in folders if it.is_dir() for path in sorted(it.iterdir())):
+        if path.is_file() and path.stat().st_size <= MAX_STORY_BYTES:
+            name = by_hash.get(sha256(path.read_bytes()).hexdigest())
+            if name is not None:
+                found.setdefault(name, path)
     return found
 
 
@@ -118,10 +117,3 @@ def game_file(name: str, folders: Sequence[Path]) -> Path:
         f"the story file of {game.title} is not at hand: get {game.file} (SHA-256 {game.sha256}) "
         f"from {where}, and put it into {folders[-1]} or a folder that {STORIES_VARIABLE} names"
     )
-
-
-def _files(folders: Sequence[Path]) -> Iterator[Path]:
-    for folder in folders:
-        if folder.is_dir():
-            files = (path for path in sorted(folder.iterdir()) if path.is_file())
-            yield from (path for path in files if path.stat().st_size <= MAX_STORY_BYTES)

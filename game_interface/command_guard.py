@@ -68,7 +68,15 @@ def validate_command(command: str, waits_for: Waits | None = "line") -> str:
     if "\n" in cleaned or "\r" in cleaned:
         raise InvalidCommandError("a command must be one line")
     cleaned = re.sub("[ \t]+", " ", cleaned.removeprefix(">")).strip()
-    _refuse_unreadable(cleaned)
+    if not cleaned:
+        raise InvalidCommandError("a command must not be empty")
+    if len(cleaned) > MAX_COMMAND_LENGTH:
+        raise InvalidCommandError(
+            f"a command has at most {MAX_COMMAND_LENGTH} characters; this one has {len(cleaned)}"
+        )
+    for character in cleaned:
+        if not character.isprintable() or ord(character) > 0xFF:
+            raise InvalidCommandError(f"a command must be plain Latin text, without {character!r}")
     for part in _PARTS.split(cleaned):
         _refuse_interpreter_verb(part)
     return cleaned
@@ -84,18 +92,6 @@ def _key(command: str) -> str:
     if len(cleaned) == 1 and cleaned.isprintable():
         return cleaned
     raise InvalidCommandError(f"the game waits for a key, not for a command: give {KEYS_TO_GIVE}")
-
-
-def _refuse_unreadable(command: str) -> None:
-    if not command:
-        raise InvalidCommandError("a command must not be empty")
-    if len(command) > MAX_COMMAND_LENGTH:
-        raise InvalidCommandError(
-            f"a command has at most {MAX_COMMAND_LENGTH} characters; this one has {len(command)}"
-        )
-    for character in command:
-        if not character.isprintable() or ord(character) > 0xFF:
-            raise InvalidCommandError(f"a command must be plain Latin text, without {character!r}")
 
 
 def _refuse_interpreter_verb(part: str) -> None:

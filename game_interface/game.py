@@ -65,13 +65,8 @@ class Game:
         return self._seed
 
     @property
-    def dictionary(self) -> frozenset[str]:
-        """The words that the game's parser knows, cut to its word length."""
-        return self._vocabulary.words
-
-    @property
     def vocabulary(self) -> Vocabulary:
-        """The same, and what can be asked of them."""
+        """The words that the game's parser knows, cut to its word length."""
         return self._vocabulary
 
     @property
@@ -163,10 +158,8 @@ class Game:
         now = self._current
         if not now.reply.state:
             return b""
-        return encode(
-            Snapshot(self._engine.name, self._seed, now.progress, now.reply.state),
-            self.story.sha256,
-        )
+        snapshot = Snapshot(self._engine.name, self._seed, now.progress, now.reply.state)
+        return encode(snapshot, self.story.sha256)
 
     def restore(self, data: bytes) -> None:
         """Continue from a snapshot, taken in this process or another.
@@ -215,8 +208,12 @@ class Game:
                 player_globals=progress.player_globals,
             )
         else:
-            facts = Facts.of_text(
-                progress.said, ending, waits_for=waits_for, status_line=status_line
+            facts = Facts(
+                dead=ending == "death",
+                won=ending == "victory",
+                world_hash=progress.said,
+                waits_for=waits_for,
+                status_line=status_line,
             )
         return _Moment(reply, progress, facts)
 
@@ -290,17 +287,15 @@ def open_game(
                 f"The engine bocfel cannot play {found.info.title} to its end; the engine jericho "
                 "can: `uv sync --extra jericho` installs it."
             )
-    return Game(found, _engine(engine, found, turn_timeout_seconds, interpreter_path), chosen)
-
-
-def _engine(choice: str, story: Story, seconds: float, own: str | None) -> Engine:
-    if choice == "jericho":
+    if engine == "jericho":
         from game_interface.engines.jericho_engine import JerichoEngine
 
-        return JerichoEngine(story.require_image("the engine 'jericho'"), seconds)
+        image = found.require_image("the engine 'jericho'")
+        return Game(found, JerichoEngine(image, turn_timeout_seconds), chosen)
     from game_interface.engines.glk_engine import GlkEngine
 
-    return GlkEngine(story.image, story.file, seconds, own)
+    glk = GlkEngine(found.image, found.file, turn_timeout_seconds, interpreter_path)
+    return Game(found, glk, chosen)
 
 
 def check_story(story: str) -> None:

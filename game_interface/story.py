@@ -54,10 +54,10 @@ class StoryInfo:
     """Of an environment, its name."""
     sha256: str
     """Of the story without padding, as a profile names it."""
-    release: int
-    serial: str
-    max_score: int | None
-    profiled: bool
+    release: int = 0
+    serial: str = ""
+    max_score: int | None = None
+    profiled: bool = False
     """Whether a profile says what the story's memory means."""
     address: str = ""
     """Where it was fetched from, if it was."""
@@ -111,9 +111,18 @@ def find_story(
     if story in ("bundled", BUNDLED_STORY):
         return _bundled()
     if str(story).startswith(ENVIRONMENT):
-        return _environment(str(story))
+        name = str(story)
+        digest = sha256(name.encode()).hexdigest()
+        info = StoryInfo(name, name.removeprefix(ENVIRONMENT), Path(name), digest)
+        return Story(info, b"", None, NO_PROFILE)
+    cache_dir = cache_dir or user_cache_path("zorkgpt")
+    if is_address(str(story)):
+        path = fetched_story(str(story), cache_dir / "stories", on_progress)
+        return load_story(path, name=path.stem, address=str(story))
+    if str(story) in known_games() and story != "zork1":  # a file of that name is ./NAME
+        return load_story(game_file(str(story), story_folders(cache_dir)), name=str(story))
     if story != "zork1":
-        return _known_or_given(story, cache_dir, on_progress)
+        return load_story(Path(story).expanduser())
     try:
         path = _zork1_path(cache_dir, download_url, on_notice, on_progress)
         return load_story(path, name="zork1")
@@ -122,21 +131,6 @@ def find_story(
             raise
         on_notice(_FALLBACK)
         return _bundled()
-
-
-def _known_or_given(
-    story: str | Path,
-    cache_dir: Path | None = None,
-    on_progress: OnProgress = lambda _label, _share: None,
-) -> Story:
-    cache_dir = cache_dir or user_cache_path("zorkgpt")
-    if is_address(str(story)):
-        path = fetched_story(str(story), cache_dir / "stories", on_progress)
-        return load_story(path, name=path.stem, address=str(story))
-    path = Path(story).expanduser()
-    if str(story) in known_games():  # a file of that name is ./NAME
-        return load_story(game_file(str(story), story_folders(cache_dir)), name=str(story))
-    return load_story(path)
 
 
 def load_story(path: Path, *, name: str | None = None, address: str = "") -> Story:
@@ -179,54 +173,35 @@ def _read(path: Path) -> bytes:
     return data
 
 
-def _environment(name: str) -> Story:
-    info = StoryInfo(
-        name=name,
-        title=name.partition(":")[2],
-        path=Path(name),
-        sha256=sha256(name.encode()).hexdigest(),
-        release=0,
-        serial="",
-        max_score=None,
-        profiled=False,
-    )
-    return Story(info, b"", None, NO_PROFILE)
-
-
 def _bundled() -> Story:
     return load_story(STORIES / f"{BUNDLED_STORY}.z5", name=BUNDLED_STORY)
 
 
 def _zork1_path(
-    cache_dir: Path | None, download_url: str, on_notice: Notice, on_progress: OnProgress
+    cache_dir: Path, download_url: str, on_notice: Notice, on_progress: OnProgress
 ) -> Path:
-    given = os.environ.get(ZORK1_VARIABLE)
-    if given:
-        return _given_zork1(Path(given).expanduser())
-    folder = cache_dir or user_cache_path("zorkgpt")
-    for path in sorted(folder.glob("zork1*")):
+    if given := os.environ.get(ZORK1_VARIABLE):
+        path = Path(given).expanduser()
+        if not path.is_file():
+            raise StoryNotFoundError(f"{ZORK1_VARIABLE} names {path}, but there is no such file")
+        if not _is_zork1(path):
+            raise StoryFormatError(
+                f"{ZORK1_VARIABLE} names {path}, which is not release 119 or 88 of Zork I"
+            )
+        return path
+    for path in sorted(cache_dir.glob("zork1*")):
         if path.is_file() and _is_zork1(path):
             return path
-    target = folder / _ZORK1_FILE
+    target = cache_dir / _ZORK1_FILE
     try:
         download_story(download_url, target, expected_sha256=ZORK1_SHA256, on_progress=on_progress)
     except StoryDownloadError as error:
         raise StoryDownloadError(
-            f"{error}; put your own copy of Zork I (release 119 or 88) into {folder} "
+            f"{error}; put your own copy of Zork I (release 119 or 88) into {cache_dir} "
             f"or name it in {ZORK1_VARIABLE}"
         ) from error
     on_notice(f"Zork I was downloaded from {download_url} to {target}")
     return target
-
-
-def _given_zork1(path: Path) -> Path:
-    if not path.is_file():
-        raise StoryNotFoundError(f"{ZORK1_VARIABLE} names {path}, but there is no such file")
-    if not _is_zork1(path):
-        raise StoryFormatError(
-            f"{ZORK1_VARIABLE} names {path}, which is not release 119 or 88 of Zork I"
-        )
-    return path
 
 
 def _is_zork1(path: Path) -> bool:

@@ -164,7 +164,11 @@ class GlkEngine:
         for _ in range(_MOST_RUNS):
             told, files = self._run(state, event)
             if state is before and command is not None:
-                self._check_continuity(before, told, command)
+                # A story that did not go on from its state has silently begun again.
+                repeats = self._image and before.waits_for == "line" and not told.was_cleared
+                echo = told.echo or ""  # of an empty line there is none
+                if told.generation != before.generation + 1 or (repeats and echo != command):
+                    raise EngineError("the interpreter did not continue the game")
             text += told.text
             if told.ended:
                 state = before
@@ -201,28 +205,19 @@ class GlkEngine:
             name = state.name if self._image else f"{state.name}.glksave"
             files |= {name: state.saved, f"{state.name}.json": _dumped(state.library)}
             rocks = {it["tag"]: it["rock"] for it in state.library["windows"]}
-        ran = self._interpreter.run([*self._arguments(state), self._story], files, event)
+        if self._image:  # its random numbers are not in its state: each turn has its own seed
+            digest = sha256(f"{state.seed}:{state.turn}".encode()).digest()
+            seed = 1 + int.from_bytes(digest[:4], "big") % (MAX_SEED - 1)
+            arguments = [*_BOCFEL, "-z", str(seed)]
+        elif state.library:
+            arguments = [*_GLULXE, "--autorestore"]
+        else:
+            arguments = [*_GLULXE, "--rngseed", str(state.seed or MAX_SEED)]
+        ran = self._interpreter.run([*arguments, self._story], files, event)
         told = understood(ran.output, rocks)
         if FATAL in told.messages:
             raise EngineError(f"the interpreter stopped: {told.messages.partition(FATAL)[2]}")
         return told, ran.files
-
-    def _arguments(self, before: _State) -> list[str]:
-        """Bocfel's random numbers are not in its state, so each turn has a seed of its own."""
-        if self._image:
-            digest = sha256(f"{before.seed}:{before.turn}".encode()).digest()
-            return [*_BOCFEL, "-z", str(1 + int.from_bytes(digest[:4], "big") % (MAX_SEED - 1))]
-        if before.library:
-            return [*_GLULXE, "--autorestore"]
-        return [*_GLULXE, "--rngseed", str(before.seed or MAX_SEED)]
-
-    def _check_continuity(self, before: _State, told: Told, command: str) -> None:
-        """Raise if the story did not go on from its state but silently began again."""
-        repeats = self._image is not None and before.waits_for == "line" and not told.was_cleared
-        goes_on = told.generation == before.generation + 1
-        echo = told.echo or ""  # of an empty line there is none
-        if not goes_on or (repeats and echo != command):
-            raise EngineError("the interpreter did not continue the game")
 
     def _left(self, before: _State, told: Told, files: Mapping[str, bytes]) -> _State:
         """The state in the files that a run left.

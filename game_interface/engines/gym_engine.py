@@ -40,7 +40,22 @@ class GymEngine:
         Raises: EngineUnavailableError, StoryNotFoundError, StoryFormatError.
         """
         self._name = name
-        self._env = _made(name.partition(":")[2])
+        wanted = name.partition(":")[2]
+        try:
+            import gymnasium
+        except ModuleNotFoundError as error:
+            raise EngineUnavailableError(
+                "Gymnasium is not installed: run `uv sync --extra gym` to play its environments"
+            ) from error
+        try:
+            self._env: Env[Any, Any] = gymnasium.make(wanted, disable_env_checker=True)
+        except (gymnasium.error.Error, ImportError) as error:
+            raise StoryNotFoundError(
+                f"there is no environment {wanted!r} ({error}); to import the module that "
+                "registers it, write gym:MODULE:ID"
+            ) from error
+        except Exception as error:  # somebody else's code
+            raise StoryFormatError(f"gym:{wanted} cannot be made: {_named(error)}") from error
         self._given = sha256()
         """The commands so far: of an unknown world, it is not known that it is as it was."""
 
@@ -49,8 +64,17 @@ class GymEngine:
 
         Raises: StoryFormatError when it is not played in text; EngineStoppedError when it fails.
         """
+        from gymnasium import spaces
+
         self._given = sha256()
-        self._refuse_other_actions()
+        # What Gymnasium itself knows not to be text; of a space of its own, nobody can tell.
+        numbers = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
+        composed = (spaces.Dict, spaces.Graph, spaces.OneOf, spaces.Sequence, spaces.Tuple)
+        if isinstance(self._actions, numbers + composed):
+            raise StoryFormatError(
+                f"{self._name} cannot be played: its actions are not text, but "
+                f"{one_line(self._actions)}"
+            )
         try:
             text, info = self._env.reset(seed=seed)
         except Exception as error:  # somebody else's code
@@ -87,18 +111,6 @@ class GymEngine:
         """The space of its actions; None where it declares none."""
         return getattr(self._env, "action_space", None)
 
-    def _refuse_other_actions(self) -> None:
-        """Refuse what Gymnasium itself knows not to be text; of a space of its own, nobody can."""
-        from gymnasium import spaces
-
-        numbers = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
-        composed = (spaces.Dict, spaces.Graph, spaces.OneOf, spaces.Sequence, spaces.Tuple)
-        if isinstance(self._actions, numbers + composed):
-            raise StoryFormatError(
-                f"{self._name} cannot be played: its actions are not text, but "
-                f"{one_line(self._actions)}"
-            )
-
     def _reply(self, text: object, info: Mapping[str, Any], *, ended: bool) -> Reply:
         if not isinstance(text, str):
             raise StoryFormatError(
@@ -114,9 +126,6 @@ class GymEngine:
             max_score=_whole(info.get("max_score")),
             moves=_whole(info.get("moves")),
             inventory=tuple(Thing(0, str(it)) for it in carried or ()) if has_list else None,
-            visible=(),
-            exits=(),
-            dark=False,
             deaths=_whole(info.get("deaths")),
             dead=ended and bool(died),
             won=ended and bool(info.get("won")),
@@ -125,24 +134,6 @@ class GymEngine:
         )
         died = None if died is None else bool(died)
         return Reply(text.strip("\n"), b"", None, ended=ended, facts=facts, died=died)
-
-
-def _made(wanted: str) -> Env[Any, Any]:
-    try:
-        import gymnasium
-    except ModuleNotFoundError as error:
-        raise EngineUnavailableError(
-            "Gymnasium is not installed: run `uv sync --extra gym` to play its environments"
-        ) from error
-    try:
-        return gymnasium.make(wanted, disable_env_checker=True)
-    except (gymnasium.error.Error, ImportError) as error:
-        raise StoryNotFoundError(
-            f"there is no environment {wanted!r} ({error}); to import the module that "
-            "registers it, write gym:MODULE:ID"
-        ) from error
-    except Exception as error:  # somebody else's code
-        raise StoryFormatError(f"gym:{wanted} cannot be made: {_named(error)}") from error
 
 
 def _named(error: Exception) -> str:

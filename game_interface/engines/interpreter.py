@@ -75,7 +75,17 @@ def find_interpreter(name: str, given: str | None) -> Path:
     Raises: EngineUnavailableError, in one line that says what to do.
     """
     if given:
-        return _own(name, Path(given).expanduser())
+        own = Path(given).expanduser()
+        own = (own / name if own.is_dir() else own.with_name(name)).resolve()
+        try:
+            said = Interpreter(own, 10).run(["-fm", "-v"], {}, b"").output
+        except (EngineError, EngineUnavailableError) as error:
+            raise EngineUnavailableError(f"interpreter_path cannot be used: {error}") from error
+        if b'"type":"update"' not in said:
+            raise EngineUnavailableError(
+                f"interpreter_path cannot be used: {own} is not built with RemGlk"
+            )
+        return own
     spec = find_spec(PACKAGE)
     folders = (spec.submodule_search_locations or ()) if spec else ()
     path = next((it for folder in folders if (it := Path(folder, "bin", name)).is_file()), None)
@@ -88,19 +98,6 @@ def find_interpreter(name: str, given: str | None) -> Path:
         raise EngineUnavailableError(
             f"{path} is not one of the builds that this program knows; if it is yours, "
             f"name it in interpreter_path ([tool.zorkgpt.game])"
-        )
-    return path
-
-
-def _own(name: str, given: Path) -> Path:
-    path = (given / name if given.is_dir() else given.with_name(name)).resolve()
-    try:
-        said = Interpreter(path, 10).run(["-fm", "-v"], {}, b"").output
-    except (EngineError, EngineUnavailableError) as error:
-        raise EngineUnavailableError(f"interpreter_path cannot be used: {error}") from error
-    if b'"type":"update"' not in said:
-        raise EngineUnavailableError(
-            f"interpreter_path cannot be used: {path} is not built with RemGlk"
         )
     return path
 
@@ -183,7 +180,11 @@ class Interpreter:
         if code in _CANNOT_RUN:
             raise self._not_started(said[:_SHOWN_CHARACTERS])
         if code < 0:
-            raise EngineError(f"the interpreter ended by itself ({_why(-code)})")
+            name = next((it.name for it in signal.Signals if it == -code), str(-code))
+            why = f"{name}; a story may use {MEMORY_BYTES >> 20} MiB of memory"
+            if -code == signal.SIGXCPU:
+                why = "it used up its processor time"
+            raise EngineError(f"the interpreter ended by itself ({why})")
         return output
 
     def _not_started(self, why: str) -> EngineUnavailableError:
@@ -235,11 +236,3 @@ def _sweep() -> None:
         with suppress(OSError):  # somebody else's
             if folder.stat().st_mtime < oldest:
                 shutil.rmtree(folder)
-
-
-def _why(number: int) -> str:
-    """What a signal that ended an interpreter stands for."""
-    if number == signal.SIGXCPU:
-        return "it used up its processor time"
-    name = next((it.name for it in signal.Signals if it == number), str(number))
-    return f"{name}; a story may use {MEMORY_BYTES >> 20} MiB of memory"

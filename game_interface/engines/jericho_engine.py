@@ -146,7 +146,7 @@ class _Process:
     def __init__(self) -> None:
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
         folder = tempfile.mkdtemp(prefix="zorkgpt-")
-        root = str(Path(__file__).resolve().parents[2])
+        root, path = str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH")
         try:
             self._process = subprocess.Popen(
                 # -P: the modules of the program, not those of the folder that it is started in.
@@ -157,9 +157,7 @@ class _Process:
                 env={
                     **{key: it for key, it in os.environ.items() if not names_a_secret(key)},
                     "OPENBLAS_NUM_THREADS": "1",  # each thread of its arrays takes memory
-                    "PYTHONPATH": os.pathsep.join(
-                        [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-                    ),
+                    "PYTHONPATH": os.pathsep.join(filter(None, (root, path))),
                 },
                 start_new_session=True,  # Ctrl-C is for the program, which then ends this one
             )
@@ -185,20 +183,17 @@ class _Process:
             process.stdin.flush()
             line = read_pipe(process.stdout, seconds, _ANSWER_BYTES, one_line=True)
         if not line.endswith(b"\n"):
-            raise EngineError(f"the engine ended by itself ({self._how_it_ended()})")
+            code = process.wait()
+            self._complaints.seek(max(0, self._complaints.seek(0, os.SEEK_END) - _CHUNK))
+            lines = self._complaints.read().decode(errors="replace").rstrip().splitlines()
+            name = next((it.name for it in signal.Signals if it == -code), f"code {code}")
+            said = f": {one_line(lines[-1], _SHOWN_CHARACTERS)}" if lines else ""
+            raise EngineError(f"the engine ended by itself ({name}{said})")
         try:
             answer: dict[str, Any] = json.loads(line)
         except ValueError as error:
             raise EngineError(f"its answer is unusable: {error}") from error
         return answer
-
-    def _how_it_ended(self) -> str:
-        code = self._process.wait()
-        self._complaints.seek(max(0, self._complaints.seek(0, os.SEEK_END) - _CHUNK))
-        lines = self._complaints.read().decode(errors="replace").rstrip().splitlines()
-        said = one_line(lines[-1], _SHOWN_CHARACTERS) if lines else ""
-        name = next((it.name for it in signal.Signals if it == -code), f"code {code}")
-        return f"{name}: {said}" if said else name
 
 
 def _end(process: subprocess.Popen[bytes], complaints: IO[bytes], folder: str, owner: int) -> None:

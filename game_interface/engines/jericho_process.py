@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from jericho import FrotzEnv
 
@@ -84,7 +84,7 @@ class _Story:
         }
 
 
-def _serve(folder: str) -> None:
+def _serve(folder: str, answers: TextIO) -> None:
     story: _Story | None = None
     for line in sys.stdin:
         method, arguments = json.loads(line)
@@ -96,18 +96,18 @@ def _serve(folder: str) -> None:
                 answer = ask(*arguments)
         except Exception as error:  # noqa: BLE001  the edge of the process: the program must hear it
             answer = {"error": repr(error)}
-        print(json.dumps(answer), file=_ANSWERS, flush=True)
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":
     for kind, most in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_FSIZE, _FILE_BYTES)):
         with suppress(ValueError, OSError):  # macOS limits no memory
             resource.setrlimit(kind, (most, most))
-    _ANSWERS = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    own_stdout = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what the library prints is no answer
     own = sys.argv[1]
     os.chdir(own)  # where stories may write what they like
     try:
-        _serve(own)
+        _serve(own, own_stdout)
     finally:  # where the program was killed, nobody else does it
         shutil.rmtree(own, ignore_errors=True)

@@ -35,19 +35,17 @@ class ExitReader:
 
     def read(self, memory: MachineMemory, room: int) -> tuple[Exit, ...]:
         """The exits of a room, in the profile's order of directions."""
-        found = (
-            self._exit(memory, room, direction, memory.property_data(room, prop))
-            for direction, prop in self._profile.directions.items()
-        )
+        found = []
+        for direction, prop in self._profile.directions.items():
+            data = memory.property_data(room, prop)
+            if not any(data):
+                continue
+            if inform := self._profile.inform:
+                value = int.from_bytes(data[:2], "big")
+                found.append(self._inform_exit(memory, room, direction, value, inform))
+            else:
+                found.append(self._infocom_exit(memory, direction, data))
         return tuple(way for way in found if way)
-
-    def _exit(self, memory: MachineMemory, room: int, direction: str, data: bytes) -> Exit | None:
-        if not any(data):
-            return None
-        if inform := self._profile.inform:
-            value = int.from_bytes(data[:2], "big")
-            return self._inform_exit(memory, room, direction, value, inform)
-        return self._infocom_exit(memory, direction, data)
 
     def _infocom_exit(self, memory: MachineMemory, direction: str, data: bytes) -> Exit | None:
         if len(data) == 1:

@@ -8,10 +8,10 @@ list with a thing whose name cannot be read is unknown, for many stories make up
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Literal, Self, TypeAlias
+from hashlib import sha256
+from typing import Literal, TypeAlias
 
 from game_interface.machine.exits import Exit, ExitReader
-from game_interface.machine.world import world_hash
 from stories.memory import DEEPEST, MachineMemory, StoryImage
 from stories.profile import NO_PROFILE, Globals, Profile, ScoreForm
 from stories.vocabulary import AbsentWords
@@ -39,25 +39,25 @@ class Thing:
     """Whether it is something to open that is not open."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """The state of the game after a step."""
+    """The state of the game after a step; what is not given is not known."""
 
-    room_id: int | None
-    room_name: str
+    room_id: int | None = None
+    room_name: str = ""
     """Empty where it has none, or where the room is not known."""
-    score: int | None
-    max_score: int | None
-    moves: int | None
+    score: int | None = None
+    max_score: int | None = None
+    moves: int | None = None
     """The game's own counter; Zork I's starts again at 0 after 999."""
-    inventory: tuple[Thing, ...] | None
-    visible: tuple[Thing, ...]
+    inventory: tuple[Thing, ...] | None = None
+    visible: tuple[Thing, ...] = ()
     """What is known to be in view."""
-    exits: tuple[Exit, ...]
+    exits: tuple[Exit, ...] = ()
     """Those that are known."""
-    dark: bool
+    dark: bool = False
     """Whether it is known to be dark."""
-    deaths: int | None
+    deaths: int | None = None
     """Deaths so far, a final one included."""
     dead: bool
     """The game is over by a death."""
@@ -70,29 +70,6 @@ class Facts:
     """Whether the game waits for a command or for a key; None where the engine cannot tell."""
     status_line: str = ""
     """What the game shows above its text, on one line; empty where that is not known."""
-
-    @classmethod
-    def of_text(
-        cls, digest: str, ending: Ending | None, *, waits_for: Waits | None, status_line: str
-    ) -> Self:
-        """Of a game whose memory cannot be read: what it says, of which this is a digest."""
-        return cls(
-            room_id=None,
-            room_name="",
-            score=None,
-            max_score=None,
-            moves=None,
-            inventory=None,
-            visible=(),
-            exits=(),
-            dark=False,
-            deaths=None,
-            dead=ending == "death",
-            won=ending == "victory",
-            world_hash=digest,
-            waits_for=waits_for,
-            status_line=status_line,
-        )
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -144,25 +121,32 @@ class FactsReader:
         if self._is_guess and player:
             held = [memory.global_value(it) == player for it in player_globals]
             player = player if held and all(held) else None
-        room = self._room(memory, player)
-        dark = self._dark(memory)
+        room = _value(memory, self._globals.room)
+        if room is None and player:
+            room = _outermost(memory, player, self._profile.rooms or 0)
+        if room is not None and not memory.exists(room):
+            room = None
+        test = self._profile.dark_when
+        dark = test is not None and memory.global_value(test.index) == test.value
         score = self._score(memory, ending)
+        inventory = None  # of a player that was guessed unknown, unless it is in the room
+        if player and (not self._is_guess or _is_in(memory, player, room or 0)):
+            things = tuple(self._contents(memory, player))
+            inventory = things if all(thing.name for thing in things) else None
         return Facts(
             room_id=room,
             room_name=self._name(memory, room) if room else "",
             score=score,
             max_score=self._profile.max_score,
             moves=_value(memory, self._globals.moves),
-            inventory=self._inventory(memory, player, room),
-            visible=()
-            if dark or not room
-            else tuple(thing for thing in self._in_view(memory, room) if thing.name),
+            inventory=inventory,
+            visible=self._visible(memory, room) if room and not dark else (),
             exits=self._exits.read(memory, room) if room else (),
             dark=dark,
             deaths=self._deaths(memory, ending),
             dead=ending == "death",
             won=ending == "victory",
-            world_hash=world_hash(memory, self._profile, room or 0, score or 0),
+            world_hash=_world_hash(memory, self._profile, room or 0, score or 0),
             absent_words=self._absent.read(memory, room or 0),
             waits_for=waits_for,
             status_line=status_line or self._status_line(memory, room),
@@ -184,32 +168,12 @@ class FactsReader:
         index = self._globals.score
         return None if index is None else score_in(memory, index, self._globals.score_form)
 
-    def _room(self, memory: MachineMemory, player: int | None) -> int | None:
-        """The object number of the player's room."""
-        room = _value(memory, self._globals.room)
-        if room is None and player:
-            room = _outermost(memory, player, self._profile.rooms or 0)
-        return room if room is not None and memory.exists(room) else None
-
-    def _inventory(
-        self, memory: MachineMemory, player: int | None, room: int | None
-    ) -> tuple[Thing, ...] | None:
-        """What the player carries; of one that was guessed nothing, unless it is in the room."""
-        if not player or (self._is_guess and not _is_in(memory, player, room or 0)):
-            return None
-        things = tuple(self._contents(memory, player))
-        return things if all(thing.name for thing in things) else None
-
     def _deaths(self, memory: MachineMemory, ending: Ending | None) -> int | None:
         """How often the player died, whether or not the game went on."""
         before = _value(memory, self._globals.deaths)
         if before is None and self._profile.ending and self._profile.deaths_are_final:
             before = 0
         return None if before is None else before + (ending == "death")
-
-    def _dark(self, memory: MachineMemory) -> bool:
-        test = self._profile.dark_when
-        return test is not None and memory.global_value(test.index) == test.value
 
     def _name(self, memory: MachineMemory, number: int) -> str:
         """An object's name; Inform may keep a better one in a property, or a routine that says it.
@@ -223,12 +187,11 @@ class FactsReader:
                 return self._image.packed_text(packed) if packed >= inform.strings_start else ""
         return self._image.name(number)
 
-    def _in_view(self, memory: MachineMemory, room: int) -> Iterator[Thing]:
-        yield from self._contents(memory, room)
+    def _visible(self, memory: MachineMemory, room: int) -> tuple[Thing, ...]:
         prop = self._profile.scenery_property
-        for number in memory.property_data(room, prop) if prop is not None else b"":
-            if self._shown(memory, number):
-                yield self._thing(memory, number)
+        scenery = memory.property_data(room, prop) if prop is not None else b""
+        shared = (self._thing(memory, it) for it in scenery if self._shown(memory, it))
+        return tuple(it for it in (*self._contents(memory, room), *shared) if it.name)
 
     def _contents(
         self, memory: MachineMemory, owner: int, holder: str | None = None, depth: int = 0
@@ -238,7 +201,9 @@ class FactsReader:
                 continue
             thing = self._thing(memory, number, holder)
             yield thing
-            if self._shows_contents(memory, number) and depth < _DEEPEST_SHOWN:
+            known = self._profile.attributes
+            showing = (known.open, known.transparent, known.surface)
+            if depth < _DEEPEST_SHOWN and any(memory.has(number, it) for it in showing):
                 yield from self._contents(memory, number, thing.name, depth + 1)
 
     def _thing(self, memory: MachineMemory, number: int, holder: str | None = None) -> Thing:
@@ -252,11 +217,6 @@ class FactsReader:
         if number == self._player or not memory.exists(number):
             return False
         return not memory.has(number, self._profile.attributes.hidden)
-
-    def _shows_contents(self, memory: MachineMemory, number: int) -> bool:
-        known = self._profile.attributes
-        showing = (known.open, known.transparent, known.surface)
-        return any(memory.has(number, attribute) for attribute in showing)
 
 
 def _globals(image: StoryImage, known: Globals) -> Globals:
@@ -309,3 +269,25 @@ def score_in(memory: MachineMemory, index: int, form: ScoreForm) -> int:
     """The score that a variable holds in this form."""
     value = memory.signed_global(index)
     return {"number": value, "low byte": value & 0xFF, "negated": -value}[form]
+
+
+def _world_hash(memory: MachineMemory, profile: Profile, room: int, score: int) -> str:
+    """16 hexadecimal digits for the state of the world, which repeat when only time has passed.
+
+    They cover the room, the score, which object is in which, the attributes that matter and the
+    flags that a profile names. They leave out the move counter, clocks, the order of things on a
+    pile, bookkeeping such as "visited", and actors that wander about by themselves.
+    """
+    world = profile.world
+    width = 8 * memory.image.attribute_bytes
+    mask = (1 << width) - 1
+    for attribute in world.ignored_attributes:
+        mask &= ~(1 << (width - 1 - attribute))
+    values: list[object] = [room, score]
+    values += [memory.area(*area) for area in world.memory]
+    values += [memory.global_value(index) for index in world.globals]
+    for number in range(1, memory.image.object_count + 1):
+        if number not in world.ignored_objects:
+            own_mask = 0 if number == profile.player else mask  # what a parser notes on the player
+            values += (memory.parent(number), memory.attributes(number) & own_mask)
+    return sha256(repr(values).encode()).hexdigest()[:16]

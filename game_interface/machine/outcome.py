@@ -41,7 +41,9 @@ def died_and_ending(
     ending = _by_variable(profile, after) if profile.ending else _by_line(profile, text)
     if profile is NO_PROFILE or not profile.deaths_are_final:
         died = announces_death(text) or None
-        if not ending and _offers_to_restart(text) and asks_at_end():
+        # The last words may be a question asked after the end; help texts may read like one.
+        asks = {"RESTART", "RESTORE", "QUIT"} <= set(re.findall(r"[A-Z]+", text[-400:].upper()))
+        if not ending and asks and asks_at_end():
             ending = _by_words(text)
         return ending == "death" or died, ending
     index = profile.globals.deaths
@@ -88,8 +90,3 @@ def _by_words(text: str) -> Ending:
     if announces_victory(text):
         return "victory"
     return "death" if announces_death(text) else "other"
-
-
-def _offers_to_restart(text: str) -> bool:
-    """Whether the last words are a question asked after the end; help texts may read like one."""
-    return {"RESTART", "RESTORE", "QUIT"} <= set(re.findall(r"[A-Z]+", text[-400:].upper()))

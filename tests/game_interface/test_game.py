@@ -84,8 +84,8 @@ def test_a_command_is_cleaned_before_the_game_sees_it() -> None:
 
 def test_the_dictionary_is_the_parsers() -> None:
     with open_game("bundled") as game:
-        assert {"north", "letter", "kettle"} <= game.dictionary
-        assert all(len(word) <= 9 for word in game.dictionary)
+        assert {"north", "letter", "kettle"} <= game.vocabulary.words
+        assert all(len(word) <= 9 for word in game.vocabulary.words)
 
 
 ANNOUNCED = {

@@ -175,7 +175,7 @@ def refused_but_doing_something(game: Game, commands: Sequence[str]) -> tuple[in
         if turn % 20 == 3:
             facts, snapshot, before = game.facts(), game.snapshot(), moment(game)
             idle = after(game, "look", snapshot)
-            for command in made_up(facts, game.dictionary, turn):
+            for command in made_up(facts, game.vocabulary.words, turn):
                 if asyncio.run(check.check(command, facts)).kind == "refuse":
                     refused += 1
                     if after(game, command, snapshot) not in (before, idle):

@@ -207,7 +207,7 @@ def at_random(dice: Random, game: ToldGame, text: str) -> str:
     if verb == "look":
         return verb
     heard = re.findall("[a-z]{3,}", text.lower())
-    known = sorted(game.game.dictionary)
+    known = sorted(game.game.vocabulary.words)
     return f"{verb} {dice.choice(heard if heard and dice.random() < 0.7 else known)}"
 
 
