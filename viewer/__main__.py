@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,27 +37,30 @@ def _errors() -> Errors:
 def _do(flags: Flags, interruption: Interruption) -> int:
     # Imported only now, so that --help and wrong flags do not wait for it.
     from mcp_ghost.cli.screen import standard_screen
+    from session.game_configuration import ConfigurationError, GameConfiguration
+    from viewer.library import Library
 
+    workdir = flags.workdir
+    if workdir is None:
+        workdir = Path(GameConfiguration.at_hand(flags.config).workdir)
+    elif not workdir.is_dir():
+        raise ConfigurationError(f"There is no folder {workdir}: choose another with --workdir.")
     screen = standard_screen(interruption.output_closed, sys.stderr)
-    library = _library(flags, _Reading(screen).advance)
+    library = Library(workdir, _Reading(screen).advance)
     try:
-        return _run(flags, library, interruption)
+        match flags.command:
+            case "export":
+                _export(flags, library)
+            case "show":
+                _show(flags, library, interruption)
+            case "map":
+                _map(flags, library)
+            case "plot":
+                _plot(flags, library)
+            case _:
+                _serve(flags, library)
     finally:
         screen.idle()
-
-
-def _run(flags: Flags, library: Library, interruption: Interruption) -> int:
-    match flags.command:
-        case "export":
-            _export(flags, library)
-        case "show":
-            _show(flags, library, interruption)
-        case "map":
-            _map(flags, library)
-        case "plot":
-            _plot(flags, library)
-        case _:
-            _serve(flags, library)
     return DONE
 
 
@@ -83,22 +86,10 @@ class _Reading:
             self._screen.text(f"{label} …")
 
 
-def _library(flags: Flags, on_progress: Callable[[str, float | None], None]) -> Library:
-    from session.game_configuration import ConfigurationError, GameConfiguration
-    from viewer.library import Library
-
-    workdir = flags.workdir
-    if workdir is None:
-        workdir = Path(GameConfiguration.at_hand(flags.config).workdir)
-    if flags.workdir is not None and not workdir.is_dir():
-        raise ConfigurationError(f"There is no folder {workdir}: choose another with --workdir.")
-    return Library(workdir, on_progress)
-
-
 def _serve(flags: Flags, library: Library) -> None:
+    from viewer.web.cockpit import new_token
     from viewer.web.server import Server, Viewer
     from viewer.web.serving import address_of, listening, open_page
-    from viewer.web.token import new_token
 
     with listening(flags.host, flags.port) as listener:
         token = new_token()

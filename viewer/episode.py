@@ -1,21 +1,32 @@
 """An episode to look at: its log's index and the fold of it, for any number of threads."""
 
+import time
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from threading import RLock
 
 from mcp_ghost.results import JSONObject
-from session.game_state import TurnRecord
+from session.game_state import Hint, TurnRecord
 from session.record.event_log import EVENTS_FILE
 from session.record.index import Line, LogIndex, LogReplacedError, Span, is_being_written
 from session.record.next_steps import next_steps
-from session.record.schema import LoggedEvent
+from session.record.schema import Entry, LoggedEvent, ModelCall
 from viewer.episode_view import EpisodeView, Spent, Took
 from viewer.experiments.notes import Notes
 from viewer.model_calls import ModelCalls
-from viewer.present import Present
 from viewer.summaries import Remembered
 from viewer.turns import TURNS_PER_CHUNK, turn_json
+
+_DOING = {
+    **dict.fromkeys(("turn_start", "mcp_session_start", "mcp_iteration_start"), "thinking"),
+    **dict.fromkeys(("mcp_tool_result", "mcp_tool_error", "mcp_tool_timeout"), "thinking"),
+    "mcp_tool_call": "tool",
+    "llm_retry": "waiting",
+    "agent_action": "",
+    "game_paused": "paused",
+}
 
 
 class Episode:
@@ -38,7 +49,7 @@ class Episode:
         self._view = EpisodeView()
         self._spans: dict[int, Span] = {}
         self._calls = ModelCalls()
-        self.present = Present()
+        self.activity = Activity()
         """What it is doing."""
 
     def has_news(self) -> bool:
@@ -69,7 +80,7 @@ class Episode:
                 self._view.take_damage(line.number)
                 continue
             self._view.take(line.entry)
-            self.present.take(line.entry)
+            self.activity.take(line.entry)
             match line.entry.event:
                 case TurnRecord(turn=turn):
                     self._spans[turn] = line.span
@@ -84,7 +95,10 @@ class Episode:
     def recall(self, remembered: Remembered | None) -> bool:
         """Know the summary without reading, if the log is still as it was remembered."""
         with self._lock:
-            fits = remembered is not None and self._present_state() == remembered.state
+            try:
+                fits = remembered is not None and self._log.present_state() == remembered.state
+            except OSError:
+                fits = False
             self._recalled = remembered if fits else None
         return fits
 
@@ -97,12 +111,6 @@ class Episode:
         """What to recall the next time, of an episode that was read."""
         with self._lock:
             return Remembered(self._log.state, self._own_summary())
-
-    def _present_state(self) -> tuple[int, ...]:
-        try:
-            return self._log.present_state()
-        except OSError:
-            return ()
 
     @property
     def began(self) -> bool:
@@ -222,6 +230,39 @@ class Episode:
         found = _turn(log, span) if span else None
         tools = found[0].tools if found else ()
         return tools[number].result if 0 <= number < len(tools) else None
+
+
+class Activity:
+    """What an episode is doing, by its latest event; takes events in the order of the log."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        """Counts the changes."""
+        self._doing = self._tool = self._since = ""
+        self._turn: int | None = None
+
+    def take(self, entry: Entry) -> None:
+        """Learn from one line."""
+        match entry.event:
+            case LoggedEvent(event_type, fields):
+                if event_type not in _DOING:
+                    return
+                self._doing = _DOING[event_type]
+                self._tool = str(fields.get("tool_name", "")) if self._doing == "tool" else ""
+            case ModelCall() | Hint():
+                return
+            case _:
+                self._doing = self._tool = ""
+        self._turn, self._since = entry.turn, entry.time
+        self.version += 1
+
+    def json(self) -> JSONObject:
+        """As the page gets it; the time is in seconds, as clocks may differ."""
+        age = 0.0
+        with suppress(ValueError):
+            age = time.time() - datetime.fromisoformat(self._since).timestamp()
+        doing = {"doing": self._doing, "tool": self._tool, "turn": self._turn}
+        return {**doing, "seconds": max(0.0, round(age, 1))}
 
 
 def _turn(log: LogIndex, span: Span) -> tuple[TurnRecord, str] | None:

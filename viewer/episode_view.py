@@ -16,7 +16,6 @@ from session.record.fold import EpisodeFold
 from session.record.schema import Entry, EpisodeStart, KnowledgeLoaded, LoggedEvent
 from viewer.learned_view import LearnedView, reflection_json
 from viewer.map.map_view import MapView
-from viewer.turns import observation_json
 
 _MARK_CHARACTERS = 200
 _SPENT_POINTS = 60
@@ -72,9 +71,15 @@ class EpisodeView(EpisodeFold):
             self.spent.append((event.turn, tokens, round(self.usage.cost, 6), seconds))
             self._take_in(event)
         if isinstance(event, EpisodeStart | KnowledgeLoaded):
-            self._begin()
+            # Whichever of the start and what was carried over came first.
+            if (start := self.start) is not None:
+                self._learned.begin(start, self.known.carried)
+                self.map.begin(start.observation, self.known.carried)
+                self._items.update(start.observation.inventory or ())
         elif isinstance(event, Reflection):
-            self._learn(event)
+            self._learned.learn(event)
+            learned = ", ".join(event.counts()) or "nothing new"
+            self._mark(event.last_turn, "reflection", learned)
         elif isinstance(event, FailedTurn):
             text = f"Turn {event.turn} was not played: {event.failure}"
             self._mark(self.turns, "failure", text)
@@ -110,10 +115,11 @@ class EpisodeView(EpisodeFold):
 
     def json(self) -> JSONObject:
         """Everything but the summary, the opening and the turns."""
+        begun = self.resumed or self.start
         return {
             "parts_off": self._parts_off(),
             "told": self.start.level if self.start and self.start.player in TOLD else None,
-            "max_turns": self._max_turns(),
+            "max_turns": begun.max_turns if begun else None,
             "hints": self._hints,
             "scores": self._score_line(),
             "marks": self._marks,
@@ -128,9 +134,10 @@ class EpisodeView(EpisodeFold):
 
     def opening(self) -> JSONObject:
         """The game's first text and facts."""
-        start = self.start
-        first = observation_json(start.observation) if start else None
-        return {"opening": start.opening if start else "", "first": first}
+        if (start := self.start) is None:
+            return {"opening": "", "first": None}
+        first = start.observation.model_dump(mode="json", exclude={"world_hash"})
+        return {"opening": start.opening, "first": first}
 
     @property
     def news(self) -> tuple[int, ...]:
@@ -145,18 +152,6 @@ class EpisodeView(EpisodeFold):
         tokens = (usage.prompt_tokens, usage.completion_tokens) if asked else (None, None)
         cost = round(usage.cost, 6) if usage.cost else None
         self.took.append((record.turn, *tokens, cost, round(seconds, 3)))
-
-    def _begin(self) -> None:
-        """Begin what is folded, whichever of the start and what was carried over came first."""
-        if (start := self.start) is not None:
-            self._learned.begin(start, self.known.carried)
-            self.map.begin(start.observation, self.known.carried)
-            self._items.update(start.observation.inventory or ())
-
-    def _learn(self, reflection: Reflection) -> None:
-        self._learned.learn(reflection)
-        learned = ", ".join(reflection.counts()) or "nothing new"
-        self._mark(reflection.last_turn, "reflection", learned)
 
     def _mark_turn(self, record: TurnRecord) -> None:
         turn, after = record.turn, record.after
@@ -174,10 +169,6 @@ class EpisodeView(EpisodeFold):
             self._mark(turn, "victory", "The game is won")
         if record.failure:
             self._mark(turn, "failure", record.failure)
-
-        self._stop_at(record)
-
-    def _stop_at(self, record: TurnRecord) -> None:
         happened = {
             "score": record.scored,
             "death": record.died,
@@ -187,7 +178,7 @@ class EpisodeView(EpisodeFold):
         }
         for kind in _STOPS:
             if happened[kind]:
-                self._stops[kind].append(record.turn)
+                self._stops[kind].append(turn)
 
     def _mark(self, turn: int, kind: str, text: str) -> None:
         self._marks.append({"turn": turn, "kind": kind, "text": one_line(text, _MARK_CHARACTERS)})
@@ -200,10 +191,6 @@ class EpisodeView(EpisodeFold):
 
     def _known_scores(self) -> Iterator[tuple[int, int]]:
         return ((turn, score) for turn, score in self.scores if score is not None)
-
-    def _max_turns(self) -> int | None:
-        begun = self.resumed or self.start
-        return begun.max_turns if begun else None
 
     def _parts_off(self) -> list[str]:
         return list(self.start.parts_off) if self.start else []

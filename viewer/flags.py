@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from mcp_ghost.cli.arguments import Commands, Parser, add_flags, port_number
+from mcp_ghost.cli.arguments import Parser, add_flags, port_number
 
 PROGRAM = "python -m viewer"
 DEFAULT_PORT = 8723
@@ -42,8 +42,6 @@ _SHOWN = """\
 --turns A-B     only these turns, such as 10-20, 10- or 10
 --plain         no colours
 """
-
-
 _EXPORT = """\
 --prompts  include what models were asked and answered, which takes many times the space
 --force  write into a folder that is not empty"""
@@ -82,39 +80,25 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
         open={"action": argparse.BooleanOptionalAction, "default": False},
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for add in (_add_export, _add_show, _add_map, _add_plot):
-        add(commands, where)
+
+    def command(name: str, text: str) -> Parser:
+        described = f"{text[0].upper()}{text[1:]}."
+        return commands.add_parser(name, parents=[where], help=text, description=described)
+
+    export = command("export", "write a site that any web host can serve")
+    export.add_argument("folder", type=Path, metavar="DIR", help="where to write it")
+    export.add_argument("episodes", nargs="*", metavar="EPISODE", help="which ones (default: all)")
+    add_flags(export, _EXPORT)
+    show = command("show", "print an episode for people to read")
+    show.add_argument("episode", metavar="EPISODE")
+    add_flags(show, _SHOWN, turns={"type": _turns})
+    draw = command("map", "draw an episode's map")
+    draw.add_argument("episode", metavar="EPISODE")
+    _add_output(draw, (".svg", ".png", ".pdf", ".mmd"), "the map; .mmd is Mermaid source")
+    plot = command("plot", "draw the scores of episodes over their turns")
+    plot.add_argument("episodes", nargs="+", metavar="EPISODE")
+    _add_output(plot, (".png", ".svg", ".pdf"), "the plot")
     return parser.parse_args(arguments, Flags())
-
-
-def _add_export(commands: Commands, where: Parser) -> None:
-    command = _added(commands, where, "export", "write a site that any web host can serve")
-    command.add_argument("folder", type=Path, metavar="DIR", help="where to write it")
-    command.add_argument("episodes", nargs="*", metavar="EPISODE", help="which ones (default: all)")
-    add_flags(command, _EXPORT)
-
-
-def _add_show(commands: Commands, where: Parser) -> None:
-    command = _added(commands, where, "show", "print an episode for people to read")
-    command.add_argument("episode", metavar="EPISODE")
-    add_flags(command, _SHOWN, turns={"type": _turns})
-
-
-def _add_map(commands: Commands, where: Parser) -> None:
-    command = _added(commands, where, "map", "draw an episode's map")
-    command.add_argument("episode", metavar="EPISODE")
-    _add_output(command, (".svg", ".png", ".pdf", ".mmd"), "the map; .mmd is Mermaid source")
-
-
-def _add_plot(commands: Commands, where: Parser) -> None:
-    command = _added(commands, where, "plot", "draw the scores of episodes over their turns")
-    command.add_argument("episodes", nargs="+", metavar="EPISODE")
-    _add_output(command, (".png", ".svg", ".pdf"), "the plot")
-
-
-def _added(commands: Commands, where: Parser, name: str, text: str) -> Parser:
-    described = f"{text[0].upper()}{text[1:]}."
-    return commands.add_parser(name, parents=[where], help=text, description=described)
 
 
 def _add_output(command: Parser, endings: Sequence[str], what: str) -> None:

@@ -231,19 +231,17 @@ def _is_readable(episode: Episode) -> bool:
 
 def _group_json(name: str, rows: list[JSONObject]) -> JSONObject:
     scores = sorted(row["score"] for row in rows if row["score"] is not None)
+    spread = None
+    if scores:
+        several = scores if len(scores) > 1 else scores * 2
+        q1, median, q3 = statistics.quantiles(several, n=4, method="inclusive")
+        spread = {"median": median, "q1": q1, "q3": q3, "best": scores[-1]}
     return {
         "name": name,
         "episodes": len(rows),
         "hinted": sum(row["hints"] > 0 for row in rows),
-        "score": _spread_json(scores) if scores else None,
+        "score": spread,
         "turns": sum(row["turns"] for row in rows),
         "cost": sum(row["cost"] for row in rows),
         "tokens": sum(row["prompt_tokens"] + row["completion_tokens"] for row in rows),
     }
-
-
-def _spread_json(scores: list[int]) -> JSONObject:
-    q1, median, q3 = (
-        statistics.quantiles(scores, n=4, method="inclusive") if len(scores) > 1 else scores * 3
-    )
-    return {"median": median, "q1": q1, "q3": q3, "best": scores[-1]}

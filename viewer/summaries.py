@@ -49,7 +49,8 @@ class Summaries:
             return
         self._known = known
         with suppress(OSError):  # a folder of somebody else, a full disk: read again next time
-            _write(self._file, known)
+            body = encoded(known)
+            write_whole(self._file, _head(body) + b"\n" + body)
 
 
 def _read(file: Path) -> dict[str, Remembered]:
@@ -61,12 +62,6 @@ def _read(file: Path) -> dict[str, Remembered]:
     except (OSError, ValueError):
         return {}
     return {name: Remembered(tuple(state), summary) for name, (state, summary) in kept.items()}
-
-
-def _write(file: Path, known: dict[str, Remembered]) -> None:
-    """All or nothing; of two viewers that write at once, the last one stays."""
-    body = encoded(known)
-    write_whole(file, _head(body) + b"\n" + body)
 
 
 def _head(body: bytes) -> bytes:

@@ -3,7 +3,7 @@
 import json
 
 from mcp_ghost.results import JSONObject, jsonable
-from session.game_state import Observation, TurnRecord
+from session.game_state import TurnRecord
 
 TURNS_PER_CHUNK = 50
 SHOWN_CHARACTERS = 4000
@@ -31,8 +31,3 @@ def turn_json(record: TurnRecord, time: str) -> JSONObject:
         exclude={"snapshot": True, "tools": True, "ended": True, "after": {"world_hash"}},
     )
     return {"time": time, **fields, "tools": tools}
-
-
-def observation_json(observation: Observation) -> JSONObject:
-    """The game's facts at one instant."""
-    return observation.model_dump(mode="json", exclude={"world_hash"})

@@ -23,7 +23,7 @@ class Pull(NamedTuple):
     weight: int
 
 
-class Work:
+class Budget:
     """How many rooms may still be looked at to bring a part together."""
 
     def __init__(self, rooms: int) -> None:
@@ -33,7 +33,7 @@ class Work:
 class Axis:
     """A whole number for each room, such that every condition taken so far holds."""
 
-    def __init__(self, rooms: Iterable[int], work: Work) -> None:
+    def __init__(self, rooms: Iterable[int], work: Budget) -> None:
         self.at: dict[int, int] = dict.fromkeys(rooms, 0)
         self._work = work
         self._after: dict[int, dict[int, int]] = {room: {} for room in self.at}

@@ -1,6 +1,6 @@
 """The level of each room: a sheet of its own for what lies above or below."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from viewer.map.links import Link
@@ -21,7 +21,7 @@ class _Step(NamedTuple):
 
 def levels(rooms: Sequence[int], links: Iterable[Link]) -> dict[int, int]:
     """Room id -> level, 0 for the first room, such that the least is drawn against its sense."""
-    steps = [step for link in links for step in _steps(link)]
+    steps = [_step(link) for link in links]
     found = _spanned(rooms, steps)
     beside: dict[int, list[_Step]] = {room: [] for room in rooms}
     for step in steps:
@@ -33,13 +33,12 @@ def levels(rooms: Sequence[int], links: Iterable[Link]) -> dict[int, int]:
     return {room: level - ground for room, level in found.items()}
 
 
-def _steps(link: Link) -> Iterator[_Step]:
+def _step(link: Link) -> _Step:
     if link.sides:
-        yield _Step(link.start, link.end, 0, _LEVEL)
-    elif link.climbs:
-        yield _Step(link.start, link.end, link.climbs[0], _CLIMB)
-    else:
-        yield _Step(link.start, link.end, 0, _NEAR)
+        return _Step(link.start, link.end, 0, _LEVEL)
+    if link.climbs:
+        return _Step(link.start, link.end, link.climbs[0], _CLIMB)
+    return _Step(link.start, link.end, 0, _NEAR)
 
 
 def _spanned(rooms: Sequence[int], steps: Sequence[_Step]) -> dict[int, int]:

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import TypeAlias
 
-from viewer.map.axis import Axis, Gap, Pull, Work
-from viewer.map.lines import between, crossings
-from viewer.map.links import Link, Spot
+from viewer.map.axis import Axis, Budget, Gap, Pull
+from viewer.map.links import Link, Spot, between, crossings
 
 _COMPASS, _NEAR, _CROSSING = 4, 1, 6
 """What it costs when a passage, or another way, is a step too long, and when lines cross."""
@@ -44,7 +43,7 @@ class _Placing:
         self.wrong: list[Link] = []
         """Those that cannot be drawn to their side."""
         self._links = links
-        self._work = Work(WORK)
+        self._work = Budget(WORK)
         self._axes = Axis(rooms, self._work), Axis(rooms, self._work)
         self._apart: list[Apart] = []
         for link in links:

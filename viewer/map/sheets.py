@@ -54,11 +54,6 @@ class Sheets:
         return kept(place(part, inner), inner, self._parts)
 
 
-def sheets(rooms: Iterable[int], ways: Iterable[Way]) -> dict[int, Placed]:
-    """A map that was never drawn before."""
-    return Sheets().draw(rooms, ways)
-
-
 def _parts(rooms: Sequence[int], links: Iterable[Link]) -> list[list[int]]:
     """Rooms that ways connect, together; the order is kept."""
     part = {room: [room] for room in rooms}

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from viewer.map.lines import flaws
-from viewer.map.links import COMPASS, Link, Spot
+from viewer.map.links import COMPASS, Link, Spot, flaws
 from viewer.map.packing import aligned, moved, size_of
 
 MOST_NEW = 12

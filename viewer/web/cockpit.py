@@ -6,6 +6,7 @@ The thread of the game asks before each turn; the thread of the server does what
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -15,12 +16,16 @@ from mcp_ghost.redact import Redactor
 from mcp_ghost.results import JSONObject
 from mcp_ghost.text import harmless
 from session.events import log_event
-from viewer.web.token import new_token
 
 MOST_HINT_CHARACTERS = 300
 MOST_HINTS_WAITING = 5
 THOUGHT_CHARACTERS = 4000
 """Of the end of a thought, which is all that a page is sent."""
+
+
+def new_token() -> str:
+    """One that nobody can guess, without which a page may only read."""
+    return secrets.token_urlsafe(24)
 
 
 class RefusedError(Exception):

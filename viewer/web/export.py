@@ -50,11 +50,8 @@ def _make_room(folder: Path, *, force: bool) -> None:
         raise ConfigurationError(f"{folder} is not a folder.")
     index = folder / "index.html"
     if index.is_file() and _OURS in index.read_bytes():  # an earlier export
-        for name in (
-            "data",
-            "static",
-            "curves",
-        ):  # episodes that are left out now must not stay there
+        # Episodes that are left out now must not stay there.
+        for name in ("data", "static", "curves"):
             if (folder / name).is_dir():
                 shutil.rmtree(folder / name)
     elif any(folder.iterdir()) and not force:

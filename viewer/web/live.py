@@ -125,7 +125,11 @@ class Stream:
                     sent = time.monotonic()
                 if closing:
                     return
-                await _woken(news, self._patience(watcher))
+                wait = _EPISODE_SECONDS if self._is_untold(watcher) else _HEARTBEAT_SECONDS
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(
+                        news.wait(), _THOUGHT_SECONDS if self._is_controlled else wait
+                    )
                 if time.monotonic() - sent >= _HEARTBEAT_SECONDS:
                     yield b": still here\n\n"
                     sent = time.monotonic()
@@ -142,32 +146,29 @@ class Stream:
                 yield _event("turn", turn, turn["turn"])
             self._turn = last
         ends = end_reason is not None and not self._ended
-        if self._is_due(watcher) or (ends and self._state(watcher) != self._told):
+        is_due = ends or time.monotonic() - self._told_at >= _EPISODE_SECONDS
+        if is_due and self._is_untold(watcher):
             self._told, self._told_at = self._state(watcher), time.monotonic()
             yield _event("episode", await asyncio.to_thread(episode.changing_json), self._turn)
-        if (now := self._present(watcher)) is not None:
+        if (now := self._activity(watcher)) is not None:
             yield _event("now", now, self._turn)
         if ends:
             yield _event("end", {"reason": end_reason}, self._turn)
         self._ended = end_reason is not None
 
-    def _present(self, watcher: LogWatcher) -> JSONObject | None:
+    def _activity(self, watcher: LogWatcher) -> JSONObject | None:
         """What the episode is doing, if that is news; nothing where nobody plays it any longer."""
         if self._episode.end_reason is not None or not watcher.running:
             return None
-        now = {**self._episode.present.json(), **self._controls()}
+        controls = self._cockpit.json() if self._cockpit and self._is_controlled else {}
+        now = {**self._episode.activity.json(), **controls}
         lasting = {name: it for name, it in now.items() if name != "seconds"}
-        lasting["since"] = self._episode.present.version
+        lasting["since"] = self._episode.activity.version
         idle = not (now["doing"] or self._is_controlled or self._doing)
         if idle or lasting == self._doing:
             return None
         self._doing = lasting
         return now
-
-    def _controls(self) -> JSONObject:
-        if self._cockpit is None or not self._is_controlled:
-            return {}
-        return self._cockpit.json()
 
     @property
     def _is_controlled(self) -> bool:
@@ -177,20 +178,8 @@ class Stream:
     def _state(self, watcher: LogWatcher) -> tuple[int, ...]:
         return *self._episode.news, watcher.running
 
-    def _is_due(self, watcher: LogWatcher) -> bool:
-        waited = time.monotonic() - self._told_at >= _EPISODE_SECONDS
-        return waited and self._state(watcher) != self._told
-
-    def _patience(self, watcher: LogWatcher) -> float:
-        """Seconds to wait for news."""
-        if self._is_controlled:
-            return _THOUGHT_SECONDS
-        return _EPISODE_SECONDS if self._state(watcher) != self._told else _HEARTBEAT_SECONDS
-
-
-async def _woken(news: asyncio.Event, seconds: float) -> None:
-    with suppress(TimeoutError):
-        await asyncio.wait_for(news.wait(), seconds)
+    def _is_untold(self, watcher: LogWatcher) -> bool:
+        return self._state(watcher) != self._told
 
 
 def _event(name: str, value: object, turn: int) -> bytes:

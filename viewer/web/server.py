@@ -6,7 +6,7 @@ import mimetypes
 import secrets
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 from urllib.parse import urlsplit
 
@@ -27,11 +27,10 @@ from viewer.experiments.curves import FIGURES, GROUPINGS
 from viewer.experiments.search import turns_with
 from viewer.library import Library
 from viewer.turns import encoded
-from viewer.web import control, notes
+from viewer.web import changes
 from viewer.web.cockpit import Cockpit
 from viewer.web.live import LogWatchers, Stream
 from viewer.web.site import STATIC, curves_data, episode_data, index_data, page
-from viewer.web.token import METHOD
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -67,11 +66,11 @@ class Guard:
     Notes are written, and the buttons of a game pressed, at addresses of their own.
     """
 
-    def __init__(self, app: ASGIApp, host: str, *, has_buttons: bool, has_notes: bool) -> None:
+    def __init__(self, app: ASGIApp, host: str, writable: Sequence[str]) -> None:
+        """``writable`` is how the addresses end at which something may be changed."""
         self._app = app
         self._host = host
-        self._has_buttons = has_buttons
-        self._has_notes = has_notes
+        self._writable = tuple(writable)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request, or have it answered; either way with our headers."""
@@ -91,15 +90,12 @@ class Guard:
             return PlainTextResponse("This server speaks HTTP only.", 400)
         if not is_own_name(Headers(scope=scope).get("host", ""), self._host):
             return PlainTextResponse("This host name is not served here.", 403)
-        if scope["method"] not in _READING and not self._may_change(scope):
+        path, method = scope["path"], scope["method"]
+        is_change = path.startswith("/data/") and path.endswith(self._writable)
+        if method not in _READING and not (method == changes.METHOD and is_change):
             allowed = {"allow": ", ".join(_READING)}
             return PlainTextResponse("This server is read-only.", 405, allowed)
         return None
-
-    def _may_change(self, scope: Scope) -> bool:
-        button = self._has_buttons and control.is_control(scope["path"])
-        note = self._has_notes and notes.is_notes(scope["path"])
-        return scope["method"] == METHOD and (button or note)
 
 
 def is_own_name(host_header: str, bound_to: str) -> bool:
@@ -132,6 +128,8 @@ class Viewer:
         self.log_watchers = LogWatchers()
         self._mark = secrets.token_hex(4)
         """Part of every ETag: another version of the program may answer otherwise."""
+        writing = {changes.CONTROL: self._control} if cockpit else {}
+        writing |= {changes.NOTES: self._notes} if self.token else {}
         routes = [
             Route("/", self._page),
             Route("/index.html", self._page),
@@ -140,26 +138,21 @@ class Viewer:
             Route("/search.json", self._search),
             Route("/data/{episode}/stream", self._stream),
             Route("/data/{episode}/next.json", self._next),
-            *([Route(control.PATH, self._control, methods=[METHOD])] if cockpit else []),
-            *([Route(notes.PATH, self._notes, methods=[METHOD])] if self.token else []),
+            *(
+                Route(f"/data/{{episode}}{end}", change, methods=[changes.METHOD])
+                for end, change in writing.items()
+            ),
             Route("/data/{episode}/{path:path}", self._data),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
-        self.app: ASGIApp = Guard(
-            Starlette(routes=routes),
-            host,
-            has_buttons=cockpit is not None,
-            has_notes=self.token is not None,
-        )
+        self.app: ASGIApp = Guard(Starlette(routes=routes), host, [*writing])
 
     def _page(self, _request: Request) -> Response:
         return Response(page("live"), media_type="text/html")
 
     def _index(self, request: Request) -> Response:
         seconds = _PARTIAL_SECONDS if "partial" in request.query_params else None
-        data = index_data(self.library, seconds=seconds)
-        tag = hashlib.blake2b(data, digest_size=8).hexdigest()
-        return _unless_known(request, tag, lambda: data)
+        return _unless_same(request, index_data(self.library, seconds=seconds))
 
     def _curves(self, request: Request) -> Response:
         by, figure = request.path_params["by"], request.path_params["figure"]
@@ -168,9 +161,7 @@ class Viewer:
         wanted = request.query_params.get("episodes")
         ids = None if wanted is None else set(wanted.split(","))
         chosen = [it for it in self.library.episodes() if ids is None or it.id in ids]
-        data = curves_data(chosen, by, figure)
-        tag = hashlib.blake2b(data, digest_size=8).hexdigest()
-        return _unless_known(request, tag, lambda: data)
+        return _unless_same(request, curves_data(chosen, by, figure))
 
     def _search(self, request: Request) -> Response:
         """What is found in some episodes, in as many of the first as there is time for."""
@@ -202,11 +193,11 @@ class Viewer:
         if self.cockpit is None:
             raise HTTPException(404)
         episode = await run_in_threadpool(self._episode, request)
-        return await control.answer(request, self.cockpit, episode)
+        return await changes.press(request, self.cockpit, episode)
 
     async def _notes(self, request: Request) -> Response:
         episode = await run_in_threadpool(self._episode, request)
-        return await notes.answer(request, self.token or "", episode)
+        return await changes.write_note(request, self.token or "", episode)
 
     async def _stream(self, request: Request) -> Response:
         episode = await run_in_threadpool(self._episode, request)
@@ -233,6 +224,11 @@ class _EventStream(StreamingResponse):
         """Until the client or the server goes."""
         async with aclosing(self._events):
             await super().stream_response(send)
+
+
+def _unless_same(request: Request, data: bytes) -> Response:
+    tag = hashlib.blake2b(data, digest_size=8).hexdigest()
+    return _unless_known(request, tag, lambda: data)
 
 
 def _unless_known(request: Request, tag: str, body: Callable[[], bytes | None]) -> Response:

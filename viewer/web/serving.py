@@ -7,7 +7,6 @@ import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import Sequence
 from contextlib import suppress
 
 from session.game_configuration import ConfigurationError
@@ -29,25 +28,21 @@ def listening(
     Raises:
         ConfigurationError: The address does not exist here, or is taken.
     """
-    wanted = range(DEFAULT_PORT, DEFAULT_PORT + _PORTS_TRIED) if port is None else (port,)
+    last = DEFAULT_PORT + _PORTS_TRIED - 1 if port is None else port
     try:
         family, *_, place = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
-        return _first_free(family, str(place[0]), wanted)
+        for wanted in range(DEFAULT_PORT if port is None else port, last):
+            try:
+                return _bound(family, str(place[0]), wanted)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+        return _bound(family, str(place[0]), last)
     except OSError as error:
         where = host if port is None else f"{host}, port {port}"
         raise ConfigurationError(
             f"Cannot serve on {where} ({error.strerror}): {advice}."
         ) from error
-
-
-def _first_free(family: socket.AddressFamily, host: str, ports: Sequence[int]) -> socket.socket:
-    for port in ports[:-1]:
-        try:
-            return _bound(family, host, port)
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise
-    return _bound(family, host, ports[-1])
 
 
 def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:

@@ -16,8 +16,6 @@ from session.game_configuration import ConfigurationError
 from viewer.web.serving import address_of, listening, open_page
 
 if TYPE_CHECKING:
-    import socket
-
     from viewer.web.cockpit import Cockpit
     from viewer.web.server import Server
 
@@ -55,52 +53,33 @@ def watching(
         return
     token = f"?token={cockpit.token}" if cockpit else ""  # after the #: no server is told
     address = address_of(listener, _HOST) + (f"#/{episode}{token}" if episode or token else "")
-    thread = _ServerThread(Path(workdir), listener, cockpit, notice)
+    servers: list[Server] = []
+    ending = threading.Event()
+
+    def serve() -> None:
+        try:
+            # Imported here so that the game does not wait for a web server; early visitors do.
+            from viewer.library import Library
+            from viewer.web.server import Server, Viewer
+
+            with listener:
+                servers.append(Server(Viewer(Library(Path(workdir)), cockpit=cockpit)))
+                if not ending.is_set():
+                    asyncio.run(servers[0].serve([listener]))
+        except Exception as error:  # noqa: BLE001  the edge of a thread; the game goes on
+            notice(f"The page is no longer served: {type(error).__name__}: {error}")
+        finally:
+            if cockpit:
+                cockpit.is_gone()
+
+    thread = threading.Thread(target=serve, name="viewer", daemon=True)
     thread.start()
     try:
         if open_browser and not open_page(address):
             notice("There is no display to open a browser on.")
         yield address
     finally:
-        thread.end()
-
-
-class _ServerThread(threading.Thread):
-    def __init__(
-        self,
-        workdir: Path,
-        listener: socket.socket,
-        cockpit: Cockpit | None,
-        notice: Callable[[str], None],
-    ) -> None:
-        super().__init__(name="viewer", daemon=True)
-        self._workdir = workdir
-        self._listener = listener
-        self._cockpit = cockpit
-        self._notice = notice
-        self._server: Server | None = None
-        self._ending = False
-
-    def run(self) -> None:
-        """Serve until the end."""
-        try:
-            # Imported here so that the game does not wait for a web server; early visitors do.
-            from viewer.library import Library
-            from viewer.web.server import Server, Viewer
-
-            with self._listener:
-                self._server = Server(Viewer(Library(self._workdir), cockpit=self._cockpit))
-                if not self._ending:
-                    asyncio.run(self._server.serve([self._listener]))
-        except Exception as error:  # noqa: BLE001  the edge of a thread; the game goes on
-            self._notice(f"The page is no longer served: {type(error).__name__}: {error}")
-        finally:
-            if self._cockpit:
-                self._cockpit.is_gone()
-
-    def end(self) -> None:
-        """Stop serving, without waiting long for open connections."""
-        self._ending = True
-        if self._server is not None:
-            self._server.should_exit = True
-        self.join(_END_SECONDS)
+        ending.set()
+        for server in servers:
+            server.should_exit = True
+        thread.join(_END_SECONDS)

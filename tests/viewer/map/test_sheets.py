@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,9 @@ from scripts.scripted_model import read_commands
 from session.game_state import TurnRecord
 from tests.support.games import ZORK1, needs_zork1, started
 from tests.support.work import steps
-from viewer.map.lines import flaws
-from viewer.map.links import COMPASS, links_of
+from viewer.map.links import COMPASS, flaws, links_of
 from viewer.map.map_view import MapView
-from viewer.map.sheets import Placed, Sheets, sheets
+from viewer.map.sheets import Placed, Sheets
 from workshop.benchmarks.map_figures import figures
 
 BACK = {"north": "south", "south": "north", "east": "west", "west": "east"}
@@ -32,6 +32,11 @@ def way(start: int, command: str, end: int) -> Way:
     made = Way(start, command, first_turn=1)
     made.lead(end)
     return made
+
+
+def sheets(rooms: Iterable[int], ways: Iterable[Way]) -> dict[int, Placed]:
+    """Draw a map that was never drawn before."""
+    return Sheets().draw(rooms, ways)
 
 
 def figures_of(placed: dict[int, Placed], ways: list[Way]) -> dict[str, float]:

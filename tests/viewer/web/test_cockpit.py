@@ -21,6 +21,7 @@ from session.record.schema import ModelCall
 from session.record.summary import LOG_FILE
 from tests.support import PATIENCE
 from tests.support.viewing import KEY, Told, append, log_of, play, playing, streamed
+from viewer.web.changes import MOST_SENT_BYTES
 from viewer.web.cockpit import (
     MOST_HINT_CHARACTERS,
     MOST_HINTS_WAITING,
@@ -28,7 +29,6 @@ from viewer.web.cockpit import (
     Cockpit,
     RefusedError,
 )
-from viewer.web.token import MOST_SENT_BYTES
 from viewer.web.watch import watching
 
 if TYPE_CHECKING:

@@ -1,0 +1,99 @@
+"""What a page may change, if it knows the token of whoever started the server: a game, and notes.
+
+The token travels in a header that no other site can send, and never in the part of an address that
+servers are told.
+"""
+
+import json
+import secrets
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from mcp_ghost.results import JSONObject
+from viewer.episode import Episode
+from viewer.experiments.notes import NotesError
+from viewer.turns import encoded
+from viewer.web.cockpit import Cockpit, RefusedError
+
+METHOD = "POST"
+CONTROL, NOTES = "/control", "/notes"
+"""How the addresses end, below ``/data/EPISODE``."""
+MOST_SENT_BYTES = 64 * 1024
+
+
+class _NoteSent(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    turn: int | None = None
+    """None for the episode as a whole."""
+    note: str
+    tags: list[str]
+
+
+async def press(request: Request, cockpit: Cockpit, episode: Episode) -> Response:
+    """Do what a button says: 204, or a line that says why not."""
+    if not _knows(request, cockpit.token):
+        return PlainTextResponse("Only the page that the game opened may do this.", 403)
+    if not cockpit.controls(episode.folder) or episode.end_reason is not None:
+        return PlainTextResponse("This game is not being played here.", 409)
+    pressed = await _sent(request)
+    if pressed is None:
+        return PlainTextResponse("This is not what a button sends.", 400)
+    try:
+        # The game's thread may hold the lock for a moment; nobody else is to wait for that.
+        await run_in_threadpool(cockpit.press, str(pressed.get("act")), pressed.get("text", ""))
+    except RefusedError as error:
+        return PlainTextResponse(str(error), 422)
+    return Response(status_code=204)
+
+
+async def write_note(request: Request, token: str, episode: Episode) -> Response:
+    """Write a note: 200 with all notes of the episode, or a line that says why not."""
+    if not _knows(request, token):
+        refusal = "Only the page at the address that the viewer printed may write notes."
+        return PlainTextResponse(refusal, 403)
+    try:
+        said = _NoteSent.model_validate(await _sent(request))
+    except ValidationError:
+        return PlainTextResponse("A note has a text, a list of tags, and perhaps a turn.", 400)
+    turn = said.turn
+    if turn is not None and not 0 <= turn <= episode.turn_count:
+        return PlainTextResponse(f"The episode has no turn {turn}.", 422)
+    try:
+        notes = await run_in_threadpool(episode.notes.write, turn, said.note, said.tags)
+    except NotesError as error:
+        return PlainTextResponse(str(error), 422)
+    except OSError as error:
+        return PlainTextResponse(f"The notes cannot be written: {error.strerror}.", 507)
+    return Response(encoded(notes), media_type="application/json")
+
+
+def _knows(request: Request, token: str) -> bool:
+    """Check that a request comes from a page of ours that knows ``token``.
+
+    Browsers say where a request comes from; anything else has no page to misuse. How long the
+    comparison takes says nothing of the token.
+    """
+    origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
+    if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
+        return False
+    shown = request.headers.get("authorization", "").removeprefix("Bearer ")
+    is_known = secrets.compare_digest(shown.encode(), token.encode())
+    return site in (None, "same-origin") and is_known
+
+
+async def _sent(request: Request) -> JSONObject | None:
+    """The JSON object in a request; None where there is none, or it is too long."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > MOST_SENT_BYTES:
+            return None
+    try:
+        fields = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return fields if isinstance(fields, dict) else None
