@@ -214,8 +214,7 @@ def _play_episode(
     from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
     from session.playing import ASKING
     from session.record.summary import StorySoFar
-    from terminal.thoughts import Thoughts
-    from terminal.view import TerminalView
+    from terminal.view import TerminalView, Thoughts
 
     thoughts = Thoughts(config.secrets)
     watcher: dict[str, Any] = {"before_turn": cockpit.before_turn} if cockpit else {}

@@ -1,6 +1,7 @@
 """The embedded model's child process, from the parent's side: started late, never left over."""
 
 import atexit
+import ctypes
 import logging
 import os
 import re
@@ -12,11 +13,11 @@ import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import IO, TypeAlias
 
 from local_model.errors import LocalModelError
-from local_model.openmp import missing_runtime
 from local_model.settings import INSTEAD, KEY_VARIABLE, Settings, find_model
 
 START_SECONDS = 120.0  # the bundled model takes one; a large file on a cold disk takes long
@@ -26,6 +27,9 @@ ILLEGAL_INSTRUCTION = (-4, 132, 0xC000001D)  # SIGILL; the same behind a shell; 
 _SIGNALS = {it.value: it.name for it in signal.Signals}
 _READY = re.compile(rb'\{"port": (?P<port>\d+)\}\s*$')
 """What server.py prints; whatever else comes is a library's and means nothing."""
+
+_OPENMP, _OPENMP_PACKAGE = "libgomp.so.1", "cmeel-libomp"
+"""A library that the engine needs, and a package that has it for systems without it."""
 
 Notice: TypeAlias = Callable[[str], None]
 OnProgress: TypeAlias = Callable[[str, float | None], None]
@@ -78,7 +82,12 @@ class LocalModel:
             label = f"Loading {self.settings.title}"
             self.on_progress(label, None)
             try:
-                return self._loaded(child)
+                return child.endpoint(self._start_seconds)
+            except LocalModelError:
+                if self._child is not child or not child.was_killed:
+                    raise
+                # One that somebody kills while it loads is started once more.
+                return self._start(restart=True).endpoint(self._start_seconds)
             finally:
                 self.on_progress(label, 1.0)
 
@@ -94,17 +103,12 @@ class LocalModel:
             child.stop()
             atexit.unregister(self.close)
 
-    def _loaded(self, child: "_Child") -> ServerAddress:
-        """Where it listens; one that somebody kills while it loads is started once more."""
-        try:
-            return child.endpoint(self._start_seconds)
-        except LocalModelError:
-            if self._child is not child or not child.was_killed:
-                raise
-        return self._start(restart=True).endpoint(self._start_seconds)
-
     def _start(self, *, restart: bool) -> "_Child":
-        command = _command(self.settings, find_model(self.settings))
+        settings, model = self.settings, find_model(self.settings)
+        # -P: a file in the working directory must not replace a module of the standard library.
+        command = [sys.executable, "-P", "-m", "local_model.server", "--model", str(model)]
+        command += ["--name", settings.name, "--context", str(settings.context)]
+        command += ["--threads", str(settings.threads)] if settings.threads else []
         if restart:
             self.on_notice("The embedded model ended unexpectedly; starting it again ...")
         else:
@@ -170,29 +174,27 @@ class _Child:
         """Start the child, read where it listens, and stay until it ends."""
         with tempfile.TemporaryFile() as stderr:
             try:
-                self._run(command, stderr)
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=stderr,
+                    env=_environment(self._key),
+                    start_new_session=True,  # Ctrl-C is for the game, which then stops the model
+                )
+                with process:
+                    self._process = process
+                    self._started.set()
+                    for line in process.stdout or ():
+                        if self.port is None and (found := _READY.search(line)):
+                            self.port = int(found["port"])
+                            self._settled.set()
             except OSError as error:
                 self._failure = f"The embedded model's process cannot be started: {error}"
             else:
                 self._failure = self._post_mortem(stderr)
         self._started.set()
         self._settled.set()
-
-    def _run(self, command: list[str], stderr: IO[bytes]) -> None:
-        with subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            env=_environment(self._key),
-            start_new_session=True,  # Ctrl-C is for the game, which then stops the model
-        ) as process:
-            self._process = process
-            self._started.set()
-            for line in process.stdout or ():
-                if self.port is None and (found := _READY.search(line)):
-                    self.port = int(found["port"])
-                    self._settled.set()
 
     def _post_mortem(self, stderr: IO[bytes]) -> str:
         """Why it did not start, in words for the user."""
@@ -209,18 +211,11 @@ class _Child:
         return f"The embedded model ended while starting ({how}).\n{tail}"
 
 
-def _command(settings: Settings, model: Path) -> list[str]:
-    # -P: a file in the working directory must not replace a module of the standard library.
-    command = [sys.executable, "-P", "-m", "local_model.server", "--model", str(model)]
-    command += ["--name", settings.name, "--context", str(settings.context)]
-    return command + (["--threads", str(settings.threads)] if settings.threads else [])
-
-
 def _environment(key: str) -> dict[str, str]:
     root = str(Path(__file__).parent.parent)
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = dict(os.environ)
-    if runtime := missing_runtime():
+    if runtime := _missing_runtime():
         libraries = [*filter(None, [os.environ.get("LD_LIBRARY_PATH")]), runtime]
         environment["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
     return {
@@ -229,3 +224,23 @@ def _environment(key: str) -> dict[str, str]:
         "OMP_WAIT_POLICY": "passive",  # spinning threads starve every other process
         "PYTHONPATH": os.pathsep.join(paths),
     }
+
+
+def _missing_runtime() -> str | None:
+    """Find a folder with the OpenMP runtime, if the system has none."""
+    if sys.platform != "linux" or is_installed(_OPENMP):  # elsewhere the engine brings its own
+        return None
+    try:
+        found = files(_OPENMP_PACKAGE) or []
+    except PackageNotFoundError:  # installed without it: the engine says what it misses
+        return None
+    return next((str(Path(it.locate()).parent) for it in found if it.name == _OPENMP), None)
+
+
+def is_installed(library: str) -> bool:
+    """Whether the system finds the shared ``library``."""
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True

@@ -103,7 +103,9 @@ class _Bounder:
         return branches[0] if len(branches) == 1 else {"anyOf": branches}
 
     def _typed(self, schema: JsonSchema, seen: frozenset[str]) -> JsonSchema:
-        kind = schema.get("type") or _implied_type(schema)
+        implied = "array" if "items" in schema else "string"
+        implied = "object" if {"properties", "required"} & schema.keys() else implied
+        kind = schema.get("type") or implied
         if isinstance(kind, list):
             return self._any_of(schema, ({"type": each} for each in kind), seen)
         if kind not in self._by_type:
@@ -134,12 +136,6 @@ class _Bounder:
                 raise
             return {"type": "array", "maxItems": 0}
         return {"type": "array", "items": items, "minItems": low, "maxItems": high}
-
-
-def _implied_type(schema: JsonSchema) -> str:
-    if "properties" in schema or "required" in schema:
-        return "object"
-    return "array" if "items" in schema else "string"
 
 
 def _as_object(schema: JsonSchema | bool) -> JsonSchema:
@@ -178,8 +174,7 @@ def _string(schema: JsonSchema, _seen: frozenset[str]) -> JsonSchema:
 def _integer(schema: JsonSchema, _seen: frozenset[str]) -> JsonSchema:
     low, high = _limits(schema, step=1)
     first = None if low is None else math.ceil(low)
-    last = None if high is None else math.floor(high)
-    return _within("integer", first, last)
+    return _within("integer", first, None if high is None else math.floor(high))
 
 
 def _number(schema: JsonSchema, _seen: frozenset[str]) -> JsonSchema:

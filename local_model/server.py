@@ -20,7 +20,12 @@ from local_model.settings import KEY_VARIABLE
 
 def main() -> None:
     """Serve until the parent ends."""
-    arguments = _parser().parse_args()
+    parser = argparse.ArgumentParser(prog="python -m local_model.server", description=__doc__)
+    parser.add_argument("--model", required=True, help="a GGUF file")
+    parser.add_argument("--name", default="local", help="the model's name in answers")
+    parser.add_argument("--context", type=int, default=4096, help="tokens of prompt and answer")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    arguments = parser.parse_args()
     key = os.environ.pop(KEY_VARIABLE, "")
     if not key:
         sys.exit(f"Set {KEY_VARIABLE} to the key that callers must present.")
@@ -28,15 +33,6 @@ def main() -> None:
     engine = start_engine(arguments, key)
     print(json.dumps({"port": urlsplit(engine.listening_address).port}), flush=True)
     threading.Event().wait()
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m local_model.server", description=__doc__)
-    parser.add_argument("--model", required=True, help="a GGUF file")
-    parser.add_argument("--name", default="local", help="the model's name in answers")
-    parser.add_argument("--context", type=int, default=4096, help="tokens of prompt and answer")
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    return parser
 
 
 def die_with_parent() -> None:
@@ -48,13 +44,13 @@ def die_with_parent() -> None:
     if sys.platform == "linux":
         parent_death_signal = 1  # PR_SET_PDEATHSIG
         ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL, 0, 0, 0)
-    threading.Thread(target=_exit_at_end_of_input, daemon=True).start()
 
+    def exit_at_end_of_input() -> None:
+        while os.read(sys.stdin.fileno(), 4096):
+            pass
+        os._exit(0)  # nothing to save, and the engine may be busy
 
-def _exit_at_end_of_input() -> None:
-    while os.read(sys.stdin.fileno(), 4096):
-        pass
-    os._exit(0)  # nothing to save, and the engine may be busy
+    threading.Thread(target=exit_at_end_of_input, daemon=True).start()
 
 
 def start_engine(arguments: argparse.Namespace, key: str) -> Any:  # noqa: ANN401  it has no types

@@ -70,16 +70,24 @@ def plan_request(request: JSONObject) -> Plan:
     """
     if request.get("stream") or request.get("n") not in (None, 1):
         raise RequestError("The embedded model gives one complete answer: leave out stream and n.")
-    messages = _messages(request)
+    messages = request.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise RequestError("messages must be a list with at least one message.")
+    for message in messages:
+        if not isinstance(message, dict) or message.get("role") not in ROLES:
+            raise RequestError(f"Every message needs a role, one of {', '.join(ROLES)}.")
     tools = _tools(request)
     reply = _reply_schema(request)
     try:
         mode, branches = _output(request, messages, tools, reply)
     except SchemaError as error:
         raise RequestError(f"A schema in the request cannot be filled in: {error}.") from error
+    limit = request.get("max_completion_tokens") or request.get("max_tokens") or DEFAULT_MAX_TOKENS
+    if not isinstance(limit, int) or limit < 1:
+        raise RequestError("max_tokens must be a positive whole number.")
     payload: JSONObject = {
         "messages": render_messages(messages, tools, reminder=CHOICE if len(branches) > 1 else ""),
-        "max_tokens": _max_tokens(request),
+        "max_tokens": limit,
         "cache_prompt": True,
         **{key: request[key] for key in SAMPLING if request.get(key) is not None},
     }
@@ -94,8 +102,17 @@ def read_answer(plan: Plan, answer: JSONObject, *, model: str) -> JSONObject:
     Raises:
         RequestError: the engine refused the prompt, or wrote what does not fit the schema.
     """
-    if "error" in answer:
-        raise _engine_error(answer["error"])
+    if error := answer.get("error"):
+        if error.get("type") == "exceed_context_size_error":
+            raise RequestError(
+                f"This model's context is {error['n_ctx']} tokens and the messages are "
+                f"{error['n_prompt_tokens']}. Shorten them.",
+                code="context_length_exceeded",
+            )
+        status = int(error.get("code") or 500)
+        kind = "invalid_request_error" if status < 500 else "server_error"
+        text = str(error.get("message"))
+        raise RequestError(text, code="engine_error", kind=kind, status=status)
     choice = answer["choices"][0]
     message, finish = _message(plan, choice["message"]["content"] or "", choice["finish_reason"])
     return {
@@ -129,16 +146,6 @@ def render_messages(
         else:
             merged.append({"role": role, "content": text})
     return merged
-
-
-def _messages(request: JSONObject) -> list[JSONObject]:
-    messages = request.get("messages")
-    if not isinstance(messages, list) or not messages:
-        raise RequestError("messages must be a list with at least one message.")
-    for message in messages:
-        if not isinstance(message, dict) or message.get("role") not in ROLES:
-            raise RequestError(f"Every message needs a role, one of {', '.join(ROLES)}.")
-    return messages
 
 
 def _tools(request: JSONObject) -> list[JSONObject]:
@@ -238,13 +245,6 @@ def _grammar(schema: JsonSchema) -> str:
     return "%llguidance {}\nstart: %json " + json.dumps({**schema, "x-guidance": style})
 
 
-def _max_tokens(request: JSONObject) -> int:
-    limit = request.get("max_completion_tokens") or request.get("max_tokens") or DEFAULT_MAX_TOKENS
-    if not isinstance(limit, int) or limit < 1:
-        raise RequestError("max_tokens must be a positive whole number.")
-    return limit
-
-
 def _tool_text(tools: Iterable[JSONObject]) -> str:
     """The tools in words. Placeholders are avoided: a small model copies them."""
     lines = ["Tools:"]
@@ -270,15 +270,12 @@ def _as_text(message: JSONObject, names: dict[str, str]) -> tuple[str, str]:
     for call in calls:
         try:
             names[call["id"]] = call["function"]["name"]
-            parts.append(_call_text(call["function"]))
+            name, arguments = json.dumps(names[call["id"]]), call["function"]["arguments"]
+            # In the words that the model itself would have used.
+            parts.append(f'{{"tool": {name}, "arguments": {arguments}}}')
         except (KeyError, TypeError) as error:
             raise RequestError("A tool call in messages lacks its id or its function.") from error
     return role, "\n".join(parts)
-
-
-def _call_text(function: JSONObject) -> str:
-    """A past call in the words that the model itself would have used."""
-    return f'{{"tool": {json.dumps(function["name"])}, "arguments": {function["arguments"]}}}'
 
 
 def _content(content: str | list[Any] | None) -> str:
@@ -317,15 +314,3 @@ def _message(plan: Plan, text: str, finish: str) -> tuple[JSONObject, str]:
 
 def _dump(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _engine_error(error: JSONObject) -> RequestError:
-    if error.get("type") == "exceed_context_size_error":
-        return RequestError(
-            f"This model's context is {error['n_ctx']} tokens and the messages are "
-            f"{error['n_prompt_tokens']}. Shorten them.",
-            code="context_length_exceeded",
-        )
-    status = int(error.get("code") or 500)
-    kind = "invalid_request_error" if status < 500 else "server_error"
-    return RequestError(str(error.get("message")), code="engine_error", kind=kind, status=status)

@@ -6,18 +6,13 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING
 
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE
 from mcp_ghost.text import counted, plain
-
-if TYPE_CHECKING:
-    from game_interface.catalogue import KnownGame
 
 _COLUMN = 15
 """Of the titles."""
@@ -44,43 +39,32 @@ def show(flags: argparse.Namespace) -> int:
     """Print the list; returns the exit code."""
     from platformdirs import user_cache_path
 
-    from game_interface.catalogue import at_hand, known_games, story_folders
+    from game_interface.catalogue import at_hand, known_games, sources, story_folders
 
     given = [flags.stories] if flags.stories else []
     files = at_hand([*given, *story_folders(user_cache_path("zorkgpt"))])
     games = known_games().values()
     if flags.json:
-        print(json.dumps([_entry(game, files) for game in games], indent=2, ensure_ascii=False))
+        entries = [
+            {
+                **asdict(game),
+                "path": str(files[game.name]) if game.name in files else None,
+                "sources": [source.address(game.file) for source in sources()],
+            }
+            for game in games
+        ]
+        print(json.dumps(entries, indent=2, ensure_ascii=False))
         return DONE
     for game in games:
         points = "score unknown" if game.max_score is None else counted(game.max_score, "point")
         path = files.get(game.name)
         where = path or f"not at hand ({game.file})"
         line = plain(f"{game.name:<{_COLUMN}}{game.title} ({points}): {where}")
-        print(_broken(line) if sys.stdout.isatty() else line)
+        if sys.stdout.isatty():  # in as many lines as it needs; the names keep their column
+            room, further = shutil.get_terminal_size().columns, " " * _COLUMN
+            line = fill(line, room, subsequent_indent=further, break_on_hyphens=False)
+        print(line)
     print(f"{len(files)} of {counted(len(games), 'game')} at hand.", end=" ")
-    print(f"You can get the files from {_sources()}.")
+    places = (f"https://github.com/{it.repository} ({it.folder})" for it in sources())
+    print(f"You can get the files from {' or '.join(places)}.")
     return DONE
-
-
-def _broken(line: str) -> str:
-    """A line of the list, in as many as the terminal needs; the names keep their column."""
-    room, further = shutil.get_terminal_size().columns, " " * _COLUMN
-    return fill(line, room, subsequent_indent=further, break_on_hyphens=False)
-
-
-def _entry(game: KnownGame, files: Mapping[str, Path]) -> dict[str, object]:
-    from game_interface.catalogue import sources
-
-    path = files.get(game.name)
-    return {
-        **asdict(game),
-        "path": str(path) if path else None,
-        "sources": [source.address(game.file) for source in sources()],
-    }
-
-
-def _sources() -> str:
-    from game_interface.catalogue import sources
-
-    return " or ".join(f"https://github.com/{it.repository} ({it.folder})" for it in sources())

@@ -64,12 +64,8 @@ def _is_episode(folder: Path) -> bool:
 
 def _latest(episodes: Path) -> str:
     logs = sorted(episodes.glob(f"*/{EVENTS_FILE}"), key=lambda log: -log.stat().st_mtime)
-    newest = next((log.parent for log in logs if _began(log.parent)), None)
-    if newest is None:
-        raise ConfigurationError(f"There is no episode in {episodes} yet: start one.")
-    return newest.name
-
-
-def _began(folder: Path) -> bool:
-    """Whether there is anything to continue; a wrong story, say, may have come first."""
-    return any(isinstance(entry.event, EpisodeStart) for entry in read(folder))
+    for folder in (log.parent for log in logs):
+        # Otherwise there is nothing to continue: a wrong story, say, may have come first.
+        if any(isinstance(entry.event, EpisodeStart) for entry in read(folder)):
+            return folder.name
+    raise ConfigurationError(f"There is no episode in {episodes} yet: start one.")

@@ -1,14 +1,17 @@
-"""The live view of an episode: a logging handler that draws the episode's events."""
+"""The live view of an episode: its events as a logging handler draws them, and its thoughts."""
 
+import json
 import logging
+import re
+from collections.abc import Iterable
 
 from mcp_ghost.cli.screen import Screen
+from mcp_ghost.redact import Redactor
 from session.events import event_fields
 from session.record.display import EpisodeDisplay
 from session.record.event_log import entry_of
 from session.record.schema import Entry, LoggedEvent
 from session.record.summary import StorySoFar
-from terminal.thoughts import Thoughts
 
 _THINKS = "Turn {turn}: the {who} thinks …"
 _WAITED_FOR = {
@@ -24,6 +27,55 @@ _WAITED_FOR = {
     "game_paused": "Paused before turn {turn} …",
 }
 """What an event says is waited for next."""
+
+_IN_ANSWER = re.compile(r'"thinking"\s*:\s*"((?:[^"\\]|\\.)*)', re.DOTALL)
+"""The thinking in an answer of which only the beginning may be there."""
+_HALF_ESCAPED = re.compile(r"\\u[0-9a-fA-F]{0,3}$")
+_LAST_WORD = re.compile(r"\S*\Z")
+
+
+class Thoughts:
+    """What the model thinks, while it comes: from its thinking, or from within its answer.
+
+    Takes the pieces of one reply after the other; read in another thread.
+    """
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        """``secrets`` are shown to nobody."""
+        self._redactor = Redactor(secrets)
+        self._thought: list[str] = []
+        self._said: list[str] = []
+
+    async def take(self, delta: tuple[str, str]) -> None:
+        """What the model says or thinks next."""
+        kind, text = delta
+        if kind == "restart":
+            self.begin()
+        else:
+            (self._thought if kind == "thinking" else self._said).append(text)
+
+    def begin(self) -> None:
+        """Another reply is waited for."""
+        self._thought, self._said = [], []
+
+    def __str__(self) -> str:
+        """All so far but for the last word, of which a part may have come: it may be a key's."""
+        thought, said = "".join(self._thought), "".join(self._said)
+        text = "\n".join(part for part in (thought, _thinking_in(said)) if part)
+        return self._redactor(_LAST_WORD.sub("", text)).strip()
+
+
+def _thinking_in(said: str) -> str:
+    """What an answer gives as its thinking; beside calls of tools, all that is said."""
+    found = _IN_ANSWER.search(said)
+    if found is None:
+        return "" if said.lstrip().startswith(("{", "`")) else said
+    try:
+        text = json.loads(f'"{_HALF_ESCAPED.sub("", found[1])}"', strict=False)
+    except ValueError:
+        return ""
+    # Half of a character beyond the first 65,536 is none that could be shown.
+    return str(text).encode("utf-8", errors="ignore").decode("utf-8")
 
 
 class TerminalView(logging.Handler):

@@ -16,7 +16,6 @@ import httpx2
 import pytest
 
 import local_model.process
-from local_model import openmp
 from local_model.errors import LocalModelError
 from local_model.process import LocalModel
 from local_model.settings import KEY_VARIABLE, Settings, find_model
@@ -50,7 +49,7 @@ def test_the_model_outlives_the_thread_that_started_it() -> None:
 
 @linux_only
 def test_a_system_without_openmp_is_lent_a_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openmp, "is_installed", lambda _library: False)
+    monkeypatch.setattr(local_model.process, "is_installed", lambda _library: False)
     model = LocalModel()
     try:
         model.endpoint()

@@ -21,7 +21,7 @@ from scripts.scripted_model import ScriptedModel
 from session.game_configuration import GameConfiguration
 from session.playing import ASKING
 from session.record.event_log import EVENTS_FILE
-from terminal.thoughts import Thoughts
+from terminal.view import Thoughts
 from tests.support import PATIENCE
 from tests.support.games import BUNDLED_COMMANDS
 from viewer.web.cockpit import Cockpit

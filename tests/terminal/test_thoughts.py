@@ -19,8 +19,7 @@ from rich.console import Console
 from mcp_ghost.cli.screen import Screen
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply
 from scripts.scripted_model import action_reply
-from terminal.thoughts import Thoughts
-from terminal.view import TerminalView
+from terminal.view import TerminalView, Thoughts
 from tests.support import PATIENCE
 from tests.support.episodes import configured, played
 from tests.support.program import Program
