@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from mcp_ghost.cli.program import DONE, FAILED, Errors, program
 from storage.flags import PROGRAM, Flags, parse_flags
-
-if TYPE_CHECKING:
-    from session.game_configuration import GameConfiguration
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,17 +25,13 @@ def _errors() -> Errors:
 
 def _run(flags: Flags) -> int:
     # Imported only now, so that --help and wrong flags do not wait for it.
+    from session.game_configuration import GameConfiguration
     from storage.commands import Commands
 
-    with Commands(_configuration(flags), flags.command) as commands:
-        return DONE if commands.run(flags) else FAILED
-
-
-def _configuration(flags: Flags) -> GameConfiguration:
-    from session.game_configuration import GameConfiguration
-
     given = {} if flags.workdir is None else {"workdir": flags.workdir}
-    return GameConfiguration.at_hand(flags.config, **given)
+    config = GameConfiguration.at_hand(flags.config, **given)
+    with Commands(config, flags.command) as commands:
+        return DONE if commands.run(flags) else FAILED
 
 
 if __name__ == "__main__":

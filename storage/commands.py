@@ -14,8 +14,7 @@ from session.record.event_log import EVENTS_FILE
 from storage.database import sqlite_path
 from storage.episode_knowledge import Episode, read_imports
 from storage.errors import LogRefusedError, StorageError
-from storage.files.imports import log_import
-from storage.files.knowledge_files import KnowledgeFiles
+from storage.files.knowledge_files import KnowledgeFiles, log_import
 from storage.files.markdown import EDITOR, SECTIONS, normal, section_of
 from storage.flags import Flags
 from storage.selection import latest_memories
@@ -95,7 +94,7 @@ class Commands:
         """Print what is known."""
         found = list(self._known(story))
         if as_json:
-            print(json.dumps([self._wire(known) for known in found], indent=2))
+            print(json.dumps([self._json(known) for known in found], indent=2))
             return True
         for known in found:
             print(plain("\n".join(self._lines(known))))
@@ -178,18 +177,16 @@ class Commands:
             print(f"{path}: {new}, {counted(changed, 'change')}")
         return self._write(known)
 
-    def _wire(self, known: Known) -> dict[str, Any]:
+    def _json(self, known: Known) -> dict[str, Any]:
         claims, memories = self._learned(known)
+        passages = self._store.carried_over(known.sha256).passages
         return {
             "story": known.story,
             "story_sha256": known.sha256,
             "episodes": [asdict(episode) for episode in known.episodes],
             "claims": [claim.model_dump(mode="json") for claim in claims],
             "memories": [memory.model_dump(mode="json") for memory in memories],
-            "passages": [
-                passage.model_dump(mode="json")
-                for passage in self._store.carried_over(known.sha256).passages
-            ],
+            "passages": [passage.model_dump(mode="json") for passage in passages],
         }
 
     def _learned(self, known: Known) -> tuple[tuple[Claim, ...], tuple[Memory, ...]]:

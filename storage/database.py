@@ -130,7 +130,12 @@ def sqlite_path(config: GameConfiguration) -> Path | None:
 
 def _url(config: GameConfiguration) -> URL:
     if path := sqlite_path(config):
-        _make_folder(path.parent)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(
+                f"Cannot create {path.parent} for the knowledge database: {error.strerror}"
+            ) from error
         return URL.create("sqlite", database=str(path))
     try:
         url = make_url(str(config.storage_database_url))
@@ -145,15 +150,6 @@ def _url(config: GameConfiguration) -> URL:
         "storage_database_url does not name a usable database. Write sqlite:///knowledge.db "
         "or postgresql://user:password@host/database, or leave it unset."
     )
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(
-            f"Cannot create {folder} for the knowledge database: {error.strerror}"
-        ) from error
 
 
 def _sqlite(url: URL) -> Engine:

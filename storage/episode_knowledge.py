@@ -66,12 +66,12 @@ def read_episode(folder: Path) -> EpisodeKnowledge | None:
     Raises:
         LogRefusedError: The log is missing or damaged.
     """
-    fold, told = EpisodeFold(), _Told()
+    fold, attempts = EpisodeFold(), _Attempts()
     with _explained(folder):
         for entry in read(folder):
             fold.take(entry)
-            told.take(entry.event)
-        if fold.start is None or fold.start.trunk or not told.is_stored:
+            attempts.take(entry.event)
+        if fold.start is None or fold.start.trunk or not attempts.is_stored:
             return None  # what a branch learned from its trunk is in the account of that
         episode = _episode(
             fold.start,
@@ -83,13 +83,9 @@ def read_episode(folder: Path) -> EpisodeKnowledge | None:
             level=str(fold.start.level),
         )
     reflections = {reflection.number: reflection for reflection in fold.reflections}
-    return EpisodeKnowledge(
-        episode,
-        fold.known.edits,
-        tuple(reflections.values()),
-        told.passages(),
-        tuple(told.scores),
-    )
+    passages, scores = attempts.map.passages(), tuple(attempts.scores)
+    learned = tuple(reflections.values())
+    return EpisodeKnowledge(episode, fold.known.edits, learned, passages, scores)
 
 
 def read_imports(folder: Path) -> Iterator[EpisodeKnowledge]:
@@ -106,7 +102,7 @@ def read_imports(folder: Path) -> Iterator[EpisodeKnowledge]:
                 yield EpisodeKnowledge(_episode(event, time), event.edits)
 
 
-class _Told:
+class _Attempts:
     """What an episode tried and what scored, as its player knew it; not what others passed on."""
 
     def __init__(self) -> None:
@@ -117,7 +113,7 @@ class _Told:
         """Commands since the last of these."""
         self._uid = ""
         self._run = 0
-        self._map = WorldMap()
+        self.map = WorldMap()
         self._perception: Perception | None = None
 
     def take(self, event: Event) -> None:
@@ -127,10 +123,10 @@ class _Told:
         if isinstance(event, EpisodeStart):
             self._uid = event.uid
             self._perception = Perception(event.level)
-            self._map.begin(self._perception.begin(event.opening, event.observation))
+            self.map.begin(self._perception.begin(event.opening, event.observation))
         elif isinstance(event, TurnRecord) and self._perception:
             record = self._perception.apply(event)
-            self._map.apply(record)
+            self.map.apply(record)
             self._score(record)
 
     def _score(self, record: TurnRecord) -> None:
@@ -155,10 +151,6 @@ class _Told:
         if record.ended:
             self._run += 1
             self._since.clear()
-
-    def passages(self) -> tuple[Passage, ...]:
-        """The ways as they are passed on."""
-        return self._map.passages()
 
 
 def _episode(named: EpisodeStart | KnowledgeLoaded, started: str, **more: object) -> Episode:

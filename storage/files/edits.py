@@ -189,9 +189,8 @@ class _Reader:
         # Where a heading is missing, what stood under it was not moved.
         sure = not named or self._headings.issuperset(SECTIONS)
         section = next((name for name in SECTIONS if sure and name == heading), None)
-        return Bullet(
-            section, unescaped(named[1] if named else markdown), named[2] if named else None
-        )
+        text = unescaped(named[1] if named else markdown)
+        return Bullet(section, text, named[2] if named else None)
 
 
 def edits_of(document: Document, known: Iterable[Claim]) -> Edits:
@@ -250,10 +249,8 @@ def _changes(
         if exported and active and before != "retired":
             yield ClaimChange(id=claim.id, kind="removed", reason="deleted by hand")
         return
-    changed = bullet.text and fingerprint(bullet.text) not in {
-        print_before,
-        fingerprint(claim.text),
-    }
+    prints = {print_before, fingerprint(claim.text)}
+    changed = bullet.text and fingerprint(bullet.text) not in prints
     moved = (before, bullet.section)
     if active and moved in {("tested", "inferred"), ("tested", "retired"), ("inferred", "retired")}:
         yield ClaimChange(id=claim.id, kind="removed", reason="moved by hand")
@@ -278,19 +275,14 @@ def _new_claims(bullets: Iterable[Bullet], held: set[str], taken: set[str]) -> I
     for bullet in bullets:
         if not bullet.text or bullet.section == "retired" or _flat(bullet.text) in held:
             continue
-        claim_id = _new_id(bullet.text, taken)
+        # The same for everybody who reads the same, so that reading it twice makes no second one.
+        number = int(hashlib.sha256(bullet.text.encode()).hexdigest(), 16) % _NUMBERS
+        while (claim_id := f"{EDITOR}-c{number}") in taken:
+            number += 1
         held.add(_flat(bullet.text))
         taken.add(claim_id)
         basis = bullet.section or "inferred"
         yield Claim(id=claim_id, text=bullet.text, basis=basis, evidence=(_BY_HAND,))
-
-
-def _new_id(text: str, taken: set[str]) -> str:
-    """The same for everybody who reads the same, so that reading it twice makes no second one."""
-    number = int(hashlib.sha256(text.encode()).hexdigest(), 16) % _NUMBERS
-    while f"{EDITOR}-c{number}" in taken:
-        number += 1
-    return f"{EDITOR}-c{number}"
 
 
 def _flat(text: str) -> str:

@@ -1,5 +1,6 @@
 """The Markdown of each story, below ``knowledge`` in the working directory."""
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,9 +9,13 @@ from pathlib import Path
 from mcp_ghost.files import write_whole
 from session.game_configuration import GameConfiguration
 from session.knowledge import Edits
+from session.record.event_log import EpisodeLockedError, EpisodeNotKeptError, EventLog
+from session.record.schema import KnowledgeLoaded, write
+from session.uids import new_uid
+from storage.episode_knowledge import EpisodeKnowledge, read_imports
 from storage.errors import StorageError
 from storage.files.edits import Document, edits_of, file_bytes, read_document
-from storage.files.markdown import rendered
+from storage.files.markdown import EDITOR, rendered
 from storage.selection import latest_memories
 from storage.store import Store
 
@@ -87,3 +92,33 @@ def _translated(path: Path) -> Iterator[None]:
         ) from error
     except OSError as error:
         raise StorageError(f"{path} cannot be read or written: {error.strerror}.") from error
+
+
+def log_import(
+    folder: Path, edits: Edits, story: str, story_sha256: str, secrets: tuple[str, ...] = ()
+) -> EpisodeKnowledge:
+    """Write ``edits`` to their own log in ``folder``, where a rebuild finds them again.
+
+    Returns the account of them, as the log has it.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    uid = new_uid()
+    logger = logging.Logger("zorkgpt.knowledge", logging.DEBUG)
+    try:
+        log = EventLog(folder, secrets)
+    except EpisodeLockedError as error:
+        raise StorageError(f"Another import is running in {folder}: try again.") from error
+    except OSError as error:
+        raise StorageError(f"Cannot write {error.filename}: {error.strerror}.") from error
+    logger.addHandler(log)
+    try:
+        named = {"uid": uid, "story": story, "story_sha256": story_sha256, "model": EDITOR}
+        read = KnowledgeLoaded(episode_id=f"import-{uid}", **named, edits=edits)
+        write(logger, f"Edits of {story} are read", read)
+    except EpisodeNotKeptError as error:
+        raise StorageError(str(error)) from error
+    finally:
+        log.close()
+    return next(it for it in read_imports(folder) if it.episode.uid == uid)

@@ -8,8 +8,7 @@ import pytest
 from session.knowledge import Edits
 from storage.errors import StorageError
 from storage.files.edits import MOST_BYTES, MOST_CLAIMS
-from storage.files.imports import log_import
-from storage.files.knowledge_files import KnowledgeFiles
+from storage.files.knowledge_files import KnowledgeFiles, log_import
 from storage.store import Store
 from tests.support import ROOT
 from tests.support.program import Program
