@@ -76,7 +76,7 @@ def _what(file: bytes) -> str:
 
 def _of_blorb(file: bytes) -> bytes:
     """The executable resource of a Blorb: number 0 with the usage Exec (section 1, 5)."""
-    chunks = {start: (kind, data) for start, kind, data in _chunks(file)}
+    chunks = {start: (kind, data) for start, kind, data in iff_chunks(file)}
     index = next((data for kind, data in chunks.values() if kind == b"RIdx"), b"")
     for at in range(4, len(index) - 11, 12):
         usage, start = index[at : at + 4], int.from_bytes(index[at + 8 : at + 12], "big")
@@ -89,8 +89,8 @@ def _of_blorb(file: bytes) -> bytes:
     raise StoryFormatError("it is a Blorb without a program: pictures or sounds of some story")
 
 
-def _chunks(file: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """Start, kind and content of the chunks of an IFF form."""
+def iff_chunks(file: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    """Start, kind and content of the chunks of an IFF form; no more than a story can have."""
     start = 12
     for _ in range(_MOST_CHUNKS):
         if start + 8 > len(file):

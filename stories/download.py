@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -49,18 +50,11 @@ def download_story(
 
     Raises: StoryDownloadError; `target` is then as it was before.
     """
-    label = f"Downloading {target.name}"
-    try:
-        data = _fetch_within(url, seconds, lambda share: on_progress(label, share))
-    finally:
-        on_progress(label, 1.0)
+    data = _fetched(url, seconds, partial(on_progress, f"Downloading {target.name}"))
     digest = sha256(data).hexdigest()
     if digest != expected_sha256:
         raise StoryDownloadError(f"{url} is not the expected file (sha256 {digest[:12]}...)")
-    try:
-        write_whole(target, data)
-    except OSError as error:
-        raise StoryDownloadError(f"the story cannot be stored as {target}: {error}") from error
+    _store(target, data)
 
 
 def is_address(story: str) -> bool:
@@ -80,38 +74,38 @@ def fetched_story(address: str, folder: Path, on_progress: OnProgress) -> Path:
         if known == address and sha256(path.read_bytes()).hexdigest() == path.stem:
             return path
     label = f"Downloading {one_line(address, _SHOWN)}"
-    try:
-        data = _fetch_within(address, ADDRESS_SECONDS, lambda share: on_progress(label, share))
-    finally:
-        on_progress(label, 1.0)
+    data = _fetched(address, ADDRESS_SECONDS, partial(on_progress, label))
     suffix = Path(urlsplit(address).path).suffix
     suffix = suffix if suffix[1:].isalnum() and len(suffix) <= _SUFFIX else ""
     path = folder / f"{sha256(data).hexdigest()}{suffix}"
-    try:
-        write_whole(path, data)
-        write_whole(note, f"{address}\n{path.name}\n".encode())
-    except OSError as error:
-        raise StoryDownloadError(f"the story cannot be stored as {path}: {error}") from error
+    _store(path, data)
+    _store(note, f"{address}\n{path.name}\n".encode())
     return path
 
 
-def _fetch_within(url: str, seconds: float, on_share: _OnShare) -> bytes:
+def _store(path: Path, data: bytes) -> None:
+    try:
+        write_whole(path, data)
+    except OSError as error:
+        raise StoryDownloadError(f"the story cannot be stored as {path}: {error}") from error
+
+
+def _fetched(url: str, seconds: float, on_share: _OnShare) -> bytes:
     """Fetch in a thread: looking up a host name has no timeout of its own.
 
     Progress is reported from here, so that none is reported once the wait is over.
     """
     answer: Future[bytes] = Future()
     shares: list[float | None] = [None]
-    threading.Thread(
-        target=_fetch,
-        args=(url, seconds, answer, shares.append),
-        name="story-download",
-        daemon=True,
-    ).start()
+    task = (url, seconds, answer, shares.append)
+    threading.Thread(target=_fetch, args=task, name="story-download", daemon=True).start()
     deadline = time.monotonic() + seconds
-    while not answer.done() and time.monotonic() < deadline:
-        on_share(shares[-1])
-        wait([answer], min(_GLANCE, max(deadline - time.monotonic(), 0)))
+    try:
+        while not answer.done() and time.monotonic() < deadline:
+            on_share(shares[-1])
+            wait([answer], min(_GLANCE, max(deadline - time.monotonic(), 0)))
+    finally:
+        on_share(1.0)
     if not answer.done():
         raise StoryDownloadError(f"{url} took longer than {seconds:g} seconds")
     return answer.result()

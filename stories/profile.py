@@ -23,8 +23,6 @@ STORIES = Path(__file__).resolve().parent
 PROFILE_SUFFIX = ".profile.json"
 GAMES_FILE = "games.json"
 """Known games in a list, each with its profile."""
-
-
 ScoreForm: TypeAlias = Literal["number", "low byte", "negated"]
 
 
@@ -172,14 +170,6 @@ def read_profile(path: Path) -> Profile:
         raise StoryFormatError(f"the story profile {path} cannot be used: {error}") from error
 
 
-def _named_hash(path: Path) -> str | None:
-    try:
-        document = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
-    return document.get("sha256") if isinstance(document, dict) else None
-
-
 def find_profile(sha256: str, folders: Iterable[Path]) -> Profile | None:
     """The profile of the story with this hash from the first folder that has one.
 
@@ -187,12 +177,12 @@ def find_profile(sha256: str, folders: Iterable[Path]) -> Profile | None:
     """
     for folder in folders:
         for path in sorted(folder.glob(f"*{PROFILE_SUFFIX}")):
-            if _named_hash(path) == sha256:
+            try:
+                document = json.loads(path.read_bytes())
+            except (OSError, ValueError, RecursionError):
+                continue
+            if isinstance(document, dict) and document.get("sha256") == sha256:
                 return read_profile(path)
-    return _of_known_game(sha256)
-
-
-def _of_known_game(sha256: str) -> Profile | None:
     games = json.loads((STORIES / GAMES_FILE).read_bytes())["games"]
     for profile in (game["profile"] for game in games):
         if profile["sha256"] == sha256:

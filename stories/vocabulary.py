@@ -38,8 +38,6 @@ _COMPASS = frozenset(
         "north south east west northeast northwest southeast southwest",
     )
 )
-
-
 _INFORM_NAME = 1
 _LONGEST = 100
 """Of a word: as much as a command has."""
@@ -60,11 +58,13 @@ class Vocabulary:
     def of(cls, image: StoryImage) -> Self:
         """The words of a story."""
         is_inform = image.byte(_COMPILER) in _INFORM_VERSIONS
-        starts = (
-            word
-            for address, word in image.dictionary_entries.items()
-            if _starts_a_command(word, image.word_flags(address), is_inform=is_inform)
-        )
+        starts = set()
+        for address, word in image.dictionary_entries.items():
+            flags = image.word_flags(address)
+            # Infocom's compiler tells verbs from things; Inform's calls most of its verbs nouns.
+            begins = flags & _VERB_OR_DIRECTION and not flags & _NOUN
+            if flags & _INFORM_VERB or word in _COMPASS if is_inform else begins:
+                starts.add(word)
         return cls(image.dictionary, image.word_length, image.has_own_alphabet, frozenset(starts))
 
     @classmethod
@@ -111,13 +111,6 @@ class Vocabulary:
                 ends.append(end)
             has_begun = begins or (has_begun and is_link)
         return ends
-
-
-def _starts_a_command(word: str, flags: int, *, is_inform: bool) -> bool:
-    """Infocom's compiler tells verbs from things; Inform's calls most of its verbs nouns, too."""
-    if is_inform:
-        return bool(flags & _INFORM_VERB) or word in _COMPASS
-    return bool(flags & _VERB_OR_DIRECTION) and not flags & _NOUN
 
 
 class AbsentWords:
@@ -171,18 +164,18 @@ class AbsentWords:
         """Word for things alone -> every object that mentions it."""
         if not self._rooms:
             return {}
-        naming = self._naming_property
+        naming = self._naming_property()
+        others = _INFORM_OTHERS if self._profile.inform else _INFOCOM_OTHERS
         objects: dict[int, set[int]] = defaultdict(set)
         names = set()
         for number, prop, start, end in self._properties():
             for address in self._words_in(start, end):
                 objects[address].add(number)
-                if prop == naming and self._is_noun_only(address):
+                if prop == naming and self._image.word_flags(address) & (_NOUN | others) == _NOUN:
                     names.add(address)
         entries = self._image.dictionary_entries
         return {entries[address]: frozenset(objects[address]) for address in names}
 
-    @cached_property
     def _naming_property(self) -> int | None:
         """Inform has always the same; else the one that holds nothing but words most often."""
         if self._profile.inform:
@@ -202,7 +195,3 @@ class AbsentWords:
     def _words_in(self, start: int, end: int) -> list[int]:
         found = (self._image.word(address) for address in range(start, end - 1, 2))
         return [address for address in found if address in self._image.dictionary_entries]
-
-    def _is_noun_only(self, address: int) -> bool:
-        others = _INFORM_OTHERS if self._profile.inform else _INFOCOM_OTHERS
-        return self._image.word_flags(address) & (_NOUN | others) == _NOUN

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from game_interface.errors import EngineError
+from stories.container import iff_chunks
 
 _FORMS: Final = (b"IFZS", b"BFZS")
 """Of the standard, and of what bocfel saves by itself."""
@@ -55,8 +56,4 @@ def _chunks(form: bytes) -> Iterator[tuple[bytes, bytes]]:
     end = length + 8  # bocfel writes a few zeros more where there is nothing to undo
     if form[:4] != b"FORM" or form[8:12] not in _FORMS or any(form[end:]) or end > len(form):
         return
-    position = 12
-    while position + 8 <= end:
-        size = int.from_bytes(form[position + 4 : position + 8], "big")
-        yield form[position : position + 4], form[position + 8 : position + 8 + size]
-        position += 8 + size + size % 2
+    yield from ((kind, content) for _, kind, content in iff_chunks(form[:end]))
