@@ -7,8 +7,6 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -69,11 +67,7 @@ class Games:
         return self.limits.described(self.config.story)
 
     def new(
-        self,
-        guest: Guest,
-        story: str | None,
-        seed: int | None,
-        level: ObservationLevel | None,
+        self, guest: Guest, story: str | None, seed: int | None, level: ObservationLevel | None
     ) -> HostedGame:
         """A new game that has begun, as close to the guest's wishes as the host allows.
 
@@ -90,28 +84,10 @@ class Games:
                         f"{offered}: call new_game without arguments."
                     )
             return self.find(guest, None)
-        limits = self.limits
-        granted = {
-            "story": None if story is None else limits.story_for(story, self.config.story),
-            "seed": limits.seed_for(seed),
-            "observation_level": limits.level_for(level),
-        }
-        granted = {name: it for name, it in granted.items() if it is not None}
+        most = self.limits.games
+        granted = self.limits.granted(story, seed, level, self.config.story)
         settings = self.config.model_dump(exclude_unset=True)
         config = type(self.config).model_validate({**settings, **granted})
-        with self._counted():
-            try:
-                return self._opened(guest, new_name(), config)
-            except StoryFormatError as error:
-                if story is None:
-                    raise
-                name = one_line(story, NAME_CHARACTERS)
-                raise ConfigurationError(f"'{name}' is no story that can be played.") from error
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        """Count a new game, unless it does not begin."""
-        most = self.limits.games
         with self._lock:
             if most is not None and self._begun >= most:
                 raise ConfigurationError(
@@ -120,10 +96,13 @@ class Games:
                 )
             self._begun += 1
         try:
-            yield
-        except BaseException:  # interrupted, too: it did not begin
+            return self._opened(guest, new_name(), config)
+        except BaseException as error:  # interrupted, too: it did not begin
             with self._lock:
                 self._begun -= 1
+            if story is not None and isinstance(error, StoryFormatError):
+                name = one_line(story, NAME_CHARACTERS)
+                raise ConfigurationError(f"'{name}' is no story that can be played.") from error
             raise
 
     def find(self, guest: Guest, name: str | None, *, to_play: bool = False) -> HostedGame:

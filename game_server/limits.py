@@ -33,12 +33,24 @@ class Limits(NamedTuple):
     folders: Sequence[Path] = ()
     """Where guests may choose any story file by its name."""
 
-    def story_for(self, wished: str, configured: str) -> str:
-        """Find the story that a guest names; ``configured`` is played where it names none.
+    def granted(
+        self, story: str | None, seed: int | None, level: ObservationLevel | None, configured: str
+    ) -> dict[str, object]:
+        """The settings of a game for a guest with these wishes, as far as they are not configured.
 
         Raises:
-            ConfigurationError: It is not offered; the message says which ones are.
+            ConfigurationError: The story is not offered; the message says which ones are.
         """
+        if self.level and not (level and self.level.reaches(level)):
+            level = self.level
+        settings = {
+            "story": self._story_for(story, configured) if story is not None else None,
+            "seed": seed if self.seed is None else self.seed,
+            "observation_level": level,
+        }
+        return {name: it for name, it in settings.items() if it is not None}
+
+    def _story_for(self, wished: str, configured: str) -> str:
         if wished in (configured, _name_of(configured)):
             return configured
         if self.story is not None:
@@ -53,22 +65,12 @@ class Limits(NamedTuple):
         choice = one_line(", ".join([*_ALWAYS, *files, *known]), _LISTED_CHARACTERS)
         raise ConfigurationError(f"The story '{asked}' is not offered here: choose from {choice}.")
 
-    def level_for(self, wished: ObservationLevel | None) -> ObservationLevel | None:
-        """Find the level for a guest that wishes for one."""
-        if self.level is None or (wished and self.level.reaches(wished)):
-            return wished
-        return self.level
-
-    def seed_for(self, wished: int | None) -> int | None:
-        """Find the seed for a guest that wishes for one."""
-        return wished if self.seed is None else self.seed
-
     def remark(self, seed: int | None, level: ObservationLevel | None) -> str:
         """Say which wishes of a guest were not fulfilled; empty where all were."""
         said = []
         if level and self.level and not self.level.reaches(level):
             said.append(f"The host limits the level to {self.level}.")
-        if seed not in (None, self.seed_for(seed)):
+        if seed is not None and self.seed not in (None, seed):
             said.append(f"The host has set the seed to {self.seed}.")
         return " ".join(said)
 

@@ -12,7 +12,7 @@ from game_server.server import game_server
 from session.configuration_file import ConfigurationError
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import Message, Receive, Scope, Send
 
     from game_server.games import Games
 
@@ -25,29 +25,49 @@ _SHUTDOWN_SECONDS = 1
 
 async def serve_stdio(games: Games) -> None:
     """Serve the one client until it closes our stdin, or a signal ends the program."""
+
+    def end(number: int) -> None:
+        games.close()
+        os._exit(128 + number)  # a thread still waits for stdin, which only its end would wake
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, _end, games, number)
+        loop.add_signal_handler(number, end, number)
     await game_server(games).run_stdio_async()
-
-
-def _end(games: Games, number: int) -> None:
-    """A thread still waits for stdin, which nothing but its end would wake."""
-    games.close()
-    os._exit(128 + number)
 
 
 async def serve_http(games: Games, listener: socket.socket) -> None:
     """Serve any number of clients until the program is interrupted."""
     import uvicorn  # which stdio can do without
 
-    app = _Sessions(game_server(games).streamable_http_app(host=LOOPBACK), games)
+    app = game_server(games).streamable_http_app(host=LOOPBACK)
+
+    async def leaving(scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; after a DELETE that was granted, leave the session's game."""
+        granted = False
+
+        async def noting(message: Message) -> None:
+            nonlocal granted
+            granted = granted or message.get("status") in (200, 202, 204)
+            await send(message)
+
+        await app(scope, receive, noting)
+        if granted and scope.get("method") == "DELETE":
+            headers: dict[bytes, Any] = dict(scope["headers"])
+            session = headers.get(b"mcp-session-id", b"").decode("latin-1")
+            await asyncio.to_thread(games.leave, session)
+
+    async def close_idle() -> None:
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            await asyncio.to_thread(games.close_idle)
+
     config = uvicorn.Config(
-        app, log_level="error", timeout_graceful_shutdown=_SHUTDOWN_SECONDS, lifespan="on"
+        leaving, log_level="error", timeout_graceful_shutdown=_SHUTDOWN_SECONDS, lifespan="on"
     )
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
-    sweep = asyncio.create_task(_close_idle(games))
+    sweep = asyncio.create_task(close_idle())
     try:
         await asyncio.shield(serving)
     finally:
@@ -78,32 +98,3 @@ def listening(port: int) -> socket.socket:
 def address_of(listener: socket.socket) -> str:
     """Where clients find the server."""
     return f"http://{LOOPBACK}:{listener.getsockname()[1]}{PATH}"
-
-
-async def _close_idle(games: Games) -> None:
-    while True:
-        await asyncio.sleep(_SWEEP_SECONDS)
-        await asyncio.to_thread(games.close_idle)
-
-
-class _Sessions:
-    """Closes the game of a client that says goodbye."""
-
-    def __init__(self, app: ASGIApp, games: Games) -> None:
-        self._app = app
-        self._games = games
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on; after a DELETE that was granted, leave the session's game."""
-        granted = False
-
-        async def noting(message: Message) -> None:
-            nonlocal granted
-            granted = granted or message.get("status") in (200, 202, 204)
-            await send(message)
-
-        await self._app(scope, receive, noting)
-        if granted and scope.get("method") == "DELETE":
-            headers: dict[bytes, Any] = dict(scope["headers"])
-            session = headers.get(b"mcp-session-id", b"").decode("latin-1")
-            await asyncio.to_thread(self._games.leave, session)

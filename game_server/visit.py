@@ -21,7 +21,6 @@ from session.configuration_file import ConfigurationError
 from session.game_state import EndReason
 
 if TYPE_CHECKING:
-    from game_server.hosted import HostedGame
     from session.game_configuration import GameConfiguration
 
 URL, CONFIG = "GAME_SERVER_URL", "GAME_SERVER_CONFIG"
@@ -55,7 +54,12 @@ def play_with_guest(command: str, config: GameConfiguration, episode: str) -> No
         filled = command.replace("{url}", told[URL]).replace("{config}", told[CONFIG])
         try:
             code = asyncio.run(_visit(shlex.split(filled), told, games, listener))
-            _judge(code, games.playing)
+            game = games.playing
+            if game is None or (code != 0 and not game.ended):
+                when = "before its game was over" if game else "without starting its game"
+                raise GuestError(f"The player ended with exit code {code} {when}.")
+            if not game.ended:
+                game.leave(EndReason.LEFT)
         finally:
             games.close()
 
@@ -111,13 +115,3 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
     except TimeoutError:
         reaper.signal_group(process.pid, signal.SIGKILL)
         await process.wait()
-
-
-def _judge(code: int | None, game: HostedGame | None) -> None:
-    if game is None:
-        raise GuestError(f"The player ended with exit code {code} without starting its game.")
-    if game.ended:
-        return
-    if code != 0:
-        raise GuestError(f"The player ended with exit code {code} before its game was over.")
-    game.leave(EndReason.LEFT)
