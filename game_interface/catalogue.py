@@ -47,7 +47,7 @@ class Source:
     folder: str
 
     def address(self, file: str) -> str:
-        """Where a person gets one."""
+        """Return the address where a person gets ``file``."""
         return f"https://github.com/{self.repository} ({self.folder}/{file})"
 
 
@@ -75,7 +75,7 @@ def needs_jericho(sha256: str) -> bool:
 
 @cache
 def sources() -> tuple[Source, ...]:
-    """Where the files can be had."""
+    """Return the repositories that have the files."""
     return tuple(Source(**it) for it in _document()["sources"])
 
 
@@ -104,7 +104,7 @@ def at_hand(folders: Sequence[Path]) -> dict[str, Path]:
 
 
 def game_file(name: str, folders: Sequence[Path]) -> Path:
-    """The file of a known game.
+    """Return the file of a known game.
 
     Raises: StoryNotFoundError that says which file is wanted, and where to get it.
     """

@@ -53,7 +53,7 @@ _TYPOGRAPHY = str.maketrans(
 
 
 def validate_command(command: str, waits_for: Waits | None = "line") -> str:
-    """The command as the game will see it: one line, single spaces, plain quotation marks.
+    """Return the command as the game will see it: one line, single spaces, plain quotation marks.
 
     If the game waits for a key, this is a key's name or one character; if it is not known what the
     game waits for (None), the command may be empty, as if Enter were pressed.

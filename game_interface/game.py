@@ -51,7 +51,7 @@ class Game:
 
     @property
     def story(self) -> StoryInfo:
-        """What is known about the story, or the environment."""
+        """The story's or environment's name, title, place and figures."""
         return self._story.info
 
     @property
@@ -61,7 +61,7 @@ class Game:
 
     @property
     def seed(self) -> int:
-        """The seed of the game's random numbers; the same seed and commands give the same game."""
+        """The seed of the game's random numbers; seed and commands determine the game."""
         return self._seed
 
     @property
@@ -147,7 +147,7 @@ class Game:
         )
 
     def facts(self) -> Facts:
-        """The facts of this moment, read from the game's memory."""
+        """Return the facts of this moment, read from the game's memory."""
         return self._current.facts
 
     def snapshot(self) -> bytes:
@@ -218,7 +218,7 @@ class Game:
         return _Moment(reply, progress, facts)
 
     def _asks_at_end(self, state: bytes) -> bool:
-        """Whether the story now does nothing but ask: it answers all commands alike.
+        """Return whether the story now does nothing but ask: it answers all commands alike.
 
         They are given to a copy of the game, one after the other.
         """
@@ -236,7 +236,7 @@ class Game:
 
 
 def _all_text(reply: Reply) -> str:
-    """What the story printed, with what is new above its main window."""
+    """Return what the story printed, with what is new above its main window."""
     return "\n\n".join(filter(None, (reply.upper, reply.text)))
 
 

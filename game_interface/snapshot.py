@@ -57,7 +57,7 @@ def _dictionary() -> bytes:
 
 
 def encode(snapshot: Snapshot, story: str) -> bytes:
-    """The snapshot as bytes; `story` is the story's SHA-256."""
+    """Return the snapshot as bytes; `story` is the story's SHA-256."""
     head = {"story": story, "engine": snapshot.engine, "seed": snapshot.seed}
     text = json.dumps(head | asdict(snapshot.progress), separators=(",", ":")).encode()
     packer = zlib.compressobj(level=9, zdict=_dictionary())
@@ -67,7 +67,7 @@ def encode(snapshot: Snapshot, story: str) -> bytes:
 
 
 def earlier_memory(data: bytes, image: StoryImage) -> bytes | None:
-    """The dynamic memory in a snapshot of an earlier version; None where there is none."""
+    """Return the dynamic memory in a snapshot of an earlier version; None where there is none."""
     kind, _, remainder = data.partition(b"\n")
     if kind != _EARLIER_FORMAT:
         return None
@@ -79,7 +79,7 @@ def earlier_memory(data: bytes, image: StoryImage) -> bytes | None:
 
 
 def decode(data: bytes, story: str, engine: EngineName) -> Snapshot:
-    """The snapshot in these bytes, if it is one of this story and this engine.
+    """Return the snapshot in these bytes, if it is one of this story and this engine.
 
     Raises: SnapshotError that says in one short line what is wrong.
     """
@@ -117,7 +117,7 @@ def decode(data: bytes, story: str, engine: EngineName) -> Snapshot:
 
 
 def _checked(head: dict[str, Any]) -> tuple[dict[str, Any], Progress]:
-    """The head, which may come from anywhere, with its progress taken out."""
+    """Return the head, which may come from anywhere, with its progress taken out."""
     died, ending, said = head.pop("died"), head.pop("ending"), head.pop("said")
     held = tuple(head.pop("player_globals"))
     if died not in (True, False, None) or ending not in ("death", "victory", "other", None):

@@ -46,7 +46,7 @@ Notice = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class StoryInfo:
-    """What is known about a story before it is played."""
+    """Name, title, hash and other figures of a story, before it is played."""
 
     name: str
     title: str
@@ -86,7 +86,7 @@ class Story:
         return self.info.name.startswith(ENVIRONMENT)
 
     def require_image(self, who: str) -> StoryImage:
-        """The image of a Z-machine story.
+        """Return the image of a Z-machine story.
 
         Raises: StoryFormatError that says who needs one.
         """

@@ -59,7 +59,7 @@ class _Flags(argparse.Namespace):
     config: str | None
 
     def settings(self) -> dict[str, object]:
-        """The fields of the configuration that were set by a flag."""
+        """Return the fields of the configuration that were set by a flag."""
         given = {
             "story": self.story,
             "seed": self.seed,

@@ -60,7 +60,7 @@ class PrintedText(Text):
     """
 
     def contains(self, x: object) -> bool:
-        """Whether it is a text that is not too long."""
+        """Return whether it is a text that is not too long."""
         return isinstance(x, str) and len(x) <= self.max_length
 
 
@@ -185,11 +185,11 @@ class TextGame(gymnasium.Env[str, str]):
         return text, reward, by_the_game, game.ended and not by_the_game, info
 
     def render(self) -> str | None:
-        """What the game printed last."""
+        """Return what the game printed last."""
         return self._text if self.render_mode == "ansi" else None
 
     def get_state(self) -> bytes:
-        """This moment of the game, from which `set_state` goes on, in any process.
+        """Save this moment of the game, from which `set_state` continues, in any process.
 
         Raises:
             SnapshotError: It is recorded, or it is an environment of somebody else's.

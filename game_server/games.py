@@ -69,7 +69,7 @@ class Games:
     def new(
         self, guest: Guest, story: str | None, seed: int | None, level: ObservationLevel | None
     ) -> HostedGame:
-        """A new game that has begun, as close to the guest's wishes as the host allows.
+        """Return a new game that has begun, as close to the guest's wishes as the host allows.
 
         Raises:
             ConfigurationError, GameError: There can be none like this.
@@ -138,7 +138,7 @@ class Games:
             game.leave()
 
     def close_idle(self) -> None:
-        """Close what nobody has used for a while."""
+        """Close the games that have not been used for a while."""
         self._leave_unused_since(time.monotonic() - IDLE_SECONDS)
 
     def close(self) -> None:
@@ -218,6 +218,6 @@ class Games:
 
 
 def new_name() -> str:
-    """A name for an episode that no other has, even one that began in the same second."""
+    """Return a name for an episode that no other has, even one that began in the same second."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S")
     return f"{now}-{secrets.token_hex(3)}"

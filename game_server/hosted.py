@@ -84,7 +84,7 @@ class HostedGame(ZorkOrchestratorV2):
         return self.game_state.end_reason in _TO_BE_CONTINUED
 
     def begin(self) -> Reply:
-        """Start the game, or go on where it stopped; the latest words and what is known.
+        """Start the game, or continue it; the latest words and facts.
 
         Raises:
             GameError, ConfigurationError: It cannot be played.
@@ -117,13 +117,13 @@ class HostedGame(ZorkOrchestratorV2):
             return self._reply(words_of(self._guest.turns[-1]))
 
     def status(self) -> Reply:
-        """What is known now."""
+        """Return the facts of the moment."""
         self.begin()
         with self._lock:
             return self._reply("")
 
     def history(self, most: int, before: int | None) -> list[TurnRecord]:
-        """The latest turns, as they were told; those before turn ``before``."""
+        """Return the latest turns, as they were told; those before turn ``before``."""
         self.begin()
         with self._lock:
             until = len(self._guest.turns) if before is None else max(0, before - 1)

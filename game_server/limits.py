@@ -105,5 +105,5 @@ class Limits(NamedTuple):
 
 
 def _name_of(story: str) -> str:
-    """The name of a story as guests are told it: of a path or an address, only the end."""
+    """Return the name of a story as guests are told it: of a path or an address, only the end."""
     return story if story.startswith("gym:") else Path(story.partition("?")[0]).name

@@ -15,7 +15,7 @@ class RefusedError(Exception):
 
 
 class Reply(NamedTuple):
-    """What the guest gets to read, and the same as values."""
+    """An answer to a guest: text to read, and values."""
 
     text: str
     situation: str
@@ -34,7 +34,7 @@ def reply_of(
     end_reason: EndReason | None,
     situation: str = "",
 ) -> Reply:
-    """Put together what is told with ``text`` of ``state``, which was told up to ``level``."""
+    """Put together a reply with ``text`` of ``state``, which was told up to ``level``."""
     seen = state.observation
     latest = state.history[-1] if state.history else None
     facts: dict[str, Any] = {}  # None stands for what is not known

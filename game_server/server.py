@@ -100,7 +100,7 @@ class _Server(MCPServer[Any]):
 
 
 def game_server(games: Games) -> MCPServer[Any]:
-    """An MCP server that plays ``games``."""
+    """Return an MCP server that plays ``games``."""
     logging.getLogger().addHandler(logging.NullHandler())  # or the SDK would add one that prints
     server = _Server(
         "zorkgpt",
@@ -216,7 +216,7 @@ class _Tools:
 
 
 async def _in_thread(ctx: Context, work: Callable[[Guest], CallToolResult]) -> CallToolResult:
-    """Do what a guest asks: over stdio always the same one, over HTTP that of the session."""
+    """Call ``work`` with the guest who asks: one for stdio, one for each session of HTTP."""
     request = ctx.request_context.request
     session = "" if request is None else request.headers.get("mcp-session-id")
     info = ctx.request_context.session.client_params

@@ -77,7 +77,7 @@ async def serve_http(games: Games, listener: socket.socket) -> None:
 
 
 def listening(port: int) -> socket.socket:
-    """A socket on loopback; port 0 takes any that is free.
+    """Return a socket on loopback; port 0 takes any that is free.
 
     Raises:
         ConfigurationError: The port is taken.
@@ -96,5 +96,5 @@ def listening(port: int) -> socket.socket:
 
 
 def address_of(listener: socket.socket) -> str:
-    """Where clients find the server."""
+    """Return where clients find the server."""
     return f"http://{LOOPBACK}:{listener.getsockname()[1]}{PATH}"

@@ -90,7 +90,7 @@ class UnrecordedGame:
         return self._reply(words_of(self._boundary.state.history[-1]))
 
     def status(self) -> Reply:
-        """What is known now."""
+        """Return the facts of the moment."""
         return self._reply("")
 
     def state(self) -> bytes:

@@ -38,7 +38,7 @@ class GuestError(Exception):
 
 
 def play_with_guest(command: str, config: GameConfiguration, episode: str) -> None:
-    """Let ``command`` play the episode, or go on with it; it is over when the guest ends well.
+    """Let ``command`` play or continue the episode, which is over when the guest ends well.
 
     ``{url}`` and ``{config}`` in the command stand for what its environment has, too.
 

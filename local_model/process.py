@@ -92,7 +92,7 @@ class LocalModel:
                 self.on_progress(label, 1.0)
 
     def has_ended(self, *, within: float = 1.0) -> bool:
-        """Whether the started model is gone, or goes within so many seconds."""
+        """Return whether the started model is gone, or goes within so many seconds."""
         child = self._child
         return child is not None and child.ended(within=within)
 
@@ -197,7 +197,7 @@ class _Child:
         self._settled.set()
 
     def _post_mortem(self, stderr: IO[bytes]) -> str:
-        """Why it did not start, in words for the user."""
+        """Return why it did not start, in words for the user."""
         code = self._process.returncode if self._process else None
         if code in ILLEGAL_INSTRUCTION:
             return (
@@ -238,7 +238,7 @@ def _missing_runtime() -> str | None:
 
 
 def is_installed(library: str) -> bool:
-    """Whether the system finds the shared ``library``."""
+    """Return whether the system finds the shared ``library``."""
     try:
         ctypes.CDLL(library)
     except OSError:

@@ -193,7 +193,7 @@ def _limits(schema: JsonSchema, *, step: float) -> tuple[float | None, float | N
 
 
 def _within(kind: str, low: float | None, high: float | None) -> JsonSchema:
-    """Numbers between two limits, of which a missing one is made up."""
+    """Return numbers between two limits, of which a missing one is made up."""
     if low is None:
         low = 0 if high is None or high >= 0 else high - MAX_SPAN
     if high is None:

@@ -46,7 +46,7 @@ class RequestError(ValueError):
         self.code, self.kind, self.status = code, kind, status
 
     def body(self) -> JSONObject:
-        """The error in OpenAI's shape."""
+        """Return the error in OpenAI's shape."""
         return {"error": {"message": str(self), "type": self.kind, "code": self.code}}
 
 
@@ -128,7 +128,7 @@ def read_answer(plan: Plan, answer: JSONObject, *, model: str) -> JSONObject:
 def render_messages(
     messages: Sequence[JSONObject], tools: Sequence[JSONObject] = (), *, reminder: str = ""
 ) -> list[JSONObject]:
-    """The conversation as system, user and assistant text, the tools in the system message.
+    """Return the conversation as system, user and assistant text, the tools in the system message.
 
     Neighbours with one role become one message: some chat templates refuse anything else.
     """
@@ -149,7 +149,7 @@ def render_messages(
 
 
 def _tools(request: JSONObject) -> list[JSONObject]:
-    """The functions offered, each with a name; none under tool_choice "none"."""
+    """Return the functions offered, each with a name; none under tool_choice "none"."""
     if request.get("tool_choice") == "none":
         return []
     try:
@@ -211,7 +211,7 @@ def _chosen_tools(request: JSONObject, tools: Sequence[JSONObject]) -> Sequence[
 
 
 def _answered(messages: Sequence[JSONObject]) -> bool:
-    """Whether a tool has answered since the user last spoke.
+    """Return whether a tool has answered since the user last spoke.
 
     A model this small that may call again calls for ever, so that then only the reply is offered.
     """
@@ -236,7 +236,7 @@ def _object(**properties: JsonSchema) -> JsonSchema:
 
 
 def _grammar(schema: JsonSchema) -> str:
-    """A schema in llguidance's language.
+    """Return a schema in llguidance's language.
 
     `response_format` would do the same, but lets the model fill its budget with white space, and
     sends the text through a parser that sometimes fails on it.
@@ -246,7 +246,7 @@ def _grammar(schema: JsonSchema) -> str:
 
 
 def _tool_text(tools: Iterable[JSONObject]) -> str:
-    """The tools in words. Placeholders are avoided: a small model copies them."""
+    """Return the tools in words. Placeholders are avoided: a small model copies them."""
     lines = ["Tools:"]
     for tool in tools:
         meaning = textwrap.shorten(
@@ -257,7 +257,7 @@ def _tool_text(tools: Iterable[JSONObject]) -> str:
 
 
 def _as_text(message: JSONObject, names: dict[str, str]) -> tuple[str, str]:
-    """One message as role and text; `names` collects which call id belongs to which tool."""
+    """Return one message as role and text; `names` collects which call id belongs to which tool."""
     text = _content(message.get("content"))
     role = message["role"]
     if role == "tool":
@@ -290,7 +290,7 @@ def _content(content: str | list[Any] | None) -> str:
 
 
 def _message(plan: Plan, text: str, finish: str) -> tuple[JSONObject, str]:
-    """The assistant's message and its finish_reason."""
+    """Return the assistant's message and its finish_reason."""
     if plan.mode == "text" or finish == "length":
         return {"role": "assistant", "content": text}, finish
     try:

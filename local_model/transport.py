@@ -54,7 +54,7 @@ class EmbeddedModelTransport(httpx2.AsyncBaseTransport):
         self._http = httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_keepalive_connections=0))
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """The engine's answer, and to a chat the one in OpenAI's form."""
+        """Return the engine's answer, and to a chat the one in OpenAI's form."""
         if request.url.host != EMBEDDED_HOST:
             raise httpx2.UnsupportedProtocol(f"The embedded model serves {EMBEDDED_BASE_URL} only.")
         body = await request.aread()

@@ -124,7 +124,7 @@ class Commands:
         return _all(self._write(Known(name, sha256, ())) for name, sha256 in sorted(places))
 
     def _known(self, story: str | None) -> Iterator[Known]:
-        """The stories that ``story`` means; all of them when it is None."""
+        """Yield the stories that ``story`` means; all of them when it is None."""
         episodes = self._store.episodes()
         stories = {it.story_sha256: it.story for it in episodes}
         wanted = {
@@ -211,7 +211,7 @@ class Commands:
 
 
 def _all(done: Iterable[bool]) -> bool:
-    """Whether all of it could be done; what comes after a failure is done too."""
+    """Return whether all of it could be done; what comes after a failure is done too."""
     return all(list(done))
 
 

@@ -61,7 +61,7 @@ class KnowledgeDatabase:
 
     @contextmanager
     def writing(self, uid: str | None = None) -> Iterator[Connection]:
-        """All or nothing; meanwhile nobody else writes about the episode ``uid``.
+        """Begin a transaction; until its end no other one writes about the episode ``uid``.
 
         Raises:
             StorageError: The database failed, and nothing was changed.
@@ -74,7 +74,7 @@ class KnowledgeDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """What is there at one instant; waits for no writer on SQLite.
+        """Begin a transaction that reads one instant, and waits for no writer on SQLite.
 
         Raises:
             StorageError: The database failed.
@@ -124,7 +124,7 @@ def _add_missing_columns(connection: Connection) -> None:
 
 
 def sqlite_path(config: GameConfiguration) -> Path | None:
-    """The file that is used when no URL is configured."""
+    """Return the file that is used when no URL is configured."""
     return None if config.storage_database_url else Path(config.workdir) / SQLITE_FILE
 
 

@@ -48,7 +48,7 @@ class EpisodeKnowledge:
 
 
 def read_uid(folder: Path) -> str | None:
-    """The uid of the episode in ``folder``; None when it never began.
+    """Return the uid of the episode in ``folder``; None when it never began.
 
     Raises:
         LogRefusedError: The log is missing or damaged.
@@ -59,7 +59,7 @@ def read_uid(folder: Path) -> str | None:
 
 
 def read_episode(folder: Path) -> EpisodeKnowledge | None:
-    """The account of the episode in ``folder``.
+    """Return the account of the episode in ``folder``.
 
     None when it never began, is a branch, or was played without storage, as by other players.
 
@@ -89,7 +89,7 @@ def read_episode(folder: Path) -> EpisodeKnowledge | None:
 
 
 def read_imports(folder: Path) -> Iterator[EpisodeKnowledge]:
-    """What people wrote between episodes, one account for each time it was read.
+    """Yield what people wrote between episodes, one account for each time it was read.
 
     Raises:
         LogRefusedError: The log is damaged.

@@ -32,7 +32,7 @@ def latest_memories(memories: Sequence[Memory]) -> tuple[Memory, ...]:
 
 
 def strongest_claims(claims: Iterable[Claim]) -> tuple[Claim, ...]:
-    """The active ones of ``claims``: tested before inferred, the most confirmed first."""
+    """Return the active ones of ``claims``: tested before inferred, the most confirmed first."""
     active = (claim for claim in claims if claim.status == "active")
     ranked = sorted(active, key=lambda it: (it.basis != "tested", -len(it.evidence)))
     by_text: dict[str, Claim] = {}
@@ -81,6 +81,6 @@ def _what(it: Scored) -> tuple[object, ...]:
 
 
 def _says_the_same(one: Memory, other: Memory) -> bool:
-    """Whether two episodes wrote it; an episode that wrote both saw a difference."""
+    """Return whether two episodes wrote it; an episode that wrote both saw a difference."""
     is_another = one.evidence.episode != other.evidence.episode
     return is_another and near_duplicates(one.text, other.text)

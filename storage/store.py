@@ -147,12 +147,12 @@ class Store:
         )
 
     def claims(self, story_sha256: str) -> tuple[Claim, ...]:
-        """Every claim about that story, retired ones included."""
+        """Return every claim about that story, retired ones included."""
         with self._database.reading() as connection:
             return _claims(connection, story_sha256)
 
     def memories(self, story_sha256: str) -> tuple[Memory, ...]:
-        """The latest memories of that story that were meant to outlast their episode."""
+        """Return the latest memories of that story that were meant to outlast their episode."""
         with self._database.reading() as connection:
             return _memories(connection, story_sha256)
 
@@ -239,7 +239,7 @@ def _values(
     *conditions: ColumnElement[bool],
     latest: int | None = None,
 ) -> list[_Value]:
-    """What is in ``table`` about the story, or the latest of it, in the order of learning."""
+    """Read the values of a story in ``table``, or the latest of them, in the order of learning."""
     order = *_IN_ORDER, table.c.reflection, table.c.position
     rows = connection.execute(
         select(table.c.body)

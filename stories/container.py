@@ -42,7 +42,7 @@ class Program(NamedTuple):
 
 
 def open_story_file(file: bytes) -> Program:
-    """The program in a file.
+    """Return the program in a file.
 
     Raises: StoryFormatError that says what the file is, or what is wrong with it.
     """
@@ -75,7 +75,7 @@ def _what(file: bytes) -> str:
 
 
 def _of_blorb(file: bytes) -> bytes:
-    """The executable resource of a Blorb: number 0 with the usage Exec (section 1, 5)."""
+    """Return the executable resource of a Blorb: number 0 with the usage Exec (section 1, 5)."""
     chunks = {start: (kind, data) for start, kind, data in iff_chunks(file)}
     index = next((data for kind, data in chunks.values() if kind == b"RIdx"), b"")
     for at in range(4, len(index) - 11, 12):

@@ -58,12 +58,12 @@ def download_story(
 
 
 def is_address(story: str) -> bool:
-    """Whether a story is named by where it is to be fetched."""
+    """Return whether a story is named by where it is to be fetched."""
     return story.startswith(("https://", "http://"))
 
 
 def fetched_story(address: str, folder: Path, on_progress: OnProgress) -> Path:
-    """The file of the story at an address, which is fetched once and kept by its SHA-256.
+    """Return the file of the story at an address, which is fetched once and kept by its SHA-256.
 
     Raises: StoryDownloadError.
     """

@@ -23,7 +23,7 @@ _HEADER_BYTES = 64
 
 
 def damaged(how: str) -> StoryFormatError:
-    """The error for a story that is one by its header, and contradicts itself further on."""
+    """Return the error for a story file with a valid header whose contents are corrupt."""
     return StoryFormatError(f"the story is damaged: {how}")
 
 
@@ -71,7 +71,7 @@ class StoryImage:
         self._texts: dict[int, str] = {}
 
     def byte(self, address: int) -> int:
-        """The byte at `address`.
+        """Return the byte at `address`.
 
         Raises: StoryFormatError when the story ends before it.
         """
@@ -81,7 +81,7 @@ class StoryImage:
             raise damaged(f"it points to {address:#x}, which is beyond its end") from None
 
     def word(self, address: int) -> int:
-        """The two bytes at `address` as a number."""
+        """Return the two bytes at `address` as a number."""
         return int.from_bytes(self.data[address : address + 2], "big")
 
     @cached_property
@@ -95,7 +95,7 @@ class StoryImage:
         return self.version == 3 and bool(self.byte(1) & 2)
 
     def takes(self, character: str) -> bool:
-        """Whether the story can be given this character (3.8)."""
+        """Return whether the story can be given this character (3.8)."""
         return " " <= character <= "~" or character in self._decoder.extra
 
     @cached_property
@@ -111,15 +111,15 @@ class StoryImage:
         return number
 
     def entry(self, number: int) -> int:
-        """The address of an object's entry in the object table (12.3)."""
+        """Return the address of an object's entry in the object table (12.3)."""
         return self.object_table + self.entry_size * (number - 1)
 
     def property_list(self, number: int) -> int:
-        """The address of an object's property list, which starts with its name (12.4)."""
+        """Return the address of an object's property list, which starts with its name (12.4)."""
         return self.word(self.entry(number) + self.entry_size - 2)
 
     def name(self, number: int) -> str:
-        """The short name of an object, whole, or "" when it has none that players read.
+        """Return the short name of an object, whole, or "" when it has none that players read.
 
         Inform names an object whose name is made up as the story goes, "(like_this)".
         """
@@ -130,7 +130,7 @@ class StoryImage:
         return self._names[number]
 
     def packed_text(self, packed: int) -> str:
-        """The text at a packed address (1.2.3), decoded once."""
+        """Return the text at a packed address (1.2.3), decoded once."""
         if packed not in self._texts:
             self._texts[packed] = self._decoder.decode(
                 self.packed_scale * packed + self._strings_offset
@@ -155,7 +155,7 @@ class StoryImage:
         return {at: self._decoder.decode(at, self._word_bytes // 2) for at in entries}
 
     def word_flags(self, address: int) -> int:
-        """The first byte that the compiler added to the word at `address`; 0 without any."""
+        """Return the first byte that the compiler added to the word at `address`; 0 without any."""
         _, length, _ = self._dictionary_table
         return self.byte(address + self._word_bytes) if length > self._word_bytes else 0
 
@@ -190,20 +190,20 @@ class MachineMemory:
         return self.image.word(address)
 
     def global_value(self, number: int) -> int:
-        """A global variable, numbered from 0, without sign."""
+        """Return a global variable, numbered from 0, without sign."""
         return self._word(self.image.globals_table + 2 * number)
 
     def signed_global(self, number: int) -> int:
-        """A global variable, numbered from 0, with sign."""
+        """Return a global variable, numbered from 0, with sign."""
         value = self.global_value(number)
         return value - 0x10000 if value & 0x8000 else value
 
     def area(self, start: int, end: int) -> bytes:
-        """The dynamic memory from `start` up to `end`."""
+        """Return the dynamic memory from `start` up to `end`."""
         return self._dynamic[start:end]
 
     def exists(self, number: int) -> bool:
-        """Whether there is an object of this number."""
+        """Return whether there is an object of this number."""
         return 1 <= number <= self.image.object_count
 
     def _byte(self, address: int) -> int:
@@ -219,7 +219,7 @@ class MachineMemory:
         return self._word(entry + 2 * which)
 
     def parent(self, number: int) -> int:
-        """The object that holds this one, or 0."""
+        """Return the object that holds this one, or 0."""
         return self._parents[number - 1] if self.exists(number) else 0
 
     @cached_property
@@ -228,7 +228,7 @@ class MachineMemory:
         return [self._relative(number, 0) for number in range(1, self.image.object_count + 1)]
 
     def children(self, number: int) -> list[int]:
-        """The objects directly inside this one, in the game's order."""
+        """Return the objects directly inside this one, in the game's order."""
         found: list[int] = []
         child = self._relative(number, 2)
         while child and len(found) <= self.image.object_count:  # a damaged chain may be a ring
@@ -237,7 +237,7 @@ class MachineMemory:
         return found
 
     def attributes(self, number: int) -> int:
-        """All attributes as one number; attribute 0 is the highest bit."""
+        """Return all attributes as one number; attribute 0 is the highest bit."""
         entry = self.image.entry(number)
         return int.from_bytes(self._dynamic[entry : entry + self.image.attribute_bytes], "big")
 
@@ -251,7 +251,7 @@ class MachineMemory:
         )
 
     def property_data(self, number: int, prop: int) -> bytes:
-        """The object's own data of a property, or b"" when it has none."""
+        """Return the object's own data of a property, or b"" when it has none."""
         return self.area(*self.property_span(number, prop))
 
     def property_span(self, number: int, prop: int) -> tuple[int, int]:
@@ -262,7 +262,7 @@ class MachineMemory:
         return 0, 0
 
     def properties(self, number: int) -> Iterator[tuple[int, int, int]]:
-        """The object's own properties: number, start and end of the data (12.4)."""
+        """Yield the object's own properties: number, start and end of the data (12.4)."""
         address = self.image.property_list(number)
         address += 1 + 2 * self._byte(address)
         while size_byte := self._byte(address):

@@ -80,7 +80,7 @@ class Attributes(_Part):
     openable: tuple[int, ...] = ()
 
     def allow_carrying(self, memory: MachineMemory, number: int) -> bool | None:
-        """Whether an object can be carried; None where the attributes do not tell."""
+        """Return whether an object can be carried; None where the attributes do not tell."""
         if self.portable is not None:
             return memory.has(number, self.portable)
         if self.fixed:
@@ -171,7 +171,7 @@ def read_profile(path: Path) -> Profile:
 
 
 def find_profile(sha256: str, folders: Iterable[Path]) -> Profile | None:
-    """The profile of the story with this hash from the first folder that has one.
+    """Return the profile of the story with this hash from the first folder that has one.
 
     Else it is that of a known game, if the story is one.
     """

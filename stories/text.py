@@ -104,7 +104,7 @@ class TextDecoder:
 
 
 def _extra_characters(data: bytes) -> str:
-    """Those of the story's own table, which its header extension names (11.1.7, 3.8.5.4)."""
+    """Return the characters of the story's own table, or the usual ones (11.1.7, 3.8.5.4)."""
     extension = int.from_bytes(data[0x36:0x38], "big")
     if not extension or int.from_bytes(data[extension : extension + 2], "big") < 3:
         return LATIN

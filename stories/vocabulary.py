@@ -56,7 +56,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, image: StoryImage) -> Self:
-        """The words of a story."""
+        """Return the words of a story."""
         is_inform = image.byte(_COMPILER) in _INFORM_VERSIONS
         starts = set()
         for address, word in image.dictionary_entries.items():
@@ -73,11 +73,11 @@ class Vocabulary:
         return cls(frozenset(), _LONGEST, has_own_alphabet=False)
 
     def cut(self, word: str) -> str:
-        """The part of the word that the parser looks at."""
+        """Return the part of the word that the parser looks at."""
         return word.lower()[: self.word_length]
 
     def may_know(self, word: str) -> bool:
-        """Whether the parser knows the word, or that cannot be determined.
+        """Return whether the parser knows the word, or that cannot be determined.
 
         It cannot for numbers and for words with characters beyond the 26 letters, which
         parsers take apart or cut in their own ways, nor where the story has no dictionary.
@@ -87,11 +87,11 @@ class Vocabulary:
         return self.cut(word) in self.words
 
     def commands_in(self, line: str) -> int:
-        """How many commands the parser takes a line for; an order to somebody is one."""
+        """Return how many commands the parser takes a line for; an order to somebody is one."""
         return len(self._ends(line)) + 1
 
     def first_command(self, line: str) -> str:
-        """The first of them."""
+        """Return the first command of a line."""
         ends = self._ends(line)
         return line[: ends[0]].strip(_BLANK) if ends else line
 

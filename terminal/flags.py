@@ -97,7 +97,7 @@ class Flags(argparse.Namespace):
     version: bool
 
     def settings(self) -> dict[str, object]:
-        """The fields of the configuration that were set by a flag."""
+        """Return the fields of the configuration that were set by a flag."""
         given = {
             "max_turns_per_episode": self.max_turns,
             "story": self.story,
@@ -117,7 +117,7 @@ class Flags(argparse.Namespace):
         return fields
 
     def to_resume(self, episode: str) -> str:
-        """The command that continues ``episode`` in the same way."""
+        """Return the command that continues ``episode`` in the same way."""
         from mcp_ghost.text import address  # which --help need not wait for
 
         if self.resume and "/" in self.resume:
@@ -139,7 +139,7 @@ class Flags(argparse.Namespace):
 
 
 def episode_at_turn(text: str) -> tuple[str, int]:
-    """A type of flag: an episode and one of its turns, such as ``latest@12``."""
+    """Read an episode and one of its turns, such as ``latest@12``."""
     episode, at, turn = text.rpartition("@")
     if not (episode and at and turn.isdecimal()):
         raise argparse.ArgumentTypeError(f"'{text}' is not EPISODE@TURN, such as latest@12")

@@ -24,7 +24,7 @@ folder that STORIES_DIR names, or in the cache folder.
 
 
 def parser() -> Parser:
-    """The command line of ``games``."""
+    """Return the command line of ``games``."""
     it = Parser(
         prog="main.py games",
         description="List the games known by name, and which of their files you have.",

@@ -20,7 +20,7 @@ class EpisodePlace(NamedTuple):
 
 
 def find_episode(wanted: str, workdir: str) -> EpisodePlace:
-    """The episode with that name, in that folder, or the ``latest`` one.
+    """Return the episode with that name, in that folder, or the ``latest`` one.
 
     Raises:
         ConfigurationError: There is none.
@@ -46,7 +46,7 @@ def find_episode(wanted: str, workdir: str) -> EpisodePlace:
 
 
 def recorded_episode(wanted: str, workdir: str) -> Path:
-    """The folder of the episode that is to be replayed, wherever it is.
+    """Return the folder of the episode that is to be replayed, wherever it is.
 
     Raises:
         ConfigurationError: There is none.

@@ -66,7 +66,7 @@ class Thoughts:
 
 
 def _thinking_in(said: str) -> str:
-    """What an answer gives as its thinking; beside calls of tools, all that is said."""
+    """Return what an answer gives as its thinking; beside calls of tools, all that is said."""
     found = _IN_ANSWER.search(said)
     if found is None:
         return "" if said.lstrip().startswith(("{", "`")) else said

@@ -142,7 +142,7 @@ def _draw_passage(axes: Axes, boxes: dict[int, Text], passage: JSONObject) -> No
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of that many inches, without a window system and sharing nothing."""
+    """Return an empty figure of that many inches, without a window system and sharing nothing."""
     figure = Figure(figsize=(max(width, 3), max(height, 2)), layout="constrained")
     FigureCanvasAgg(figure)
     return figure

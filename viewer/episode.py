@@ -53,7 +53,7 @@ class Episode:
         """What it is doing."""
 
     def has_news(self) -> bool:
-        """Whether `refresh` would find anything; False while the log cannot be seen."""
+        """Return whether `refresh` would find anything; False while the log cannot be seen."""
         try:
             return self._log.has_news()
         except OSError:
@@ -103,12 +103,12 @@ class Episode:
         return fits
 
     def is_summarised_by(self, remembered: Remembered) -> bool:
-        """Whether it was remembered as it is known now."""
+        """Return whether it was remembered as it is known now."""
         with self._lock:
             return remembered.state == (self._recalled.state if self._recalled else self._log.state)
 
     def remember(self) -> Remembered:
-        """What to recall the next time, of an episode that was read."""
+        """Return what to recall the next time, of an episode that was read."""
         with self._lock:
             return Remembered(self._log.state, self._own_summary())
 
@@ -124,7 +124,7 @@ class Episode:
 
     @property
     def end_reason(self) -> str | None:
-        """Why it ended; None when it did not, or goes on."""
+        """Why it ended; None when it did not."""
         return self._view.end_reason
 
     @property
@@ -137,14 +137,14 @@ class Episode:
         return *self._log.state, self.is_running(), *self.notes.state()
 
     def is_running(self) -> bool:
-        """Whether a process is playing it."""
+        """Return whether a process is playing it."""
         with self._lock:
             recalled = self._recalled
         reason = recalled.summary["end_reason"] if recalled else self.end_reason
         return reason is None and is_being_written(self.folder / EVENTS_FILE)
 
     def summary(self) -> JSONObject:
-        """A row of the index."""
+        """Return a row of the index."""
         running = self.is_running()
         with self._lock:
             summary = dict(self._recalled.summary if self._recalled else self._own_summary())
@@ -154,77 +154,77 @@ class Episode:
         return {**summary, **named, **self.notes.row()}
 
     def _own_summary(self) -> JSONObject:
-        """What the log alone says."""
+        """Return what the log alone says."""
         group = self._view.start and self._view.start.group
         return {"group": group, **self._view.summary(), "spent": self._view.spent_line()}
 
     def spent(self) -> list[Spent]:
-        """What was used until after some of the turns."""
+        """Return what was used until after some of the turns."""
         with self._lock:
             return self._recalled.summary["spent"] if self._recalled else self._view.spent_line()
 
     def spent_by_turn(self) -> list[Spent]:
-        """The same after every turn, of an episode that was read."""
+        """Return what was used until after every turn, of an episode that was read."""
         with self._lock:
             return list(self._view.spent)
 
     def took_by_turn(self) -> list[Took]:
-        """What each turn took, of an episode that was read."""
+        """Return what each turn took, of an episode that was read."""
         with self._lock:
             return list(self._view.took)
 
     def changing_json(self) -> JSONObject:
-        """What changes while it is played, but for the turns."""
+        """Return what changes while it is played, but for the turns."""
         summary = self.summary()
         with self._lock:
             return {"summary": summary, **self._view.json()}
 
     def next_steps(self, to_resume: str = "") -> list[JSONObject]:
-        """What can be done by those who have this machine's files, once nobody plays it."""
+        """Return what can be done with the episode on this machine, once it is not being played."""
         if self.is_running():
             return []
         with self._lock:
             return [it._asdict() for it in next_steps(self._view, self.folder, to_resume)]
 
     def json(self) -> JSONObject:
-        """Everything but the turns."""
+        """Return everything but the turns."""
         chunk = {"chunk": TURNS_PER_CHUNK}
         return {**chunk, **self.changing_json(), **self._view.opening()}
 
     def map_json(self) -> JSONObject:
-        """The map alone."""
+        """Return the map alone."""
         with self._lock:
             return self._view.map.json()
 
     def mermaid(self) -> str:
-        """The map as a Mermaid flowchart."""
+        """Return the map as a Mermaid flowchart."""
         with self._lock:
             return self._view.map.mermaid()
 
     def chunks(self) -> list[int]:
-        """The numbers of the chunks that there are turns in."""
+        """Return the numbers of the chunks that there are turns in."""
         with self._lock:
             return sorted({(turn - 1) // TURNS_PER_CHUNK for turn in self._spans})
 
     def chunk(self, number: int) -> list[JSONObject]:
-        """The turns of one chunk."""
+        """Return the turns of one chunk."""
         first = number * TURNS_PER_CHUNK + 1
         return self.turns(first, first + TURNS_PER_CHUNK - 1)
 
     def turns(self, first: int, last: int) -> list[JSONObject]:
-        """The turns from ``first`` to ``last``, as far as there are any."""
+        """Return the turns from ``first`` to ``last``, as far as there are any."""
         with self._lock:
             log = self._log
             spans = [self._spans[n] for n in range(first, last + 1) if n in self._spans]
         return [turn_json(*turn) for span in spans if (turn := _turn(log, span))]
 
     def model_calls(self, turn: int) -> list[JSONObject]:
-        """What models were sent in a turn, and what came back."""
+        """Return what models were sent in a turn, and what came back."""
         with self._lock:
             return self._calls.of_turn(turn, self._log.read)
 
     def tool_result(self, turn: int, number: int) -> str | None:
-        """The whole result of a turn's tool call, counted from 0."""
+        """Return the whole result of a turn's tool call, counted from 0."""
         with self._lock:
             log, span = self._log, self._spans.get(turn)
         found = _turn(log, span) if span else None
@@ -257,7 +257,7 @@ class Activity:
         self.version += 1
 
     def json(self) -> JSONObject:
-        """As the page gets it; the time is in seconds, as clocks may differ."""
+        """Return it as the page gets it; the time is in seconds, as clocks may differ."""
         age = 0.0
         with suppress(ValueError):
             age = time.time() - datetime.fromisoformat(self._since).timestamp()
@@ -266,7 +266,7 @@ class Activity:
 
 
 def _turn(log: LogIndex, span: Span) -> tuple[TurnRecord, str] | None:
-    """The turn at ``span`` and its time; None if it is gone."""
+    """Return the turn at ``span`` and its time; None if it is gone."""
     entry = log.read(span)
     if entry is None or not isinstance(entry.event, TurnRecord):
         return None

@@ -95,7 +95,7 @@ class EpisodeView(EpisodeFold):
         self.version += 1
 
     def summary(self) -> JSONObject:
-        """The episode in a row of the index, but for what its place and its process tell."""
+        """Return the episode in a row of the index, but for what its place and its process tell."""
         return {
             **{name: getattr(self.start, name, None) for name in _OF_START},
             **{name: getattr(self, name) for name in _OF_FOLD},
@@ -109,12 +109,12 @@ class EpisodeView(EpisodeFold):
         }
 
     def spent_line(self) -> list[Spent]:
-        """A part of `spent`, spread evenly, the last turn included."""
+        """Return a part of `spent`, spread evenly, the last turn included."""
         every = math.ceil(len(self.spent) / _SPENT_POINTS) or 1
         return list(dict.fromkeys([*self.spent[every - 1 :: every], *self.spent[-1:]]))
 
     def json(self) -> JSONObject:
-        """Everything but the summary, the opening and the turns."""
+        """Return everything but the summary, the opening and the turns."""
         begun = self.resumed or self.start
         return {
             "parts_off": self._parts_off(),
@@ -133,7 +133,7 @@ class EpisodeView(EpisodeFold):
         }
 
     def opening(self) -> JSONObject:
-        """The game's first text and facts."""
+        """Return the game's first text and facts."""
         if (start := self.start) is None:
             return {"opening": "", "first": None}
         first = start.observation.model_dump(mode="json", exclude={"world_hash"})
@@ -184,7 +184,7 @@ class EpisodeView(EpisodeFold):
         self._marks.append({"turn": turn, "kind": kind, "text": one_line(text, _MARK_CHARACTERS)})
 
     def _score_line(self) -> list[tuple[int, int]]:
-        """The beginning, every change, and the latest turn."""
+        """Return the beginning, every change, and the latest turn."""
         scores = list(self._known_scores())
         changes = [later for earlier, later in itertools.pairwise(scores) if later[1] != earlier[1]]
         return list(dict.fromkeys([*scores[:1], *changes, *scores[-1:]]))

@@ -75,21 +75,21 @@ class LearnedView:
                 claim.until = turn if claim.value.status == "retired" else None
 
     def objectives_json(self) -> list[JSONObject]:
-        """Every objective there ever was."""
+        """Return every objective there ever was."""
         known = self._objectives.all() if self._objectives else ()
         return [{**it.model_dump(mode="json"), "opened": it.turn} for it in known]
 
     def memories_json(self) -> list[JSONObject]:
-        """Every memory there ever was."""
+        """Return every memory there ever was."""
         return [held.json() for held in self._memories.values()]
 
     def claims_json(self) -> list[JSONObject]:
-        """Every claim there ever was."""
+        """Return every claim there ever was."""
         return [held.json() for held in self._claims.values()]
 
 
 def reflection_json(reflection: Reflection) -> JSONObject:
-    """A reflection, with the ids of what it touched."""
+    """Return a reflection, with the ids of what it touched."""
     kept = {"number", "triggers", "dropped", "failure", "usage", "seconds"}
     return {
         "turn": reflection.last_turn,

@@ -48,13 +48,13 @@ class Library:
         return self._look()[0]
 
     def _all(self) -> list[Episode]:
-        """The episodes there are now, begun or not."""
+        """Return the episodes there are now, begun or not."""
         with self._lock:
             self._look_around()
             return list(self._episodes.values())
 
     def _look(self, seconds: float | None = None) -> tuple[list[Episode], int]:
-        """Those that have begun, the newest first, and how many logs wait to be read.
+        """Return those that have begun, the newest first, and how many logs wait to be read.
 
         Only what changed is read: for ``seconds``, but at least one log, then the rest waits.
         """
@@ -75,7 +75,7 @@ class Library:
         return [episode for _, episode in begun], len(known) - len(seen)
 
     def _is_known(self, episode: Episode) -> bool:
-        """Whether no log has to be read from its beginning to summarise the episode."""
+        """Return whether no log has to be read from its beginning to summarise the episode."""
         if episode.is_read:
             _is_readable(episode)
             return True
@@ -97,7 +97,7 @@ class Library:
         return str(episode.folder.relative_to(self.workdir))
 
     def get(self, episode_id: str) -> Episode | None:
-        """The episode with that id, as its log stands; ``latest`` is what was played last.
+        """Return the episode with that id, as its log stands; ``latest`` is what was played last.
 
         That one may not have begun: None then, not the one before it.
         """
@@ -110,7 +110,7 @@ class Library:
         return episode if episode and _is_readable(episode) else None
 
     def folder_of(self, episode_id: str) -> Path | None:
-        """Where that episode is; its log is not read."""
+        """Return where that episode is; its log is not read."""
         with self._lock:
             if episode_id not in self._episodes:
                 self._look_around()
@@ -118,7 +118,7 @@ class Library:
         return episode.folder if episode else None
 
     def find(self, wanted: str) -> Episode:
-        """The episode of that id or name, in that folder, or the ``latest`` one.
+        """Return the episode of that id or name, in that folder, or the ``latest`` one.
 
         Raises:
             ConfigurationError: There is none, or more than one.
@@ -143,7 +143,7 @@ class Library:
         )
 
     def nothing_there(self) -> ConfigurationError:
-        """What to say where there are no episodes."""
+        """Return what to say where there are no episodes."""
         return ConfigurationError(
             f"There is no episode in {self.workdir} yet: play one, or choose another --workdir."
         )
@@ -151,7 +151,7 @@ class Library:
     def index(
         self, episodes: Iterable[Episode] | None = None, seconds: float | None = None
     ) -> JSONObject:
-        """The given episodes, or all, in rows, and the sums of their groups.
+        """Return the given episodes, or all, in rows, and the sums of their groups.
 
         With ``seconds``, those known after about that long; ``unread`` counts the others.
         """
@@ -195,7 +195,7 @@ def _folders_of_episodes(workdir: Path) -> Iterator[Path]:
 
 
 def _in_folder(folder: Path) -> Episode | None:
-    """The episode in a folder, wherever it is: for commands only, not for what is served."""
+    """Find the episode in any folder: for commands, not for what is served."""
     if not (folder / EVENTS_FILE).is_file():
         return None
     episode = Episode(_UNSAFE.sub("_", folder.resolve().name), folder)

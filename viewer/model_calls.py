@@ -31,7 +31,7 @@ class ModelCalls:
         self._spans.append(span)
 
     def of_turn(self, turn: int, read: Callable[[Span], Entry | None]) -> list[JSONObject]:
-        """The calls of a turn, in order; ``read`` gets what is at a place in the log."""
+        """Return the calls of a turn, in order; ``read`` gets what is at a place in the log."""
         wanted = self._of_turn.get(turn, [])
         if not wanted:
             return []
@@ -72,7 +72,7 @@ def _call_json(fields: Mapping[str, Any], deltas: RequestDeltas) -> JSONObject:
 
 
 def _options_json(request: Mapping[str, Any]) -> JSONObject:
-    """The options as they were sent; logs from before that was recorded hold those given."""
+    """Return the options as they were sent; logs from before that was recorded hold those given."""
     options: JSONObject = {}
     for name, value in (request.get("sent") or request.get("options") or {}).items():
         inner = value if isinstance(value, dict) else {}
@@ -106,7 +106,7 @@ def _message_json(message: Mapping[str, Any]) -> JSONObject:
 
 
 def _text(content: object) -> str:
-    """The text of a message; of anything else in it, what it is."""
+    """Return the text of a message; of anything else in it, what it is."""
     if not isinstance(content, list):
         return str(content or "")
     parts = (part if isinstance(part, dict) else {"text": str(part)} for part in content)

@@ -65,5 +65,5 @@ def _read(file: Path) -> dict[str, Remembered]:
 
 
 def _head(body: bytes) -> bytes:
-    """The first line: which code wrote ``body``, and that it is whole."""
+    """Return the first line: which code wrote ``body``, and that it is whole."""
     return f"{code_digest(_SUMMARIZING)} {hashlib.sha256(body).hexdigest()}".encode()

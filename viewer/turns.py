@@ -16,7 +16,7 @@ def encoded(value: object) -> bytes:
 
 
 def turn_json(record: TurnRecord, time: str) -> JSONObject:
-    """A turn, with long results of tools cut."""
+    """Return a turn, with long results of tools cut."""
     tools = [
         {
             **tool.model_dump(mode="json"),

@@ -11,7 +11,7 @@ MAX_SEED = 2**31 - 1
 
 
 def without_prompt(text: str) -> str:
-    """The answer without the prompt behind it; line breaks and paragraphs stay."""
+    """Return the answer without the prompt behind it; line breaks and paragraphs stay."""
     lines = [line.rstrip() for line in text.rstrip().removesuffix(">").split("\n")]
     return "\n".join(lines).strip("\n")
 
@@ -61,7 +61,7 @@ class Engine(Protocol):
         """
 
     def look(self, state: bytes) -> Reply:
-        """The moment that this state is, without a text.
+        """Return the moment of a state, without a text.
 
         Raises: SnapshotError when it is none of this story's.
         """

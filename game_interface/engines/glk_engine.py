@@ -72,7 +72,7 @@ class _State:
         return int(self.library["generation"]) if self.library else 0
 
     def packed(self) -> bytes:
-        """As bytes: a line of JSON, the saved game, and RemGlk's part."""
+        """Return it as bytes: a line of JSON, the saved game, and RemGlk's part."""
         head = asdict(replace(self, saved=b"", library=None))
         head |= {"saved": "", "size": len(self.saved)}
         return _dumped(head) + b"\n" + self.saved + _dumped(self.library)
@@ -86,7 +86,7 @@ def _reader() -> "TypeAdapter[_State]":
 
 
 def _unpacked(data: bytes) -> _State:
-    """The state in these bytes, which may come from anywhere.
+    """Return the state in these bytes, which may come from anywhere.
 
     Raises: SnapshotError when they hold none.
     """
@@ -146,7 +146,7 @@ class GlkEngine:
         return self._reply(before, event, command)
 
     def look(self, state: bytes) -> Reply:
-        """The moment that this state is."""
+        """Return the moment of a state, without a text."""
         then = self._state(state)
         return self._shown(then, state, "", then.above)
 
@@ -159,7 +159,7 @@ class GlkEngine:
         return self._latest[1]
 
     def _reply(self, before: _State, event: bytes, command: str | None) -> Reply:
-        """What the story does at an event; `command` is None at the start."""
+        """Return what the story does at an event; `command` is None at the start."""
         state, text = before, ""
         for _ in range(_MOST_RUNS):
             told, files = self._run(state, event)
@@ -220,7 +220,7 @@ class GlkEngine:
         return told, ran.files
 
     def _left(self, before: _State, told: Told, files: Mapping[str, bytes]) -> _State:
-        """The state in the files that a run left.
+        """Return the state in the files that a run left.
 
         Raises: EngineError when it is not whole.
         """

@@ -137,11 +137,11 @@ class GymEngine:
 
 
 def _named(error: Exception) -> str:
-    """What went wrong in somebody else's code; some errors say little without their names."""
+    """Describe an error of other people's code; some say little without their names."""
     return f"{type(error).__name__}: {error}"
 
 
 def _whole(value: object) -> int | None:
-    """A number without a fraction; anything else is not known."""
+    """Return a number without a fraction; anything else is not known."""
     is_whole = isinstance(value, Real) and not isinstance(value, bool) and float(value) % 1 == 0
     return int(value) if is_whole else None  # type: ignore[call-overload]  # any Real has it

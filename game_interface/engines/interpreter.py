@@ -203,7 +203,7 @@ class Interpreter:
 
 
 def read_pipe(pipe: IO[bytes], seconds: float, most: int, *, one_line: bool = False) -> bytes:
-    """What comes through a pipe until it is closed, or until the end of a line.
+    """Return what comes through a pipe until it is closed, or until the end of a line.
 
     Raises: EngineError after so many seconds, or more than so many bytes.
     """

@@ -37,7 +37,7 @@ _SHOWN_CHARACTERS = 200
 
 
 class JerichoEngine:
-    """A story in Jericho. Its process is started anew after a failure, from the state before."""
+    """A story in Jericho. After a failure its process is started again, from the state before."""
 
     name: EngineName = "jericho"
 
@@ -89,7 +89,7 @@ class JerichoEngine:
         return self._reply(self._ask(self._seconds, "step", command), head["seed"])
 
     def look(self, state: bytes) -> Reply:
-        """The moment that this state is."""
+        """Return the moment of a state, without a text."""
         _, memory, _ = self._parts(state)
         return Reply("", state, memory, waits_for=None)
 
@@ -117,13 +117,13 @@ class JerichoEngine:
             raise SnapshotError(f"jericho cannot use this snapshot: {error!r}") from error
 
     def _difference(self, memory: bytes) -> bytes:
-        """The memory XOR the story's first one: nearly all zeros, and its own inverse."""
+        """Return the memory XOR the story's first one: nearly all zeros, and its own inverse."""
         size = len(memory)
         first = int.from_bytes(self._image.data[:size], "big")
         return (int.from_bytes(memory, "big") ^ first).to_bytes(size, "big")
 
     def _ask(self, seconds: float, method: str, *arguments: object) -> dict[str, Any]:
-        """The answer to a request; after a failure the process is gone.
+        """Return the answer to a request; after a failure the process is gone.
 
         Raises: EngineError.
         """

@@ -57,20 +57,20 @@ NOTHING_ABOVE: Final = Above()
 
 
 def input_event(generation: int, window: int, waits_for: Waits, command: str) -> bytes:
-    """The document that answers with a line, or with a key."""
+    """Return the document that answers with a line, or with a key."""
     kind, value = ("char", KEYS.get(command, command)) if waits_for == "key" else ("line", command)
     event = {"type": kind, "gen": generation, "window": window, "value": value}
     return json.dumps(event, ensure_ascii=False).encode()
 
 
 def no_file_event(generation: int) -> bytes:
-    """The document that names no file: a story neither writes files nor reads any."""
+    """Return the document that names no file: a story neither writes files nor reads any."""
     event = {"type": "specialresponse", "gen": generation, "response": "fileref_prompt"}
     return json.dumps({**event, "value": None}).encode()
 
 
 def understood(output: bytes, rocks: Mapping[int, int]) -> Told:
-    """What a document says; ``rocks`` says what the windows were for until then.
+    """Return what a document says; ``rocks`` says what the windows were for until then.
 
     Raises: EngineError when it is an error, or no such document.
     """
@@ -145,5 +145,5 @@ def above(library: Mapping[str, Any], before: tuple[str, ...], waits_for: Waits 
 
 
 def _steady(row: str) -> str:
-    """What of a status line stays from turn to turn, in one place."""
+    """Return what of a status line stays from turn to turn, in one place."""
     return _CHANGING.sub(" ", row).strip()

@@ -34,7 +34,7 @@ class ExitReader:
         self._profile = profile
 
     def read(self, memory: MachineMemory, room: int) -> tuple[Exit, ...]:
-        """The exits of a room, in the profile's order of directions."""
+        """Return the exits of a room, in the profile's order of directions."""
         found = []
         for direction, prop in self._profile.directions.items():
             data = memory.property_data(room, prop)
@@ -75,7 +75,7 @@ class ExitReader:
         return Exit(direction, room, self._image.name(room), "open")
 
     def _blocked(self, direction: str, packed: int) -> Exit | None:
-        """A refusal; one without words is not an exit: the game does not tell them apart."""
+        """Return a refusal; one without words is not an exit: the game does not tell them apart."""
         if not packed:
             return None
         note = " ".join(self._image.packed_text(packed).split())

@@ -98,7 +98,7 @@ class FactsReader:
         self._exits = ExitReader(image, profile)
 
     def holders_of_player(self, at_start: MachineMemory) -> tuple[int, ...]:
-        """Where the player is guessed: the globals that hold it when the game has begun.
+        """Return where the player is guessed: the globals that hold it when the game has begun.
 
         A story in which somebody else can be played changes one of them then.
         """
@@ -116,7 +116,7 @@ class FactsReader:
         status_line: str = "",
         player_globals: tuple[int, ...] = (),
     ) -> Facts:
-        """The facts of this moment."""
+        """Return the facts of this moment."""
         player = self._player
         if self._is_guess and player:
             held = [memory.global_value(it) == player for it in player_globals]
@@ -169,7 +169,7 @@ class FactsReader:
         return None if index is None else score_in(memory, index, self._globals.score_form)
 
     def _deaths(self, memory: MachineMemory, ending: Ending | None) -> int | None:
-        """How often the player died, whether or not the game went on."""
+        """Return how often the player died, whether or not the game went on."""
         before = _value(memory, self._globals.deaths)
         if before is None and self._profile.ending and self._profile.deaths_are_final:
             before = 0
@@ -220,7 +220,7 @@ class FactsReader:
 
 
 def _globals(image: StoryImage, known: Globals) -> Globals:
-    """Those of a profile, and those whose meaning early versions fix (8.2.2, 8.2.3)."""
+    """Return the globals of a profile and those that early versions fix (8.2.2, 8.2.3)."""
     if image.version > 3:
         return known
     fixed = {"room": 0} if image.shows_time else {"room": 0, "score": 1, "moves": 2}
@@ -243,7 +243,7 @@ def _outermost(memory: MachineMemory, number: int, outside: int) -> int:
 
 
 def _is_in(memory: MachineMemory, number: int, place: int) -> bool:
-    """Whether an object is in a place that exists, also by way of other things."""
+    """Return whether an object is in a place that exists, also by way of other things."""
     for _ in range(DEEPEST):
         number = memory.parent(number)
         if number in (0, place):
@@ -252,7 +252,7 @@ def _is_in(memory: MachineMemory, number: int, place: int) -> bool:
 
 
 def _guess_player(image: StoryImage) -> int | None:
-    """The object that is named as compilers and authors name the player, if only one is.
+    """Return the object that is named as compilers and authors name the player, if only one is.
 
     Where the standard fixes the room, the guess can be checked; elsewhere it must be one of the
     first objects, which are those of Inform's library.
@@ -266,7 +266,7 @@ def _guess_player(image: StoryImage) -> int | None:
 
 
 def score_in(memory: MachineMemory, index: int, form: ScoreForm) -> int:
-    """The score that a variable holds in this form."""
+    """Return the score that a variable holds in this form."""
     value = memory.signed_global(index)
     return {"number": value, "low byte": value & 0xFF, "negated": -value}[form]
 

@@ -52,17 +52,17 @@ def died_and_ending(
 
 
 def announces_death(text: str) -> bool:
-    """Whether a text says in the customary words that the player died."""
+    """Return whether a text says in the customary words that the player died."""
     return bool(_DEATH.search(text))
 
 
 def announces_victory(text: str) -> bool:
-    """Whether a text says in the customary words that the game is won."""
+    """Return whether a text says in the customary words that the game is won."""
     return bool(_VICTORY.search(text))
 
 
 def line_digest(line: str) -> str:
-    """A short hash of a line, by which a profile can know it without quoting it."""
+    """Return a short hash of a line, by which a profile can know it without quoting it."""
     return sha256(" ".join(line.split()).encode("utf-8", "replace")).hexdigest()[:16]
 
 

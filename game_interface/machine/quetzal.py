@@ -11,7 +11,7 @@ _FORMS: Final = (b"IFZS", b"BFZS")
 
 
 def dynamic_memory(saved: bytes, story: bytes, size: int) -> bytes:
-    """The first `size` bytes of memory: the story's own, changed by the chunk CMem or UMem.
+    """Return the first `size` bytes of memory: the story's own, changed by the chunk CMem or UMem.
 
     Raises: EngineError when it is not a whole saved game.
     """
@@ -41,7 +41,7 @@ def dynamic_memory(saved: bytes, story: bytes, size: int) -> bytes:
 
 
 def without_history(saved: bytes) -> bytes:
-    """The saved game without what was printed last, which bocfel keeps to show it again."""
+    """Return the saved game without what was printed last, which bocfel keeps to show it again."""
     kept = [(name, data) for name, data in _chunks(saved) if name != b"Bfhs"]
     parts = (
         name + len(data).to_bytes(4, "big") + data + bytes(len(data) % 2) for name, data in kept

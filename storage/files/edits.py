@@ -70,7 +70,7 @@ class Document:
 
 
 def read_document(path: Path, secrets: Iterable[str] = ()) -> Document:
-    """The file at ``path`` without any keys; an empty document where there is none.
+    """Return the file at ``path`` without any keys; an empty document where there is none.
 
     Raises:
         OSError: It cannot be read, or is too large.
@@ -79,7 +79,7 @@ def read_document(path: Path, secrets: Iterable[str] = ()) -> Document:
 
 
 def file_bytes(path: Path) -> bytes:
-    """What is in the file at ``path``; nothing where there is none.
+    """Read the file at ``path``; empty where there is none.
 
     Raises:
         OSError: It cannot be read, or is too large.
@@ -112,7 +112,7 @@ def _decoded(data: bytes) -> str:
 
 
 def parsed(text: str) -> Document:
-    """The document in ``text``.
+    """Return the document in ``text``.
 
     Raises:
         OSError: It is too large.
@@ -262,7 +262,7 @@ def _changes(
 
 
 def _is_made_anew(claim: Claim, bullet: Bullet, exported: tuple[str, str] | None) -> bool:
-    """Whether somebody moved the claim to where no change of it can lead: it is a new one there."""
+    """Return whether the claim was moved to where no change can lead, so that it is a new one."""
     before = exported[0] if exported else section_of(claim)
     return (before, bullet.section) in {
         ("tested", "inferred"),

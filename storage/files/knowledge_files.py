@@ -23,7 +23,7 @@ FOLDER = "knowledge"
 
 
 class KnowledgeFiles:
-    """Written from what is stored; what people changed is read back."""
+    """The Markdown files: written from the database, and read back for people's changes."""
 
     def __init__(self, config: GameConfiguration, store: Store) -> None:
         self.folder = Path(config.workdir) / FOLDER
@@ -31,7 +31,7 @@ class KnowledgeFiles:
         self._store = store
 
     def path(self, story: str, story_sha256: str) -> Path:
-        """The file of a story; another one of the same name has a longer name.
+        """Return the file of a story; another one of the same name has a longer name.
 
         Raises:
             StorageError: What is there cannot be read.
@@ -43,7 +43,7 @@ class KnowledgeFiles:
         return self.folder / f"{name}-{story_sha256[:8]}.md"
 
     def read_edits(self, story: str, story_sha256: str) -> Edits:
-        """What people changed since the file was written, as far as it is not stored yet.
+        """Return what people changed since the file was written, as far as it is not stored yet.
 
         Raises:
             StorageError: The file or the database cannot be read.

@@ -35,7 +35,7 @@ def rendered(
     memories: Iterable[Memory],
     notes: Sequence[str] = (),
 ) -> str:
-    """The whole file; ``notes`` are lines that people wrote."""
+    """Return the whole file; ``notes`` are lines that people wrote."""
     lines = [f"# What is known of {escaped(story)}", "", *INTRO]
     for section in SECTIONS:
         lines += ["", f"## {section.capitalize()}"]
@@ -51,7 +51,7 @@ def rendered(
 
 
 def section_of(claim: Claim) -> Section:
-    """Where a claim stands."""
+    """Return the section of a claim."""
     return "retired" if claim.status == "retired" else claim.basis
 
 
@@ -61,7 +61,7 @@ def normal(text: str) -> str:
 
 
 def fingerprint(text: str) -> str:
-    """The same for texts that are shown the same."""
+    """Return a short hash, equal for texts that are shown alike."""
     return hashlib.sha256(normal(text).encode()).hexdigest()[:12]
 
 
@@ -71,7 +71,7 @@ def escaped(text: str) -> str:
 
 
 def unescaped(markdown: str) -> str:
-    """The text that ``markdown`` shows."""
+    """Return the text that ``markdown`` shows."""
     return normal(_ESCAPED.sub(r"\1", markdown))
 
 

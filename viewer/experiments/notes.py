@@ -68,7 +68,7 @@ class Notes:
         return self._read().model_dump(mode="json")
 
     def row(self) -> JSONObject:
-        """What a row of the index says of them."""
+        """Return what a row of the index says of them."""
         notes = self._read()
         tags = {tag for turn in notes.turns.values() for tag in turn.tags}
         return {
@@ -118,7 +118,7 @@ class Notes:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Let nobody else change the notes meanwhile, in this process or another."""
+    """Lock the notes against other processes and threads."""
     opened = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)

@@ -25,7 +25,7 @@ _SIMPLE = re.compile("[a-z0-9]+")
 
 
 def turns_with(folder: Path, text: str) -> JSONObject:
-    """The first turns of the episode with ``text`` in them, and whether there are more."""
+    """Return the first turns of the episode with ``text`` in them, and whether there are more."""
     words = _plain(text[:MOST_SOUGHT_CHARACTERS])
     found: dict[int, JSONObject] = {}
     for entry in _candidates(folder / EVENTS_FILE, words) if words else ():
@@ -53,7 +53,7 @@ def _candidates(log: Path, words: str) -> Iterator[Entry]:
 
 
 def _excerpt(record: TurnRecord, time: str, words: str) -> str | None:
-    """The words with what stands around them; None where they do not."""
+    """Return the words with what stands around them; None where they do not."""
     for text in _texts(turn_json(record, time)):
         at = _plain(text).find(words)
         if at >= 0:

@@ -24,7 +24,7 @@ class Pull(NamedTuple):
 
 
 class Budget:
-    """How many rooms may still be looked at to bring a part together."""
+    """The number of rooms that may still be looked at to bring a part together."""
 
     def __init__(self, rooms: int) -> None:
         self.left = rooms
@@ -41,7 +41,7 @@ class Axis:
         self._before: dict[int, dict[int, int]] = {room: {} for room in self.at}
 
     def copy(self) -> Axis:
-        """The same, to be changed by itself."""
+        """Return an independent copy."""
         axis = Axis(self.at, self._work)
         axis.at.update(self.at)
         for start, gaps in self._after.items():
@@ -107,7 +107,7 @@ class Axis:
                 return
 
     def cost(self, pulls: Iterable[Pull]) -> int:
-        """What is amiss."""
+        """Return the sum of squared deviations from the pulls, weighted."""
         at = self.at
         return sum((at[it.end] - at[it.start] - it.far) ** 2 * it.weight for it in pulls)
 

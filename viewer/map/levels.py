@@ -59,7 +59,7 @@ def _spanned(rooms: Sequence[int], steps: Sequence[_Step]) -> dict[int, int]:
 
 
 def _improved(level: dict[int, int], step: _Step, beside: dict[int, list[_Step]]) -> bool:
-    """Whether all that hangs on the end of a step was better moved to another level."""
+    """Return whether all that hangs on the end of a step was better moved to another level."""
     if level[step.end] - level[step.start] != step.rise:
         return False
     side = _held(level, step, beside)
@@ -85,7 +85,7 @@ def _improved(level: dict[int, int], step: _Step, beside: dict[int, list[_Step]]
 
 
 def _held(level: dict[int, int], cut: _Step, beside: dict[int, list[_Step]]) -> set[int]:
-    """The rooms that hang on the end of a step by steps that are drawn in their sense."""
+    """Return the rooms that hang on the end of a step by steps that are drawn in their sense."""
     seen, ahead = {cut.end}, [cut.end]
     while ahead:
         room = ahead.pop()

@@ -77,7 +77,7 @@ def _sign(number: int) -> int:
 
 
 def between(start: Spot, end: Spot) -> Iterator[Spot]:
-    """The spots that the line between two others runs through."""
+    """Yield the spots that the line between two others runs through."""
     across, down = end[0] - start[0], end[1] - start[1]
     steps = max(abs(across), abs(down))
     for step in range(1, steps):
@@ -87,7 +87,7 @@ def between(start: Spot, end: Spot) -> Iterator[Spot]:
 
 
 def cross(a: Spot, b: Spot, c: Spot, d: Spot) -> bool:
-    """Whether two lines cross elsewhere than at a common end."""
+    """Return whether two lines cross elsewhere than at a common end."""
     if a in (c, d) or b in (c, d):
         return False
     return (
@@ -97,7 +97,7 @@ def cross(a: Spot, b: Spot, c: Spot, d: Spot) -> bool:
 
 
 def crossings(lines: Sequence[tuple[Spot, Spot]]) -> int:
-    """How many pairs of lines cross."""
+    """Return how many pairs of lines cross."""
     return sum(cross(*one, *two) for i, one in enumerate(lines) for two in lines[:i])
 
 
@@ -112,7 +112,7 @@ def flaws(spots: Mapping[int, Spot], links: Iterable[Link]) -> tuple[int, int, i
 
 
 def _off(side: Spot, start: Spot, end: Spot) -> int:
-    """How far a line leads off the side that it should lead to."""
+    """Return how far a line leads off the side that it should lead to."""
     across, down = end[0] - start[0], end[1] - start[1]
     ahead = across * side[0] + down * side[1]
     aside = abs(across * side[1] - down * side[0])

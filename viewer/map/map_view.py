@@ -62,7 +62,7 @@ class MapView:
         return self._drawn[1]
 
     def mermaid(self) -> str:
-        """The map as a Mermaid flowchart."""
+        """Return the map as a Mermaid flowchart."""
         return self._map.mermaid()
 
     def _draw(self) -> JSONObject:

@@ -47,7 +47,7 @@ def aligned(spots: dict[int, Spot], before: Mapping[int, Spot]) -> dict[int, Spo
 
 
 def moved(spots: Mapping[int, Spot], by: Spot) -> dict[int, Spot]:
-    """All moved as one."""
+    """Return all moved as one."""
     return {room: (x + by[0], y + by[1]) for room, (x, y) in spots.items()}
 
 
@@ -106,7 +106,7 @@ def _widest(parts: Iterable[dict[int, Spot]]) -> int:
 
 
 def _largest(drawings: Iterable[dict[int, Spot]]) -> dict[int, Spot]:
-    """The one that can be drawn largest on a ground of the wanted shape."""
+    """Return the one that can be drawn largest on a ground of the wanted shape."""
     return min(drawings, key=_side)
 
 
@@ -115,7 +115,7 @@ def _side(spots: dict[int, Spot]) -> float:
 
 
 def _side_of(boxes: Iterable[Box]) -> float:
-    """How large the ground below all of them is."""
+    """Return how large the ground below all of them is."""
     every = list(boxes)
     across = max(box[2] for box in every) - min(box[0] for box in every) + 1
     down = max(box[3] for box in every) - min(box[1] for box in every) + 1
@@ -123,7 +123,7 @@ def _side_of(boxes: Iterable[Box]) -> float:
 
 
 def _packed(parts: Iterable[dict[int, Spot]], width: int, margin: int) -> dict[int, Spot]:
-    """The largest first, each part as far up as it fits below those before it."""
+    """Return the largest first, each part as far up as it fits below those before it."""
     spots: dict[int, Spot] = {}
     free = [0] * width
     for part in sorted(parts, key=lambda part: -prod(size_of(part))):
@@ -158,7 +158,7 @@ def _at(box: Box, by: Spot) -> Box:
 
 
 def _are_near(one: Box, other: Box, margin: int) -> bool:
-    """Whether less than ``margin`` is free between two."""
+    """Return whether less than ``margin`` is free between two."""
     return (
         one[0] <= other[2] + margin
         and other[0] <= one[2] + margin

@@ -51,7 +51,7 @@ class _Placing:
                 self.wrong.append(link)
 
     def settled(self) -> dict[int, Spot]:
-        """Everything in its place."""
+        """Return everything in its place."""
         for link in self._links:
             self._align(link)
         self._tighten()
@@ -170,7 +170,7 @@ def _beyond(link: Link, side: int) -> Gap:
 
 
 def _all_apart(spots: dict[int, Spot]) -> dict[int, Spot]:
-    """The rest, that no condition could put apart: each to the nearest spot that is free."""
+    """Return the rest, that no condition could put apart: each to the nearest spot that is free."""
     found: dict[int, Spot] = {}
     taken: set[Spot] = set(spots.values())
     seen: set[Spot] = set()

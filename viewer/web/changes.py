@@ -86,7 +86,7 @@ def _knows(request: Request, token: str) -> bool:
 
 
 async def _sent(request: Request) -> JSONObject | None:
-    """The JSON object in a request; None where there is none, or it is too long."""
+    """Return the JSON object in a request; None where there is none, or it is too long."""
     body = b""
     async for part in request.stream():
         body += part

@@ -24,7 +24,7 @@ THOUGHT_CHARACTERS = 4000
 
 
 def new_token() -> str:
-    """One that nobody can guess, without which a page may only read."""
+    """Make a token that cannot be guessed, without which a page may only read."""
     return secrets.token_urlsafe(24)
 
 
@@ -56,7 +56,7 @@ class Cockpit:
     def begin(
         self, folder: Path, thoughts: object = "", *, to_resume: str = "", hears: bool = True
     ) -> None:
-        """Control the episode in ``folder`` from now on; a pause goes on in it.
+        """Control the episode in ``folder`` from now on; a pause lasts into it.
 
         Args:
             folder: Where its log is.
@@ -100,11 +100,11 @@ class Cockpit:
         return self._is_served and self._until is not None and turn > self._until
 
     def controls(self, folder: Path) -> bool:
-        """Whether the episode in ``folder`` is the one that is controlled."""
+        """Return whether the episode in ``folder`` is the one that is controlled."""
         return self._folder is not None and folder.resolve() == self._folder
 
     def to_resume(self, folder: Path) -> str:
-        """The command that continues the episode, if it is the one that is controlled."""
+        """Return the command that continues the episode, if it is the one that is controlled."""
         return self._to_resume if self.controls(folder) else ""
 
     def press(self, act: str, text: object = "") -> None:
@@ -144,7 +144,7 @@ class Cockpit:
         return line
 
     def json(self) -> JSONObject:
-        """What the page shows of it."""
+        """Return what the page shows of it."""
         with self._changed:
             pausing = self._until is not None and self._until <= self._begun
             stepping = self._until is not None and not pausing

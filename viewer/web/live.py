@@ -111,7 +111,7 @@ class Stream:
         self._ended = False
 
     async def events(self) -> AsyncGenerator[bytes, None]:
-        """The events, until the client or the server goes."""
+        """Yield the events, until the client or the server goes."""
         yield b"retry: 1000\n\n"
         sent = time.monotonic()
         with self._watchers.watch(self._episode) as watcher:
@@ -157,7 +157,7 @@ class Stream:
         self._ended = end_reason is not None
 
     def _activity(self, watcher: LogWatcher) -> JSONObject | None:
-        """What the episode is doing, if that is news; nothing where nobody plays it any longer."""
+        """Return what the episode is doing, if that is news; None where it is not being played."""
         if self._episode.end_reason is not None or not watcher.running:
             return None
         controls = self._cockpit.json() if self._cockpit and self._is_controlled else {}

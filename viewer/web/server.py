@@ -99,7 +99,7 @@ class Guard:
 
 
 def is_own_name(host_header: str, bound_to: str) -> bool:
-    """Whether a request under that host name can come from a page of ours."""
+    """Return whether a request under that host name can come from a page of ours."""
     try:
         name = urlsplit(f"//{host_header}").hostname or ""
     except ValueError:
@@ -164,7 +164,7 @@ class Viewer:
         return _unless_same(request, curves_data(chosen, by, figure))
 
     def _search(self, request: Request) -> Response:
-        """What is found in some episodes, in as many of the first as there is time for."""
+        """Return what is found in some episodes, in as many of the first as there is time for."""
         wanted = request.query_params.get("find", "")
         ids = request.query_params.get("episodes", "").split(",")
         until = time.monotonic() + _SEARCH_SECONDS
@@ -184,7 +184,7 @@ class Viewer:
         )
 
     def _next(self, request: Request) -> Response:
-        """What can be done with an episode that has ended, by those at this machine."""
+        """Return what can be done with an episode that has ended, by those at this machine."""
         episode = self._episode(request)
         to_resume = self.cockpit.to_resume(episode.folder) if self.cockpit else ""
         return Response(encoded(episode.next_steps(to_resume)), media_type="application/json")
@@ -242,7 +242,7 @@ def _unless_known(request: Request, tag: str, body: Callable[[], bytes | None]) 
 
 
 def _after(request: Request) -> int | None:
-    """The last turn that the client has."""
+    """Return the last turn that the client has."""
     for text in (request.headers.get("last-event-id"), request.query_params.get("after")):
         if text and text.isascii() and text.isdecimal() and len(text) < 10:
             return int(text)

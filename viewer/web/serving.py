@@ -58,7 +58,7 @@ def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
 
 
 def address_of(listener: socket.socket, host: str) -> str:
-    """What to type into a browser."""
+    """Return what to type into a browser."""
     name = host
     with suppress(ValueError):
         number = ipaddress.ip_address(host)

@@ -22,7 +22,7 @@ _IMPORT = re.compile(r'^import .+ from "(\.[^"]+)";$', re.MULTILINE)
 
 @cache
 def page(mode: Literal["live", "static"]) -> bytes:
-    """The one page."""
+    """Return the one page."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     from session.version import version
@@ -56,7 +56,7 @@ def curves_data(episodes: Iterable[Episode], by: str, figure: str) -> bytes:
 
 
 def episode_data(episode: Episode, path: str) -> bytes | None:
-    """What stands at ``path`` below ``data/<id>/``; None where there is nothing."""
+    """Return what stands at ``path`` below ``data/<id>/``; None where there is nothing."""
     if path == "episode.json":
         return encoded(episode.json())
     if path == "notes.json":
