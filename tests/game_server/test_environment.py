@@ -21,8 +21,7 @@ from gymnasium.vector.utils import (
 )
 
 from game_interface.errors import StoryNotFoundError
-from game_server.environment import TextGame
-from game_server.environment import PrintedText
+from game_server.environment import PrintedText, TextGame
 from mcp_ghost.testing import ModelServer
 from scripts.scripted_model import ScriptedModel
 from session.configuration_file import ConfigurationError
