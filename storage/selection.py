@@ -25,7 +25,11 @@ def latest_memories(memories: Sequence[Memory]) -> tuple[Memory, ...]:
         if len(chosen) >= MOST_MEMORIES:
             break
         others = at_room[memory.room.id]
-        if not any(_says_the_same(it, memory) for it in others):
+        # An episode that wrote both saw a difference.
+        if not any(
+            it.evidence.episode != memory.evidence.episode and near_duplicates(it.text, memory.text)
+            for it in others
+        ):
             chosen[memory.id] = memory
             others.append(memory)
     return tuple(memory for memory in memories if memory.id in chosen)
@@ -78,9 +82,3 @@ def _worth(run: Sequence[Scored]) -> tuple[int, bool, int]:
 
 def _what(it: Scored) -> tuple[object, ...]:
     return it.room and it.room.id, " ".join(it.command.casefold().split()), it.died
-
-
-def _says_the_same(one: Memory, other: Memory) -> bool:
-    """Return whether two episodes wrote it; an episode that wrote both saw a difference."""
-    is_another = one.evidence.episode != other.evidence.episode
-    return is_another and near_duplicates(one.text, other.text)

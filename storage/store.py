@@ -195,17 +195,14 @@ class Store:
         learned: Mapping[Table, Sequence[BaseModel]],
     ) -> None:
         for table, values in learned.items():
-            rows = [
-                {"uid": uid, "reflection": reflection, "position": position, **self._row(it, table)}
-                for position, it in enumerate(values)
-            ]
+            rows = []
+            for position, it in enumerate(values):
+                row = {"uid": uid, "reflection": reflection, "position": position}
+                asked_for = set(table.c.keys()) & set(type(it).model_fields)
+                row |= {name: getattr(it, name) for name in asked_for}
+                rows.append({**row, "body": self._redactor(it.model_dump_json())})
             if rows:
                 connection.execute(insert(table), rows)
-
-    def _row(self, value: BaseModel, table: Table) -> dict[str, object]:
-        names = set(table.c.keys()) & set(type(value).model_fields)
-        asked_for = {name: getattr(value, name) for name in names}
-        return {**asked_for, "body": self._redactor(value.model_dump_json())}
 
 
 def _by_table(value: BaseModel, tables: Mapping[str, Table]) -> dict[Table, Sequence[BaseModel]]:

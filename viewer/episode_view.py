@@ -69,7 +69,13 @@ class EpisodeView(EpisodeFold):
             tokens = self.usage.prompt_tokens + self.usage.completion_tokens
             seconds = round(self.turn_seconds + self.reflection_seconds, 3)
             self.spent.append((event.turn, tokens, round(self.usage.cost, 6), seconds))
-            self._take_in(event)
+            usage, taken = self._failed[0] + event.usage, self._failed[1] + event.seconds
+            self._failed = (Usage(), 0.0)
+            # 0 stands for what nobody reported, too: a provider that reports no cost is not free.
+            asked = usage.total_tokens > 0
+            used = (usage.prompt_tokens, usage.completion_tokens) if asked else (None, None)
+            cost = round(usage.cost, 6) if usage.cost else None
+            self.took.append((event.turn, *used, cost, round(taken, 3)))
         if isinstance(event, EpisodeStart | KnowledgeLoaded):
             # Whichever of the start and what was carried over came first.
             if (start := self.start) is not None:
@@ -143,15 +149,6 @@ class EpisodeView(EpisodeFold):
     def news(self) -> tuple[int, ...]:
         """Changes whenever there is more to tell than the turns themselves do."""
         return self.version, self.map.version, self._learned.version
-
-    def _take_in(self, record: TurnRecord) -> None:
-        usage, seconds = self._failed[0] + record.usage, self._failed[1] + record.seconds
-        self._failed = (Usage(), 0.0)
-        # 0 stands for what nobody reported, too: a provider that reports no cost is not free.
-        asked = usage.total_tokens > 0
-        tokens = (usage.prompt_tokens, usage.completion_tokens) if asked else (None, None)
-        cost = round(usage.cost, 6) if usage.cost else None
-        self.took.append((record.turn, *tokens, cost, round(seconds, 3)))
 
     def _mark_turn(self, record: TurnRecord) -> None:
         turn, after = record.turn, record.after

@@ -60,7 +60,12 @@ class Library:
         """
         known = self._all()
         until = None if seconds is None else time.monotonic() + seconds
-        waiting = [it for it in known if not self._is_known(it)]
+        waiting = []  # those whose logs have to be read from their beginning
+        for episode in known:
+            if episode.is_read:
+                _is_readable(episode)
+            elif not episode.recall(self._summaries.known.get(self._place(episode))):
+                waiting.append(episode)
         seen = set(known) - set(waiting)
         label = f"Reading {counted(len(known), 'episode')}"
         for episode in sorted(waiting, key=_written, reverse=True):
@@ -73,13 +78,6 @@ class Library:
         begun = [(it.summary()["started"], it) for it in known if it in seen and it.began]
         begun.sort(key=lambda it: it[0], reverse=True)
         return [episode for _, episode in begun], len(known) - len(seen)
-
-    def _is_known(self, episode: Episode) -> bool:
-        """Return whether no log has to be read from its beginning to summarise the episode."""
-        if episode.is_read:
-            _is_readable(episode)
-            return True
-        return episode.recall(self._summaries.known.get(self._place(episode)))
 
     def _remember(self, known: Iterable[Episode]) -> None:
         """Keep the summaries of what is over, or stopped; what is being played soon differs."""
@@ -101,21 +99,21 @@ class Library:
 
         That one may not have begun: None then, not the one before it.
         """
-        with self._lock:
-            if episode_id not in self._episodes:
-                self._look_around()
-            episode = self._episodes.get(episode_id)
-            if episode is None and episode_id == LATEST and self._episodes:
-                episode = max(self._episodes.values(), key=_written)
+        episode = self._known(episode_id)
+        if episode is None and episode_id == LATEST:
+            episode = max(list(self._episodes.values()), key=_written, default=None)
         return episode if episode and _is_readable(episode) else None
 
     def folder_of(self, episode_id: str) -> Path | None:
         """Return where that episode is; its log is not read."""
+        episode = self._known(episode_id)
+        return episode.folder if episode else None
+
+    def _known(self, episode_id: str) -> Episode | None:
         with self._lock:
             if episode_id not in self._episodes:
                 self._look_around()
-            episode = self._episodes.get(episode_id)
-        return episode.folder if episode else None
+            return self._episodes.get(episode_id)
 
     def find(self, wanted: str) -> Episode:
         """Return the episode of that id or name, in that folder, or the ``latest`` one.
@@ -175,7 +173,9 @@ class Library:
             parts = folder.relative_to(self.workdir).parts
             above = parts[:-2]
             wanted = "~".join(_UNSAFE.sub("_", part) for part in (*above, parts[-1]))
-            episode_id = _free_id(wanted, found)
+            episode_id, number = wanted, 2
+            while episode_id in found:
+                episode_id, number = f"{wanted}-{number}", number + 1
             group = "/".join(part for part in above if not _SEED.fullmatch(part)) or None
             known = self._episodes.get(episode_id)
             same = known is not None and known.folder == folder
@@ -188,7 +188,10 @@ def _folders_of_episodes(workdir: Path) -> Iterator[Path]:
     for at, folders, _ in os.walk(workdir):
         here = Path(at)
         if here.name == _EPISODES:
-            yield from (here / name for name in folders if _holds_log(here / name))
+            for folder in (here / name for name in folders):
+                log = folder / EVENTS_FILE
+                if not folder.is_symlink() and not log.is_symlink() and log.is_file():
+                    yield folder
             folders.clear()
         deep = len(here.relative_to(workdir).parts) >= _DEPTH
         folders[:] = [] if deep else [name for name in folders if not name.startswith(".")]
@@ -200,18 +203,6 @@ def _in_folder(folder: Path) -> Episode | None:
         return None
     episode = Episode(_UNSAFE.sub("_", folder.resolve().name), folder)
     return episode if _is_readable(episode) else None
-
-
-def _holds_log(folder: Path) -> bool:
-    log = folder / EVENTS_FILE
-    return not folder.is_symlink() and not log.is_symlink() and log.is_file()
-
-
-def _free_id(wanted: str, taken: dict[str, Episode]) -> str:
-    episode_id, number = wanted, 2
-    while episode_id in taken:
-        episode_id, number = f"{wanted}-{number}", number + 1
-    return episode_id
 
 
 def _written(episode: Episode) -> int:

@@ -59,13 +59,14 @@ def _call_json(fields: Mapping[str, Any], deltas: RequestDeltas) -> JSONObject:
     if not isinstance(event, ModelCall):
         return {"role": str(fields.get("role") or "Model"), "unreadable": _MISSING}
     request = event.request
+    tools = request.get("tools") or ()
     return {
         **event.model_dump(mode="json", include={"role", "provider", "where", "error"}),
         **event.model_dump(mode="json", include={"left_out", "tries", "milliseconds"}),
         "model": request.get("model"),
         "options": _options_json(request),
         "tool_choice": request.get("tool_choice"),
-        "tools": [_name(tool) for tool in request.get("tools") or ()],
+        "tools": [str(it.get("function", it).get("name", "")) for it in tools],
         "messages": [_message_json(it) for it in request.get("messages") or ()],
         "reply": _reply_json(event),
     }
@@ -115,7 +116,3 @@ def _text(content: object) -> str:
 
 def _tool_call(name: object, arguments: object) -> JSONObject:
     return {"name": str(name or ""), "arguments": str(arguments or "")}
-
-
-def _name(tool: Mapping[str, Any]) -> str:
-    return str(tool.get("function", tool).get("name", ""))

@@ -31,7 +31,9 @@ def show_episode(screen: Screen, folder: Path, first: int = 0, last: int | None 
         elif isinstance(line.entry.event, EpisodeStart) and first > 1:
             show_header(screen, so_far)  # the opening text belongs to the first turn
             screen.text("")
-        elif _is_wanted(line.entry, first, last):
+        elif line.entry.turn is None or (
+            first <= line.entry.turn <= (line.entry.turn if last is None else last)
+        ):
             _show(display, screen, line.entry)
     if end is not None and so_far.end is not None and last is None:
         display.show(end)
@@ -43,9 +45,3 @@ def _show(display: EpisodeDisplay, screen: Screen, entry: Entry) -> None:
     except (ValueError, KeyError, TypeError, AttributeError):
         kind = getattr(entry.event, "event_type", "event")
         screen.text(f"A {kind} in the log cannot be shown.", "yellow", mark="!")
-
-
-def _is_wanted(entry: Entry, first: int, last: int | None) -> bool:
-    if isinstance(entry.event, EpisodeStart) or entry.turn is None:
-        return True
-    return first <= entry.turn <= (entry.turn if last is None else last)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
 from mcp_ghost.text import harmless
-from session.knowledge import Claim, Evidence, Memory
+from session.knowledge import Claim, Memory
 
 EDITOR = "editor"
 """The episode of what people wrote."""
@@ -79,15 +79,10 @@ def _claim_lines(claim: Claim) -> Iterator[str]:
     yield f"- {escaped(claim.text)} `{claim.id}`"
     if claim.status == "retired":
         yield f"  - because: {escaped(claim.reason or '') or 'it does not hold'}"
-    for evidence in claim.evidence:
-        yield f"  - {_seen(evidence)}"
-
-
-def _seen(evidence: Evidence) -> str:
-    if evidence.episode == EDITOR:
-        return "(written by people)"
-    where = f"(episode {escaped(evidence.episode)}, turn {evidence.turn})"
-    return f'"{escaped(evidence.quote)}" {where}'
+    for it in claim.evidence:
+        where = f"(episode {escaped(it.episode)}, turn {it.turn})"
+        seen = f'"{escaped(it.quote)}" {where}'
+        yield f"  - {'(written by people)' if it.episode == EDITOR else seen}"
 
 
 def _room_lines(memories: Sequence[Memory]) -> Iterator[str]:

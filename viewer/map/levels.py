@@ -21,7 +21,11 @@ class _Step(NamedTuple):
 
 def levels(rooms: Sequence[int], links: Iterable[Link]) -> dict[int, int]:
     """Room id -> level, 0 for the first room, such that the least is drawn against its sense."""
-    steps = [_step(link) for link in links]
+    steps = []
+    for link in links:
+        rise = 0 if link.sides or not link.climbs else link.climbs[0]
+        weight = _LEVEL if link.sides else _CLIMB if link.climbs else _NEAR
+        steps.append(_Step(link.start, link.end, rise, weight))
     found = _spanned(rooms, steps)
     beside: dict[int, list[_Step]] = {room: [] for room in rooms}
     for step in steps:
@@ -31,14 +35,6 @@ def levels(rooms: Sequence[int], links: Iterable[Link]) -> dict[int, int]:
         pass  # it ends: each time the cost falls by a whole number
     ground = found[rooms[0]] if rooms else 0
     return {room: level - ground for room, level in found.items()}
-
-
-def _step(link: Link) -> _Step:
-    if link.sides:
-        return _Step(link.start, link.end, 0, _LEVEL)
-    if link.climbs:
-        return _Step(link.start, link.end, link.climbs[0], _CLIMB)
-    return _Step(link.start, link.end, 0, _NEAR)
 
 
 def _spanned(rooms: Sequence[int], steps: Sequence[_Step]) -> dict[int, int]:

@@ -53,7 +53,10 @@ class _Placing:
     def settled(self) -> dict[int, Spot]:
         """Return everything in its place."""
         for link in self._links:
-            self._align(link)
+            # The end of a way along an axis is straight ahead, if what came before lets it.
+            if link.side and 0 in link.side and link not in self.wrong:
+                there, back = Gap(link.start, link.end, 0), Gap(link.end, link.start, 0)
+                self._axes[link.side.index(0)].take(there, back)
         self._tighten()
         if self._separate():
             self._improve()
@@ -73,12 +76,6 @@ class _Placing:
             self._axes = kept or self._axes[0], self._axes[1]
             return False
         return True
-
-    def _align(self, link: Link) -> None:
-        """Put the end of a way along an axis straight ahead, if what came before lets it."""
-        if link.side and 0 in link.side and link not in self.wrong:
-            there, back = Gap(link.start, link.end, 0), Gap(link.end, link.start, 0)
-            self._axes[link.side.index(0)].take(there, back)
 
     def _tighten(self) -> None:
         for number in (0, 1, 0, 1):
