@@ -1,1 +1,5 @@
 """Many episodes played, measured and compared."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]

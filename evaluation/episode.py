@@ -1,51 +1,58 @@
-"""One episode of an evaluation, in its own process, which learns from standard input what to play.
+"""One episode of an evaluation, in its own process, which learns from its line what to play.
 
 Until then it does nothing: a parent that is killed meanwhile leaves nothing behind.
 """
 
-import json
+import socket
 import sys
 import traceback
 from pathlib import Path
+from typing import Any
 
+from dotenv import load_dotenv
+
+from evaluation.agreement import differences, program_at_hand
+from evaluation.fleet.line import Kept, Line
 from mcp_ghost.cli.interruption import Interruption
+from mcp_ghost.providers import gate
+from mcp_ghost.redact import redact
 from mcp_ghost.text import one_line
+from session.configuration_file import ConfigurationError
+from session.game_configuration import GameConfiguration
+from session.record.branch import branch_off
 
 
-def main() -> int:
+def main(connection: socket.socket) -> int:
     """Play or continue the episode; returns the exit code."""
     interruption = Interruption()
     interruption.install()
     try:
-        line = sys.stdin.readline()
-        return _play(json.loads(line)) if line.endswith("\n") else 1
+        line = Line(connection)
+        job = line.orders()
+        return _play(job, line) if job else 1
     except KeyboardInterrupt:
         return interruption.caught()
 
 
-def _play(job: dict[str, object]) -> int:
-    from dotenv import load_dotenv
-
-    from evaluation.fleet.line import connected
-    from evaluation.fleet.start import leave_environment
-    from mcp_ghost.redact import redact
+def _play(job: dict[str, Any], line: Line) -> int:
     from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
-    from session.game_configuration import GameConfiguration
 
-    leave_environment()
     load_dotenv(".env")  # tracing and tool servers read the environment, not our settings
     config = GameConfiguration.model_validate(job["settings"])
-    handlers = connected(job)
+    gate.keep(line)
+    name, resume = job["episode"], job["resume"]
     try:
         _expect_the_same(job["program"])
-        if command := job.get("guest"):
+        if command := job["guest"]:
             from game_server.visit import play_with_guest
 
-            play_with_guest(str(command), config, str(job["episode"]))
+            play_with_guest(command, config, name)
             return 0
-        resume = job["resume"] is True or _branches_off(job, config.workdir)
-        name = str(job["episode"])
-        with ZorkOrchestratorV2(name, config, resume=resume, handlers=handlers) as it:
+        if job["fork"] and not resume:
+            trunk, turn = job["fork"]
+            branch_off(Path(trunk), turn, Path(config.workdir, "episodes", name))
+            resume = True
+        with ZorkOrchestratorV2(name, config, resume=resume, handlers=[Kept(line)]) as it:
             it.play_episode()
     except Exception as error:  # noqa: BLE001  the edge of the process: its last line is shown
         text = f"{traceback.format_exc()}\n{one_line(error) or type(error).__name__}\n"
@@ -54,27 +61,9 @@ def _play(job: dict[str, object]) -> int:
     return 0
 
 
-def _branches_off(job: dict[str, object], workdir: str) -> bool:
-    """Whether the episode is a branch, which then begins like its trunk."""
-    from session.record.branch import branch_off
-
-    if isinstance(fork := job.get("fork"), list):
-        trunk, turn = fork
-        branch_off(Path(trunk), turn, Path(workdir, "episodes", str(job["episode"])))
-        return True
-    return False
-
-
-def _expect_the_same(program: object) -> None:
+def _expect_the_same(program: dict[str, Any]) -> None:
     """Refuse to play with other prompts or code than the evaluation was agreed on for."""
-    from evaluation.agreement import differences, program_at_hand
-    from session.configuration_file import ConfigurationError
-
-    if isinstance(program, dict) and (changed := differences(program, program_at_hand())):
+    if changed := differences(program, program_at_hand()):
         raise ConfigurationError(
             f"Prompts or code changed while the evaluation was running: {'; '.join(changed)}."
         )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

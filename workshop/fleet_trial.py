@@ -145,8 +145,8 @@ def _killing() -> Iterator[list[int]]:
     def kill() -> None:
         while not over.wait(_KILL_SECONDS):
             with suppress(OSError):  # it has just ended
-                warm = [pid for pid, _ in _ours("evaluation.fleet.warm")]
-                playing = {_parent(pid) for pid in warm}.difference(warm)
+                forks = [pid for pid, _ in _ours("evaluation.fleet.process")]
+                playing = {_parent(pid) for pid in forks}.difference(forks)
                 for pid in sorted(playing)[:1]:
                     os.kill(pid, signal.SIGKILL)
                     killed.append(pid)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evaluation.fleet.start import ROOT
+from evaluation import ROOT
 from evaluation.outcome.played import Played
 from evaluation.report import markdown_of, results_of
 from mcp_ghost.cli.arguments import Parser

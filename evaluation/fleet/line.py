@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from mcp_ghost.providers import gate
 from session.events import event_fields
 from session.record.schema import STEPS
 
@@ -23,10 +22,15 @@ Answer: TypeAlias = Callable[[str, float], float | None]
 class Line:
     """The episode's end. It is the gate of all its requests to models."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._socket = socket.socket(fileno=descriptor)
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
         self._file = self._socket.makefile("rw", encoding="utf-8")
         self._lock = threading.Lock()
+
+    def orders(self) -> dict[str, Any] | None:
+        """What to play; None if there is nobody any more."""
+        line = self._file.readline()
+        return json.loads(line) if line.endswith("\n") else None
 
     def call(self, what: str, number: float = 0.0) -> float | None:
         """Ask, and wait for the answer.
@@ -70,20 +74,13 @@ class Kept(logging.Handler):
             self._line.call(KEPT)
 
 
-def connected(job: dict[str, Any]) -> list[logging.Handler]:
-    """The handlers of an episode that was started with a line."""
-    if "line" not in job:
-        return []
-    line = Line(job["line"])
-    gate.keep(line)
-    return [Kept(line)]
-
-
-def serve(ours: socket.socket, answer: Answer) -> None:
-    """Answer an episode in a thread until it ends."""
+def serve(ours: socket.socket, orders: dict[str, Any], answer: Answer) -> None:
+    """Tell an episode what to play, and answer it in a thread until it ends."""
 
     def listen() -> None:
         with suppress(OSError), ours, ours.makefile("rw", encoding="utf-8") as file:
+            file.write(json.dumps(orders) + "\n")
+            file.flush()
             for asked in file:
                 file.write(json.dumps(answer(*json.loads(asked))) + "\n")
                 file.flush()

@@ -12,7 +12,6 @@ from evaluation.figures import LogTail
 from evaluation.fleet.cluster import HERE, import_ray
 from evaluation.fleet.desk import Desk, News
 from evaluation.fleet.parcel import packed, put
-from evaluation.fleet.warm import Warm
 from evaluation.fleet.worker import Order, play
 from evaluation.plan import Cell, Plan
 from mcp_ghost.servers import reaper
@@ -24,8 +23,6 @@ _HEAD = {"node:__internal_head__": 0.001}
 """The desk is lost only if the whole cluster is."""
 _NEWS_SECONDS = 2.0
 """Until a worker has heard that it is to stop, and what it answers has come back."""
-_WARM = Warm()
-"""Of this process, if it is a worker's."""
 
 
 class RayEpisode:
@@ -201,7 +198,7 @@ def _play(order: Order, desk: Any) -> tuple[str, str]:  # noqa: ANN401  Ray has 
     def ask(name: str, *arguments: object) -> object:
         return ray.get(getattr(desk, name).remote(*arguments))
 
-    return play(order, ask, _WARM)
+    return play(order, ask)
 
 
 def _settings(job: dict[str, Any]) -> dict[str, Any]:

@@ -1,23 +1,96 @@
 """One episode in its own process, which does not outlive this one.
 
-A process gets its orders through a pipe once the reaper guards it. So whenever this program is
-killed, an episode has either not begun or is ended by the reaper.
+Each is a fork of Python's fork server, which has imported what episodes need: that takes most of a
+short one. A process gets its orders once the reaper guards it. So whenever this program is killed,
+an episode has either not begun or is ended by the reaper.
 """
 
-import json
+import multiprocessing
+import os
 import signal
 import socket
-import subprocess
+import sys
 import time
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import chdir, suppress
+from multiprocessing.context import ForkServerProcess
+from multiprocessing.forkserver import ensure_running
+from multiprocessing.reduction import DupFd
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, cast
 
+from evaluation import ROOT, episode
 from evaluation.fleet.line import Answer, serve
-from evaluation.fleet.start import Start, start
 from mcp_ghost.servers import reaper
 
+PRELOADED = (
+    "anyio",
+    "dotenv",
+    "evaluation.agreement",
+    "evaluation.fleet.process",
+    "game_interface.engines.glk_engine",
+    "httpcore2",
+    "orchestration.zork_orchestrator_v2",
+)
+_FROM_A_TERMINAL = (signal.SIGINT, signal.SIGHUP)
+_UNKNOWN = 255
+"""The exit code of all forks of a fork server that is gone, whether or not they have ended."""
 _SIGNALS = {it.value: it.name for it in signal.Signals}  # real-time ones have no names
+multiprocessing.get_context("forkserver").set_forkserver_preload(list(PRELOADED))
+
+
+class _Fork(ForkServerProcess):
+    """A process with a session, a folder, an environment and files of its own."""
+
+    def __init__(
+        self, line: socket.socket, files: list[int], cwd: Path, environment: Mapping[str, str]
+    ) -> None:
+        """Its standard error is the first of ``files``; the others only stay open."""
+        super().__init__(daemon=True)
+        self._line, self._files = line, list[Any](files)
+        self._cwd, self._environment = cwd, dict(environment)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Send the files along."""
+        return {**vars(self), "_files": [DupFd(file) for file in self._files]}
+
+    def fork(self) -> int:
+        """Start; the number of the process.
+
+        Raises:
+            OSError: There can be no further process.
+        """
+        # The fork server lives on if the terminal is closed, and looks for modules in no folder
+        # but ours. It does not import this program again, as it does by default: that may be Ray.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _FROM_A_TERMINAL)
+        try:
+            with chdir(ROOT):
+                ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        program, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+        try:
+            self.start()
+        except EOFError as error:
+            raise OSError("The process that episodes are forked from is gone.") from error
+        finally:
+            sys.modules["__main__"] = program
+        return cast("int", self.pid)
+
+    def run(self) -> None:
+        """Play the episode, in the fork."""
+        os.setsid()  # Ctrl-C is for the program that stops them all
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _FROM_A_TERMINAL)
+        null, errors = os.open(os.devnull, os.O_RDWR), self._files[0].detach()
+        for number, file in enumerate((null, null, errors)):
+            os.dup2(file, number)
+        os.close(null)
+        os.close(errors)
+        os.chdir(self._cwd)
+        os.environ.clear()
+        os.environ.update(self._environment)
+        sys.exit(episode.main(self._line))
 
 
 class EpisodeProcess:
@@ -31,31 +104,30 @@ class EpisodeProcess:
         *,
         lock: int | None = None,
         cwd: Path | None = None,
-        begin: Start = start,
+        environment: Mapping[str, str] = os.environ,
     ) -> None:
         """Start it; ``errors`` is where it says what went wrong, ``answer`` what it may do."""
+        self._code: int | None = None
         self._errors = errors
         self._errors.parent.mkdir(parents=True, exist_ok=True)
         ours, theirs = socket.socketpair()
-        inherited = [] if lock is None else [lock]  # taken until the last episode is gone
         with self._errors.open("wb") as output, theirs:
-            self._process, line = begin(output, theirs, inherited, str(cwd) if cwd else None)
-            job = {**job, "line": line}
-        reaper.guard(self._process.pid)
-        serve(ours, answer)
-        self._begin(json.dumps(job))
+            files = [output.fileno(), *([] if lock is None else [lock])]
+            self._process = _Fork(theirs, files, cwd or Path.cwd(), environment)
+            self._pid = self._process.fork()
+        reaper.guard(self._pid)
+        serve(ours, job, answer)
 
     def ended(self) -> bool:
         """Whether it is over; then ``failure`` says how."""
-        if self._process.poll() is None:
-            return False
-        self._let_go()
-        return True
+        if self._has_ended():
+            self._let_go()
+        return self._code is not None
 
     @property
     def failure(self) -> str:
         """Why the process could not play the episode; empty when it could."""
-        code = self._process.returncode
+        code = self._code if self._has_ended() else None
         if not code:
             return ""
         lines = self.last_words().strip().splitlines()
@@ -72,16 +144,15 @@ class EpisodeProcess:
 
     def wait(self, deadline: float) -> None:
         """Wait until it is gone; after ``deadline`` it is killed."""
-        try:
-            self._process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
+        self._process.join(max(0.0, deadline - time.monotonic()))
+        if not self._has_ended():
             self.kill()
         self._let_go()
 
     def kill(self) -> None:
         """End it at once; what it started ends with it."""
         self._signal(signal.SIGKILL)
-        self._process.wait()
+        self._process.join()
 
     def last_words(self) -> str:
         """What it wrote to its standard error."""
@@ -89,20 +160,19 @@ class EpisodeProcess:
             return self._errors.read_text(encoding="utf-8", errors="replace")
         return ""
 
-    def _begin(self, job: str) -> None:
-        if self._process.stdin is None:
-            raise RuntimeError("The episode has no standard input.")
-        with (
-            suppress(BrokenPipeError),
-            self._process.stdin as stdin,
-        ):  # it says why, or its code
-            stdin.write(job.encode() + b"\n")
+    def _has_ended(self) -> bool:
+        if self._code is None and (code := self._process.exitcode) is not None:
+            self._code = code
+            if code == _UNKNOWN:
+                reaper.signal_group(self._pid, signal.SIGKILL)
+                self._code = -signal.SIGKILL
+        return self._code is not None
 
     def _signal(self, number: int) -> None:
-        if self._process.poll() is None:  # else the id may be somebody else's by now
-            reaper.signal_group(self._process.pid, number)
+        if not self._has_ended():  # else the id may be somebody else's by now
+            reaper.signal_group(self._pid, number)
 
     def _let_go(self) -> None:
-        reaper.release(self._process.pid)
+        reaper.release(self._pid)
         if not self.last_words():
             self._errors.unlink(missing_ok=True)

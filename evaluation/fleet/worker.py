@@ -1,18 +1,22 @@
 """One episode on a node that may share no disk with the driver: its files come and go as bytes."""
 
+import multiprocessing
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from evaluation import ROOT
 from evaluation.fleet.folder import own_folder
 from evaluation.fleet.line import AGAIN, ASK, KEPT, SPEND
 from evaluation.fleet.local import USED_UP
 from evaluation.fleet.parcel import Growth, unpack
 from evaluation.fleet.process import EpisodeProcess
-from evaluation.fleet.start import ROOT, Start, start
+from mcp_ghost.servers import reaper
 
 _POLL = 0.1
 _LOOK_SECONDS = 0.5
@@ -42,8 +46,10 @@ class Order(NamedTuple):
     """Of the driver; a node that has no such folder takes that of the program."""
 
 
-def play(order: Order, ask: Ask, begin: Start = start) -> tuple[str, str]:
+def play(order: Order, ask: Ask) -> tuple[str, str]:
     """Play the episode, or go on with it; why it did not come to its end, and its last words."""
+    for left in multiprocessing.active_children():  # an episode whose task was cancelled
+        reaper.signal_group(cast("int", left.pid), signal.SIGKILL)
     if not ask("wanted", order.episode, order.number):  # it had to wait for a worker
         return "it was stopped before it began", ""
     with own_folder(_PREFIX) as own:
@@ -70,7 +76,9 @@ def play(order: Order, ask: Ask, begin: Start = start) -> tuple[str, str]:
 
         cwd = Path(order.cwd) if Path(order.cwd).is_dir() else ROOT
         job = _at_home(order, own, folder)
-        process = EpisodeProcess(job, own / "errors", answer, cwd=cwd, begin=begin)
+        # Of what Ray tells its workers, an episode needs nothing; the token opens the cluster.
+        environment = {name: it for name, it in os.environ.items() if not name.startswith("RAY_")}
+        process = EpisodeProcess(job, own / "errors", answer, cwd=cwd, environment=environment)
         try:
             _watch(process, lambda: bool(ask("wanted", order.episode, order.number)), ship)
         finally:

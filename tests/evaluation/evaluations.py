@@ -21,8 +21,8 @@ from tests.support.episodes import read_events
 from tests.support.program import MARK, Program
 
 KEY = "sk-made-up-key-of-nobody"
-PLAYING = (b"evaluation.episode", b"evaluation.fleet.warm")
-"""In the command of a process that plays an episode, or is there to be forked for one."""
+FORK_SERVER = b"evaluation.fleet.process"
+"""In the command of the process that episodes are forked from, and of its forks."""
 COMMANDS = ["north", "north", "examine me"]
 
 
@@ -105,16 +105,17 @@ class Evaluation:
     def children(self) -> list[int]:
         """The processes that play an episode."""
         mark = f"{MARK}={self.program.mark}".encode()
-        found = []
+        found = {}
         for process in Path("/proc").glob("[0-9]*"):
             try:
                 ours = mark in (process / "environ").read_bytes().split(b"\0")
                 command = (process / "cmdline").read_bytes()
+                parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
             except OSError:
                 continue
-            if ours and any(it in command for it in PLAYING):
-                found.append(int(process.name))
-        return found
+            if ours and FORK_SERVER in command:
+                found[int(process.name)] = int(parent)
+        return [process for process, parent in found.items() if parent in found]
 
 
 def _nothing() -> None:

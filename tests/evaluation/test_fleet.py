@@ -383,9 +383,10 @@ async def test_a_request_that_waited_its_turn_is_not_sent_if_the_money_went_mean
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     ours, theirs = socket.socketpair()
-    serve(ours, answer)
-    line = Line(theirs.detach())
+    serve(ours, {"episode": "e"}, answer)
+    line = Line(theirs)
     with line._socket, line._file:
+        assert line.orders() == {"episode": "e"}
         admitted = asyncio.ensure_future(line.admit())
         await asyncio.wait_for(ended.wait(), PATIENCE)
         assert not admitted.done()

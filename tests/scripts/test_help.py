@@ -11,8 +11,6 @@ import pytest
 from tests.support import ROOT
 
 PROGRAMS = ["main", "viewer", "mcp_ghost", "movie_generator", "game_server", "storage"]
-WORKERS = {"evaluation.episode", "evaluation.fleet.warm"}
-"""They take no flags, and are told otherwise what to play."""
 SCRIPTS = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
     for folder in ("evaluation", "scripts", "workshop")
@@ -21,7 +19,7 @@ SCRIPTS = [
 ]
 
 
-@pytest.mark.parametrize("module", [*PROGRAMS, *sorted({*SCRIPTS} - WORKERS)])
+@pytest.mark.parametrize("module", [*PROGRAMS, *SCRIPTS])
 def test_help_says_what_a_program_is_for(
     module: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
