@@ -113,17 +113,39 @@ def test_of_two_servers_only_the_one_that_was_called_may_end_in_its_time(
     assert not any(map(is_running, [*pids(tmp_path / "a"), *pids(tmp_path / "b")]))
 
 
-@pytest.mark.parametrize(("start", "is_known"), [("exit 3", True), ("sleep 600", False)])
+@pytest.mark.parametrize(
+    ("start", "is_known"),
+    [
+        ("exit 3", True),
+        ("{{ [ -e {0}/tried ] && sleep 1; touch {0}/tried; exit 3; }}", True),  # a slow second try
+        ("sleep 600", False),
+    ],
+)
 def test_a_server_that_fails_at_once_counts_also_where_no_call_needed_it(
     journal: Journal, tmp_path: Path, start: str, is_known: bool
 ) -> None:
-    journal.configure(first=f"[ -e {tmp_path}/later ] && {start}")
+    journal.configure(first=f"[ -e {tmp_path}/later ] && {start.format(tmp_path)}")
     with Player([LOOK, LOOK], journal) as player:
         player.play()
         (tmp_path / "later").touch()
         player.play()
         assert player.manager is not None
         assert player.manager.is_disabled is is_known
+
+
+def test_a_turn_is_not_judged_by_the_calls_and_failures_of_the_one_before(
+    journal: Journal, tmp_path: Path
+) -> None:
+    hang = tmp_path / "hang"
+    journal.configure(failing_starts=[2], first=f"[ -e {hang} ] && sleep 600")
+    script = [LOOK, tool_reply([ECHO]), LOOK, LOOK, LOOK]
+    with Player(script, journal, mcp_server_startup_timeout_seconds=600) as player:
+        for _ in (1, 2, 3):
+            player.play()
+        assert journal.ends == [journal.starts[2]]  # the only one that was called
+        hang.touch()
+        player.play()
+        assert not any(map(is_running, journal.starts))
 
 
 def test_of_a_start_that_takes_long_in_a_later_turn_it_is_said_once_what_helps(
