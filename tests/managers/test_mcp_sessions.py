@@ -7,6 +7,7 @@ import logging
 import os
 import shlex
 import signal
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -387,6 +388,9 @@ def test_a_server_without_tools_says_so_once_and_is_left_out(
 
 
 def test_a_start_that_may_download_has_more_time(journal: Journal, tmp_path: Path) -> None:
+    import_module(
+        "mcp_ghost.servers.links.stdio_streams"
+    )  # a start's time runs after the SDK's import
     server = tmp_path / "npx"
     server.write_text('#!/bin/sh\nsleep 1.5\nexec "$@"\n')
     server.chmod(0o755)
