@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict
 
 from managers.tools.server import GameServer, refusal
+from managers.tools.toolset import GameTools
 from mcp_ghost.config import ServerConfig, load_servers, redactor_of
 from mcp_ghost.errors import (
     MCPConfigError,
     MCPConfigNotFoundError,
     MCPError,
-    MCPServerDiedError,
     MCPServerStartupError,
     MCPToolCallError,
 )
 from mcp_ghost.results import ToolCallResult
 from mcp_ghost.text import did_you_mean
+from mcp_ghost.toolset import Call, Kind, Outcome, Tool
+from mcp_ghost.toolsets.union import Union
 from session.events import log_event
 from session.loop import running_loop
 from session.tracing import observed
@@ -33,7 +35,6 @@ from session.tracing import observed
 if TYPE_CHECKING:
     from mcp_ghost.messages import ToolSchema
     from session.game_configuration import GameConfiguration
-    from session.tracing import Span
 
 __all__ = [
     "MCPConfig",
@@ -102,7 +103,7 @@ class MCPConfig(BaseModel):
         return {name: self.mcpServers[name].checked() for name in names}
 
 
-class MCPManager:
+class MCPManager(GameTools):
     """Connects, lists and calls for the agent; one object serves one episode.
 
     Servers are used in the event loop that runs. A session outlasts the turns of one loop; that of
@@ -137,8 +138,8 @@ class MCPManager:
         self.server_config = chosen.get(self.server_name)
         # One for all: a server may say what another one is configured with.
         cleaner = redactor_of(chosen, config.secrets)
-        self._servers = [
-            GameServer(
+        self._servers = {
+            name: GameServer(
                 name,
                 server,
                 config,
@@ -148,7 +149,8 @@ class MCPManager:
                 environment=environment,
             )
             for name, server in chosen.items()
-        ]
+        }
+        self._union = Union([*self._servers.values()])
 
     @property
     def is_disabled(self) -> bool:
@@ -178,7 +180,7 @@ class MCPManager:
             await self.disconnect_session()
             raise
         for server, outcome in zip(servers, found, strict=True):
-            if isinstance(outcome, BaseException) and (server.tools is None or self.is_disabled):
+            if isinstance(outcome, BaseException) and (not server.was_listed or self.is_disabled):
                 raise outcome
 
     async def disconnect_session(self) -> None:
@@ -204,10 +206,10 @@ class MCPManager:
 
         Their event loop runs for it; where it cannot, their processes are killed.
         """
-        for loop in {server.loop for server in self._servers if server.loop}:
+        for loop in {server.loop for server in self._servers.values() if server.loop}:
             if running_loop() is None and not loop.is_running():
                 loop.run_until_complete(self._end())
-        for server in self._servers:
+        for server in self._servers.values():
             server.kill()
 
     async def get_tool_schemas(self) -> list[ToolSchema]:
@@ -219,20 +221,21 @@ class MCPManager:
         Raises:
             MCPError: There was no connection yet, or the first one failed.
         """
-        if any(server.tools is None for server in self._usable):
-            await self._listed()
+        await self._listed()
         await asyncio.gather(*(server.refresh() for server in self._usable))
-        return [schema for _, schema in self._tools().values()]
+        return self.schemas
 
-    def is_read_only(self, tool_name: str) -> bool:
-        """Whether its server says that the tool changes nothing."""
-        return any(tool_name in server.read_only for server in self._servers)
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """All of servers that are not off."""
+        tools = self._union.tools.items()
+        return {name: tool for name, tool in tools if not self._servers[tool.server].is_off}
 
     async def wait_for(self, tool_names: Iterable[str]) -> None:
-        """Wait until the servers of these tools are connected, or known not to be."""
-        known = self._tools()
-        asked = {known[name][0] for name in tool_names if name in known}
-        await asyncio.gather(*(server.ready() for server in asked))
+        """See :class:`GameTools`."""
+        known = self.tools
+        asked = {known[name].server for name in tool_names if name in known}
+        await asyncio.gather(*(self._servers[server].ready() for server in asked))
 
     async def call_tool(
         self, tool_name: str, arguments: dict[str, Any], timeout_seconds: float = 30
@@ -246,79 +249,70 @@ class MCPManager:
             MCPServerDiedError: The server is gone, and there is no other.
             MCPError: There is no connection.
         """
+        return (await self.call(Call(tool_name, arguments, timeout=timeout_seconds))).unwrap()
+
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`; what is wrong with the name is a result for the model to read."""
         # The span is of the call alone; why there is no connection is said within it.
-        await self.wait_for([tool_name])
+        await self.wait_for([call.name])
         started = time.perf_counter()
+        tool = self._union.tools.get(call.name)
+        limit = self.config.mcp_tool_call_timeout_seconds
         details = {
-            "tool_name": tool_name,
-            "server_name": self._server_of(tool_name),
-            "timeout_seconds": timeout_seconds,
+            "tool_name": call.name,
+            "server_name": tool.server if tool else self.server_name,
+            "timeout_seconds": limit if call.timeout is None else call.timeout,
         }
         with observed(
             self.langfuse_client,
             self.logger,
-            name=f"mcp-tool-{tool_name}",
+            name=f"mcp-tool-{call.name}",
             as_type="tool",
-            input=arguments,
+            input=call.arguments,
             metadata=details,
         ) as span:
-            try:
-                result = await self._call(tool_name, arguments, timeout_seconds)
-            except (TimeoutError, MCPError) as error:
-                _report(span, started, str(error))
-                raise
-            failure = (result.error_message or "error") if result.is_error else None
-            output = self.langfuse_client and result.to_dict()  # of long texts, it takes a while
-            _report(span, started, failure, output=output)
-        return result
+            outcome = await self._called(call)
+            failed = outcome.kind is not Kind.OK
+            about = {"is_error": failed, "duration_ms": _milliseconds(started)}
+            fields: dict[str, Any] = {"metadata": about}
+            if outcome.kind in (Kind.OK, Kind.TOOL_ERROR) and self.langfuse_client:
+                fields["output"] = outcome.result.to_dict()  # of long texts, it takes a while
+            if failed:
+                fields |= {"level": "ERROR", "status_message": outcome.reason}
+            span.update(**fields)
+        return outcome
 
-    async def _call(
-        self, tool_name: str, arguments: dict[str, Any], seconds: float
-    ) -> ToolCallResult:
-        if self._servers and all(server.tools is None for server in self._servers):
-            await self._listed()  # says if there is no connection
-        known = self._tools(all_of_them=True)
-        if tool_name not in known:
-            names = ", ".join(self._tools())
-            return refusal(f"Unknown tool '{tool_name}'. Available tools: {names}")
-        server, _ = known[tool_name]
-        if not server.is_off:
+    async def _called(self, call: Call) -> Outcome:
+        if not any(server.was_listed for server in self._servers.values()):
             try:
-                bare = tool_name.removeprefix(f"{server.name}.")
-                return await server.call(bare, arguments, seconds)
-            except MCPServerDiedError as error:
-                if all(each is server for each in self._usable):
-                    raise
-                return refusal(f"{error}\nIts tools cannot be used in this turn; others can.")
-            except MCPError:
-                if not server.is_off:
-                    raise
-        what = "MCP tools are" if self.is_disabled else f"The tools of '{server.name}' are"
-        return refusal(f"{what} off for the rest of the episode: {server.reason}")
+                await self._listed()  # says if there is no connection
+            except MCPError as error:
+                return Outcome.of_error(error)
+        tool = self._union.tools.get(call.name)
+        if tool is None:
+            known = ", ".join(self.tools)
+            return refusal(f"Unknown tool '{call.name}'. Available tools: {known}")
+        server = self._servers[tool.server]
+        outcome = None if server.is_off else await self._union.call(call)
+        if outcome is None or (outcome.kind is Kind.FAILED and server.is_off):
+            what = "MCP tools are" if self.is_disabled else f"The tools of '{server.name}' are"
+            return refusal(f"{what} off for the rest of the episode: {server.reason}")
+        if outcome.kind is Kind.DIED and any(it is not server for it in self._usable):
+            reason = f"{outcome.reason}\nIts tools cannot be used in this turn; others can."
+            return refusal(reason)
+        return outcome
 
     @property
     def _usable(self) -> list[GameServer]:
-        return [server for server in self._servers if not server.is_off]
-
-    def _tools(self, *, all_of_them: bool = False) -> dict[str, tuple[GameServer, ToolSchema]]:
-        """By name, with their servers; of two with one name the first."""
-        tools: dict[str, tuple[GameServer, ToolSchema]] = {}
-        for server in self._servers if all_of_them else self._usable:
-            for schema in server.tools or ():
-                tools.setdefault(schema["function"]["name"], (server, schema))
-        return tools
-
-    def _server_of(self, tool_name: str) -> str:
-        known = self._tools(all_of_them=True).get(tool_name)
-        return known[0].name if known else self.server_name
+        return [server for server in self._servers.values() if not server.is_off]
 
     async def _listed(self) -> None:
         for server in self._usable:
-            if server.tools is None:
+            if not server.was_listed:
                 await server.session()
 
     async def _end(self) -> None:
-        await asyncio.gather(*(server.end() for server in self._servers))
+        await asyncio.gather(*(server.end() for server in self._servers.values()))
 
     def _load_config(self, places: Sequence[Path]) -> dict[str, MCPServerConfig]:
         path = next((place for place in places if place.exists()), places[0])
@@ -357,12 +351,8 @@ class MCPManager:
             )
 
 
-def _report(span: Span, started: float, failure: str | None, **fields: Any) -> None:  # noqa: ANN401 - Langfuse's own
-    """How the call of ``span`` went."""
-    duration = round((time.perf_counter() - started) * 1000, 1)
-    if failure is not None:
-        fields |= {"level": "ERROR", "status_message": failure}
-    span.update(**fields, metadata={"is_error": failure is not None, "duration_ms": duration})
+def _milliseconds(since: float) -> float:
+    return round((time.perf_counter() - since) * 1000, 1)
 
 
 def _check_installation() -> None:

@@ -13,11 +13,12 @@ from game_interface.engines.engine import EngineName, Reply
 from game_interface.errors import EngineError
 from game_interface.snapshot import earlier_memory
 from llm_client import LLMClient
+from managers.tools.toolset import GameTools
 from mcp_ghost.errors import LLMError
 from mcp_ghost.messages import LLMResponse, Message, ToolSchema, Usage
 from mcp_ghost.providers.common import LLMRequest
 from mcp_ghost.results import ToolCallResult
-from mcp_ghost.toolset import Kind, Outcome
+from mcp_ghost.toolset import Call, Kind, Outcome
 from players.guest import GuestPlayer
 from session.events import current_turn
 from session.game_state import FailedTurn, Hint, Observation, TurnRecord
@@ -233,8 +234,8 @@ class RefusingGame:
         return self._game.step(command)
 
 
-class RecordedTools:
-    """Stands in for the MCPManager: offers what was offered, answers what was answered."""
+class RecordedTools(GameTools):
+    """Offers what was offered, and answers what was answered."""
 
     langfuse_client = None
 
@@ -250,12 +251,6 @@ class RecordedTools:
         """Whether tools had been given up."""
         return not self._recording.upcoming().get("tools")
 
-    async def connect_session(self) -> None:
-        """There is no server."""
-
-    async def disconnect_session(self) -> None:
-        """There is no server."""
-
     def close(self) -> None:
         """There is nothing to end."""
 
@@ -264,31 +259,20 @@ class RecordedTools:
         request = self._recording.upcoming()
         return list(request.get("tools") or request.get("known_tools") or ())
 
-    async def call_tool(
-        self,
-        tool_name: str,
-        arguments: dict[str, Any],
-        timeout_seconds: float = 30,
-    ) -> ToolCallResult:
-        """The result that the model was given for such a call.
-
-        Raises:
-            TimeoutError: It was told that the time was up.
-            MCPServerDiedError: It was told that the tools are gone.
-            MCPError: It was told that the call failed.
-        """
+    async def call(self, call: Call) -> Outcome:
+        """What became of such a call then."""
         request = self._recording.upcoming()
         if request is not self._request:
             self._request, self._given = request, set()
         calls, answers = _latest_calls(request)
-        for call in calls:
-            function = call["function"]
-            is_it = function["name"] == tool_name and _same(function["arguments"], arguments)
-            if is_it and call["id"] not in self._given:
-                self._given.add(call["id"])
+        for made in calls:
+            function = made["function"]
+            is_it = function["name"] == call.name and _same(function["arguments"], call.arguments)
+            if is_it and made["id"] not in self._given:
+                self._given.add(made["id"])
                 tools_lost = request["messages"][-1]["role"] == "user"
-                return _outcome(answers[call["id"]], tools_lost=tools_lost).unwrap()
-        return ToolCallResult(None, is_error=True, error_message="This call is not in the record.")
+                return _outcome(answers[made["id"]], tools_lost=tools_lost)
+        return Outcome.without_result(Kind.TOOL_ERROR, "This call is not in the record.")
 
     def retold(self, answers: list[Message]) -> list[Message]:
         """The answers to calls in the words that the model was told then, whatever ours are now."""

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Final, cast
 
 from mcp_ghost.errors import (
     MCPError,
-    MCPServerDiedError,
     MCPServerStartupError,
     MCPToolCallError,
 )
-from mcp_ghost.results import ToolCallResult
 from mcp_ghost.servers.installers import installer_of
 from mcp_ghost.servers.oauth.browser import on_terminal
 from mcp_ghost.servers.session import ServerSession
-from mcp_ghost.servers.tools import is_read_only, prefixed
+from mcp_ghost.toolset import Call, Kind, Outcome, outcome_of
+from mcp_ghost.toolsets.server import Leaf
 from session.events import current_turn, log_event, log_progress
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from mcp.types import RequestParamsMeta
 
     from mcp_ghost.config import ServerConfig
-    from mcp_ghost.messages import ToolSchema
     from mcp_ghost.redact import Redactor
     from session.game_configuration import GameConfiguration
 
@@ -49,7 +47,7 @@ _SETTINGS = (
 )
 
 
-class GameServer:
+class GameServer(Leaf):
     """The server ``name``; one object serves one episode.
 
     The first connection fails at once. Later ones, also to a server that died, are tried a second
@@ -71,11 +69,9 @@ class GameServer:
 
         ``environment`` is added when it is started, under what its entry says.
         """
-        self.name = name
-        self.tools: list[ToolSchema] | None = None
-        """Named "server.tool", as of the latest connection; None before the first."""
-        self.read_only: frozenset[str] = frozenset()
-        """Those that say that they only read."""
+        super().__init__(name)
+        self.was_listed = False
+        """Whether its tools are known, be it from an earlier connection."""
         self.is_off = False
         """Whether it is left alone for the rest of the episode."""
         self.reason = ""
@@ -152,42 +148,42 @@ class GameServer:
         with suppress(MCPError):
             await self.session()
 
-    async def call(self, tool: str, arguments: dict[str, Any], seconds: float) -> ToolCallResult:
-        """Call ``tool``, by the server's own name, once the connection stands.
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`.
 
         Where sessions last for the episode, a server that dies is started again, and the result
         says so.
-
-        Raises:
-            TimeoutError: No answer in time; the session stays usable.
-            MCPServerDiedError: The server is gone.
-            MCPError: There is no connection.
         """
-        session = await self.session()
+        try:
+            session = await self.session()
+        except MCPError as error:
+            return Outcome.of_error(error)
         connection = self._connection
         if news := self._news:
             self._news = ""
             return refusal(f"{news} This call was not made: repeat it where it still makes sense.")
+        limit = self._config.mcp_tool_call_timeout_seconds
+        seconds = limit if call.timeout is None else call.timeout
+        made = await outcome_of(session.call(call.name, call.arguments, seconds, _told()))
+        if made.kind is not Kind.DIED or self._config.mcp_session == "turn":
+            return made
+        if self._connection is connection:  # of several calls, the first to see it die
+            self._begin_again(made.reason)
         try:
-            return await session.call(tool, arguments, seconds, _told())
-        except MCPServerDiedError as error:
-            if self._config.mcp_session == "turn":
-                raise
-            if self._connection is connection:  # of several calls, the first to see it die
-                self._begin_again(str(error))
-            try:
-                await self.session()
-            except MCPError as failure:
-                message = f"{error}\nIt was not started again: {failure}"
-                raise MCPServerDiedError(message) from failure
-            news, self._news = self._news or f"{error}\nIt was started again.", ""
-            return refusal(f"{news} This call was not repeated: it may have had its effect.")
+            await self.session()
+        except MCPError as failure:
+            reason = f"{made.reason}\nIt was not started again: {failure}"
+            return Outcome.without_result(Kind.DIED, reason, was_sent=True)
+        news, self._news = self._news or f"{made.reason}\nIt was started again.", ""
+        return refusal(f"{news} This call was not repeated: it may have had its effect.")
 
-    async def refresh(self) -> None:
-        """List the tools of an open session again, if the server has said that they changed."""
+    async def refresh(self) -> list[str]:
+        """See :class:`Toolset`."""
         session = self._session_now()
-        if session is not None and await session.refresh():
-            self._list(session)
+        if session is None or not await session.refresh():
+            return []
+        self.take(session.tools, session.annotations)
+        return [self.name]
 
     async def let_go(self) -> None:
         """End a session that no call needed, without grace: it has nothing to finish.
@@ -241,13 +237,13 @@ class GameServer:
     async def _connect(self) -> ServerSession:
         started = time.perf_counter()
         try:
-            session = await (self._first_opened() if self.tools is None else self._open())
+            session = await (self._open() if self.was_listed else self._first_opened())
         except MCPError as error:
-            if self.tools is None:  # the first connection: the configuration must be wrong
+            if not self.was_listed:  # the first connection: the configuration must be wrong
                 raise
             session = await self._retry(error)
-        is_first = self.tools is None
-        self._take(session, started)
+        is_first = not self.was_listed
+        self._use(session, started)
         seconds = time.perf_counter() - started
         if not is_first and self._config.mcp_session == "turn" and not self._is_slow:
             self._is_slow = seconds > SLOW_START
@@ -311,13 +307,9 @@ class GameServer:
         )
         return session
 
-    def _list(self, session: ServerSession) -> None:
-        self.tools = [prefixed(tool, f"{self.name}.") for tool in session.tools]
-        hints = session.annotations.items()
-        self.read_only = frozenset(f"{self.name}.{it}" for it, said in hints if is_read_only(said))
-
-    def _take(self, session: ServerSession, started: float) -> None:
-        self._list(session)
+    def _use(self, session: ServerSession, started: float) -> None:
+        self.take(session.tools, session.annotations)
+        self.was_listed = True
         self._log_duration("started", started)
         if not self.tools:
             self.is_off, self.reason = True, f"MCP server '{self.name}' has no tools."
@@ -353,6 +345,6 @@ def _told() -> RequestParamsMeta | None:
     return None if turn is None else cast("RequestParamsMeta", {TURN: turn})
 
 
-def refusal(message: str) -> ToolCallResult:
-    """A result that tells the model why there is none."""
-    return ToolCallResult(content=None, is_error=True, error_message=message)
+def refusal(reason: str) -> Outcome:
+    """The outcome of a call whose result tells the model why there is none."""
+    return Outcome.without_result(Kind.TOOL_ERROR, reason)

@@ -286,6 +286,18 @@ def test_the_servers_that_are_named_are_used_side_by_side(journal: Journal, tmp_
     assert not any(map(is_running, [*pids(tmp_path / "a"), *pids(tmp_path / "b")]))
 
 
+def test_tools_whose_names_would_meet_reach_their_own_server(
+    journal: Journal, tmp_path: Path
+) -> None:
+    tools = {"x": ["a.t"], "x.a": ["t"]}
+    servers = {name: listing(tmp_path, name, tools) for name, tools in tools.items()}
+    write_config(journal.config_file, **servers)
+    both = tool_reply([("x.a.t", {}), ("x.a.t_", {})])
+    with Player([both, LOOK], journal, mcp_servers=tuple(servers)) as player:
+        player.play()
+    assert player.answers() == [{"content": "a.t"}, {"content": "t"}]
+
+
 def test_the_span_of_a_call_names_the_server_that_is_called(
     journal: Journal, tmp_path: Path
 ) -> None:

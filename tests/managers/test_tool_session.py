@@ -6,17 +6,15 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, cast
 
-import pytest
-
 from managers.tools.session import ToolSession
 from mcp_ghost.errors import MCPError
-from mcp_ghost.loop import Batch
+from mcp_ghost.loop import LoopObserver
 from session.game_configuration import GameConfiguration
 from tests.support.fakes import THINK, FakeManager, Turn, answer, batch, schema
 
 if TYPE_CHECKING:
     from managers.mcp_manager import MCPManager
-    from mcp_ghost.messages import LLMResponse, ToolSchema
+    from mcp_ghost.messages import LLMResponse, Message, ToolSchema
     from mcp_ghost.results import ToolCallResult
 
 
@@ -37,12 +35,25 @@ class StrictManager(FakeManager):
 class LaterManager(FakeManager):
     """One that was connected before: it knows a tool, and finds another while it connects."""
 
+    session: ToolSession
+
+    def __init__(self) -> None:
+        super().__init__(tools=["known"])
+        self.offered: list[list[ToolSchema]] = []
+        """What the session offered at each call."""
+
     async def connect_session(self) -> None:
         self.log.append("connecting")
         for _ in range(5):
             await asyncio.sleep(0)
         self.log.append("connected")
         self._schemas = [schema("new")]
+
+    async def call_tool(
+        self, tool_name: str, arguments: dict[str, Any], timeout_seconds: float = 30
+    ) -> ToolCallResult:
+        self.offered.append(self.session.offered)
+        return await super().call_tool(tool_name, arguments, timeout_seconds)
 
 
 class LostManager(FakeManager):
@@ -67,8 +78,9 @@ class StuckManager(FakeManager):
             self.log.append("interrupted")
 
 
-async def answers_nothing(_response: LLMResponse, _iteration: int) -> Batch:
-    return Batch([])
+async def answers(session: ToolSession, reply: LLMResponse) -> list[Message]:
+    batch = await session.answering(LoopObserver(), with_images=False)(reply, 1)
+    return batch.answers
 
 
 def session_of(manager: FakeManager) -> ToolSession:
@@ -92,23 +104,17 @@ def test_a_turns_log_tells_what_it_offers_and_its_calls_have_the_configured_time
 
 
 async def test_a_later_session_offers_what_is_known_until_its_server_has_listed_anew() -> None:
-    manager = LaterManager(tools=["known"])
+    manager = LaterManager()
     session = session_of(manager)
     assert session.offered == []
     await session.open()
     assert session.offered == [schema("known")]
-    answered: list[tuple[LLMResponse, int, list[ToolSchema]]] = []
-
-    async def answer_calls(response: LLMResponse, iteration: int) -> Batch:
-        answered.append((response, iteration, session.offered))
-        return Batch([])
-
-    reply = batch(1)
-    await session.once_connected(answer_calls)(reply, 4)
-    assert answered == [(reply, 4, [schema("known")])]
+    manager.session = session
+    await answers(session, batch(1))
+    assert manager.offered == [[schema("known")]]
     assert session.offered == [schema("new")]
     await session.close()
-    assert manager.log == ["connecting", "connected", "disconnect"]
+    assert manager.log == ["connecting", "connected", "call", "done", "disconnect"]
 
 
 def test_a_turn_in_which_mcp_is_given_up_goes_on() -> None:
@@ -119,7 +125,7 @@ def test_a_turn_in_which_mcp_is_given_up_goes_on() -> None:
 async def test_the_tools_of_a_conversation_stay_known_when_mcp_is_given_up() -> None:
     session = session_of(LostManager(tools=["known"]))
     await session.open()
-    await session.once_connected(answers_nothing)(batch(1), 1)
+    await answers(session, batch(1))
     assert (session.offered, session.schemas) == ([], [schema("known")])
     await session.close()
 
@@ -146,7 +152,6 @@ async def test_without_a_manager_there_is_nothing_to_open_to_offer_or_to_call() 
     session = ToolSession(None, GameConfiguration(), logging.getLogger("nothing"))
     await session.open()
     assert (session.offered, session.server_names) == ([], ())
-    assert await session.once_connected(answers_nothing)(batch(1), 1) == Batch([])
-    with pytest.raises(MCPError, match=r"^MCP is not enabled$"):
-        await session.call(THINK, {})
+    (told,) = await answers(session, batch(1))
+    assert f"Unknown tool '{THINK}'." in told["content"]
     await session.close()

@@ -235,7 +235,7 @@ class Toolset:
         """Make ``call``; nothing is raised but ``CancelledError``."""
         return Outcome.without_result(Kind.FAILED, f"Unknown tool '{call.name}'.")
 
-    async def call_tool(
+    async def result(
         self,
         name: str,
         arguments: dict[str, Any],

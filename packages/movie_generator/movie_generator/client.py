@@ -107,7 +107,7 @@ class MCPClient(Wrapper):
         self,
         name: str,
         arguments: Mapping[str, Any] | None = None,
-        timeout: float | None = 30.0,  # noqa: ASYNC109  part of the interface
+        timeout: float = 30.0,  # noqa: ASYNC109  part of the interface
     ) -> ToolCallResult:
         """Call a tool on its server; what the server reports as an error is a result too.
 
@@ -118,7 +118,7 @@ class MCPClient(Wrapper):
             MCPToolCallError: There is no such tool, or its server is gone.
         """
         self._check_running()
-        return await super().call_tool(name, dict(arguments or {}), timeout)
+        return await self.result(name, dict(arguments or {}), timeout)
 
     def _check_running(self) -> None:
         if not self._was_entered:

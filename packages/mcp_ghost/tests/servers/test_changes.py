@@ -83,7 +83,7 @@ async def test_a_toolbox_knows_what_is_new_and_what_tools_say_of_themselves() ->
     async with Toolbox(servers, deny=["b.new"]) as toolbox:
         assert await toolbox.refresh() == []
         for server in servers:
-            await toolbox.call_tool(f"{server}.grow", {})
+            await toolbox.result(f"{server}.grow", {})
         assert await toolbox.refresh() == ["a", "b"]
         offered = [tool["function"]["name"] for tool in toolbox.schemas]
         assert ("a.new" in offered, "b.new" in offered) == (True, False)
@@ -107,7 +107,7 @@ async def test_progress_keeps_a_call_alive_where_it_may_and_is_reported(
     async def counted(config: ServerConfig) -> None:
         toolbox = Toolbox({"s": config}, on_progress=on_progress, progress_extends_timeout=True)
         async with toolbox:
-            await toolbox.call_tool("s.count", {"to": 5, "pause": 0.7}, timeout=3)
+            await toolbox.result("s.count", {"to": 5, "pause": 0.7}, timeout=3)
 
     here = nullcontext(versions(known))
     with here if link == "stdio" else versions_over_http(known) as config:

@@ -292,16 +292,14 @@ def test_a_toolbox_mixes_processes_and_urls_and_restarts_what_came_back(tmp_path
             os.kill(server.process.pid, signal.SIGKILL)
             await asyncio.to_thread(server.process.wait, 10)
             with pytest.raises(MCPServerDiedError):
-                await toolbox.call_tool("there.echo", {"text": "x"})
+                await toolbox.result("there.echo", {"text": "x"})
             assert list(toolbox.union.connected) == ["here"]
             with pytest.raises(MCPServerStartupError, match="no server can be reached"):
                 await toolbox.restart("there")
             with remote(PORT=str(server.port), SERVER_LOG=str(log)):
                 await toolbox.restart("there")
                 for name, content in {"here": "x", "there": {"result": "x"}}.items():
-                    assert (
-                        await toolbox.call_tool(f"{name}.echo", {"text": "x"})
-                    ).content == content
+                    assert (await toolbox.result(f"{name}.echo", {"text": "x"})).content == content
                 assert {entry["method"] for entry in seen(log)} == {"POST"}
 
     with remote() as server:

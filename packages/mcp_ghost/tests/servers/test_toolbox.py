@@ -66,9 +66,9 @@ def test_a_server_that_fails_is_recorded_and_the_others_go_on() -> None:
             assert list(toolbox.failures) == ["b"]
             assert isinstance(toolbox.failures["b"], MCPServerStartupError)
             assert "fatal: missing API key" in str(toolbox.failures["b"])
-            assert (await toolbox.call_tool("c.echo", {"text": "on"})).content == "on"
+            assert (await toolbox.result("c.echo", {"text": "on"})).content == "on"
             with pytest.raises(MCPToolCallError, match=r"Unknown tool 'b\.echo'"):
-                await toolbox.call_tool("b.echo", {})
+                await toolbox.result("b.echo", {})
         assert list(toolbox.union.connected) == []
 
     asyncio.run(life())
@@ -106,13 +106,13 @@ def test_a_toolbox_can_be_used_once() -> None:
     async def misuse() -> None:
         toolbox = Toolbox({"a": faulty()})
         with pytest.raises(MCPToolCallError, match="not open"):
-            await toolbox.call_tool("a.echo", {})
+            await toolbox.result("a.echo", {})
         async with toolbox:
             with pytest.raises(MCPError, match="opened before"):
                 await toolbox.__aenter__()
         await toolbox.union.close()
         with pytest.raises(MCPToolCallError, match="not open"):
-            await toolbox.call_tool("a.echo", {})
+            await toolbox.result("a.echo", {})
         with pytest.raises(MCPToolCallError, match="not open"):
             await toolbox.restart("a")
 
@@ -137,7 +137,7 @@ def test_equal_tool_names_and_names_with_dots_reach_their_own_server(tmp_path: P
     async def answers() -> dict[str, tuple[str | None, Any]]:
         async with Toolbox(servers) as toolbox:
             return {
-                name: (toolbox.tools[name].server, (await toolbox.call_tool(name, {})).content)
+                name: (toolbox.tools[name].server, (await toolbox.result(name, {})).content)
                 for name in names(toolbox)
             }
 
@@ -159,9 +159,9 @@ def test_two_hundred_tools_are_all_there_and_an_error_does_not_name_them_all(
     async def life() -> None:
         async with Toolbox({"many": listing(tmp_path, "many", tools)}) as toolbox:
             assert names(toolbox) == [f"many.{tool}" for tool in tools]
-            assert (await toolbox.call_tool("many.tool199", {})).content == "tool199"
+            assert (await toolbox.result("many.tool199", {})).content == "tool199"
             with pytest.raises(MCPToolCallError) as refusal:
-                await toolbox.call_tool("many.tool1999", {})
+                await toolbox.result("many.tool1999", {})
             assert "Did you mean 'many.tool199'?" in str(refusal.value)
             assert str(refusal.value).endswith("many.tool049 and 150 more")
 
@@ -217,7 +217,7 @@ def test_a_forbidden_tool_cannot_be_called(tmp_path: Path) -> None:
             with pytest.raises(
                 MCPToolCallError, match=r"^'a\.where' is not allowed\. Available tools: a\.echo$"
             ):
-                await toolbox.call_tool("a.where", {})
+                await toolbox.result("a.where", {})
 
     asyncio.run(forbidden())
     assert "tools/call" not in methods(log)
@@ -236,7 +236,7 @@ def test_calls_to_different_servers_run_side_by_side(tmp_path: Path) -> None:
         async with Toolbox({"a": faulty(), "b": faulty()}) as toolbox:
             # Each answers only while the other is at work too.
             meeting = {"folder": str(tmp_path), "size": 2}
-            calls = [toolbox.call_tool(f"{server}.meet", meeting) for server in "ab"]
+            calls = [toolbox.result(f"{server}.meet", meeting) for server in "ab"]
             return [result.content for result in await asyncio.gather(*calls)]
 
     assert asyncio.run(together()) == ["met", "met"]
@@ -249,10 +249,10 @@ def test_calls_to_one_server_run_side_by_side_and_one_that_hangs_holds_up_none(
 
     async def together() -> list[Any]:
         async with Toolbox({"bank": bank, "a": faulty()}) as toolbox:
-            hanging = asyncio.create_task(toolbox.call_tool("a.hang", {}))
-            assert (await toolbox.call_tool("a.echo", {"text": "on"})).content == "on"
+            hanging = asyncio.create_task(toolbox.result("a.hang", {}))
+            assert (await toolbox.result("a.echo", {"text": "on"})).content == "on"
             hanging.cancel()
-            calls = [toolbox.call_tool("bank.meet", {"size": 2}) for _ in range(2)]
+            calls = [toolbox.result("bank.meet", {"size": 2}) for _ in range(2)]
             return [result.content for result in await asyncio.gather(*calls)]
 
     assert asyncio.run(together()) == ["2 met", "2 met"]
@@ -270,6 +270,6 @@ def test_what_tools_say_of_their_effects_is_known_by_their_names(tmp_path: Path)
 def test_the_result_limit_reaches_every_server() -> None:
     async def long() -> Any:  # noqa: ANN401 - whatever a tool returns
         async with Toolbox({"a": faulty()}, result_limit=10) as toolbox:
-            return (await toolbox.call_tool("a.huge", {"size": 11})).content
+            return (await toolbox.result("a.huge", {"size": 11})).content
 
     assert asyncio.run(long()).startswith("x" * 10 + "\n[cut here")

@@ -42,7 +42,7 @@ def test_a_killed_server_is_restarted_while_the_others_live_on(tmp_path: Path) -
             before = names(toolbox)
             os.kill(pids(logs["a"])[0], signal.SIGKILL)
             with pytest.raises(MCPServerDiedError, match="ended by SIGKILL"):
-                await toolbox.call_tool("a.echo", {})
+                await toolbox.result("a.echo", {})
             assert list(toolbox.union.connected) == ["b"]
             assert names(toolbox) == before
             # Several callers notice, one restart helps them all.
@@ -50,7 +50,7 @@ def test_a_killed_server_is_restarted_while_the_others_live_on(tmp_path: Path) -
             assert list(toolbox.union.connected) == ["a", "b"]
             assert names(toolbox) == before
             for name in "ab":
-                assert (await toolbox.call_tool(f"{name}.echo", {"text": name})).content == name
+                assert (await toolbox.result(f"{name}.echo", {"text": name})).content == name
 
     asyncio.run(life())
     assert {name: len(pids(log)) for name, log in logs.items()} == {"a": 2, "b": 1}
@@ -64,9 +64,9 @@ def test_a_restarted_server_may_die_and_be_restarted_again(tmp_path: Path) -> No
         async with Toolbox({"a": faulty(SERVER_LOG=str(log))}) as toolbox:
             for _ in range(3):
                 with pytest.raises(MCPServerDiedError, match="status 7"):
-                    await toolbox.call_tool("a.die", {})
+                    await toolbox.result("a.die", {})
                 await toolbox.restart("a")
-            assert (await toolbox.call_tool("a.echo", {"text": "on"})).content == "on"
+            assert (await toolbox.result("a.echo", {"text": "on"})).content == "on"
 
     asyncio.run(life())
     assert len(set(pids(log))) == 4
@@ -78,17 +78,17 @@ def test_a_failed_restart_withdraws_the_tools_until_another_one_succeeds(tmp_pat
     async def life() -> None:
         async with Toolbox({"a": dying, "b": faulty()}, allow=["echo", "die"]) as toolbox:
             with pytest.raises(MCPServerDiedError):
-                await toolbox.call_tool("a.die", {})
+                await toolbox.result("a.die", {})
             with pytest.raises(MCPServerStartupError, match="start 2 fails as told"):
                 await toolbox.restart("a")
             assert list(toolbox.failures) == ["a"]
             assert names(toolbox) == ["b.echo", "b.die"]
             assert toolbox.tools["a.echo"].server == "a"
             with pytest.raises(MCPServerDiedError, match="'a' is gone and could not be started"):
-                await toolbox.call_tool("a.echo", {})
+                await toolbox.result("a.echo", {})
             await toolbox.restart("a")
             assert toolbox.failures == {}
-            assert (await toolbox.call_tool("a.echo", {"text": "on"})).content == "on"
+            assert (await toolbox.result("a.echo", {"text": "on"})).content == "on"
 
     asyncio.run(life())
 
@@ -100,7 +100,7 @@ def test_a_server_that_failed_at_first_can_be_started_later(tmp_path: Path) -> N
         async with Toolbox({"a": late}) as toolbox:
             assert names(toolbox) == []
             await toolbox.restart("a")
-            assert (await toolbox.call_tool("a.echo", {"text": "on"})).content == "on"
+            assert (await toolbox.result("a.echo", {"text": "on"})).content == "on"
             with pytest.raises(MCPError, match=r"No MCP server 'c' here\. Servers: a"):
                 await toolbox.restart("c")
 
@@ -125,7 +125,7 @@ async def cancel_while_opening(log: Path) -> None:
 async def cancel_during_calls(log: Path) -> None:
     async def work() -> None:
         async with Toolbox({n: faulty(SERVER_LOG=str(log)) for n in "ab"}) as toolbox:
-            await asyncio.gather(*(toolbox.call_tool(f"{n}.hang", {}) for n in "aab"))
+            await asyncio.gather(*(toolbox.result(f"{n}.hang", {}) for n in "aab"))
 
     working = asyncio.create_task(work())
     await asyncio.to_thread(eventually, lambda: methods(log).count("tools/call") == 3)
@@ -138,13 +138,13 @@ async def cancel_during_calls(log: Path) -> None:
 async def fail_inside(log: Path) -> None:
     with contextlib.suppress(ZeroDivisionError):
         async with Toolbox({n: faulty(SERVER_LOG=str(log)) for n in "ab"}) as toolbox:
-            await toolbox.call_tool("a.spawn", {})
+            await toolbox.result("a.spawn", {})
             raise ZeroDivisionError
 
 
 async def close_during_a_call(log: Path) -> None:
     toolbox = await Toolbox({"a": faulty(SERVER_LOG=str(log))}).__aenter__()
-    calls = [asyncio.create_task(toolbox.call_tool("a.hang", {})) for _ in range(2)]
+    calls = [asyncio.create_task(toolbox.result("a.hang", {})) for _ in range(2)]
     await asyncio.to_thread(eventually, lambda: "tools/call" in methods(log))
     await toolbox.union.close()
     for call in calls:
@@ -176,7 +176,7 @@ def test_five_toolboxes_in_one_loop_do_not_mix(tmp_path: Path) -> None:
     async def work(log: Path) -> list[Any]:
         async with Toolbox({n: faulty(SERVER_LOG=str(log)) for n in "ab"}) as toolbox:
             calls = [
-                toolbox.call_tool(f"{n}.echo", {"text": f"{log.name}{n}{i}"})
+                toolbox.result(f"{n}.echo", {"text": f"{log.name}{n}{i}"})
                 for n in "ab"
                 for i in range(3)
             ]
@@ -202,7 +202,7 @@ def test_toolboxes_close_in_any_order_and_from_any_task(tmp_path: Path) -> None:
         ]
         await boxes[1].union.close()
         await asyncio.create_task(boxes[0].union.close())
-        assert (await boxes[2].call_tool("b.echo", {"text": "on"})).content == "on"
+        assert (await boxes[2].result("b.echo", {"text": "on"})).content == "on"
         await asyncio.wait_for(boxes[2].union.close(), 10)
 
     asyncio.run(life())
