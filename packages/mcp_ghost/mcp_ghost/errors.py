@@ -6,8 +6,7 @@ MCPGhostError
 │   │   └── MCPConfigNotFoundError  because its file does not exist
 │   ├── MCPServerStartupError       a server could not be started or initialised
 │   └── MCPToolCallError            a call did not produce a result
-│       ├── MCPServerDiedError      because the server is gone
-│       └── NotExecutedError        because it was not made
+│       └── MCPServerDiedError      because the server is gone
 ├── LLMError                        anything about the model's side
 │   ├── LLMConnectionError          no answer: refused, cut, timed out
 │   │   └── LLMUnreachableError     because there was no connection in the first place
@@ -19,8 +18,6 @@ MCPGhostError
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from mcp_ghost.messages import Usage
 
@@ -57,14 +54,6 @@ class MCPServerDiedError(MCPToolCallError):
 
     was_sent = True
     """Whether the server may have got the call before that, and acted on it."""
-
-
-class NotExecutedError(MCPToolCallError):
-    """Raised instead of executing a call; ``result`` is what it would have returned."""
-
-    def __init__(self, message: str, result: Any = None) -> None:  # noqa: ANN401  JSON of any form
-        super().__init__(message)
-        self.result = result
 
 
 class LLMError(MCPGhostError):

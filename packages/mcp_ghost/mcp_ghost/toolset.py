@@ -25,49 +25,19 @@ class Kind(StrEnum):
     """What became of a call; the values stand in records."""
 
     OK = "ok"
-    TOOL_ERROR = "tool_error"
-    """The tool ran and reported an error."""
+    TOOL_ERROR = "tool_error"  # the tool ran and reported an error
     TIMEOUT = "timeout"
-    DIED = "died"
-    """The server is gone."""
-    FAILED = "failed"
-    """There is no result for another reason."""
-    UNREADABLE = "unreadable"
-    """The arguments cannot be read."""
-    CUT_OFF = "cut_off"
-    """The reply was cut off, so that the arguments may not be whole."""
-    IN_DOUBT = "in_doubt"
-    """It may have been made in a process that has ended, and must not be made twice."""
-    REFUSED = "refused"
-    """The user does not want it."""
-    SWITCHED_OFF = "switched_off"
-    """The tool failed too often."""
-    REPEATED = "repeated"
-    """It gave the same result too often."""
-    SKIPPED = "skipped"
-    """A call before it ended the batch."""
-    STOPPED = "stopped"
-    """The run has to end."""
-    QUESTION = "question"
-    """It was given up until somebody answers what its server asks."""
-
-    @property
-    def was_tried(self) -> bool:
-        """Whether the call went to its toolset."""
-        return self not in _NOT_TRIED
-
-
-_NOT_TRIED = frozenset(
-    {
-        Kind.UNREADABLE,
-        Kind.CUT_OFF,
-        Kind.IN_DOUBT,
-        Kind.REFUSED,
-        Kind.SWITCHED_OFF,
-        Kind.REPEATED,
-        Kind.SKIPPED,
-    }
-)
+    DIED = "died"  # the server is gone
+    FAILED = "failed"  # there is no result for another reason
+    UNREADABLE = "unreadable"  # its arguments cannot be read
+    CUT_OFF = "cut_off"  # its reply was cut off, so that they may not be whole
+    IN_DOUBT = "in_doubt"  # it may have been made in a process that has ended
+    REFUSED = "refused"  # the user does not want it
+    SWITCHED_OFF = "switched_off"  # the tool failed too often
+    REPEATED = "repeated"  # it gave the same result too often
+    SKIPPED = "skipped"  # a call before it ended the batch
+    STOPPED = "stopped"  # the run has to end
+    QUESTION = "question"  # it was given up until somebody answers its server
 
 
 @dataclass(frozen=True)

@@ -88,13 +88,10 @@ class GhostPolicy(CallPolicy):
     async def _failed(self, call: Call, outcome: Outcome, *, may_have_acted: bool) -> str:
         """Note a failure; returns what the model is told."""
         kind, error = outcome.kind, outcome.error or outcome.reason
-        content = None
-        if not kind.was_tried:
-            content = outcome.result.content
+        content = outcome.result.content
+        if not self._account.knows(call):  # it was not even tried
             record = self._account.tried(call, 0.0, content, error)
             await self._events.emit("tool_result", **asdict(record))
-        elif kind is Kind.TOOL_ERROR:
-            content = outcome.result.content
         message = self._account.words(error)
         if may_have_acted:
             message = f"{message.rstrip('.')}. {MAY_HAVE_ACTED}"

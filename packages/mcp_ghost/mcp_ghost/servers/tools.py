@@ -123,27 +123,6 @@ def tool_schema(tool: Mapping[str, Any]) -> ToolSchema:
     }
 
 
-def is_read_only(hints: Mapping[str, Any]) -> bool:
-    """Whether a tool says that it changes nothing; one that says nothing may change anything."""
-    return hints.get("readOnlyHint") is True
-
-
-def may_destroy(hints: Mapping[str, Any]) -> bool:
-    """Whether a tool may do what cannot be undone; as the protocol has it, if it says nothing."""
-    return not is_read_only(hints) and hints.get("destructiveHint") is not False
-
-
-def may_be_repeated(hints: Mapping[str, Any]) -> bool:
-    """Whether a tool says that two equal calls of it do no more than one."""
-    return is_read_only(hints) or hints.get("idempotentHint") is True
-
-
-def prefixed(schema: ToolSchema, prefix: str) -> ToolSchema:
-    """A copy of ``schema`` with ``prefix`` before its name."""
-    function = schema["function"]
-    return {**schema, "function": {**function, "name": f"{prefix}{function['name']}"}}
-
-
 def _only_as_a_task(entry: Mapping[str, Any]) -> bool:
     execution = entry.get("execution")
     return isinstance(execution, Mapping) and execution.get("taskSupport") == "required"

@@ -159,6 +159,10 @@ class Account:
         self._chain[call.place] = record
         return record
 
+    def knows(self, call: Call) -> bool:
+        """Whether the chain has a link for ``call``."""
+        return call.place in self._chain
+
     def failed(
         self,
         who: str,
