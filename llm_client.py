@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from mcp_ghost.breaker import CircuitBreaker
 from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError, LLMUnavailableError, MCPError
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema, was_cut_off
-from mcp_ghost.providers.client import ProviderClient
+from mcp_ghost.providers.client import Gate, ProviderClient
 from mcp_ghost.providers.exchange import with_all
 from mcp_ghost.providers.registry import get_provider, provider_at
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, is_transient
@@ -142,6 +142,7 @@ class LLMClient:
         on_exchange: Called with every call, in the event context of its role, before it returns.
         on_delta: Told what the player's model says and thinks, while it comes.
         loop: Where it asks, and keeps its connections; one of its own when None.
+        gate: Asked before each request, and told what each call cost.
     """
 
     def __init__(
@@ -156,6 +157,7 @@ class LLMClient:
         on_exchange: OnExchange | None = None,
         on_delta: OnDelta | None = None,
         loop: EpisodeLoop | None = None,
+        gate: Gate | None = None,
     ) -> None:
         self.config = config
         self.base_url = (base_url or config.role().base_url).rstrip("/")
@@ -169,7 +171,7 @@ class LLMClient:
             is_failure=lambda exc: is_transient(exc) or isinstance(exc, LLMReplyError),
             refusal=partial(_unavailable, self._where, config.breaker_failure_threshold),
         )
-        self._client = self._engine(api_key, transport, on_exchange)
+        self._client = self._engine(api_key, transport, on_exchange, gate)
         self.loop = loop or EpisodeLoop()
         self._kept_in: asyncio.AbstractEventLoop | None = None
         self._is_closed = False
@@ -265,6 +267,7 @@ class LLMClient:
         api_key: str | None,
         transport: httpx2.AsyncBaseTransport | None,
         on_exchange: OnExchange | None,
+        gate: Gate | None,
     ) -> ProviderClient:
         """Asks, tries again and counts. Held by the loop, it must not hold this object."""
         config = self.config
@@ -287,6 +290,7 @@ class LLMClient:
             breaker=self._breaker,
             transport=transport,
             on_exchange=on_exchange,
+            gate=gate,
             logger=EventLogger(self._logger),
         )
 

@@ -109,14 +109,13 @@ def _stay(cockpit: "Cockpit", screen: "Screen", interruption: "Interruption") ->
 
 def _configuration(flags: Flags) -> "tuple[GameConfiguration, str | None]":
     """The settings, and the name of the episode to go on with."""
-    from dotenv import load_dotenv
-
     from game_interface import check_story
+    from mcp_ghost.env_file import load_env_file
     from session.game_configuration import GameConfiguration
     from terminal.resume import find_episode
 
     config = GameConfiguration.at_hand(flags.config, **flags.settings())
-    load_dotenv(".env")  # tracing and tool servers read the environment, not our settings
+    load_env_file()  # tracing and tool servers read the environment, not our settings
     wanted = flags.resume or (flags.fork and flags.fork[0])
     if wanted is None:
         check_story(config.story)

@@ -9,12 +9,10 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from dotenv import load_dotenv
-
 from evaluation.agreement import differences, program_at_hand
 from evaluation.fleet.line import Kept, Line
 from mcp_ghost.cli.interruption import Interruption
-from mcp_ghost.providers import gate
+from mcp_ghost.env_file import load_env_file
 from mcp_ghost.redact import redact
 from mcp_ghost.text import one_line
 from session.configuration_file import ConfigurationError
@@ -37,9 +35,8 @@ def main(connection: socket.socket) -> int:
 def _play(job: dict[str, Any], line: Line) -> int:
     from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 
-    load_dotenv(".env")  # tracing and tool servers read the environment, not our settings
+    load_env_file()  # tracing and tool servers read the environment, not our settings
     config = GameConfiguration.model_validate(job["settings"])
-    gate.keep(line)
     name, resume = job["episode"], job["resume"]
     try:
         _expect_the_same(job["program"])
@@ -52,7 +49,9 @@ def _play(job: dict[str, Any], line: Line) -> int:
             trunk, turn = job["fork"]
             branch_off(Path(trunk), turn, Path(config.workdir, "episodes", name))
             resume = True
-        with ZorkOrchestratorV2(name, config, resume=resume, handlers=[Kept(line)]) as it:
+        with ZorkOrchestratorV2(
+            name, config, resume=resume, handlers=[Kept(line)], gate=line
+        ) as it:
             it.play_episode()
     except Exception as error:  # noqa: BLE001  the edge of the process: its last line is shown
         text = f"{traceback.format_exc()}\n{one_line(error) or type(error).__name__}\n"

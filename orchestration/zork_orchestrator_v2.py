@@ -56,6 +56,7 @@ from zork_agent import ZorkAgent
 if TYPE_CHECKING:
     from game_interface import Game
     from managers.mcp_manager import MCPManager
+    from mcp_ghost.providers.client import Gate
     from mcp_ghost.providers.streaming.events import OnDelta
     from players.player import Player
 
@@ -79,6 +80,7 @@ class ZorkOrchestratorV2:
         handlers: Iterable[logging.Handler] = (),
         on_delta: OnDelta | None = None,
         before_turn: BeforeTurn = lambda *_: (),
+        gate: Gate | None = None,
     ) -> None:
         """Wire the parts; the game and the model start with the first turn.
 
@@ -90,6 +92,7 @@ class ZorkOrchestratorV2:
             handlers: Receive the episode's log records in addition to its files.
             on_delta: Told what the player's model says and thinks, while it comes.
             before_turn: May take its time, and gives what the player is told by who watches.
+            gate: Asked before each request to a model, and told what each call cost.
 
         Raises:
             ConfigurationError: The configuration or the episode's name cannot be used.
@@ -97,6 +100,7 @@ class ZorkOrchestratorV2:
         """
         self._on_delta = on_delta
         self._before_turn = before_turn
+        self._gate = gate
         self.config = config or GameConfiguration.at_hand()
         if max_turns_per_episode is not None:
             changes = {"max_turns_per_episode": max_turns_per_episode}
@@ -254,6 +258,7 @@ class ZorkOrchestratorV2:
             on_exchange=logs_calls(self.logger),
             on_delta=self._on_delta,
             loop=self.loop,
+            gate=self._gate,
         )
 
     def _create_mcp_manager(self) -> MCPManager | None:

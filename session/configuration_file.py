@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dotenv import dotenv_values
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from mcp_ghost.env_file import read_env_file
+from mcp_ghost.errors import EnvFileError
 from mcp_ghost.text import did_you_mean
 from session.endpoints import ROLE_KEYS
 
@@ -211,10 +212,6 @@ def _table(path: Path, table: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _names_in(dotenv: str) -> Iterable[str]:
     try:
-        return dotenv_values(dotenv)
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(
-            f"Cannot read {dotenv}: it is not UTF-8. Save it as UTF-8."
-        ) from error
-    except OSError as error:
-        raise ConfigurationError(f"Cannot read {dotenv}: {error}") from error
+        return read_env_file()
+    except EnvFileError as error:
+        raise ConfigurationError(str(error)) from error

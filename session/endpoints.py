@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-ProviderChoice: TypeAlias = Literal["auto", "openai", "anthropic", "gemini"]
+from mcp_ghost.env_file import setting
+from mcp_ghost.providers.hosted import HOSTED, Hosted, WireFormat, hosted_at
+
+ProviderChoice: TypeAlias = Literal["auto", WireFormat]
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 SAMPLING = (
     "temperature",
@@ -18,67 +21,28 @@ SAMPLING = (
 )
 
 
-class Hosted(NamedTuple):
-    """A provider with an address of its own."""
+def keys_at_hand() -> dict[str, str]:
+    """The providers' keys in the environment and in ``.env``, by their variables.
 
-    provider: str
-    """The wire format that it speaks."""
-    base_url: str
-    domain: str
-    """Its hosts are here and below."""
-    keys: tuple[str, ...]
-    """Fields of the configuration that may hold its key."""
-    model: str
-    """What ``auto`` stands for."""
-
-
-HOSTED = (
-    Hosted(
-        "openai",
-        "https://openrouter.ai/api/v1",
-        "openrouter.ai",
-        ("openrouter_api_key",),
-        "deepseek/deepseek-v3.2",
-    ),
-    Hosted(
-        "openai", "https://api.openai.com/v1", "openai.com", ("openai_api_key",), "gpt-4.1-mini"
-    ),
-    Hosted(
-        "anthropic",
-        "https://api.anthropic.com",
-        "anthropic.com",
-        ("anthropic_api_key",),
-        "claude-haiku-4-5",
-    ),
-    Hosted(
-        "gemini",
-        "https://generativelanguage.googleapis.com",
-        "generativelanguage.googleapis.com",
-        ("google_api_key", "gemini_api_key"),
-        "gemini-3.5-flash",
-    ),
-)
-"""In the order in which a key at hand chooses."""
-
-
-def hosted_at(base_url: str) -> Hosted | None:
-    """Whose address ``base_url`` is."""
-    host = f".{urlsplit(base_url).hostname or ''}"
-    return next((it for it in HOSTED if host.endswith(f".{it.domain}")), None)
+    Raises:
+        EnvFileError: ``.env`` cannot be read.
+    """
+    variables = [name for hosted in HOSTED for name in hosted.key_variables]
+    return {name: key for name in variables if (key := setting([name]))}
 
 
 def spoken_here(base_url: str, provider: ProviderChoice) -> list[Hosted]:
     """Those whose keys a proxy at ``base_url`` is for, when it runs on this machine."""
     on_this_machine = urlsplit(base_url).hostname in {"localhost", "127.0.0.1", "::1"}
     wire = "openai" if provider == "auto" else provider
-    return [it for it in HOSTED if on_this_machine and it.provider == wire]
+    return [it for it in HOSTED if on_this_machine and it.wire == wire]
 
 
 def default_model(base_url: str, provider: ProviderChoice) -> str:
     """The model to ask at ``base_url`` where none is named."""
     at_home = hosted_at(base_url)
-    named = [it for it in HOSTED if it.provider == provider != "openai"]
-    return next((it.model for it in ([at_home] if at_home else named)), "default")
+    named = [it for it in HOSTED if it.wire == provider != "openai"]
+    return next((it.small_model for it in ([at_home] if at_home else named)), "default")
 
 
 ROLE_KEYS = (*SAMPLING, "thinking_tokens")

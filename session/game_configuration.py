@@ -21,6 +21,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from mcp_ghost.providers.hosted import HOSTED, Hosted, hosted_at
 from mcp_ghost.redact import SHORTEST_SECRET, secrets_in
 from mcp_ghost.text import address
 from session.configuration_file import (
@@ -31,14 +32,12 @@ from session.configuration_file import (
     refuse_unknown_variables,
 )
 from session.endpoints import (
-    HOSTED,
     ROLE_KEYS,
     Effort,
-    Hosted,
     ProviderChoice,
     RoleSettings,
     default_model,
-    hosted_at,
+    keys_at_hand,
     sampling_of,
     spoken_here,
 )
@@ -117,15 +116,6 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     """Any endpoint; unset: the provider whose key is found, or else the embedded model."""
     client_api_key: str | None = Field(default=None, repr=False)
     """Key for the endpoint; never from pyproject.toml."""
-    openrouter_api_key: str | None = Field(
-        default=None, repr=False, validation_alias="OPENROUTER_API_KEY"
-    )
-    openai_api_key: str | None = Field(default=None, repr=False, validation_alias="OPENAI_API_KEY")
-    anthropic_api_key: str | None = Field(
-        default=None, repr=False, validation_alias="ANTHROPIC_API_KEY"
-    )
-    google_api_key: str | None = Field(default=None, repr=False, validation_alias="GOOGLE_API_KEY")
-    gemini_api_key: str | None = Field(default=None, repr=False, validation_alias="GEMINI_API_KEY")
     client_timeout_seconds: PositiveFloat = 120.0
     """Time limit for one request."""
 
@@ -255,6 +245,7 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     """Offer tools even to models known not to support them."""
 
     _read_from: Path | None = PrivateAttr(default=None)
+    _keys: dict[str, str] = PrivateAttr(default_factory=keys_at_hand)
 
     @model_validator(mode="before")
     @classmethod
@@ -332,7 +323,7 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
             return self.client_base_url.rstrip("/")
         if self.local_model_path:
             return EMBEDDED_BASE_URL
-        wanted = [it for it in HOSTED if self.provider in ("auto", it.provider)]
+        wanted = [it for it in HOSTED if self.provider in ("auto", it.wire)]
         if self.client_api_key:
             return wanted[0].base_url
         keyless = EMBEDDED_BASE_URL if self.provider == "auto" else wanted[-1].base_url
@@ -371,7 +362,7 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
         No log is to hold them. One as short as those that local endpoints accept does not count:
         taking it out of everything would leave no log to read.
         """
-        keys = [self.client_api_key, *(key for it in HOSTED for key in self._keys_of(it))]
+        keys = [self.client_api_key, *self._keys.values()]
         known = [key for key in keys if key and len(key) >= SHORTEST_SECRET]
         bodies = (self.agent_extra_body, self.reflection_extra_body, self.critic_extra_body)
         found = secrets_in(os.environ).union(*(secrets_in(body or {}) for body in bodies))
@@ -390,7 +381,7 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
         return next((key for it in asked for key in self._keys_of(it)), None)
 
     def _keys_of(self, hosted: Hosted) -> list[str]:
-        return [key for name in hosted.keys if (key := getattr(self, name))]
+        return [self._keys[name] for name in hosted.key_variables if name in self._keys]
 
     def _default_model(self, base_url: str) -> str:
         if base_url == EMBEDDED_BASE_URL:

@@ -10,9 +10,9 @@ import pytest
 
 from evaluation.plan import CHOICES, PLAN_FILE, TOOLS, Cell, Plan, Variant, variants_of
 from game_interface import open_game
+from mcp_ghost.providers.hosted import HOSTED
 from orchestration.parts import PARTS
 from session.configuration_file import ConfigurationError
-from session.endpoints import HOSTED
 from session.game_configuration import GameConfiguration
 from session.record.event_log import EVENTS_FILE
 from tests.support import ROOT
@@ -121,10 +121,9 @@ def test_only_what_is_carried_over_is_stored_and_then_below_the_evaluation(
 def test_orders_and_agreement_hold_no_key_but_an_episode_finds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fields = ["client_api_key", *(name for hosted in HOSTED for name in hosted.keys)]
-    for name in fields:
-        alias = GameConfiguration.model_fields[name].validation_alias
-        monkeypatch.setenv(str(alias or f"ZORKGPT_{name}").upper(), f"made-up-{name}")
+    own = [name for hosted in HOSTED for name in hosted.key_variables]
+    for name in ("ZORKGPT_CLIENT_API_KEY", *own):
+        monkeypatch.setenv(name, f"made-up-{name}")
     body = {"web": {"api_key": "sesame-street"}}
     address = "https://user:sesame@example.org/v1"
     played = plan(tmp_path, client_base_url=address, agent_extra_body=body)
@@ -132,7 +131,7 @@ def test_orders_and_agreement_hold_no_key_but_an_episode_finds_it(
     assert "made-up" not in json.dumps(played.agreement())
     assert "sesame" not in json.dumps(played.agreement())
     config = configuration(played, played.cells[0])
-    assert [getattr(config, name) for name in fields] == [f"made-up-{name}" for name in fields]
+    assert {f"made-up-{name}" for name in ("ZORKGPT_CLIENT_API_KEY", *own)} <= {*config.secrets}
     assert config.agent_extra_body == body
 
 

@@ -278,7 +278,7 @@ def test_of_several_keys_the_first_provider_is_asked_or_the_one_that_is_named(
     ):
         assert GameConfiguration(provider=provider).role().api_key == f"sk-of-{key}"
     here = GameConfiguration(provider="anthropic", client_base_url="http://127.0.0.1:9").role()
-    assert (here.api_key, here.model) == ("sk-of-ANTHROPIC", "claude-haiku-4-5")
+    assert (here.api_key, here.model) == ("sk-of-ANTHROPIC", "claude-haiku-5-5")
 
 
 def test_a_provider_that_is_named_is_asked_without_a_key_too() -> None:

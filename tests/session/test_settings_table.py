@@ -33,11 +33,6 @@ SHOWN_BY = {
     **dict.fromkeys(("max_turns_stuck", "max_failed_turns", "max_turns_per_episode"), _OF_LIMITS),
     "client_base_url": "test_a_password_in_the_base_url_reaches_the_server_but_no_file",
     "client_api_key": "test_a_key_of_its_own_goes_to_any_endpoint",
-    "openrouter_api_key": "test_a_key_in_the_environment_chooses_its_provider",
-    **dict.fromkeys(
-        ("openai_api_key", "anthropic_api_key", "google_api_key", "gemini_api_key"),
-        "test_a_key_in_the_environment_chooses_its_provider",
-    ),
     "provider": "test_each_wire_is_played_through",
     "client_timeout_seconds": "test_a_slow_answer_is_given_up_and_asked_for_again",
     "retry_max_attempts": "test_attempts_are_limited",

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_ghost.messages import assistant_message, tool_message
-from mcp_ghost.providers import openai
 from mcp_ghost.providers.common import LLMRequest, tool_names
+from mcp_ghost.providers.hosted import OPENROUTER
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.testing.anthropic import ANTHROPIC
 from mcp_ghost.testing.gemini import GEMINI
@@ -64,7 +64,7 @@ class Line:
 LINES = {
     "generic": Line("openai", "m", openai_wire("generic"), "http://127.0.0.1:8080/v1"),
     "openai": Line("openai", "gpt-4.1", openai_wire("openai")),
-    "openrouter": Line("openai", "m", openai_wire("openrouter"), openai.OpenRouter.base_url, 4),
+    "openrouter": Line("openai", "m", openai_wire("openrouter"), OPENROUTER.base_url, 4),
     "anthropic": Line("anthropic", "claude-sonnet-4-6", ANTHROPIC, markers=4),
     "gemini": Line("gemini", "gemini-3.5-flash", GEMINI),
 }

@@ -12,6 +12,7 @@ MCPGhostError
 │   │   └── LLMUnreachableError     because there was no connection in the first place
 │   ├── LLMStatusError              an answer with an HTTP error status
 │   ├── LLMReplyError               an answer that holds nothing usable
+│   ├── EnvFileError                no key: .env is there and cannot be read
 │   └── LLMUnavailableError         not asked: the circuit breaker is open
 └── GoldenError                     a recording cannot be read or written
     └── GoldenExhaustedError        it holds fewer replies than were asked for (an LLMError too)
@@ -61,6 +62,10 @@ class LLMError(MCPGhostError):
 
     usage = Usage()
     """What replies took that were of no use."""
+
+
+class EnvFileError(LLMError, ValueError):
+    """Raised when ``.env`` is there and cannot be read."""
 
 
 class LLMConnectionError(LLMError):

@@ -32,8 +32,8 @@ def _errors() -> Errors:
 
 def _run(flags: Flags, interruption: Interruption) -> int:
     # Imported only now, so that --help and wrong flags do not wait for it.
+    from mcp_ghost.env_file import load_env_file
     from movie_generator.cli import commands
-    from movie_generator.environment import load_env_file
 
     load_env_file()
     match flags.command:

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from mcp_ghost.loop import Batch, LoopEnd, LoopObserver, run_loop
 from mcp_ghost.messages import LLMResponse, Message, was_cut_off
 from mcp_ghost.providers.client import ProviderClient
-from mcp_ghost.providers.openai import OpenRouter
+from mcp_ghost.providers.hosted import OPENROUTER
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, cap, format_tool_response
 from mcp_ghost.run.calls import Calls
 from mcp_ghost.toolset import Call, Outcome, Tool, Toolset, Wrapper, outcome_of
@@ -55,7 +55,7 @@ class AgentLoop:
         mcp_client: ToolSource | Toolset,
         api_key: str | None,
         model: str,
-        base_url: str = OpenRouter.base_url,
+        base_url: str = OPENROUTER.base_url,
         max_iterations: int = 10,
         *,
         system_prompt: str | None = None,

@@ -66,22 +66,6 @@ class Environment:
         )
 
 
-def load_env_file() -> None:
-    """Add what ``.env`` in the working directory sets, and the environment does not.
-
-    Raises:
-        SettingsError: It cannot be read.
-    """
-    from dotenv import load_dotenv
-
-    try:
-        load_dotenv(".env")
-    except UnicodeDecodeError as error:
-        raise SettingsError("Cannot read .env: it is not UTF-8. Save it as UTF-8.") from error
-    except OSError as error:
-        raise SettingsError(f"Cannot read .env: {error.strerror}.") from error
-
-
 def _number(
     given: Mapping[str, str], name: str, unit: str, least: float, most: float
 ) -> float | None:

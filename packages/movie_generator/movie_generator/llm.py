@@ -3,22 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mcp_ghost.env_file import setting
 from mcp_ghost.errors import LLMError, LLMStatusError
-from mcp_ghost.providers.anthropic import Anthropic
-from mcp_ghost.providers.client import ProviderClient, base_url_of, setting
-from mcp_ghost.providers.common import Provider
-from mcp_ghost.providers.gemini import Gemini
-from mcp_ghost.providers.openai import OpenAI, OpenRouter
-from mcp_ghost.providers.registry import provider_at
+from mcp_ghost.providers.client import ProviderClient, base_url_of
+from mcp_ghost.providers.hosted import OPENROUTER
+from mcp_ghost.providers.registry import BUILT_IN, provider_at
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy
 from movie_generator.errors import SettingsError
-
-_IN_ORDER: tuple[Provider, ...] = (OpenRouter(), OpenAI(), Anthropic(), Gemini())
-"""Of several keys at hand the first chooses."""
-_NO_KEY = (
-    "No API key: set OPENROUTER_API_KEY (or OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY) "
-    "in the environment or in .env."
-)
 
 
 class BriefRetries(RetryPolicy):
@@ -55,14 +46,16 @@ def model_client(
 def _client(
     api_key: str | None, model: str | None, base_url: str | None, options: Mapping[str, Any]
 ) -> ProviderClient:
-    address = base_url or setting((OpenRouter.base_url_variable,))
+    address = base_url or setting((OPENROUTER.base_url_variable,))
     if not address and not api_key:
-        for provider in _IN_ORDER:
+        for provider in BUILT_IN:
             if key := setting(provider.key_variables):
                 return ProviderClient(provider, key, model, base_url_of(provider), **options)
-    address = address or OpenRouter.base_url
-    provider = provider_at(address, OpenRouter())
+    address = address or OPENROUTER.base_url
+    provider = provider_at(address, BUILT_IN[0])
     key = api_key or setting(provider.key_variables)
     if not key and not Endpoint(address).is_loopback:
-        raise SettingsError(_NO_KEY)
+        first, *others = (it.key_variables[-1] for it in BUILT_IN)
+        either = f"{', '.join(others[:-1])} or {others[-1]}"
+        raise SettingsError(f"No API key: set {first} (or {either}) in the environment or in .env.")
     return ProviderClient(provider, key, model, address, **options)

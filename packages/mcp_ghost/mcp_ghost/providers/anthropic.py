@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers import common
+from mcp_ghost.providers.hosted import ANTHROPIC, HostedProvider
 from mcp_ghost.providers.schema import object_schema
 from mcp_ghost.providers.streaming.anthropic import AnthropicAssembler
 
@@ -47,14 +48,10 @@ _FINISH_REASON = {
 }
 
 
-class Anthropic:
+class Anthropic(HostedProvider):
     """Anthropic, and at another address whatever speaks its format."""
 
-    name = "anthropic"
-    key_variables = ("ANTHROPIC_API_KEY",)
-    base_url = "https://api.anthropic.com"
-    base_url_variable = "ANTHROPIC_BASE_URL"
-    default_model = "claude-sonnet-4-6"
+    name, key_variables, base_url, base_url_variable, default_model = ANTHROPIC[:5]
 
     def encode(self, request: common.LLMRequest) -> common.WireRequest:
         """See :class:`mcp_ghost.providers.common.Provider`."""

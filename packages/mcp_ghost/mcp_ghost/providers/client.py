@@ -10,13 +10,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
+from mcp_ghost.env_file import setting
 from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError, LLMUnreachableError
 from mcp_ghost.media import has_images, without_images
 from mcp_ghost.messages import assistant_message
-from mcp_ghost.providers import gate
 from mcp_ghost.providers.accepted import Accepted, refuses_images
 from mcp_ghost.providers.common import LLMRequest, StreamingProvider, doubtful
 from mcp_ghost.providers.exchange import EmptyReplyError, Exchange, FailedTry, with_all
@@ -35,9 +34,17 @@ if TYPE_CHECKING:
 
     Logger: TypeAlias = logging.Logger | logging.LoggerAdapter[Any]
 
-__all__ = ["ProviderClient", "base_url_of", "get_llm_client", "setting"]
-
 _log = logging.getLogger(__name__)
+
+
+class Gate(Protocol):
+    """Watches over the requests of several clients."""
+
+    async def admit(self) -> None:
+        """Wait until a request may be sent."""
+
+    def charge(self, dollars: float) -> None:
+        """Count what a call cost, as its server told."""
 
 
 class ProviderClient:
@@ -59,6 +66,7 @@ class ProviderClient:
         max_tokens: The longest answer, where a call says nothing else.
         temperature: The same for the temperature.
         on_exchange: Told once of every call, also of one that failed, before it returns.
+        gate: Asked before each request, further tries included, and told what each call cost.
         logger: Told of failed tries, refused fields and, once, a usage that cannot be true.
     """
 
@@ -77,6 +85,7 @@ class ProviderClient:
         max_tokens: int | None = None,
         temperature: float | None = None,
         on_exchange: OnExchange | None = None,
+        gate: Gate | None = None,
         logger: Logger = _log,
     ) -> None:
         self.model = model or provider.default_model
@@ -100,6 +109,7 @@ class ProviderClient:
         self._was_answered = False
         self._has_doubted = False
         self._on_exchange = on_exchange
+        self._gate = gate
         self._log = logger
 
     def __repr__(self) -> str:
@@ -166,7 +176,8 @@ class ProviderClient:
                 error.usage = call.wasted
             raise
         finally:
-            gate.at_hand().charge(call.usage.cost)
+            if self._gate is not None:
+                self._gate.charge(call.usage.cost)
             if self._on_exchange is not None:
                 call.request = replace(call.request, api_key=None)
                 call.seconds = time.perf_counter() - call.started
@@ -283,7 +294,8 @@ class ProviderClient:
 
     async def _send(self, transport: Transport, wire: WireRequest, call: Exchange) -> LLMResponse:
         request = call.request
-        await gate.at_hand().admit()
+        if self._gate is not None:
+            await self._gate.admit()
         if call.on_delta is None:
             body = await transport.post(wire.path, wire.payload, wire.headers, model=request.model)
             return self._read(body, request)
@@ -387,17 +399,3 @@ def get_llm_client(
         )
     used = "api_key" if api_key else next(filter(os.environ.get, chosen.key_variables), None)
     return ProviderClient(chosen, key, model, address, **{"key_variable": used, **options})
-
-
-def setting(variables: Sequence[str]) -> str | None:
-    """The first of ``variables`` that is set, in the environment or else in ``.env``."""
-    set_here = [os.environ[name] for name in variables if os.environ.get(name)]
-    if set_here or not Path(".env").is_file():
-        return set_here[0] if set_here else None
-    from dotenv import dotenv_values  # few need it
-
-    try:
-        in_file = dotenv_values(".env")
-    except (OSError, ValueError) as error:
-        raise LLMError(f".env cannot be read: {error}") from error
-    return next((value for name in variables if (value := in_file.get(name))), None)

@@ -12,6 +12,7 @@ from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers import common
 from mcp_ghost.providers.gemini_schema import gemini_parameters
+from mcp_ghost.providers.hosted import GEMINI, HostedProvider
 from mcp_ghost.providers.streaming.gemini import GeminiAssembler
 
 if TYPE_CHECKING:
@@ -55,14 +56,10 @@ _ADVICE = {
 }
 
 
-class Gemini:
+class Gemini(HostedProvider):
     """Google's Gemini API, and at another address whatever speaks its format."""
 
-    name = "gemini"
-    key_variables = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
-    base_url = "https://generativelanguage.googleapis.com"
-    base_url_variable = "GOOGLE_GEMINI_BASE_URL"
-    default_model = "gemini-3.5-flash"
+    name, key_variables, base_url, base_url_variable, default_model = GEMINI[:5]
 
     def encode(self, request: common.LLMRequest) -> common.WireRequest:
         """See :class:`mcp_ghost.providers.common.Provider`."""

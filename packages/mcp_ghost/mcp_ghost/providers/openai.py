@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers import common
+from mcp_ghost.providers.hosted import OPENAI, OPENROUTER, HostedProvider, hosted_at
 from mcp_ghost.providers.schema import object_schema
 from mcp_ghost.providers.streaming.openai import OpenAIAssembler
 from mcp_ghost.providers.thinking import split_thinking
@@ -29,7 +30,6 @@ Dialect: TypeAlias = Literal["generic", "openai", "openrouter"]
 know; openrouter: hands the request on to one of several providers, wants tool definitions beside a
 history with tool calls, and takes cache markers in parts."""
 
-_HOST = re.compile(r"https?://(?:[^/@]*@)?([^/:?#]+)", re.IGNORECASE)
 # OpenAI's reasoning models; they refuse sampling parameters and `stop`.
 _REASONING_MODEL = re.compile(r"(?:^|/)(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*-chat))", re.IGNORECASE)
 _SAMPLING = frozenset({"temperature", "top_p", "stop"})
@@ -40,26 +40,18 @@ _ONE_SAMPLER_MODEL = re.compile(r"claude", re.IGNORECASE)
 _ECHOED = ("reasoning_content", "reasoning_details")
 _MAX_DESCRIPTION = 1024
 _MAX_BREAKPOINTS = 4
-_DOMAINS: dict[str, Dialect] = {"openrouter.ai": "openrouter", "api.openai.com": "openai"}
 
 
 def dialect_of(base_url: str) -> Dialect:
     """The dialect spoken at ``base_url``."""
-    host = _HOST.match(base_url)
-    for domain, dialect in _DOMAINS.items():
-        if host and f".{host[1].lower()}".endswith(f".{domain}"):
-            return dialect
-    return "generic"
+    hosted = hosted_at(base_url)
+    return "openrouter" if hosted is OPENROUTER else "openai" if hosted is OPENAI else "generic"
 
 
-class OpenAI:
+class OpenAI(HostedProvider):
     """OpenAI, and at another address whatever speaks its format."""
 
-    name = "openai"
-    key_variables = ("OPENAI_API_KEY",)
-    base_url = "https://api.openai.com/v1"
-    base_url_variable = "OPENAI_BASE_URL"
-    default_model = "gpt-4.1"
+    name, key_variables, base_url, base_url_variable, default_model = OPENAI[:5]
 
     def encode(self, request: common.LLMRequest) -> common.WireRequest:
         """See :class:`mcp_ghost.providers.common.Provider`."""
@@ -119,16 +111,6 @@ class OpenAI:
             cost=common.cost_of(cost),
             provider_state=_state(message, calls),
         )
-
-
-class OpenRouter(OpenAI):
-    """OpenAI's format at OpenRouter's address, with its own key."""
-
-    name = "openrouter"
-    key_variables = ("OPENROUTER_API_KEY",)
-    base_url = "https://openrouter.ai/api/v1"
-    base_url_variable = "OPENROUTER_BASE_URL"
-    default_model = "openai/gpt-4.1"
 
 
 # --- encoding

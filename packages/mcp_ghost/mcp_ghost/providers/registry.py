@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mcp_ghost.errors import LLMError
 from mcp_ghost.providers.anthropic import Anthropic
 from mcp_ghost.providers.gemini import Gemini
-from mcp_ghost.providers.openai import OpenAI, OpenRouter, dialect_of
+from mcp_ghost.providers.hosted import HOSTED, Hosted, hosted_at
+from mcp_ghost.providers.openai import OpenAI
 
 if TYPE_CHECKING:
     from mcp_ghost.providers.common import Provider
 
-_BUILT_IN: tuple[Provider, ...] = (OpenAI(), Anthropic(), Gemini())
-_PROVIDERS: dict[str, Provider] = {provider.name: provider for provider in _BUILT_IN}
+_WIRES: dict[str, Callable[[Hosted], Provider]] = {
+    "openai": OpenAI,
+    "anthropic": Anthropic,
+    "gemini": Gemini,
+}
+BUILT_IN: tuple[Provider, ...] = tuple(_WIRES[hosted.wire](hosted) for hosted in HOSTED)
+"""In the order in which a key that is there chooses."""
+_PROVIDERS = {provider.name: provider for provider in BUILT_IN if provider.name in _WIRES}
+"""Those that users name; others are reached by their addresses."""
 
 
 class UnknownProviderError(LLMError, ValueError):
@@ -43,11 +52,9 @@ def register_provider(provider: Provider) -> None:
 
 def provider_at(base_url: str, default: Provider) -> Provider:
     """The provider whose own address ``base_url`` is; elsewhere ``default``."""
-    parts = urlsplit(base_url)
-    if dialect_of(base_url) == "openrouter":
-        return OpenRouter()
-    for provider in _BUILT_IN:
-        if parts.hostname == urlsplit(provider.base_url).hostname:
-            # Google speaks OpenAI's format, too, below this path.
-            return OpenAI() if "/openai" in parts.path else provider
-    return default
+    hosted = hosted_at(base_url)
+    if hosted is None:
+        return default
+    if "/openai" in urlsplit(base_url).path:  # below which Google speaks OpenAI's format
+        return OpenAI()
+    return next(provider for provider in BUILT_IN if provider.name == hosted.name)

@@ -119,7 +119,7 @@ def test_an_argument_beats_the_environment_which_beats_the_dotenv_file(
 
 def test_a_dotenv_file_that_cannot_be_read_is_named() -> None:
     Path(".env").write_bytes(b"GEMINI_API_KEY=\xe4\n")
-    with pytest.raises(LLMError, match=r"^\.env cannot be read: 'utf-8'"):
+    with pytest.raises(LLMError, match=r"^Cannot read \.env: it is not UTF-8\."):
         key_used()
 
 

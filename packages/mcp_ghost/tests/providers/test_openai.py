@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from mcp_ghost.messages import Message, tool_message
 from mcp_ghost.providers import openai
 from mcp_ghost.providers.common import tool_names
+from mcp_ghost.providers.hosted import OPENROUTER
 from mcp_ghost.testing.refusals import ServerDialect, refusal
 from tests.support.provider_requests import request_for
 
@@ -16,7 +17,7 @@ USER: Message = {"role": "user", "content": "Go on."}
 ADDRESSES: dict[ServerDialect, str] = {
     "generic": "http://127.0.0.1:8080/v1",
     "openai": openai.OpenAI.base_url,
-    "openrouter": openai.OpenRouter.base_url,
+    "openrouter": OPENROUTER.base_url,
 }
 
 

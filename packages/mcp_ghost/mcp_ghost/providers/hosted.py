@@ -1,0 +1,90 @@
+"""The providers with an address of their own: a new one is one entry here, for all programs."""
+
+from typing import Final, Literal, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
+
+WireFormat: TypeAlias = Literal["openai", "anthropic", "gemini"]
+
+
+class Hosted(NamedTuple):
+    """One of them, and the models asked there where nobody names one."""
+
+    name: str
+    key_variables: tuple[str, ...]
+    """Environment variables that may hold the key; the first is the one to recommend."""
+    base_url: str
+    base_url_variable: str
+    """The environment variable that replaces it."""
+    default_model: str
+    """For a run of tools, and for a video script."""
+    small_model: str
+    """For an episode: hundreds of short turns."""
+    wire: WireFormat
+
+
+OPENROUTER: Final = Hosted(
+    name="openrouter",
+    key_variables=("OPENROUTER_API_KEY",),
+    base_url="https://openrouter.ai/api/v1",
+    base_url_variable="OPENROUTER_BASE_URL",
+    default_model="openai/gpt-5.4",
+    small_model="deepseek/deepseek-v4-flash",
+    wire="openai",
+)
+OPENAI: Final = Hosted(
+    name="openai",
+    key_variables=("OPENAI_API_KEY",),
+    base_url="https://api.openai.com/v1",
+    base_url_variable="OPENAI_BASE_URL",
+    # Newer ones, from GPT-5.6, refuse tools on chat completions unless told not to think.
+    default_model="gpt-5.4",
+    small_model="gpt-5.4-mini",
+    wire="openai",
+)
+ANTHROPIC: Final = Hosted(
+    name="anthropic",
+    key_variables=("ANTHROPIC_API_KEY",),
+    base_url="https://api.anthropic.com",
+    base_url_variable="ANTHROPIC_BASE_URL",
+    default_model="claude-sonnet-5-5",
+    small_model="claude-haiku-5-5",
+    wire="anthropic",
+)
+GEMINI: Final = Hosted(
+    name="gemini",
+    key_variables=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    base_url="https://generativelanguage.googleapis.com",
+    base_url_variable="GOOGLE_GEMINI_BASE_URL",
+    default_model="gemini-3.8-flash",
+    small_model="gemini-3.8-flash",
+    wire="gemini",
+)
+HOSTED: Final = (OPENROUTER, OPENAI, ANTHROPIC, GEMINI)
+"""In the order in which a key that is there chooses."""
+
+
+def hosted_at(base_url: str) -> Hosted | None:
+    """The provider whose address, or one below it, ``base_url`` is."""
+    try:
+        host = f".{urlsplit(base_url).hostname or ''}"
+    except ValueError:
+        return None
+    return next((it for it in HOSTED if host.endswith(f".{urlsplit(it.base_url).hostname}")), None)
+
+
+class HostedProvider:
+    """What each wire format says of the provider that speaks it.
+
+    Subclasses give these as class attributes, for a provider that the table does not have.
+    """
+
+    name: str
+    key_variables: tuple[str, ...]
+    base_url: str
+    base_url_variable: str
+    default_model: str
+
+    def __init__(self, hosted: Hosted | None = None) -> None:
+        if hosted is not None:
+            self.name, self.key_variables, self.base_url, *_ = hosted
+            self.base_url_variable, self.default_model = hosted[3:5]
