@@ -24,7 +24,9 @@ _MAX_BREAKPOINTS = 4
 _VERSION = "2023-06-01"
 _NOT_HERE = ("parallel_tool_calls", "min_p", "seed")
 """Options that other providers take and that mean nothing here, or are said elsewhere."""
-_NOT_WITH_THINKING = frozenset({"temperature", "top_p", "top_k"})
+_SAMPLING = frozenset({"temperature", "top_p", "top_k"})
+_WITHOUT_SAMPLING = re.compile(r"claude-(?:opus-4-[7-9]|[a-z]+-(?:[5-9]|\d\d)(?!\d))")
+"""Models that refuse all of these; the others do while they think."""
 _EFFORTS = {"minimal": "low"} | {name: name for name in ("low", "medium", "high", "xhigh", "max")}
 _STATUS = {
     "invalid_request_error": 400,
@@ -76,7 +78,7 @@ class Anthropic(HostedProvider):
             if options.get("parallel_tool_calls") is False and choice["type"] != "none":
                 choice["disable_parallel_tool_use"] = True
             payload["tool_choice"] = choice
-        payload |= _options(options)
+        payload |= _options(options, request.model)
         headers = {"anthropic-version": _VERSION}
         headers |= {"x-api-key": request.api_key} if request.api_key else {}
         # Addresses with and without the version are both in use.
@@ -206,15 +208,16 @@ def _tool(tool: ToolSchema, names: ToolNames) -> JSONObject:
     return {**encoded, "input_schema": object_schema(function.get("parameters"))}
 
 
-def _options(options: Mapping[str, object]) -> JSONObject:
+def _options(options: Mapping[str, object], model: str) -> JSONObject:
     kept: JSONObject = dict(options)
     if "temperature" in kept:  # most models take only one of the two
         kept.pop("top_p", None)
     for name in _NOT_HERE:
         kept.pop(name, None)
     effort = _EFFORTS.get(str(kept.pop("reasoning_effort", None)))
+    if effort or _WITHOUT_SAMPLING.search(model):
+        kept = {key: value for key, value in kept.items() if key not in _SAMPLING}
     if effort:
-        kept = {key: value for key, value in kept.items() if key not in _NOT_WITH_THINKING}
         kept |= {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
     if stop := kept.pop("stop", None):
         kept["stop_sequences"] = [stop] if isinstance(stop, str) else stop

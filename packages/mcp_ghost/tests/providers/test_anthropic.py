@@ -240,6 +240,17 @@ def test_options_are_translated() -> None:
     assert "output_config" not in payload([USER], response_format={"type": "json_object"})
 
 
+@pytest.mark.parametrize(
+    ("model", "samples"),
+    [("claude-haiku-4-5", True), ("claude-opus-4-7", False), ("claude-sonnet-5-5", False)],
+)
+def test_models_that_refuse_to_be_told_how_to_sample_are_not_told(
+    model: str, samples: bool
+) -> None:
+    sent = payload([USER], model=model, temperature=0.5, top_k=3)
+    assert ("temperature" in sent, "top_k" in sent) == (samples, samples)
+
+
 def test_at_most_four_places_are_marked_for_caching() -> None:
     marked: list[Message] = [{**SYSTEM, "cache_control": CACHE}]
     for step in range(4):

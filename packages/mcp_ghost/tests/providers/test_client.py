@@ -285,6 +285,6 @@ def test_what_a_model_refuses_is_left_out_from_then_on() -> None:
         return error_reply(400, "`temperature` is deprecated for this model.") if refused else "ok"
 
     with ModelServer(script, wire="anthropic") as server:
-        client = client_of(server, "anthropic", temperature=0.5)
+        client = client_of(server, "anthropic", model="claude-haiku-4-5", temperature=0.5)
         assert [ask(client).content for _ in range(2)] == ["ok", "ok"]
     assert [("temperature" in request.body) for request in server.requests] == [True, False, False]
