@@ -68,7 +68,7 @@ def known_games() -> dict[str, KnownGame]:
 
 @cache
 def needs_jericho(sha256: str) -> bool:
-    """Whether the story of this image, without padding, is one that bocfel cannot play through."""
+    """Return whether bocfel cannot play the story with this hash of its image to its end."""
     games = (it for it in _document()["games"] if it.get("engine") == "jericho")
     return any(it["profile"]["sha256"] == sha256 for it in games)
 
@@ -86,7 +86,7 @@ def _document() -> dict[str, list[dict[str, Any]]]:
 
 
 def story_folders(cache_dir: Path) -> tuple[Path, ...]:
-    """Where story files are looked for: the folder that the environment names, and the cache."""
+    """Return the folders of story files: the one that the environment names, and the cache."""
     given = os.environ.get(STORIES_VARIABLE)
     return (*([Path(given).expanduser()] if given else []), cache_dir)
 

@@ -106,7 +106,7 @@ class Games:
             raise
 
     def find(self, guest: Guest, name: str | None, *, to_play: bool = False) -> HostedGame:
-        """The game of that name, or the one that the guest plays; one that was left is resumed.
+        """Find the game of that name, or the guest's own; one that was left is resumed.
 
         ``to_play``: so is one that was named and has ended, where it can go on.
 

@@ -36,7 +36,7 @@ class Limits(NamedTuple):
     def granted(
         self, story: str | None, seed: int | None, level: ObservationLevel | None, configured: str
     ) -> dict[str, object]:
-        """The settings of a game for a guest with these wishes, as far as they are not configured.
+        """Return the settings for a guest's wishes, where they differ from the configured ones.
 
         Raises:
             ConfigurationError: The story is not offered; the message says which ones are.

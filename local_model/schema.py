@@ -139,7 +139,7 @@ class _Bounder:
 
 
 def _as_object(schema: JsonSchema | bool) -> JsonSchema:
-    """The two schemas that are not objects, as objects that mean the same; others as they are."""
+    """Turn the schemas true and false into equivalent objects; leave others as they are."""
     if not isinstance(schema, dict | bool):
         raise SchemaError(f"a schema must be an object, not {type(schema).__name__}")
     if isinstance(schema, bool):

@@ -182,7 +182,7 @@ def _output(
     tools: Sequence[JSONObject],
     reply: JsonSchema | None,
 ) -> tuple[Mode, list[JsonSchema]]:
-    """What the model may write: anything (no schema), one JSON value, a tool call or a reply."""
+    """Decide what the model may write: anything, one JSON value, a tool call or a reply."""
     forced = request.get("tool_choice") not in (None, "auto", "none")
     chosen = _chosen_tools(request, tools)
     if not tools:

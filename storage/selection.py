@@ -17,7 +17,7 @@ MOST_OTHER_SCORES = 100
 
 
 def latest_memories(memories: Sequence[Memory]) -> tuple[Memory, ...]:
-    """Those of ``memories``, oldest first, that still hold; what several say is there once."""
+    """Select the ``memories``, oldest first, that still hold, each text once."""
     chosen: dict[str, Memory] = {}
     at_room: defaultdict[int, list[Memory]] = defaultdict(list)
     holding = [memory for memory in reversed(memories) if memory.status in {"active", "tentative"}]
@@ -46,7 +46,7 @@ def strongest_claims(claims: Iterable[Claim]) -> tuple[Claim, ...]:
 
 
 def latest_passages(passages: Iterable[Passage]) -> tuple[Passage, ...]:
-    """What came of each way out, of ``passages``; of one way, the latest outcome comes last."""
+    """Select each outcome of a way out once, from ``passages``; the latest comes last."""
     latest: dict[tuple[int, str, int | None], Passage] = {}
     for passage in passages:
         outcome = passage.room.id, passage.direction, passage.to.id if passage.to else None
@@ -56,7 +56,7 @@ def latest_passages(passages: Iterable[Passage]) -> tuple[Passage, ...]:
 
 
 def best_scores(scores: Sequence[Scored]) -> tuple[Scored, ...]:
-    """The run with the most points, up to its last ones; of others, what it did not score."""
+    """Select the run with the most points, up to its last ones, and other runs' other points."""
     runs: defaultdict[tuple[str, int], list[Scored]] = defaultdict(list)
     for scored in scores:
         runs[scored.episode, scored.run].append(scored)

@@ -123,7 +123,7 @@ class Store:
         *,
         level: ObservationLevel | None = None,
     ) -> CarriedOver:
-        """What an episode of that story begins with, after ``edits`` that are not stored yet.
+        """Return what an episode of that story begins with, after ``edits`` not stored yet.
 
         With ``level``, only what episodes of that level learned, and what people wrote: what is
         learned at one level holds what another one does not tell.

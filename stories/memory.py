@@ -242,7 +242,7 @@ class MachineMemory:
         return int.from_bytes(self._dynamic[entry : entry + self.image.attribute_bytes], "big")
 
     def has(self, number: int, attribute: int | None) -> bool:
-        """Whether the object has the attribute; never, for an attribute that is not known."""
+        """Return whether the object has the attribute; False for an unknown attribute (None)."""
         if attribute is None:
             return False
         place = self.image.entry(number) + attribute // 8

@@ -52,7 +52,7 @@ class TextDecoder:
         return self.extra[extra] if 0 <= extra < len(self.extra) else _NAMED.get(code, "")
 
     def decode(self, address: int, words: int = _MOST_WORDS, *, abbreviate: bool = True) -> str:
-        """The text at a byte address, at most so many words of it; "" where there is none."""
+        """Decode the text at a byte address, at most so many words; "" where there is none."""
         text: list[str] = []
         alphabet = locked = 0
         waiting: list[int] = []  # for the rest of an abbreviation or of an escape, with its start

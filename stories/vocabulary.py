@@ -96,7 +96,7 @@ class Vocabulary:
         return line[: ends[0]].strip(_BLANK) if ends else line
 
     def _ends(self, line: str) -> list[int]:
-        """Where a command ends that another one follows; what is quoted is not taken apart."""
+        """Find where a command ends and another one follows; quotations are not taken apart."""
         bare = _QUOTED.sub(lambda quoted: "x" * len(quoted[0]), line.lower())
         ends: list[int] = []
         has_begun = False

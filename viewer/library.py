@@ -44,7 +44,7 @@ class Library:
         self._lock = Lock()
 
     def episodes(self) -> list[Episode]:
-        """The episodes there are now that have begun, each as its log stands; the newest first."""
+        """List the episodes that have begun, each as its log stands now; the newest first."""
         return self._look()[0]
 
     def _all(self) -> list[Episode]:

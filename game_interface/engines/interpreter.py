@@ -70,7 +70,7 @@ class Ran(NamedTuple):
 
 @cache
 def find_interpreter(name: str, given: str | None) -> Path:
-    """The interpreter of that name: the user's own, in the folder `given`, else the installed one.
+    """Find the interpreter of that name: the user's own, at `given`, or the installed one.
 
     Raises: EngineUnavailableError, in one line that says what to do.
     """

@@ -118,7 +118,7 @@ def _read(document: Mapping[str, Any], rocks: dict[int, int]) -> Told:
 
 
 def above(library: Mapping[str, Any], before: tuple[str, ...], waits_for: Waits | None) -> Above:
-    """What stands above the text, by RemGlk's own state; ``before`` is the status line until then.
+    """Read what stands above the text in RemGlk's state; ``before`` is the earlier status line.
 
     A window of one or two rows is a status line. Of a larger one as many rows are as there were
     before, where a command is waited for, or where they are the same but for numbers: a quotation

@@ -93,7 +93,7 @@ class ExitReader:
 
 
 def _beyond(memory: MachineMemory, door: int, room: int, inform: Inform) -> int | None:
-    """Where an Inform door leads: its own word for it, or the other of the two rooms it is in."""
+    """Find where an Inform door leads: by its own word for it, or the other of its two rooms."""
     target = int.from_bytes(memory.property_data(door, inform.door_to)[:2], "big")
     if memory.exists(target):
         return target

@@ -153,7 +153,7 @@ class FactsReader:
         )
 
     def _status_line(self, memory: MachineMemory, room: int | None) -> str:
-        """What an interpreter shows by itself up to version 3 (8.2.3); later, the story does."""
+        """Compose what interpreters show themselves up to version 3 (8.2.3); later, stories do."""
         if not room or self._image.version > 3:
             return ""
         one, other = memory.signed_global(1), memory.global_value(2)
@@ -176,7 +176,7 @@ class FactsReader:
         return None if before is None else before + (ending == "death")
 
     def _name(self, memory: MachineMemory, number: int) -> str:
-        """An object's name; Inform may keep a better one in a property, or a routine that says it.
+        """Read an object's name; Inform may keep a better one in a property, or a routine for it.
 
         What a routine says is not known.
         """
@@ -233,7 +233,7 @@ def _value(memory: MachineMemory, index: int | None) -> int | None:
 
 
 def _outermost(memory: MachineMemory, number: int, outside: int) -> int:
-    """The holder of an object that is in nothing but `outside`; 0 for one that is in nothing."""
+    """Find the outermost holder of an object within `outside`; 0 for an object in nothing."""
     for depth in range(DEEPEST):
         holder = memory.parent(number)
         if holder in (0, outside):

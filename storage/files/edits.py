@@ -99,7 +99,7 @@ def _too_large(limit: str) -> OSError:
 
 
 def _decoded(data: bytes) -> str:
-    """The text, whatever editor saved it; a line that is not UTF-8 does not spoil the others."""
+    """Decode what any editor saved; a line that is not UTF-8 does not spoil the others."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return re.sub(r"\r\n?", "\n", data.decode("utf-16", errors="replace"))
     lines: list[str] = []
@@ -194,7 +194,7 @@ class _Reader:
 
 
 def edits_of(document: Document, known: Iterable[Claim]) -> Edits:
-    """Where ``document`` differs from what was exported, as far as it is not ``known`` yet."""
+    """Find where ``document`` differs from what was exported and from what is ``known``."""
     claims = {claim.id: claim for claim in known}
     at_hand, others = _assigned(document, claims)
     changes: list[ClaimChange] = []

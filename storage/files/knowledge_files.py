@@ -74,7 +74,7 @@ class KnowledgeFiles:
         return True
 
     def odd_lines(self, story: str, story_sha256: str) -> list[int]:
-        """Numbers of the lines that could not be understood, and will be kept among the notes."""
+        """List the numbers of lines that cannot be understood, which are kept among the notes."""
         return self._document(self.path(story, story_sha256)).odd
 
     def _document(self, path: Path) -> Document:

@@ -64,7 +64,7 @@ class Notes:
         return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
     def json(self) -> JSONObject:
-        """The episode's note and tags, and those of its turns; none where they cannot be read."""
+        """Return note and tags of the episode and its turns; none where they cannot be read."""
         return self._read().model_dump(mode="json")
 
     def row(self) -> JSONObject:

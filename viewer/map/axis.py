@@ -77,7 +77,7 @@ class Axis:
             self._after[gap.start][gap.end] = self._before[gap.end][gap.start] = least
 
     def _pushed(self, gap: Gap, moved: dict[int, int]) -> bool:
-        """Whether all that is in the way moved on, without pushing the gap's start itself."""
+        """Move on what is in the way; False if that would push the gap's start itself."""
         ahead = [(gap.end, self.at[gap.start] + gap.least)]
         while ahead:
             room, least = ahead.pop()
@@ -139,7 +139,7 @@ class Axis:
     def _moving(
         self, room: int, step: int, rigid: dict[int, list[Pull]], wanted: list[Pull]
     ) -> set[int]:
-        """What moves when a room does: what it pushes, and what hangs on it by ``rigid`` pulls."""
+        """Find what moves with a room: what it pushes, and what hangs on it by ``rigid`` pulls."""
         at, held = self.at, self._after if step > 0 else self._before
         moving, ahead = {room}, [room]
         while ahead:

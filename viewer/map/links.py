@@ -54,7 +54,7 @@ class Link:
 
 
 def links_of(ways: Iterable[Way]) -> list[Link]:
-    """One link for each two rooms that a way joins, in the order in which they were found."""
+    """Make one link for each two rooms that a way joins, in the order of their discovery."""
     links: dict[tuple[int, int], Link] = {}
     for way in ways:
         for other in way.destinations:
@@ -102,7 +102,7 @@ def crossings(lines: Sequence[tuple[Spot, Spot]]) -> int:
 
 
 def flaws(spots: Mapping[int, Spot], links: Iterable[Link]) -> tuple[int, int, int]:
-    """What misleads, which are wrong directions and lines through rooms; what crosses; is askew."""
+    """Count what misleads (wrong directions, lines through rooms), crosses, or is askew."""
     drawn = [(link, spots[link.start], spots[link.end]) for link in links]
     taken = set(spots.values())
     off = [_off(side, start, end) for link, start, end in drawn for side in link.sides]

@@ -30,7 +30,7 @@ Sheet: TypeAlias = Sequence[dict[int, Spot]]
 
 
 def arranged(sheets: Sequence[Sheet], before: Mapping[int, Spot]) -> dict[int, Spot]:
-    """All that is on sheets, where it was ``before`` if that is not much larger than need be."""
+    """Lay out sheets, as they were ``before`` if that is not much larger than need be."""
     best = _packed_best([[_cornered(part) for part in parts] for parts in sheets])
     if not before:
         return best
@@ -39,7 +39,7 @@ def arranged(sheets: Sequence[Sheet], before: Mapping[int, Spot]) -> dict[int, S
 
 
 def aligned(spots: dict[int, Spot], before: Mapping[int, Spot]) -> dict[int, Spot]:
-    """All that is drawn, moved as one such that as many rooms as can be lie where they did."""
+    """Move a drawing as one so that as many rooms as possible lie where they did ``before``."""
     moves = Counter(
         (before[it][0] - x, before[it][1] - y) for it, (x, y) in spots.items() if it in before
     )

@@ -16,7 +16,7 @@ _ROOMIER = 1.5
 def kept(
     new: dict[int, Spot], links: Sequence[Link], before: Iterable[Mapping[int, Spot]]
 ) -> dict[int, Spot]:
-    """The part as it was drawn ``before``, with what is new, unless the ``new`` drawing is better.
+    """Add new rooms to the part as drawn ``before``, unless the ``new`` drawing is better.
 
     Args:
         new: The whole part, drawn without regard to what was before.
@@ -37,7 +37,7 @@ def kept(
 def _grown(
     rooms: Sequence[int], links: Sequence[Link], known: list[dict[int, Spot]]
 ) -> dict[int, Spot] | None:
-    """What is known, and new rooms put to what they are linked with; None if in vain or too big."""
+    """Put new rooms beside the known ones they are linked with; None if in vain or too big."""
     old = {room for spots in known for room in spots}
     rest = sorted(known, key=len, reverse=True) + [
         {room: (0, 0)} for room in rooms if room not in old

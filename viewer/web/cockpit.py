@@ -96,7 +96,7 @@ class Cockpit:
                 is_told = True
 
     def _is_held(self, turn: int) -> bool:
-        """Whether the game waits before ``turn``; not for a page on which nobody can press."""
+        """Return whether the game waits before ``turn``; never if the page is not served."""
         return self._is_served and self._until is not None and turn > self._until
 
     def controls(self, folder: Path) -> bool:

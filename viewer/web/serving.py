@@ -18,7 +18,7 @@ _PORTS_TRIED = 50
 def listening(
     host: str, port: int | None, advice: str = "choose another --port, or leave out --host"
 ) -> socket.socket:
-    """A socket that listens at ``port``, or at the first free one from the usual on when None.
+    """Open a socket at ``port``, or at the first free one from the usual on when None.
 
     Args:
         host: A name or a number of this machine.

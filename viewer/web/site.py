@@ -34,7 +34,7 @@ def page(mode: Literal["live", "static"]) -> bytes:
 
 
 def modules(first: str = "main.js") -> list[str]:
-    """What ``first`` imports, and what that imports: browsers are to ask for all of it at once."""
+    """List what ``first`` imports, at any depth: browsers are to ask for all of it at once."""
     found = [first]
     for module in found:  # grows meanwhile
         text = (STATIC / module).read_text(encoding="utf-8")
@@ -77,7 +77,7 @@ def episode_data(episode: Episode, path: str) -> bytes | None:
 
 
 def episode_paths(episode: Episode, *, prompts: bool) -> Iterator[str]:
-    """Every path below ``data/<id>/`` that the page may ask for, those of prompts if wanted."""
+    """Yield every path below ``data/<id>/`` that the page may ask for, with prompts if wanted."""
     yield from ("episode.json", "notes.json", "spent.json", "took.json")
     for number in episode.chunks():
         yield f"turns/{number}.json"
