@@ -105,7 +105,7 @@ class UnrecordedGame:
         snapshot, seen = snapshot_of(self._game), told.observation
         if not snapshot or seen is None:
             raise SnapshotError(f"{self._game.story.name} has no state that can be saved")
-        moment = _Moment(
+        moment = _SavedGame(
             snapshot=snapshot,
             perception=self._boundary.perception,
             counts=_Counts.model_validate(self.game_state),
@@ -166,7 +166,7 @@ class _Counts(BaseModel):
     situations: set[Situation]
 
 
-class _Moment(BaseModel):
+class _SavedGame(BaseModel):
     """All that the next step of a game depends on, between two commands."""
 
     snapshot: str
@@ -179,14 +179,14 @@ class _Moment(BaseModel):
     """The latest turn, as it was told, without its snapshot."""
 
 
-def _unpacked(data: bytes) -> tuple[_Moment, bytes]:
-    """Read a moment and the engine's state from bytes that may come from anywhere."""
+def _unpacked(data: bytes) -> tuple[_SavedGame, bytes]:
+    """Read a saved game and the engine's state from bytes that may come from anywhere."""
     kind, _, compressed = data.partition(b"\n")
     if kind != _FORMAT:
         raise SnapshotError("this is not a state of this version of the environment")
     unpacker = zlib.decompressobj()
     try:
-        moment = _Moment.model_validate_json(unpacker.decompress(compressed, _MOST_BYTES))
+        moment = _SavedGame.model_validate_json(unpacker.decompress(compressed, _MOST_BYTES))
         snapshot = base64.b64decode(moment.snapshot, validate=True)
     except (zlib.error, ValueError) as error:
         raise SnapshotError("the state is damaged") from error

@@ -2,17 +2,87 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 
+from mcp_ghost.cli.arguments import Commands, Parser, add_flags
 from mcp_ghost.cli.program import DONE, FAILED, Errors, program
-from storage.flags import PROGRAM, Flags, parse_flags
+
+_PROGRAM = "python -m storage"
+_DESCRIPTION = """\
+Show what the player learned from episode to episode, write it for people to
+edit, and read it back.
+"""
+_EPILOG = """\
+The event logs in the work folder are the source of truth; `rebuild` recreates
+the database from them. Settings are those of main.py: storage_database_url
+names a database other than knowledge.db in the work folder.
+
+exit code: 0 done; 1 failed, or a log was left out; 2 wrong usage or
+  configuration
+
+examples:
+  uv run python -m storage show
+  uv run python -m storage export   # game_files/knowledge/STORY.md
+  uv run python -m storage import
+  uv run python -m storage forget --story zork1 --yes
+"""
+_WHERE = """\
+--config FILE    read settings from FILE, in the same format, instead of ./pyproject.toml
+--workdir DIR    the work folder (default: as configured)
+"""
+_WHAT = """\
+--episode ID     an episode's name or uid
+--story NAME     a story's name, or the start of its SHA-256
+"""
+
+
+class _Flags(argparse.Namespace):
+    """What the command line said; None for anything it did not mention."""
+
+    command: str
+    config: str | None
+    workdir: str | None
+    json: bool
+    story: str | None
+    episode: str | None
+    yes: bool
+
+
+def _parsed(arguments: Sequence[str] | None) -> _Flags:
+    """Read the command line; a wrong one ends the program with code 2 and a line that says why."""
+    parser = Parser(prog=_PROGRAM, description=_DESCRIPTION, epilog=_EPILOG)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _command(commands, "rebuild", "bring the database up to date with all event logs")
+    show = _command(commands, "show", "print what is known")
+    add_flags(show, "--json  print everything, as JSON")
+    _add_story(show)
+    _add_story(_command(commands, "export", "write what is known as Markdown, for people to edit"))
+    _add_story(_command(commands, "import", "read back what people changed in the Markdown"))
+    forget = _command(commands, "forget", "remove what was learned")
+    add_flags(forget.add_mutually_exclusive_group(required=True), _WHAT)
+    add_flags(forget, "--yes  confirm: nothing is removed without it")
+    return parser.parse_args(arguments, _Flags())
+
+
+def _add_story(command: Parser) -> None:
+    meaning = "only this story: its name, or the start of its SHA-256"
+    command.add_argument("story", nargs="?", metavar="STORY", help=meaning)
+
+
+def _command(commands: Commands, name: str, purpose: str) -> Parser:
+    command = commands.add_parser(
+        name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}."
+    )
+    add_flags(command, _WHERE)
+    return command
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; returns the exit code."""
-    flags = parse_flags(arguments)
-    return program(PROGRAM, lambda _: _run(flags), _errors)
+    flags = _parsed(arguments)
+    return program(_PROGRAM, lambda _: _run(flags), _errors)
 
 
 def _errors() -> Errors:
@@ -23,15 +93,26 @@ def _errors() -> Errors:
     return Errors(wrong_use=(ConfigurationError, WrongUseError), failed=(StorageError,))
 
 
-def _run(flags: Flags) -> int:
+def _run(flags: _Flags) -> int:
     # Imported only now, so that --help and wrong flags do not wait for it.
     from session.game_configuration import GameConfiguration
-    from storage.commands import Commands
+    from storage import commands
 
     given = {} if flags.workdir is None else {"workdir": flags.workdir}
     config = GameConfiguration.at_hand(flags.config, **given)
-    with Commands(config, flags.command) as commands:
-        return DONE if commands.run(flags) else FAILED
+    with commands.Commands(config, flags.command) as knowledge:
+        match flags.command:
+            case "rebuild":
+                done = knowledge.rebuild()
+            case "show":
+                done = knowledge.show(flags.story, as_json=flags.json)
+            case "export":
+                done = knowledge.write_all(flags.story)
+            case "import":
+                done = knowledge.read_back(flags.story)
+            case _:
+                done = knowledge.forget(flags.episode, flags.story, sure=flags.yes)
+    return DONE if done else FAILED
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from storage.episode_knowledge import Episode, read_imports
 from storage.errors import LogRefusedError, StorageError
 from storage.files.knowledge_files import KnowledgeFiles, log_import
 from storage.files.markdown import EDITOR, SECTIONS, normal, section_of
-from storage.flags import Flags
 from storage.selection import latest_memories
 from storage.store import Store
 
@@ -56,19 +55,6 @@ class Commands:
     def __exit__(self, *_exc: object) -> None:
         self._store.close()
 
-    def run(self, flags: Flags) -> bool:
-        """Do what ``flags`` say; whether all of it could be done."""
-        match flags.command:
-            case "rebuild":
-                return self.rebuild()
-            case "show":
-                return self.show(flags.story, as_json=flags.json)
-            case "export":
-                return self._write_all(flags.story)
-            case "import":
-                return _all(self._read_back(known) for known in self._known(flags.story))
-        return self.forget(flags.episode, flags.story, sure=flags.yes)
-
     def rebuild(self) -> bool:
         """Read every log again, and rewrite the Markdown."""
         left_out = taken_in = 0
@@ -88,7 +74,7 @@ class Commands:
         others = sum(len(known.episodes) for known in self._known(None)) - taken_in
         if others > 0:
             print(f"{counted(others, 'episode')} without logs here were left as they are.")
-        return self._write_all() and not left_out
+        return self.write_all() and not left_out
 
     def show(self, story: str | None, *, as_json: bool) -> bool:
         """Print what is known."""
@@ -139,7 +125,8 @@ class Commands:
             own = (it for it in episodes if it.story_sha256 == sha256)
             yield Known(name, sha256, tuple(it for it in own if it.model != EDITOR))
 
-    def _write_all(self, story: str | None = None) -> bool:
+    def write_all(self, story: str | None = None) -> bool:
+        """Write the Markdown of a story, or of all."""
         return _all(self._write(known) for known in self._known(story))
 
     def _write(self, known: Known) -> bool:
@@ -161,6 +148,10 @@ class Commands:
                 "uv run python -m storage import"
             )
         return written
+
+    def read_back(self, story: str | None) -> bool:
+        """Store what people changed in the Markdown of a story, or of all."""
+        return _all(self._read_back(known) for known in self._known(story))
 
     def _read_back(self, known: Known) -> bool:
         name, sha256 = known.story, known.sha256

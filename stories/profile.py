@@ -26,14 +26,14 @@ GAMES_FILE = "games.json"
 ScoreForm: TypeAlias = Literal["number", "low byte", "negated"]
 
 
-class _Part:
+class _ProfilePart:
     """Checked by pydantic where it is read, and loaded without it where the game is played."""
 
     __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012  pydantic's own name for it
 
 
 @dataclass(frozen=True, kw_only=True)
-class Globals(_Part):
+class Globals(_ProfilePart):
     """Which global variable holds what; None where none is known to."""
 
     room: int | None = None
@@ -47,7 +47,7 @@ class Globals(_Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GlobalTest(_Part):
+class GlobalTest(_ProfilePart):
     """A statement that is true while a global has a value."""
 
     index: int
@@ -55,7 +55,7 @@ class GlobalTest(_Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EndingGlobal(_Part):
+class EndingGlobal(_ProfilePart):
     """A global that says how the game ended; other values than these mean that it goes on."""
 
     index: int
@@ -64,7 +64,7 @@ class EndingGlobal(_Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attributes(_Part):
+class Attributes(_ProfilePart):
     """Attribute numbers; None where the story has no such attribute."""
 
     open: int | None = None
@@ -89,7 +89,7 @@ class Attributes(_Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inform(_Part):
+class Inform(_ProfilePart):
     """What exits of an Inform 6 library story need beyond the directions."""
 
     strings_start: int
@@ -100,7 +100,7 @@ class Inform(_Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorldHash(_Part):
+class WorldHash(_ProfilePart):
     """What counts as a change of the world."""
 
     ignored_objects: tuple[int, ...] = ()
@@ -114,7 +114,7 @@ class WorldHash(_Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Profile(_Part):
+class Profile(_ProfilePart):
     """The meaning of one story's memory."""
 
     sha256: str

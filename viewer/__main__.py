@@ -102,7 +102,7 @@ def _serve(flags: Flags, library: Library) -> None:
 
 def _export(flags: Flags, library: Library) -> None:
     from mcp_ghost.text import counted
-    from viewer.web.export import export_site
+    from viewer.web.site import export_site
 
     episodes = [library.find(it) for it in flags.episodes] or library.episodes()
     if not episodes:

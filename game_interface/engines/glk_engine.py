@@ -20,7 +20,7 @@ from game_interface.engines.remglk import (
     FATAL,
     NOTHING_ABOVE,
     Above,
-    Told,
+    Update,
     above,
     input_event,
     no_file_event,
@@ -162,26 +162,26 @@ class GlkEngine:
         """Return what the story does at an event; `command` is None at the start."""
         state, text = before, ""
         for _ in range(_MOST_RUNS):
-            told, files = self._run(state, event)
+            update, files = self._run(state, event)
             if state is before and command is not None:
                 # A story that did not go on from its state has silently begun again.
-                repeats = self._image and before.waits_for == "line" and not told.was_cleared
-                echo = told.echo or ""  # of an empty line there is none
-                if told.generation != before.generation + 1 or (repeats and echo != command):
+                repeats = self._image and before.waits_for == "line" and not update.was_cleared
+                echo = update.echo or ""  # of an empty line there is none
+                if update.generation != before.generation + 1 or (repeats and echo != command):
                     raise EngineError("the interpreter did not continue the game")
-            text += told.text
-            if told.ended:
+            text += update.text
+            if update.ended:
                 state = before
                 break
-            state = self._left(before, told, files)
-            if not told.asks_for_file:
+            state = self._left(before, update, files)
+            if not update.asks_for_file:
                 break
             event = no_file_event(state.generation)
-        if not told.ended and state.waits_for is None:
+        if not update.ended and state.waits_for is None:
             raise EngineError("the story waits for nothing that it can be given")
         packed = state.packed()
         self._latest = packed, state
-        return self._shown(state, packed, text, before.above, ended=told.ended)
+        return self._shown(state, packed, text, before.above, ended=update.ended)
 
     def _shown(
         self, state: _State, packed: bytes, text: str, before: Above, *, ended: bool = False
@@ -199,7 +199,7 @@ class GlkEngine:
             ended=ended,
         )
 
-    def _run(self, state: _State, event: bytes) -> tuple[Told, Mapping[str, bytes]]:
+    def _run(self, state: _State, event: bytes) -> tuple[Update, Mapping[str, bytes]]:
         files, rocks = {self._story: self._file}, dict[int, int]()
         if state.library:
             name = state.name if self._image else f"{state.name}.glksave"
@@ -214,12 +214,12 @@ class GlkEngine:
         else:
             arguments = [*_GLULXE, "--rngseed", str(state.seed or MAX_SEED)]
         ran = self._interpreter.run([*arguments, self._story], files, event)
-        told = understood(ran.output, rocks)
-        if FATAL in told.messages:
-            raise EngineError(f"the interpreter stopped: {told.messages.partition(FATAL)[2]}")
-        return told, ran.files
+        update = understood(ran.output, rocks)
+        if FATAL in update.messages:
+            raise EngineError(f"the interpreter stopped: {update.messages.partition(FATAL)[2]}")
+        return update, ran.files
 
-    def _left(self, before: _State, told: Told, files: Mapping[str, bytes]) -> _State:
+    def _left(self, before: _State, update: Update, files: Mapping[str, bytes]) -> _State:
         """Return the state in the files that a run left.
 
         Raises: EngineError when it is not whole.
@@ -232,7 +232,7 @@ class GlkEngine:
         tags: Mapping[int, int] = {}
         try:
             library = json.loads(files[f"{name}.json"])
-            if not saved or library["generation"] != told.generation:
+            if not saved or library["generation"] != update.generation:
                 raise EngineError("the interpreter left a state of another turn")
             _refuse_files(library)
             for window in library["windows"]:
@@ -241,16 +241,16 @@ class GlkEngine:
                     window["buf_runs"] = [{"style": window["style"], "pos": 0}]
             if self._image:
                 saved, tags = without_history(saved), _renumber(library)
-            shown = above(library, before.above.status, told.waits_for)
+            shown = above(library, before.above.status, update.waits_for)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise EngineError(f"the interpreter left no state ({error!r})") from error
         return _State(
             before.seed,
             before.turn + 1,
             name,
-            told.waits_for,
-            tags.get(told.window, told.window),
-            told.longest,
+            update.waits_for,
+            tags.get(update.window, update.window),
+            update.longest,
             shown,
             saved,
             library,

@@ -61,7 +61,7 @@ _LIMITED: Final = 'ulimit -c 0; ulimit -t "$0"; ulimit -f "$1"; shift; exec "$@"
 """For systems that cannot limit a process from outside; macOS limits no memory at all."""
 
 
-class Ran(NamedTuple):
+class RunResult(NamedTuple):
     """What an interpreter printed, and the files that it left, by name."""
 
     output: bytes
@@ -122,7 +122,7 @@ class Interpreter:
             numbers = (str(processor), str(FILE_BYTES // 512))
             self._command = ["/bin/sh", "-c", _LIMITED, *numbers, str(path)]
 
-    def run(self, arguments: Sequence[str], files: Mapping[str, bytes], event: bytes) -> Ran:
+    def run(self, arguments: Sequence[str], files: Mapping[str, bytes], event: bytes) -> RunResult:
         """Run it once in a folder of its own that holds these files, with `event` on its stdin.
 
         Files of other names than these begin with are not read.
@@ -142,7 +142,7 @@ class Interpreter:
                 }
         except OSError as error:
             raise EngineError(f"the interpreter could not be given the game: {error}") from error
-        return Ran(output, left)
+        return RunResult(output, left)
 
     def _output(self, arguments: Sequence[str], folder: str, event: bytes) -> bytes:
         complaints = Path(folder, "complaints")

@@ -23,7 +23,7 @@ _STATUS_ROWS: Final = 2
 _CHANGING: Final = re.compile(r"[\d\s:.,-]+")
 
 
-class Told(NamedTuple):
+class Update(NamedTuple):
     """One document, understood."""
 
     generation: int
@@ -69,7 +69,7 @@ def no_file_event(generation: int) -> bytes:
     return json.dumps({**event, "value": None}).encode()
 
 
-def understood(output: bytes, rocks: Mapping[int, int]) -> Told:
+def understood(output: bytes, rocks: Mapping[int, int]) -> Update:
     """Return what a document says; ``rocks`` says what the windows were for until then.
 
     Raises: EngineError when it is an error, or no such document.
@@ -83,7 +83,7 @@ def understood(output: bytes, rocks: Mapping[int, int]) -> Told:
         raise EngineError(f"the interpreter's answer cannot be read ({error!r})") from error
 
 
-def _read(document: Mapping[str, Any], rocks: dict[int, int]) -> Told:
+def _read(document: Mapping[str, Any], rocks: dict[int, int]) -> Update:
     rocks.update((it["id"], it["rock"]) for it in document.get("windows", ()))
     text, messages, echo, was_cleared = "", "", None, False
     for content in document.get("content", ()):
@@ -103,7 +103,7 @@ def _read(document: Mapping[str, Any], rocks: dict[int, int]) -> Told:
     kinds_asked = (it for it in asked if it.get("type") in ("line", "char"))
     waiting: Mapping[str, Any] = next(kinds_asked, {})
     kinds: Mapping[str | None, Waits] = {"line": "line", "char": "key"}
-    return Told(
+    return Update(
         generation=int(document["gen"]),
         text=text.encode("utf-8", "replace").decode(),  # a story can print half a character
         echo=echo,

@@ -142,7 +142,11 @@ class _Reader:
             self._heading, self._open = heading[1].lower(), None
             self._headings.add(self._heading)
         elif line.startswith(MARK):
-            self._read_mark(line)
+            with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                if found := _MARK.fullmatch(line):
+                    mark = json.loads(found[1])
+                    exported = {str(it): (str(a), str(b)) for it, (a, b) in mark["claims"].items()}
+                    self.document.story, self.document.exported = str(mark["story"]), exported
         elif self._heading == "notes":
             if line or self.document.notes:
                 self.document.notes.append(line)
@@ -175,13 +179,6 @@ class _Reader:
         if line and not ours:
             self.document.notes.append(line)
             self.document.odd.append(number)
-
-    def _read_mark(self, line: str) -> None:
-        with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            if found := _MARK.fullmatch(line):
-                mark = json.loads(found[1])
-                exported = {str(it): (str(a), str(b)) for it, (a, b) in mark["claims"].items()}
-                self.document.story, self.document.exported = str(mark["story"]), exported
 
     def _bullet(self, heading: str, lines: Sequence[str]) -> Bullet:
         markdown = " ".join(line.strip() for line in lines).strip()

@@ -235,7 +235,7 @@ def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
 
 def test_the_database_is_imported_only_when_it_is_used() -> None:
     program = (
-        "import sys, session.knowledge, storage.errors, storage.flags, storage.files.edits\n"
+        "import sys, session.knowledge, storage.errors, storage.__main__, storage.files.edits\n"
         "print('sqlalchemy' in sys.modules)"
     )
     done = subprocess.run(

@@ -12,7 +12,7 @@ A staircase within a level is drawn as any other: it costs less than a passage t
 """
 
 
-class _Step(NamedTuple):
+class _Edge(NamedTuple):
     start: int
     end: int
     rise: int
@@ -25,9 +25,9 @@ def levels(rooms: Sequence[int], links: Iterable[Link]) -> dict[int, int]:
     for link in links:
         rise = 0 if link.sides or not link.climbs else link.climbs[0]
         weight = _LEVEL if link.sides else _CLIMB if link.climbs else _NEAR
-        steps.append(_Step(link.start, link.end, rise, weight))
+        steps.append(_Edge(link.start, link.end, rise, weight))
     found = _spanned(rooms, steps)
-    beside: dict[int, list[_Step]] = {room: [] for room in rooms}
+    beside: dict[int, list[_Edge]] = {room: [] for room in rooms}
     for step in steps:
         beside[step.start].append(step)
         beside[step.end].append(step)
@@ -37,7 +37,7 @@ def levels(rooms: Sequence[int], links: Iterable[Link]) -> dict[int, int]:
     return {room: level - ground for room, level in found.items()}
 
 
-def _spanned(rooms: Sequence[int], steps: Sequence[_Step]) -> dict[int, int]:
+def _spanned(rooms: Sequence[int], steps: Sequence[_Edge]) -> dict[int, int]:
     """Levels by the weightiest steps that reach every room, the first ones first."""
     level = dict.fromkeys(rooms, 0)
     part = {room: [room] for room in rooms}
@@ -54,7 +54,7 @@ def _spanned(rooms: Sequence[int], steps: Sequence[_Step]) -> dict[int, int]:
     return level
 
 
-def _improved(level: dict[int, int], step: _Step, beside: dict[int, list[_Step]]) -> bool:
+def _improved(level: dict[int, int], step: _Edge, beside: dict[int, list[_Edge]]) -> bool:
     """Return whether all that hangs on the end of a step was better moved to another level."""
     if level[step.end] - level[step.start] != step.rise:
         return False
@@ -80,7 +80,7 @@ def _improved(level: dict[int, int], step: _Step, beside: dict[int, list[_Step]]
     return True
 
 
-def _held(level: dict[int, int], cut: _Step, beside: dict[int, list[_Step]]) -> set[int]:
+def _held(level: dict[int, int], cut: _Edge, beside: dict[int, list[_Edge]]) -> set[int]:
     """Return the rooms that hang on the end of a step by steps that are drawn in their sense."""
     seen, ahead = {cut.end}, [cut.end]
     while ahead:

@@ -1,14 +1,17 @@
-"""Everything that can be fetched, by path: the same whether served or exported."""
+"""Everything that can be fetched, by path, and a static site of it: files for any web host."""
 
+import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from session.game_configuration import ConfigurationError
 from viewer.episode import Episode
-from viewer.experiments.curves import curves
+from viewer.experiments.curves import FIGURES, GROUPINGS, curves
 from viewer.library import Library
 from viewer.turns import SHOWN_CHARACTERS, encoded
 
@@ -17,6 +20,8 @@ STATIC = HERE / "static"
 _CHUNK = re.compile(r"turns/(\d{1,9})\.json", re.ASCII)
 _CALLS = re.compile(r"calls/(\d{1,9})\.json", re.ASCII)
 _TOOL = re.compile(r"tools/(\d{1,9})-(\d{1,6})\.json", re.ASCII)
+_OURS = b'name="zorkgpt-mode"'
+"""What tells our page from others."""
 _IMPORT = re.compile(r'^import .+ from "(\.[^"]+)";$', re.MULTILINE)
 
 
@@ -87,3 +92,68 @@ def episode_paths(episode: Episode, *, prompts: bool) -> Iterator[str]:
             for at, tool in enumerate(turn["tools"]):
                 if tool["length"] > SHOWN_CHARACTERS:
                     yield f"tools/{turn['turn']}-{at}.json"
+
+
+def export_site(
+    library: Library,
+    episodes: Sequence[Episode],
+    folder: Path,
+    *,
+    force: bool = False,
+    prompts: bool = False,
+) -> int:
+    """Write the site into ``folder`` and nowhere else; the number of files.
+
+    With ``prompts``, what models were asked and what they answered is there, too.
+
+    Raises:
+        ConfigurationError: The folder holds something else.
+        OSError: A file cannot be written.
+    """
+    _make_room(folder, force=force)
+    count = 0
+    for path, data in _files(library, episodes, prompts=prompts):
+        file = folder / path
+        if not file.resolve().is_relative_to(folder.resolve()):
+            raise ConfigurationError(f"{file} leads out of {folder}: nothing is written there.")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+        count += 1
+    return count
+
+
+def _make_room(folder: Path, *, force: bool) -> None:
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise ConfigurationError(f"{folder} is not a folder.")
+    index = folder / "index.html"
+    if index.is_file() and _OURS in index.read_bytes():  # an earlier export
+        # Episodes that are left out now must not stay there.
+        for name in ("data", "static", "curves"):
+            if (folder / name).is_dir():
+                shutil.rmtree(folder / name)
+    elif any(folder.iterdir()) and not force:
+        raise ConfigurationError(
+            f"{folder} is neither empty nor an earlier export: name an empty folder, or add "
+            "--force to write there anyway."
+        )
+
+
+def _files(
+    library: Library, episodes: Sequence[Episode], *, prompts: bool
+) -> Iterator[tuple[str, bytes]]:
+    """Paths and contents; the page comes first, by which an unfinished export is known later."""
+    yield "index.html", page("static")
+    for file in sorted(STATIC.rglob("*")):
+        if file.is_file():
+            yield f"static/{file.relative_to(STATIC).as_posix()}", file.read_bytes()
+    for episode in episodes:
+        episode.refresh()  # of some, only the summary may be known
+        for path in episode_paths(episode, prompts=prompts):
+            data = episode_data(episode, path)
+            if data is not None:
+                yield f"data/{episode.id}/{path}", data
+    for by, figure in itertools.product(GROUPINGS, FIGURES):
+        yield f"curves/{by}/{figure}.json", curves_data(episodes, by, figure)
+    yield "data/episodes.json", index_data(library, episodes)

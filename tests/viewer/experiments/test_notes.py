@@ -20,7 +20,7 @@ from viewer.experiments.notes import (
 )
 from viewer.library import Library
 from viewer.web.cockpit import Cockpit
-from viewer.web.export import export_site
+from viewer.web.site import export_site
 from viewer.web.watch import watching
 
 WRITTEN = {"note": "Stuck at the door", "tags": ["stuck", "good start"]}

@@ -18,7 +18,7 @@ from tests.support.viewing import log_of, recorded, write_log
 from viewer.experiments.notes import Notes
 from viewer.library import Library
 from viewer.web.cockpit import Cockpit
-from viewer.web.export import export_site
+from viewer.web.site import export_site
 from viewer.web.watch import watching
 
 if TYPE_CHECKING:
