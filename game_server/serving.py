@@ -82,17 +82,13 @@ def listening(port: int) -> socket.socket:
     Raises:
         ConfigurationError: The port is taken.
     """
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((LOOPBACK, port))
-        listener.listen(128)
+        return socket.create_server((LOOPBACK, port), backlog=128)
     except OSError as error:
-        listener.close()
+        why = os.strerror(error.errno or 0)
         raise ConfigurationError(
-            f"Cannot serve on port {port} ({error.strerror}): choose another --port."
+            f"Cannot serve on port {port} ({why}): choose another --port."
         ) from error
-    return listener
 
 
 def address_of(listener: socket.socket) -> str:

@@ -59,7 +59,14 @@ class _Bounder:
             if keyword in schema:
                 rest = {key: value for key, value in schema.items() if key != keyword}
                 return self._any_of(rest, schema[keyword], seen)
-        return self._typed(schema, seen)
+        implied = "array" if "items" in schema else "string"
+        implied = "object" if {"properties", "required"} & schema.keys() else implied
+        kind = schema.get("type") or implied
+        if isinstance(kind, list):
+            return self._any_of(schema, ({"type": each} for each in kind), seen)
+        if kind not in self._by_type:
+            raise SchemaError(f"{kind!r} is not a JSON type")
+        return self._by_type[kind](schema, seen)
 
     def _resolved(
         self, schema: JsonSchema, seen: frozenset[str]
@@ -101,16 +108,6 @@ class _Bounder:
         if not branches:
             raise failure or SchemaError("anyOf without branches allows no value")
         return branches[0] if len(branches) == 1 else {"anyOf": branches}
-
-    def _typed(self, schema: JsonSchema, seen: frozenset[str]) -> JsonSchema:
-        implied = "array" if "items" in schema else "string"
-        implied = "object" if {"properties", "required"} & schema.keys() else implied
-        kind = schema.get("type") or implied
-        if isinstance(kind, list):
-            return self._any_of(schema, ({"type": each} for each in kind), seen)
-        if kind not in self._by_type:
-            raise SchemaError(f"{kind!r} is not a JSON type")
-        return self._by_type[kind](schema, seen)
 
     def _object(self, schema: JsonSchema, seen: frozenset[str]) -> JsonSchema:
         properties = schema.get("properties", {})

@@ -153,7 +153,26 @@ def parse_flags(
 
     ``parts`` are those of the mind, which can be left out; ``players``, who can play.
     """
-    parser = _parser((*parts, _STORAGE), tuple(players))
+    parser = Parser(prog="main.py", usage=_USAGE, description=_DESCRIPTION, epilog=_EPILOG)
+    parser.commands = ("games",)
+    episodes = parser.add_argument_group("episodes")
+    add_flags(episodes, _LENGTH, max_turns={"type": whole_number()})
+    which = episodes.add_mutually_exclusive_group()
+    add_flags(which, _WHICH, episodes={"type": whole_number()}, fork={"type": episode_at_turn})
+    add_flags(episodes, _GAME, seed={"type": seed_number})
+    left_out = (*parts, _STORAGE)
+    add_flags(
+        parser.add_argument_group("model, tools and mind"),
+        _MIND.format(parts=", ".join(left_out)),
+        player={"choices": tuple(players)},
+        base_url={"type": http_url},
+        mcp={"action": argparse.BooleanOptionalAction, "default": None},
+        without={"action": "append", "choices": left_out, "default": []},
+    )
+    page = parser.add_argument_group("page")
+    watch = {"type": port_number, "nargs": "?", "const": 0}
+    add_flags(page, _PAGE, watch=watch, no_open={"dest": "open", "action": "store_false"})
+    add_flags(parser, _OTHERS)
     flags = parser.parse_args(arguments, Flags())
     if flags.resume is not None or flags.fork is not None:
         given = "--fork" if flags.resume is None else "--resume"
@@ -165,26 +184,3 @@ def parse_flags(
             flag = name.replace("_", "-")
             parser.error(f"--{flag} is for playing; --replay takes everything from the record")
     return flags
-
-
-def _parser(parts: Sequence[str], players: Sequence[str]) -> Parser:
-    parser = Parser(prog="main.py", usage=_USAGE, description=_DESCRIPTION, epilog=_EPILOG)
-    parser.commands = ("games",)
-    episodes = parser.add_argument_group("episodes")
-    add_flags(episodes, _LENGTH, max_turns={"type": whole_number()})
-    which = episodes.add_mutually_exclusive_group()
-    add_flags(which, _WHICH, episodes={"type": whole_number()}, fork={"type": episode_at_turn})
-    add_flags(episodes, _GAME, seed={"type": seed_number})
-    add_flags(
-        parser.add_argument_group("model, tools and mind"),
-        _MIND.format(parts=", ".join(parts)),
-        player={"choices": players},
-        base_url={"type": http_url},
-        mcp={"action": argparse.BooleanOptionalAction, "default": None},
-        without={"action": "append", "choices": parts, "default": []},
-    )
-    page = parser.add_argument_group("page")
-    watch = {"type": port_number, "nargs": "?", "const": 0}
-    add_flags(page, _PAGE, watch=watch, no_open={"dest": "open", "action": "store_false"})
-    add_flags(parser, _OTHERS)
-    return parser

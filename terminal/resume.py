@@ -29,7 +29,12 @@ def find_episode(wanted: str, workdir: str) -> EpisodePlace:
     if "/" not in wanted and _is_episode(episodes / wanted):
         return EpisodePlace(wanted, workdir)
     if wanted == _LATEST:
-        return EpisodePlace(_latest(episodes), workdir)
+        logs = sorted(episodes.glob(f"*/{EVENTS_FILE}"), key=lambda log: -log.stat().st_mtime)
+        for log in logs:
+            # Otherwise there is nothing to continue: a wrong story, say, may have come first.
+            if any(isinstance(entry.event, EpisodeStart) for entry in read(log.parent)):
+                return EpisodePlace(log.parent.name, workdir)
+        raise ConfigurationError(f"There is no episode in {episodes} yet: start one.")
     folder = Path(wanted).resolve()
     if not _is_episode(folder):
         known = [_LATEST, *(log.parent.name for log in episodes.glob(f"*/{EVENTS_FILE}"))]
@@ -60,12 +65,3 @@ def recorded_episode(wanted: str, workdir: str) -> Path:
 
 def _is_episode(folder: Path) -> bool:
     return (folder / EVENTS_FILE).is_file()
-
-
-def _latest(episodes: Path) -> str:
-    logs = sorted(episodes.glob(f"*/{EVENTS_FILE}"), key=lambda log: -log.stat().st_mtime)
-    for folder in (log.parent for log in logs):
-        # Otherwise there is nothing to continue: a wrong story, say, may have come first.
-        if any(isinstance(entry.event, EpisodeStart) for entry in read(folder)):
-            return folder.name
-    raise ConfigurationError(f"There is no episode in {episodes} yet: start one.")
