@@ -15,6 +15,7 @@ from orchestration.boundary import Boundary
 from orchestration.endings import Endings
 from orchestration.turn import TurnPlayer, observation_of, snapshot_of
 from players.guest import GuestPlayer
+from players.player import Player
 from session.game_state import EndReason, FailedTurn, GameState, Observation, Situation, TurnRecord
 from session.knowledge import CarriedOver
 from session.perception.perception import Perception
@@ -50,7 +51,7 @@ class UnrecordedGame:
         self._set_up()
 
     def _set_up(self) -> None:
-        self._boundary = Boundary(self._config.observation_level, None, "")
+        self._boundary = Boundary(self._config.observation_level, "")
         self.game_state = GameState("")
         self._turns = TurnPlayer(self._game, self._guest, self._config, self._boundary)
         self._endings = Endings(self._config, self.game_state)
@@ -70,7 +71,7 @@ class UnrecordedGame:
         opening = self._game.start(seed)
         seen = observation_of(self._game.facts())
         self.game_state.begin(opening, seen)
-        self._boundary.begin(None, opening, seen, CarriedOver())
+        self._boundary.begin(Player(), opening, seen, CarriedOver())
         return self._reply("\n\n".join([*self._notices, opening]))
 
     def command(self, text: str) -> Reply:

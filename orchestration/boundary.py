@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from game_interface import Exit, Thing
+from players.player import Player
 from session.game_state import (
     ExitSeen,
     GameState,
@@ -21,55 +22,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from game_interface import Facts, Vocabulary
-    from players.player import Player
     from session.knowledge import CarriedOver, Reflection
     from session.levels import ObservationLevel
 
 
-class Listener(Protocol):
-    """Learns from what is told: the mind of a player."""
-
-    def begin(self, observation: Observation, carried: CarriedOver) -> None:
-        """Hear how the game begins."""
-
-    def take_in(self, step: TurnRecord | Reflection) -> None:
-        """Hear of a finished turn, or of what looking back yielded."""
-
-
 class Boundary:
-    """Tells mind and player of an episode, up to a level; keeps the episode as they know it."""
+    """Tells the player of an episode, up to a level; keeps the episode as the player knows it."""
 
-    def __init__(self, level: ObservationLevel, mind: Listener | None, episode_id: str) -> None:
+    def __init__(self, level: ObservationLevel, episode_id: str) -> None:
         self.state = GameState(episode_id)
         """The episode so far, as far as it was told."""
-        self._mind = mind
         self.perception = Perception(level)
-        self._player: Player | None = None
+        self._player = Player()
 
     def begin(
-        self, player: Player | None, opening: str, observation: Observation, carried: CarriedOver
+        self, player: Player, opening: str, observation: Observation, carried: CarriedOver
     ) -> None:
         """Tell how the game begins, and what earlier episodes passed on."""
         told = self.perception.begin(opening, observation)
         self.state.begin(opening, told)
-        if self._mind:
-            self._mind.begin(told, carried)
         self._player = player
-        if player:
-            player.begin(opening, told)
+        player.begin(opening, told, carried)
 
     def take_in(self, step: TurnRecord | Reflection | Hint) -> None:
         """Tell of a finished turn, of what looking back yielded, or what a watcher says."""
         if isinstance(step, Hint):
             self.state.hear(step)
-            return
-        told = self.perception.apply(step) if isinstance(step, TurnRecord) else step
-        if self._mind:
-            self._mind.take_in(told)
-        if isinstance(told, TurnRecord):
+        elif isinstance(step, TurnRecord):
+            told = self.perception.apply(step)
             self.state.apply(told)
-            if self._player:
-                self._player.take_in(told)
+            self._player.take_in(told)
+        else:
+            self._player.learn(step)
 
     def facts(self, facts: Facts, vocabulary: Vocabulary) -> Facts:
         """The part of ``facts`` that was told: what the game's words named, and what was tried."""

@@ -1,7 +1,7 @@
-"""The player's mind: the managers that learn, chosen by configuration and fed in one order."""
+"""The player's mind: the managers that learn, chosen by configuration."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
 from game_interface import Vocabulary
@@ -14,12 +14,11 @@ from managers.story.transcript import Transcript
 from orchestration.parts import PARTS, without_parts_off
 from session.configuration_file import ConfigurationError, near
 from session.game_configuration import GameConfiguration
-from session.game_state import Observation, TurnRecord
-from session.knowledge import CarriedOver, Reflection
+from session.knowledge import Reflection
 
 
 class Mind:
-    """What the player knows. It follows only from what it is given, in order."""
+    """What the player knows: the managers, what they ask of models, and how they judge."""
 
     def __init__(
         self,
@@ -38,7 +37,10 @@ class Mind:
             uid: The episode's; begins every id.
             connect: Gives a client for a role with another endpoint: its address, its key.
         """
-        _refuse_unknown(config.without)
+        for name in config.without:
+            if name not in PARTS:
+                hint = near(name, PARTS)
+                raise ConfigurationError(f"without: there is no part '{name}': {hint}")
         self.config = config = without_parts_off(config)
         """The settings, but for the parts that this mind does not have."""
         self._logger = logger
@@ -58,20 +60,8 @@ class Mind:
         asked = self._client_for("reflection") if self._reflects else client
         learning = [*self.managers, self.transcript]
         self._reflection = ReflectionManager(config, asked, logger, uid, learning)
-        self._everybody: list[Manager] = [*learning, self._reflection]
-
-    def begin(self, observation: Observation, carried: CarriedOver) -> None:
-        """Learn the game's first facts and what earlier episodes passed on."""
-        for manager in self._everybody:
-            manager.begin(observation, carried)
-
-    def take_in(self, step: TurnRecord | Reflection) -> None:
-        """Learn from a finished turn, or what a reflection yielded."""
-        for manager in self._everybody:
-            if isinstance(step, Reflection):
-                manager.learn(step)
-            else:
-                manager.apply(step)
+        self.learning: list[Manager] = [*learning, self._reflection]
+        """All that the player tells what happens, in order."""
 
     def check(self, vocabulary: Vocabulary) -> Check:
         """The judge of commands, for a game whose parser knows ``vocabulary``."""
@@ -99,9 +89,3 @@ class Mind:
         if base_url not in self._clients:
             self._clients[base_url] = self._connect(base_url, role.api_key)
         return self._clients[base_url]
-
-
-def _refuse_unknown(names: Iterable[str]) -> None:
-    for name in names:
-        if name not in PARTS:
-            raise ConfigurationError(f"without: there is no part '{name}': {near(name, PARTS)}")

@@ -19,7 +19,7 @@ from orchestration.mind import Mind
 from orchestration.parts import of_the_player
 from orchestration.tool_environment import environment_of, new_mcp_manager, take_back_notes
 from orchestration.turn import TurnPlayer, log_turn, observation_of, return_to, snapshot_of
-from players.choice import player_without_mind
+from players import player_without_mind
 from players.model import ModelPlayer
 from prompts import prompt_digests
 from session.events import event_context, log_event, log_progress
@@ -147,7 +147,6 @@ class ZorkOrchestratorV2:
         self.mind = Mind(self.config, self.client, self.logger, self.uid, self._connect)
         self._boundary = Boundary(
             self.config.observation_level if self.config.player_name in TOLD else _ALL_THERE_IS,
-            self.mind,
             episode_id,
         )
         self._knowledge = KnowledgeSync(self.config, self.logger, self.folder, self.uid)
@@ -305,8 +304,10 @@ class ZorkOrchestratorV2:
     def _choose_player(self, game: Game) -> Player:
         if player := player_without_mind(self.config, self.client, game.seed):
             return player
-        context = ContextManager(self.mind.config, self.mind.transcript, self.mind.managers)
-        return ModelPlayer(self.mind.config, self.agent, context, self.mind.check(game.vocabulary))
+        mind = self.mind
+        context = ContextManager(mind.config, mind.transcript, mind.managers)
+        check = mind.check(game.vocabulary)
+        return ModelPlayer(mind.config, self.agent, context, check, mind.learning)
 
     def _known_of(self, game: Game) -> KnowledgeLoaded:
         """What earlier episodes learned."""

@@ -9,20 +9,23 @@ from game_interface.errors import InvalidCommandError
 from managers.context_manager import hints_of, keys_of
 from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.messages import Message, Usage
+from players.player import Player
 from prompts import load_prompt
-from zork_agent import INCURABLE, RECORDED_CHARACTERS, Decision
+from session.game_state import Decision
+from zork_agent import INCURABLE, RECORDED_CHARACTERS
 
 if TYPE_CHECKING:
     from game_interface import Facts
     from llm_client import LLMClient
     from session.game_configuration import GameConfiguration
     from session.game_state import GameState, Observation, TurnRecord
+    from session.knowledge import CarriedOver
 
 _LEFT_OUT = "(What came before is left out.)"
 _ROLE = "Agent"
 
 
-class ChatPlayer:
+class ChatPlayer(Player):
     """Keeps the conversation: it only grows, so that providers bill most of it as cached."""
 
     def __init__(self, config: GameConfiguration, client: LLMClient) -> None:
@@ -34,7 +37,7 @@ class ChatPlayer:
         self._head: Message = {"role": "system", "content": load_prompt("chat", "full")}
         self._said: list[Message] = []
 
-    def begin(self, opening: str, observation: Observation) -> None:
+    def begin(self, opening: str, observation: Observation, carried: CarriedOver) -> None:
         """The game's first words."""
         self._said = [{"role": "user", "content": opening.strip()}]
 
@@ -73,8 +76,5 @@ class ChatPlayer:
         told = "\n\n".join([last["content"], *keys_of(state), *hints_of(state)])
         latest: list[Message] = [*earlier, {**last, "content": told}]
         if len(latest) < len(self._said):
-            latest = [
-                {"role": "user", "content": f"{_LEFT_OUT}\n\n{latest[0]['content']}"},
-                *latest[1:],
-            ]
+            latest[0] = {"role": "user", "content": f"{_LEFT_OUT}\n\n{latest[0]['content']}"}
         return [self._head, *latest]

@@ -6,27 +6,27 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING
 
+from players.player import Player
+from session.game_state import Decision
 from session.perception.directions import DIRECTIONS
-from zork_agent import Decision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from game_interface import Facts
     from session.game_state import GameState, Observation, TurnRecord
+    from session.knowledge import CarriedOver
 
 _DIRECTIONS = (*DIRECTIONS.values(), "in", "out")
 _NOTHING_LEFT = ("look", "wait")
 
 
-class FirstExitPlayer:
+class FirstExitPlayer(Player):
     """Knows of a room which directions its text named, and what came of those that it tried.
 
     It takes things, doors and people for scenery. That it tells rooms apart by their numbers in the
     game's memory is more than a reader could.
     """
-
-    model = base_url = ""
 
     def __init__(self) -> None:
         self._here: int | None = None
@@ -35,7 +35,7 @@ class FirstExitPlayer:
         self._named: dict[int | None, set[str]] = {}
         """Room -> directions that the game's words named there."""
 
-    def begin(self, opening: str, observation: Observation) -> None:
+    def begin(self, opening: str, observation: Observation, carried: CarriedOver) -> None:
         """Read what is said of the first room."""
         self._arrive(observation, opening)
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from game_interface.command_guard import validate_command
 from game_interface.errors import InvalidCommandError
-from zork_agent import RECORDED_CHARACTERS, Decision
+from players.player import Player
+from session.game_state import Decision
+from zork_agent import RECORDED_CHARACTERS
 
 if TYPE_CHECKING:
     from game_interface import Facts
-    from session.game_state import GameState, Observation, TurnRecord
+    from session.game_state import GameState, TurnRecord
 
 
-class GuestPlayer:
+class GuestPlayer(Player):
     """Decides what it was last told to."""
-
-    base_url = ""
 
     def __init__(self, name: str) -> None:
         self.model = name
@@ -25,9 +25,6 @@ class GuestPlayer:
         """For the turn to come."""
         self.turns: list[TurnRecord] = []
         """What it was told of the turns so far; without snapshots."""
-
-    def begin(self, opening: str, observation: Observation) -> None:
-        """The guest reads what we answer."""
 
     def take_in(self, record: TurnRecord) -> None:
         """Keep it for a guest who asks what has happened."""

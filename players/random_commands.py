@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 from game_interface.command_guard import validate_command
 from game_interface.errors import InvalidCommandError
-from zork_agent import Decision
+from players.player import Player
+from session.game_state import Decision
 
 if TYPE_CHECKING:
     from game_interface import Facts
     from session.game_state import GameState, Observation, TurnRecord
+    from session.knowledge import CarriedOver
 
 _COMMANDS = (
     *("north", "south", "east", "west", "up", "down", "look", "inventory"),
@@ -28,16 +30,14 @@ _WORD = re.compile(r"\b[a-zA-Z]{4,}\b")
 _WORDS_OF_STATE = 624
 
 
-class RandomPlayer:
+class RandomPlayer(Player):
     """Throws for the coming turn as soon as it hears what the game said."""
-
-    model = base_url = ""
 
     def __init__(self, seed: int) -> None:
         self._dice = _dice(seed)
         self._next = "look"
 
-    def begin(self, opening: str, observation: Observation) -> None:
+    def begin(self, opening: str, observation: Observation, carried: CarriedOver) -> None:
         """Throw for the first turn."""
         self._next = self._throw(opening)
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from game_interface.command_guard import KEY_NAMES, validate_command
 from game_interface.errors import InvalidCommandError
+from players.player import Player
 from session.configuration_file import ConfigurationError
-from zork_agent import Decision, safe_command
+from session.game_state import Decision
+from zork_agent import safe_command
 
 if TYPE_CHECKING:
     from game_interface import Facts
-    from session.game_state import GameState, Observation, TurnRecord
+    from session.game_state import GameState
 
 
-class WalkthroughPlayer:
+class WalkthroughPlayer(Player):
     """Gives one command after the other, whatever the game says."""
-
-    model = base_url = ""
 
     def __init__(self, commands: Sequence[str]) -> None:
         """Take the commands.
@@ -34,18 +34,10 @@ class WalkthroughPlayer:
             )
         self._commands = [_checked(number, line) for number, line in enumerate(commands, 1)]
 
-    def begin(self, opening: str, observation: Observation) -> None:
-        """The walkthrough knows already."""
-
-    def take_in(self, record: TurnRecord) -> None:
-        """The walkthrough knows already."""
-
     def decide(self, state: GameState, facts: Facts) -> Decision:
         """The command of this turn."""
-        turn = state.turn_count
-        command = (
-            self._commands[turn] if turn < len(self._commands) else safe_command(facts.waits_for)
-        )
+        left = self._commands[state.turn_count :]
+        command = left[0] if left else safe_command(facts.waits_for)
         return Decision(command, "", proposed=command)
 
 

@@ -9,12 +9,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from llm_client import LLMClient
-from managers.candidate_commands import CandidateCommands
 from managers.context_manager import ContextManager
 from orchestration.boundary import Boundary
 from orchestration.mind import Mind
 from orchestration.turn import observation_of
-from players.model import ModelPlayer
+from players.model import CandidateCommands, ModelPlayer
 from session.game_configuration import GameConfiguration
 from session.game_state import Observation, TurnRecord
 from session.knowledge import CarriedOver
@@ -55,7 +54,7 @@ class Listener:
         )
         self.client = LLMClient(config, logger=LOGGER)
         self.mind = Mind(config, self.client, LOGGER, "aaaaaa")
-        self.boundary = Boundary(level, self.mind, "told")
+        self.boundary = Boundary(level, "told")
         compact = self.mind.config.model_copy(update={"context_profile": "compact"})
         self.contexts = [
             ContextManager(it, self.mind.transcript, self.mind.managers)
@@ -66,7 +65,9 @@ class Listener:
 
     def begin(self, game: ToldGame) -> None:
         check = self.mind.check(game.game.vocabulary)
-        player = ModelPlayer(self.mind.config, self._agent, self.contexts[0], check)
+        player = ModelPlayer(
+            self.mind.config, self._agent, self.contexts[0], check, self.mind.learning
+        )
         first = observation_of(game.facts)
         self.boundary.begin(player, game.opening, first, CarriedOver())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from game_interface import Exit, Facts, Thing
-from managers.candidate_commands import CandidateCommands
+from players.model import CandidateCommands
 from session.perception.directions import DIRECTIONS
 from tests.support.records import record
 
