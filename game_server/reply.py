@@ -46,8 +46,8 @@ def reply_of(
         facts["status_line"] = seen.status_line or None
     if seen and level.tells_facts:
         facts["max_score"] = seen.max_score
-        facts["inventory"] = None if seen.inventory is None else list(seen.inventory)
-        facts["visible"] = list(seen.visible)
+        facts["inventory"] = None if seen.inventory is None else [str(it) for it in seen.inventory]
+        facts["visible"] = [str(it) for it in seen.visible]
         facts["dark"] = seen.dark
         facts["deaths"] = state.deaths
         facts["died"] = latest.died if latest else False

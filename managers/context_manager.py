@@ -115,7 +115,7 @@ class ContextManager:
         if self._level.tells_exits and not self._config.map_enabled:  # which lists them otherwise
             exits = "; ".join(way.direction + _remark(way) for way in seen.exits)
             yield f"Exits: {exits or 'none known'}"
-        yield f"Here: {', '.join(seen.visible) or 'nothing of note'}"
+        yield f"Here: {', '.join(map(str, seen.visible)) or 'nothing of note'}"
         yield f"You carry: {_carried(seen)}"
         if state.turns_without_news >= max(1, self._config.max_turns_stuck // 4):
             yield (
@@ -152,8 +152,8 @@ class ContextManager:
             if self._level.tells_status:
                 yield f"Room: {seen.room_name}. Score: {shown(seen.score)}."
             return
-        told = [f"Room: {seen.room_name}."]
-        told.append(f"Here: {', '.join(seen.visible) or ('darkness' if seen.dark else 'nothing')}.")
+        here = ", ".join(map(str, seen.visible)) or ("darkness" if seen.dark else "nothing")
+        told = [f"Room: {seen.room_name}.", f"Here: {here}."]
         if self._level.tells_exits:
             exits = ", ".join(way.direction for way in seen.exits if way.kind != "blocked")
             told.append(f"Exits: {exits or 'unknown'}.")
@@ -213,7 +213,7 @@ _OF_LINES = {
 
 
 def _carried(seen: Observation) -> str:
-    return UNKNOWN if seen.inventory is None else ", ".join(seen.inventory) or "nothing"
+    return UNKNOWN if seen.inventory is None else ", ".join(map(str, seen.inventory)) or "nothing"
 
 
 def _remark(way_out: ExitSeen) -> str:

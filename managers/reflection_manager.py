@@ -21,7 +21,7 @@ from mcp_ghost.messages import LLMResponse, Usage
 from prompts import load_prompt
 from session.events import log_event
 from session.game_configuration import GameConfiguration
-from session.game_state import Observation, TurnRecord
+from session.game_state import Observation, ThingSeen, TurnRecord
 from session.knowledge import CarriedOver, Reflection
 from session.perception.directions import HARMLESS
 from shared_utils import create_json_schema
@@ -76,7 +76,7 @@ class ReflectionManager(Manager):
         self._looked_back_at = 0
         """The latest turn that a reflection saw, also one that failed."""
         self._rooms: set[int | None] = {None}  # a place that is not known is never new
-        self._carried: tuple[str, ...] | None = ()
+        self._carried: tuple[ThingSeen, ...] | None = ()
         self._heard: set[int] = set()
         """Hashes of answers, where the player is not told of rooms."""
         self._answers: dict[tuple[int | None, str], str] = {}

@@ -13,14 +13,10 @@ from session.game_state import (
     Hint,
     Observation,
     TurnRecord,
-    thing_holder,
-    thing_name,
 )
 from session.perception.perception import Perception
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from game_interface import Facts, Vocabulary
     from session.knowledge import CarriedOver, Reflection
     from session.levels import ObservationLevel
@@ -61,7 +57,7 @@ class Boundary:
         if seen is None:
             raise RuntimeError("The game has not begun.")
         known = {vocabulary.cut(word) for word in self.perception.names}
-        carried = None if seen.inventory is None else _things(seen.inventory)
+        carried, visible = seen.inventory, seen.visible
         return replace(
             facts,
             room_id=seen.room_id,
@@ -69,18 +65,14 @@ class Boundary:
             score=seen.score,
             max_score=seen.max_score,
             moves=seen.moves,
-            inventory=carried,
-            visible=_things(seen.visible),
+            inventory=None if carried is None else tuple(Thing(0, *it) for it in carried),
+            visible=tuple(Thing(0, *it) for it in visible),
             exits=tuple(_exit(way) for way in self.perception.ways(seen.room_id)),
             dark=seen.dark,
             deaths=self.state.deaths,
             world_hash=seen.world_hash,
             absent_words=facts.absent_words & known,
         )
-
-
-def _things(texts: Iterable[str]) -> tuple[Thing, ...]:
-    return tuple(Thing(0, thing_name(text), thing_holder(text)) for text in texts)
 
 
 def _exit(way: ExitSeen) -> Exit:

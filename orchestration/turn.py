@@ -25,9 +25,9 @@ from session.game_state import (
     Observation,
     Place,
     RefusedCommand,
+    ThingSeen,
     TurnRecord,
     shown,
-    thing_text,
 )
 from session.playing import PlayingSettings
 from session.record.schema import write
@@ -59,10 +59,9 @@ class TurnPlayer:
         which the engine fails is undone, and the player is told so.
         """
         started = time.perf_counter()
-        place = _place_of(state)
         facts = self.boundary.facts(self.game.facts(), self.game.vocabulary)
-        decision = self._cut(self.player.decide(self.boundary.state, facts))
-        failure, response, of_the_game = decision.failure or self._objection(decision), "", False
+        decision = self._decision(facts)
+        failure, of_the_game = decision.failure, False
         if not failure:
             try:
                 response = self.game.step(decision.action)
@@ -71,12 +70,30 @@ class TurnPlayer:
             except EngineStoppedError as error:
                 failure, of_the_game = str(error), True
             except (EngineError, StoryFormatError) as error:
-                return self._undone(state, place, decision, str(error), started)
-        if not failure:
-            return self._record(state, place, decision, response, started)
-        costs_the_turn = decision.answered and self.rules.rules_unusable_answer == "turn"
-        if costs_the_turn and not of_the_game:
-            return self._passed(state, place, decision, failure, started)
+                why = str(error)
+                return self._recorded(
+                    state,
+                    decision,
+                    started,
+                    command=decision.action,
+                    refused=decision.refused,
+                    advice=decision.advice,
+                    response=f"(The game could not carry this out, and is as it was before: {why})",
+                    engine_refused=why,
+                )
+            else:
+                return self._played(state, decision, response, started)
+        if decision.answered and self.rules.rules_unusable_answer == "turn" and not of_the_game:
+            proposed = one_line(decision.proposed or decision.action, MAX_COMMAND_LENGTH)
+            refused = RefusedCommand(command=proposed, thinking=decision.reasoning, reason=failure)
+            return self._recorded(
+                state,
+                decision,
+                started,
+                command="",
+                refused=(*decision.refused, refused),
+                response=f"(The game was given nothing: {failure})",
+            )
         return FailedTurn(
             turn=state.turn_count + 1,
             failure=failure,
@@ -88,41 +105,38 @@ class TurnPlayer:
             seconds=_since(started),
         )
 
-    def _cut(self, decision: Decision) -> Decision:
-        """With one command only, where that is the rule."""
-        line, first = decision.action, self.game.vocabulary.first_command(decision.action)
-        if first == line or decision.failure or self.rules.rules_several_commands != "cut":
+    def _decision(self, facts: Facts) -> Decision:
+        """What the player decides, under the rule for a line of several commands."""
+        decision, vocabulary = self.player.decide(self.boundary.state, facts), self.game.vocabulary
+        line, rule = decision.action, self.rules.rules_several_commands
+        if decision.failure:
+            return decision
+        if rule == "refuse" and (commands := vocabulary.commands_in(line)) > 1:
+            failure = f"'{line}' is {commands} commands, and a turn takes one."
+            return replace(decision, failure=failure)
+        if rule != "cut" or (first := vocabulary.first_command(line)) == line:
             return decision
         told = f'The game was given only the first command of "{one_line(line)}".'
         advice = f"{told} {decision.advice}" if decision.advice else told
         return replace(decision, action=first, advice=advice)
 
-    def _objection(self, decision: Decision) -> str | None:
-        """What the rules of the episode have against a command."""
-        commands = self.game.vocabulary.commands_in(decision.action)
-        if self.rules.rules_several_commands == "refuse" and commands > 1:
-            return f"'{decision.action}' is {commands} commands, and a turn takes one."
-        return None
-
-    def _record(
-        self,
-        state: GameState,
-        place: Place | None,
-        decision: Decision,
-        response: str,
-        started: float,
+    def _played(
+        self, state: GameState, decision: Decision, response: str, started: float
     ) -> TurnRecord:
+        """A turn in which the game was given the command; begun anew where the rules say so."""
         facts, game = self.game.facts(), self.game
-        outcome, died, ended = observation_of(facts), game.died_in_last_step, None
-        if self._begins_anew(state, facts, died=died):
-            ended, response = outcome, _with_restart(response, game.start())
-            outcome = observation_of(game.facts())
-        return TurnRecord(
-            turn=state.turn_count + 1,
-            place=place,
+        after, died, over, ended = observation_of(facts), game.died_in_last_step, game.is_over, None
+        best = max(state.best_score, facts.score or 0)
+        won_all = facts.won and best >= (facts.max_score or best)
+        if self.rules.rules_after_death == "restart" and (died or over) and not won_all:
+            ended, response = after, _with_restart(response, game.start())
+            after, over = observation_of(game.facts()), game.is_over
+        known = state.score is not None and facts.score is not None
+        return self._recorded(
+            state,
+            decision,
+            started,
             command=decision.action,
-            proposed=decision.proposed,
-            thinking=decision.reasoning,
             new_objective=decision.new_objective,
             nav_target=decision.nav_target,
             plan=decision.plan,
@@ -130,78 +144,36 @@ class TurnPlayer:
             refused=decision.refused,
             advice=decision.advice,
             response=response,
-            scored=_gain(state.score, facts.score),
-            after=outcome,
+            scored=(facts.score or 0) - (state.score or 0) if known else None,
+            after=after,
             ended=ended,
             died=died,
             won=facts.won,
-            over=game.is_over,
-            tools=decision.tools,
-            usage=decision.usage,
-            seconds=_since(started),
-            snapshot=snapshot_of(game),
+            over=over,
         )
 
-    def _begins_anew(self, state: GameState, facts: Facts, *, died: bool | None) -> bool:
-        """Whether the rules begin the game again, because it is over and not all was reached."""
-        if self.rules.rules_after_death != "restart" or not (died or self.game.is_over):
-            return False
-        best = max(state.best_score, facts.score or 0)
-        return not (facts.won and best >= (facts.max_score or best))
-
-    def _passed(
-        self, state: GameState, place: Place | None, decision: Decision, why: str, started: float
-    ) -> TurnRecord:
-        """A turn that an unusable answer cost: the game is as it was."""
-        proposed = one_line(decision.proposed or decision.action, MAX_COMMAND_LENGTH)
-        refused = RefusedCommand(command=proposed, thinking=decision.reasoning, reason=why)
-        return self._unchanged(
-            state,
-            place,
-            decision,
-            started,
-            refused=(*decision.refused, refused),
-            response=f"(The game was given nothing: {why})",
-        )
-
-    def _undone(
-        self, state: GameState, place: Place | None, decision: Decision, why: str, started: float
-    ) -> TurnRecord:
-        """A turn whose command the engine could not carry out: the game is as it was."""
-        return self._unchanged(
-            state,
-            place,
-            decision,
-            started,
-            command=decision.action,
-            refused=decision.refused,
-            advice=decision.advice,
-            response=f"(The game could not carry this out, and is as it was before: {why})",
-            engine_refused=why,
-        )
-
-    def _unchanged(
+    def _recorded(
         self,
         state: GameState,
-        place: Place | None,
         decision: Decision,
         started: float,
-        *,
-        command: str = "",
-        **rest: Any,  # noqa: ANN401  fields of the record
+        **outcome: Any,  # noqa: ANN401  fields of the record
     ) -> TurnRecord:
+        """The record of a turn; without ``after``, the game is as it was."""
+        if state.observation is None:
+            raise RuntimeError("The game has not been started.")
+        if "after" not in outcome:
+            outcome["after"] = observation_of(self.game.facts())
         return TurnRecord(
             turn=state.turn_count + 1,
-            place=place,
-            command=command,
+            place=state.observation.room,
             proposed=decision.proposed,
             thinking=decision.reasoning,
-            after=observation_of(self.game.facts()),
             tools=decision.tools,
             usage=decision.usage,
             seconds=_since(started),
             snapshot=snapshot_of(self.game),
-            **rest,
+            **outcome,
         )
 
 
@@ -221,21 +193,20 @@ def observation_of(facts: Facts) -> Observation:
     """
     name = one_line(facts.room_name)
     is_told = facts.room_id is not None and facts.score is not None
+    carried = facts.inventory
     return Observation(
-        room=None if facts.room_id is None else _place(facts.room_id, facts.room_name),
+        room=_place(facts.room_id, facts.room_name),
         score=facts.score,
         max_score=facts.max_score,
         moves=facts.moves,
-        inventory=None
-        if facts.inventory is None
-        else tuple(_named(thing) for thing in facts.inventory),
-        visible=tuple(_named(thing) for thing in facts.visible),
+        inventory=None if carried is None else tuple(_seen(thing) for thing in carried),
+        visible=tuple(_seen(thing) for thing in facts.visible),
         exits=tuple(
             ExitSeen(
                 direction=way.direction,
                 kind=way.kind,
                 note=one_line(way.note) if way.note else None,
-                room=None if way.room_id is None else _place(way.room_id, way.room_name),
+                room=_place(way.room_id, way.room_name),
             )
             for way in facts.exits
         ),
@@ -259,19 +230,14 @@ def return_to(saved: SavedEpisode, game: Game) -> None:
         EpisodeDamagedError: Its log holds no moment of this story.
         SnapshotError: The story's file was replaced, or the same commands lead elsewhere.
     """
-    if not game.snapshot():
-        _play_again(saved, game)
+    if game.snapshot():
+        try:
+            game.restore(saved.snapshot)
+        except SnapshotError as error:
+            if saved.start.story_sha256 != game.story.sha256:
+                raise
+            raise saved.damaged_snapshot(str(error)) from error
         return
-    try:
-        game.restore(saved.snapshot)
-    except SnapshotError as error:
-        if saved.start.story_sha256 != game.story.sha256:
-            raise
-        raise saved.damaged_snapshot(str(error)) from error
-
-
-def _play_again(saved: SavedEpisode, game: Game) -> None:
-    """Give a game that has begun the commands of the episode."""
     for turn in saved.steps():
         if not isinstance(turn, TurnRecord) or not turn.command:
             continue
@@ -290,23 +256,13 @@ def _with_restart(answer: str, opening: str) -> str:
     return f"{answer}\n\n{RESTARTED}\n\n{opening}"
 
 
-def _gain(before: int | None, after: int | None) -> int | None:
-    return None if before is None or after is None else after - before
-
-
 def _since(started: float) -> float:
     return round(time.perf_counter() - started, 4)
 
 
-def _place(room_id: int, name: str | None) -> Place:
-    return Place(id=room_id, name=one_line(name or "") or NAMELESS)
+def _place(room_id: int | None, name: str | None) -> Place | None:
+    return None if room_id is None else Place(id=room_id, name=one_line(name or "") or NAMELESS)
 
 
-def _named(thing: Thing) -> str:
-    return one_line(thing_text(thing.name, thing.holder))
-
-
-def _place_of(state: GameState) -> Place | None:
-    if state.observation is None:
-        raise RuntimeError("The game has not been started.")
-    return state.observation.room
+def _seen(thing: Thing) -> ThingSeen:
+    return ThingSeen(one_line(thing.name), one_line(thing.holder) if thing.holder else None)

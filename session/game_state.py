@@ -4,9 +4,9 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal, Self, TypeAlias
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from mcp_ghost.messages import Usage
 
@@ -84,12 +84,37 @@ class ExitSeen(Value):
     note: str | None = None
 
 
-_RoomRead = BeforeValidator(lambda room: None if _is_zero(room) else room)
+class ThingSeen(NamedTuple):
+    """Something that is carried or in view."""
+
+    name: str
+    holder: str | None = None
+    """The name of what it is in."""
+
+    def __str__(self) -> str:
+        return f"{self.name} (in {self.holder})" if self.holder else self.name
+
+    @classmethod
+    def read(cls, given: object) -> object:
+        """Read a thing from its text, as logs keep it."""
+        if not isinstance(given, str):
+            return given
+        name, _, holder = given.partition(" (in ")
+        return cls(name, holder.removesuffix(")") or None)
+
+    def write(self) -> object:
+        """The thing as text; as a pair where its text would be read as another thing."""
+        text = str(self)
+        return text if self.read(text) == self else tuple(self)
+
+
+_Thing: TypeAlias = Annotated[
+    ThingSeen, BeforeValidator(ThingSeen.read), PlainSerializer(ThingSeen.write)
+]
+_RoomRead = BeforeValidator(
+    lambda room: None if isinstance(room, Mapping) and room.get("id") == 0 else room
+)
 """Logs of earlier versions have a room 0 where it is not known."""
-
-
-def _is_zero(room: object) -> bool:
-    return isinstance(room, Mapping) and room.get("id") == 0
 
 
 class Observation(Value):
@@ -99,8 +124,8 @@ class Observation(Value):
     score: int | None
     max_score: int | None = None
     moves: int | None
-    inventory: tuple[str, ...] | None = ()
-    visible: tuple[str, ...] = ()
+    inventory: tuple[_Thing, ...] | None = ()
+    visible: tuple[_Thing, ...] = ()
     exits: tuple[ExitSeen, ...] = ()
     dark: bool = False
     world_hash: str
@@ -120,24 +145,6 @@ class Observation(Value):
     def room_name(self) -> str:
         """The name of the room, for display."""
         return place_name(self.room)
-
-
-_HELD = " (in "
-
-
-def thing_text(name: str, holder: str | None) -> str:
-    """A thing as an observation lists it: its name, and what holds it."""
-    return f"{name}{_HELD}{holder})" if holder else name
-
-
-def thing_name(text: str) -> str:
-    """The name alone."""
-    return text.partition(_HELD)[0]
-
-
-def thing_holder(text: str) -> str | None:
-    """The name of what holds it."""
-    return text.partition(_HELD)[2].removesuffix(")") or None
 
 
 class ToolUse(Value):
@@ -287,7 +294,7 @@ def added(total: int | None, one: int | None) -> int | None:
     return None if total is None or one is None else total + one
 
 
-Situation: TypeAlias = tuple[int | str, tuple[str, ...] | None, tuple[str, ...]]
+Situation: TypeAlias = tuple[int | str, tuple[_Thing, ...] | None, tuple[_Thing, ...]]
 """A room, or the hash of a world without one; what is carried, and what is in view."""
 
 

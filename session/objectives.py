@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from mcp_ghost.text import counted, one_line
-from session.game_state import UNKNOWN_ROOM, Observation, Place, TurnRecord, thing_name
+from session.game_state import UNKNOWN_ROOM, Observation, Place, ThingSeen, TurnRecord
 from session.knowledge import Goal, Objective, ObjectiveStatus, Reflection
 from session.similarity import name_words, near_duplicates, same_thing
 
@@ -203,8 +203,8 @@ class Seen:
         return Goal(item=found[0]) if len(found) == 1 else None
 
 
-def _names(things: Iterable[str]) -> Iterable[str]:
-    return (thing_name(thing).casefold() for thing in things)
+def _names(things: Iterable[ThingSeen]) -> Iterable[str]:
+    return (thing.name.casefold() for thing in things)
 
 
 def holds(goal: Goal, seen: Observation) -> bool:
@@ -214,7 +214,7 @@ def holds(goal: Goal, seen: Observation) -> bool:
     if goal.score is not None:
         return seen.score is not None and seen.score >= goal.score
     carried = seen.inventory or ()
-    return any(same_thing(goal.item or "", thing_name(thing)) for thing in carried)
+    return any(same_thing(goal.item or "", thing.name) for thing in carried)
 
 
 def _shown_by(goal: Goal, seen: Observation) -> str:

@@ -16,6 +16,7 @@ from session.record.fold import EpisodeFold
 from session.record.schema import Entry, EpisodeStart, KnowledgeLoaded, LoggedEvent
 from viewer.learned_view import LearnedView, reflection_json
 from viewer.map.map_view import MapView
+from viewer.turns import observation_json
 
 _MARK_CHARACTERS = 200
 _SPENT_POINTS = 60
@@ -81,7 +82,7 @@ class EpisodeView(EpisodeFold):
             if (start := self.start) is not None:
                 self._learned.begin(start, self.known.carried)
                 self.map.begin(start.observation, self.known.carried)
-                self._items.update(start.observation.inventory or ())
+                self._items.update(map(str, start.observation.inventory or ()))
         elif isinstance(event, Reflection):
             self._learned.learn(event)
             learned = ", ".join(event.counts()) or "nothing new"
@@ -142,8 +143,7 @@ class EpisodeView(EpisodeFold):
         """Return the game's first text and facts."""
         if (start := self.start) is None:
             return {"opening": "", "first": None}
-        first = start.observation.model_dump(mode="json", exclude={"world_hash"})
-        return {"opening": start.opening, "first": first}
+        return {"opening": start.opening, "first": observation_json(start.observation)}
 
     @property
     def news(self) -> tuple[int, ...]:
@@ -154,10 +154,11 @@ class EpisodeView(EpisodeFold):
         turn, after = record.turn, record.after
         if after.room and after.room.id not in self.rooms:
             self._mark(turn, "room", after.room.name)
-        for item in after.inventory or ():
+        carried = [str(it) for it in after.inventory or ()]
+        for item in carried:
             if item not in self._items:
                 self._mark(turn, "item", item)
-        self._items.update(after.inventory or ())
+        self._items.update(carried)
         if record.scored:
             self._mark(turn, "score", f"{gained(record.scored)}, now {after.score}")
         if record.died:

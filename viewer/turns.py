@@ -26,8 +26,15 @@ def turn_json(record: TurnRecord, time: str) -> JSONObject:
         }
         for tool in record.tools
     ]
-    fields = record.model_dump(
-        mode="json",
-        exclude={"snapshot": True, "tools": True, "ended": True, "after": {"world_hash"}},
-    )
-    return {"time": time, **fields, "tools": tools}
+    fields = record.model_dump(mode="json", exclude={"snapshot", "tools", "ended", "after"})
+    return {"time": time, **fields, "after": observation_json(record.after), "tools": tools}
+
+
+def observation_json(observation: Observation) -> JSONObject:
+    """Return the game's facts at one instant."""
+    carried = observation.inventory
+    return {
+        **observation.model_dump(mode="json", exclude={"world_hash", "inventory", "visible"}),
+        "inventory": None if carried is None else [str(it) for it in carried],
+        "visible": [str(it) for it in observation.visible],
+    }

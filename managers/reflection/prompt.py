@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from managers.manager import CHARACTERS_PER_TOKEN, Section, ToSumUp
 from mcp_ghost.text import one_line
-from session.game_state import TurnRecord
+from session.game_state import ThingSeen, TurnRecord
 
 TOKEN_BUDGET = 3000
 """Of the whole message but for what is to be summed up, roughly."""
@@ -18,8 +18,8 @@ class PendingTurn:
     """A turn that no reflection has looked back at, with what changed in it."""
 
     record: TurnRecord
-    gained: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
+    gained: tuple[ThingSeen, ...] = ()
+    lost: tuple[ThingSeen, ...] = ()
     triggers: tuple[str, ...] = ()
     """What makes it worth a look back."""
 
@@ -72,9 +72,9 @@ def _facts(turn: PendingTurn) -> Iterable[str]:
     if record.scored:
         yield f"score {record.scored:+}, now {after.score}"
     if turn.gained:
-        yield f"gained {', '.join(turn.gained)}"
+        yield f"gained {', '.join(map(str, turn.gained))}"
     if turn.lost:
-        yield f"no longer carried: {', '.join(turn.lost)}"
+        yield f"no longer carried: {', '.join(map(str, turn.lost))}"
     if after.room and after.room_id != record.place_id:
         first = " for the first time" if "new room" in turn.triggers else ""
         yield f"now in {after.room.label}{first}"

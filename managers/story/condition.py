@@ -14,8 +14,6 @@ from session.game_state import (
     Observation,
     TurnRecord,
     place_name,
-    thing_holder,
-    thing_name,
 )
 from session.knowledge import CarriedOver
 
@@ -128,7 +126,7 @@ class Condition(Manager):
         if attack := _ATTACK.search(sentence):
             if record.turn not in self._attack:
                 self._attack.append(record.turn)
-            named = (thing_name(thing) for thing in record.after.visible)
+            named = (thing.name for thing in record.after.visible)
             who = attack["who"]
             self._attackers |= dict.fromkeys(name for name in named if _names(who, name))
         if _HEALED.search(sentence):
@@ -162,23 +160,23 @@ class Condition(Manager):
         before, after = self._before, record.after
         if before is None or before.inventory is None or after.inventory is None:
             return
-        carried = dict.fromkeys(map(thing_name, after.inventory))
-        here = carried | dict.fromkeys(map(thing_name, after.visible))
+        carried = dict.fromkeys(thing.name for thing in after.inventory)
+        here = carried | dict.fromkeys(thing.name for thing in after.visible)
         for name in here:
             if name in carried:
                 self._see(name, f"carried until turn {record.turn}", record)
             elif name in self._things:
                 self._see(name, f"seen in {place_name(after.room)}, turn {record.turn}", record)
         used = _words(record.command)
-        for text in (*before.inventory, *before.visible):
-            name, holder = thing_name(text), thing_holder(text)
+        for thing in (*before.inventory, *before.visible):
+            name, holder = thing
             if name not in self._things or name in here:
                 continue
             was_used = bool(used & (_words(name) | _EVERYTHING))
             if was_used or (holder and holder in here):
                 if record.place_id == after.room_id:
                     del self._things[name]  # what became of it, the player did
-            elif text in before.inventory:
+            elif thing in before.inventory:
                 self._things[name].is_gone = True
         self._miss(here, after)
 

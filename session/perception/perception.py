@@ -2,7 +2,7 @@
 
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from session.game_state import (
@@ -10,10 +10,8 @@ from session.game_state import (
     ExitSeen,
     Observation,
     Place,
+    ThingSeen,
     TurnRecord,
-    thing_holder,
-    thing_name,
-    thing_text,
 )
 from session.levels import ObservationLevel
 from session.perception.directions import direction_of, directions_in, in_order
@@ -101,35 +99,35 @@ class Perception:
             here, said = self._room(seen.room.id), said_here(text, seen.room.name)
             here.directions |= directions_in(said)
             words = printed if said == text else stems(said) - echo
-            names = {thing_name(thing) for thing in seen.visible}
+            names = {thing.name for thing in seen.visible}
             here.things |= names & self.carried  # what was just put down
             here.things |= {name for name in names if is_named(name, names, words)}
-        self.carried = {thing_name(thing) for thing in seen.inventory or ()}
+        self.carried = {thing.name for thing in seen.inventory or ()}
         self.printed |= stems(" ".join(self.carried))
 
     def _told(self, seen: Observation) -> Observation:
-        if not self.level.tells_status:
-            return Observation(
-                room=None,
-                score=None,
-                moves=None,
-                inventory=None,
-                world_hash="",
-                waits_for=seen.waits_for,
-            )
         if not self.level.tells_facts:
+            shown = self.level.tells_status
             return Observation(
                 room=self._place(seen.room),
-                score=seen.score,
-                moves=seen.moves,
+                score=seen.score if shown else None,
+                moves=seen.moves if shown else None,
                 inventory=None,
                 world_hash="",
                 waits_for=seen.waits_for,
-                status_line=seen.status_line,
+                status_line=seen.status_line if shown else "",
             )
-        visible = tuple(self._things(seen))
+        known = self._room(seen.room.id).things if seen.room else set()
+        visible = tuple(
+            ThingSeen(
+                as_printed(name, self.printed),
+                as_printed(holder, self.printed) if holder and holder in known else None,
+            )
+            for name, holder in seen.visible
+            if name in known
+        )
         for thing in (*visible, *(seen.inventory or ())):
-            self.names.update(thing_name(thing).lower().split())
+            self.names.update(thing.name.lower().split())
         return seen.model_copy(
             update={
                 "room": self._place(seen.room),
@@ -151,15 +149,6 @@ class Perception:
         if self.level.tells_facts:
             return room
         return Place(id=-1 - zlib.crc32(room.name.encode()), name=room.name)
-
-    def _things(self, seen: Observation) -> Iterator[str]:
-        """The things in view that the game has mentioned, as far as it has named them."""
-        known = self._room(seen.room.id).things if seen.room else set()
-        for thing in seen.visible:
-            name, holder = thing_name(thing), thing_holder(thing)
-            if name in known:
-                holds = as_printed(holder, self.printed) if holder in known else None
-                yield thing_text(as_printed(name, self.printed), holds)
 
     def _exits(self, seen: Observation) -> tuple[ExitSeen, ...]:
         """Those ways that are exits; in darkness none.

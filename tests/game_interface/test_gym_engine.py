@@ -19,7 +19,7 @@ from game_interface.errors import (
 )
 from orchestration.replay import replay
 from session.configuration_file import ConfigurationError
-from session.game_state import Observation
+from session.game_state import Observation, ThingSeen
 from tests.game_interface.text_environment import (
     BROKEN,
     NUMBERED,
@@ -62,7 +62,8 @@ def test_what_an_environment_tells_is_known(tmp_path: Path) -> None:
     whole = episode(tmp_path, TELLING, WAY, observation_level="facts")
     assert whole.start["unknown"] == ["moves", "deaths"]
     last = whole.turns[-1]
-    assert (last.after.room_name, last.after.inventory, last.scored) == ("Step 3", ("lamp",), 1)
+    carried = (ThingSeen("lamp"),)
+    assert (last.after.room_name, last.after.inventory, last.scored) == ("Step 3", carried, 1)
     assert (whole.end["reason"], whole.end["score"]) == ("victory", 3)
     told = all_text(whole.requests[-1:])
     assert "Score: 2" in told

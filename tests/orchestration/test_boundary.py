@@ -17,6 +17,7 @@ import pytest
 from game_interface.errors import InvalidCommandError
 from mcp_ghost.testing import content_reply
 from scripts.scripted_model import ScriptedModel
+from session.game_state import ThingSeen
 from session.levels import ObservationLevel as Level
 from tests.support.episodes import answer, played, system_text, user_text, wanted
 from tests.support.games import (
@@ -151,7 +152,7 @@ def check_facts(told: Told, shown: Shown, room: int | None) -> None:
     for prompt in (told.full, told.compact, " ".join(told.menu)):
         unshown = words(prompt) - set(COMPASS) - {"up", "down"} - shown.vocabulary
         assert set(map(singular, unshown)) - set(map(singular, shown.vocabulary)) == set()
-    things = {re.sub(r" \(in .*", "", thing) for thing in told.seen.visible}
+    things = {thing.name for thing in told.seen.visible}
     assert [it for it in things if not shown.may_name_thing(room, it)] == []
     acted = {it.partition(" ")[2] for it in told.menu} - {"", "all"}
     assert acted <= things | shown.carried
@@ -245,13 +246,13 @@ def test_what_lies_under_a_rug_or_leaves_is_told_when_they_are_moved() -> None:
         for command in ("north", "east", "open window", "in", "west", "look"):
             game.play(command)
         told = game.told(Level.FACTS_EXITS)
-        assert {"trophy case", "sword"} <= set(told.seen.visible)
-        assert not {"stairs", "trap door"} & set(told.seen.visible)
+        assert {"trophy case", "sword"} <= set(map(str, told.seen.visible))
+        assert not {"stairs", "trap door"} & set(map(str, told.seen.visible))
         assert untried(told.full) == ["east", "west"]
         assert "down" not in untried(told.full)
         for command in ("move rug", "open trap door"):
             game.play(command)
-        assert "trap door" in game.told(Level.FACTS_EXITS).seen.visible
+        assert ThingSeen("trap door") in game.told(Level.FACTS_EXITS).seen.visible
     with ToldGame([Level.FACTS_EXITS], ZORK1) as game:
         for command in ("north", "north", "north", "look"):
             game.play(command)
@@ -259,7 +260,7 @@ def test_what_lies_under_a_rug_or_leaves_is_told_when_they_are_moved() -> None:
         assert told.seen.room
         assert told.seen.room.name == "Clearing"
         assert untried(told.full) == [way for way in untried(told.full) if way != "down"]
-        assert "grating" not in " ".join(told.seen.visible)
+        assert "grating" not in " ".join(map(str, told.seen.visible))
 
 
 def test_a_key_in_a_nest_and_a_refusal_are_told_when_the_game_tells_of_them() -> None:
@@ -273,7 +274,7 @@ def test_a_key_in_a_nest_and_a_refusal_are_told_when_the_game_tells_of_them() ->
         assert "only weather" in str(refusals["east"])
         for level in levels:
             told = game.told(level)
-            assert "nest" in told.seen.visible
+            assert ThingSeen("nest") in told.seen.visible
             assert "key" not in told.full.partition("## Situation")[2]
             assert "weather." not in told.full
         assert "east" not in untried(game.told(Level.FACTS_EXITS).full)

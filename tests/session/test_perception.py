@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from session.game_state import ExitSeen, Observation, Place, TurnRecord
+from session.game_state import ExitSeen, Observation, Place, ThingSeen, TurnRecord
 from session.levels import ObservationLevel as Level
 from session.perception.directions import directions_in
 from session.perception.perception import Perception
@@ -12,6 +12,7 @@ from tests.support.records import record
 
 HALL = Place(id=1, name="Hall")
 CELLAR = Place(id=2, name="Cellar")
+LAMP = ThingSeen("brass lamp")
 OPENING = "Hall\nA bare hall. A ladder leads up, a door is north. A brass lamp hangs here."
 
 
@@ -71,11 +72,11 @@ def test_at_status_rooms_of_one_name_are_one_and_have_no_number_to_show() -> Non
 def test_things_are_told_once_they_are_named_while_in_view() -> None:
     perception = Perception(Level.FACTS)
     told = perception.begin(OPENING, hall())
-    assert told.visible == ("brass lamp",)
-    assert told.inventory == ("key",)
+    assert told.visible == (LAMP,)
+    assert told.inventory == (ThingSeen("key"),)
     assert told.exits == ()
     told = perception.apply(turn(1, "search", "There is a pearl in the chest.", hall())).after
-    assert told.visible == ("brass lamp", "chest", "pearl (in chest)")
+    assert told.visible == (LAMP, ThingSeen("chest"), ThingSeen("pearl", "chest"))
 
 
 @pytest.mark.parametrize("command", ["take pearl", "open chest"])
@@ -83,7 +84,7 @@ def test_the_players_own_words_that_the_game_repeats_name_nothing(command: str) 
     perception = Perception(Level.FACTS)
     perception.begin(OPENING, hall())
     echo = f"You cannot {command}!"
-    assert perception.apply(turn(1, command, echo, hall())).after.visible == ("brass lamp",)
+    assert perception.apply(turn(1, command, echo, hall())).after.visible == (LAMP,)
 
 
 def test_what_was_named_elsewhere_is_not_known_here() -> None:
@@ -100,7 +101,7 @@ def test_a_noun_that_two_things_share_names_neither() -> None:
     doors = hall(visible=("oak door", "trap door"))
     assert perception.begin(OPENING, doors).visible == ()
     told = perception.apply(turn(1, "look", "Hall\nThe oak door is shut.", doors)).after
-    assert told.visible == ("oak door",)
+    assert told.visible == (ThingSeen("oak door"),)
 
 
 def test_what_was_carried_here_is_known_here() -> None:
@@ -108,8 +109,8 @@ def test_what_was_carried_here_is_known_here() -> None:
     perception.begin(OPENING, hall())
     dropped = hall(inventory=(), visible=("brass lamp", "key"))
     assert perception.apply(turn(1, "drop it", "Done.", dropped)).after.visible == (
-        "brass lamp",
-        "key",
+        LAMP,
+        ThingSeen("key"),
     )
 
 

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llm_client import LLMClient
+from managers.action_check import Checks
 from managers.context_manager import ContextManager
 from managers.manager import CHARACTERS_PER_TOKEN
 from mcp_ghost.testing import ModelServer, error_reply
 from orchestration.boundary import Boundary
 from orchestration.mind import Mind
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+from players.model import ModelPlayer
 from prompts import load_prompt
 from scripts.scripted_model import ScriptedModel
 from session.game_configuration import GameConfiguration
@@ -34,6 +36,7 @@ from tests.support.episodes import configured, played, system_text, user_text, w
 from tests.support.games import BUNDLED_COMMANDS, started
 from tests.support.stored import claim, dump, reflection
 from viewer.episode import Episode as ShownEpisode
+from zork_agent import ZorkAgent
 
 if TYPE_CHECKING:
     from mcp_ghost.testing import ModelRequest, Reply
@@ -103,9 +106,11 @@ def folded(folder: Path) -> tuple[GameState, tuple[str, str]]:
     state, client = GameState("again"), LLMClient(config)
     mind = Mind(config, client, client._logger, saved.start.uid)
     state.begin(saved.start.opening, saved.start.observation)
-    boundary = Boundary(config.observation_level, mind, "again")
+    agent, context = ZorkAgent(config, client=client), ContextManager(config, mind.transcript)
+    player = ModelPlayer(config, agent, context, Checks([]), mind.learning)
+    boundary = Boundary(config.observation_level, "again")
     carried = saved.fold.known.carried
-    boundary.begin(None, saved.start.opening, saved.start.observation, carried)
+    boundary.begin(player, saved.start.opening, saved.start.observation, carried)
     for step in saved.steps():
         if isinstance(step, FailedTurn):
             state.fail(step)
