@@ -22,9 +22,15 @@ from mcp_ghost.toolset import Call, Kind, Outcome
 from players.guest import GuestPlayer
 from session.events import current_turn
 from session.game_state import FailedTurn, Hint, Observation, TurnRecord
-from session.record.model_calls import fields_of_request
 from session.record.request_deltas import request_text
-from session.record.schema import EpisodeEnd, EpisodeResumed, EpisodeStart, ModelCall, Step
+from session.record.schema import (
+    EpisodeEnd,
+    EpisodeResumed,
+    EpisodeStart,
+    ModelCall,
+    Step,
+    fields_of_request,
+)
 
 if TYPE_CHECKING:
     from game_interface import Facts, Game

@@ -38,7 +38,6 @@ from session.levels import ObservationLevel
 from session.loop import EpisodeLoop
 from session.playing import TOLD
 from session.record.folder import episode_folder, open_logs
-from session.record.model_calls import logs_calls
 from session.record.resume import SavedEpisode, story_of
 from session.record.schema import (
     EpisodeEnd,
@@ -46,10 +45,11 @@ from session.record.schema import (
     EpisodeStart,
     KnowledgeLoaded,
     Step,
+    logs_calls,
+    new_uid,
     write,
 )
 from session.tracing import Tracing
-from session.uids import new_uid
 from session.version import code_digest, version
 from zork_agent import ZorkAgent
 

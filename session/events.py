@@ -34,7 +34,7 @@ def context_value(name: str) -> object:
 
 def current_turn() -> int | None:
     """The turn of the surrounding event context."""
-    turn = _context.get().get("turn")
+    turn = context_value("turn")
     return turn if isinstance(turn, int) else None
 
 

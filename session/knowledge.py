@@ -239,23 +239,16 @@ def folded_claims(claims: Iterable[Claim], changes: Iterable[ClaimChange]) -> tu
     """The claims after ``changes``; those about other claims are ignored."""
     known = {claim.id: claim for claim in claims}
     for change in changes:
-        if change.id in known:
-            known[change.id] = _changed(known[change.id], change)
+        if change.id not in known:
+            continue
+        claim, update = known[change.id], dict[str, object]()
+        if change.evidence and change.evidence not in claim.evidence:
+            update["evidence"] = (*claim.evidence, change.evidence)
+        if change.kind == "confirmed":
+            update["basis"] = "tested"
+        elif change.kind == "edited":
+            update["text"] = change.text or claim.text
+        else:
+            update |= {"status": "retired", "reason": change.reason or change.kind}
+        known[change.id] = claim.model_copy(update=update)
     return tuple(known.values())
-
-
-def _changed(claim: Claim, change: ClaimChange) -> Claim:
-    update: dict[str, object] = {"evidence": _evidence(claim, change)}
-    if change.kind == "confirmed":
-        update["basis"] = "tested"
-    elif change.kind == "edited":
-        update["text"] = change.text or claim.text
-    else:
-        update |= {"status": "retired", "reason": change.reason or change.kind}
-    return claim.model_copy(update=update)
-
-
-def _evidence(claim: Claim, change: ClaimChange) -> tuple[Evidence, ...]:
-    if change.evidence is None or change.evidence in claim.evidence:
-        return claim.evidence
-    return (*claim.evidence, change.evidence)

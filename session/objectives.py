@@ -68,10 +68,15 @@ class Objectives:
         for objective in self.open():
             if any(same_thing(need, thing) for need in objective.needs for thing in gained):
                 self._open[objective.id] = record.turn
-            if objective.goal and holds(objective.goal, record.after):
-                reason = _shown_by(objective.goal, record.after)
+            goal, after = objective.goal, record.after
+            if goal and holds(goal, after):
+                reason = f"you carried {goal.item}"
+                if goal.room is not None:
+                    reason = f"you were in {after.room.label if after.room else UNKNOWN_ROOM}"
+                elif goal.score is not None:
+                    reason = f"the score was {after.score}"
                 self._close(objective.id, "completed", reason, record.turn)
-            elif record.turn - self._latest_progress(objective.id) >= self._stale_turns:
+            elif record.turn - max(self._progress, self._open[objective.id]) >= self._stale_turns:
                 reason = f"no progress in {counted(self._stale_turns, 'turn')}"
                 self._close(objective.id, "retired", reason, record.turn)
 
@@ -145,9 +150,6 @@ class Objectives:
         if status == "completed":
             self.achieved.append(given)
 
-    def _latest_progress(self, objective_id: str) -> int:
-        return max(self._progress, self._open[objective_id])
-
 
 class Seen:
     """Rooms and things that the game has shown so far."""
@@ -187,20 +189,16 @@ class Seen:
     def goal_in(self, text: str) -> Goal | None:
         """What code can check of a text that names one known room or thing, and nothing else."""
         words = " ".join(text.casefold().strip(" .!").split())
+        found: list[Goal] = []
         if going := _GOING.fullmatch(words):
-            return self._only_room(going[1] or going[2])
-        taking = _TAKING.fullmatch(words)
-        return self._only_thing(taking[1]) if taking else None
-
-    def _only_room(self, name: str) -> Goal | None:
-        meant = name_words(name)
-        found = [room for room in self.rooms.values() if name_words(room.name) == meant]
-        return Goal(room=found[0].id) if len(found) == 1 else None
-
-    def _only_thing(self, name: str) -> Goal | None:
-        meant = name_words(name)
-        found = [thing for thing in self._things if meant and meant <= name_words(thing)]
-        return Goal(item=found[0]) if len(found) == 1 else None
+            meant = name_words(going[1] or going[2])
+            rooms = (room for room in self.rooms.values() if name_words(room.name) == meant)
+            found = [Goal(room=room.id) for room in rooms]
+        elif taking := _TAKING.fullmatch(words):
+            meant = name_words(taking[1])
+            things = (thing for thing in self._things if meant and meant <= name_words(thing))
+            found = [Goal(item=thing) for thing in things]
+        return found[0] if len(found) == 1 else None
 
 
 def _names(things: Iterable[ThingSeen]) -> Iterable[str]:
@@ -215,9 +213,3 @@ def holds(goal: Goal, seen: Observation) -> bool:
         return seen.score is not None and seen.score >= goal.score
     carried = seen.inventory or ()
     return any(same_thing(goal.item or "", thing.name) for thing in carried)
-
-
-def _shown_by(goal: Goal, seen: Observation) -> str:
-    if goal.room is not None:
-        return f"you were in {seen.room.label if seen.room else UNKNOWN_ROOM}"
-    return f"the score was {seen.score}" if goal.score is not None else f"you carried {goal.item}"

@@ -11,8 +11,8 @@ from mcp_ghost.results import JSONObject
 from session.game_state import Hint, TurnRecord
 from session.record.event_log import EVENTS_FILE
 from session.record.index import Line, LogIndex, LogReplacedError, Span, is_being_written
-from session.record.next_steps import next_steps
 from session.record.schema import Entry, LoggedEvent, ModelCall
+from session.record.summary import next_steps
 from viewer.episode_view import EpisodeView, Spent, Took
 from viewer.experiments.notes import Notes
 from viewer.model_calls import ModelCalls

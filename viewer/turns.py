@@ -3,7 +3,7 @@
 import json
 
 from mcp_ghost.results import JSONObject, jsonable
-from session.game_state import TurnRecord
+from session.game_state import Observation, TurnRecord
 
 TURNS_PER_CHUNK = 50
 SHOWN_CHARACTERS = 4000

@@ -9,8 +9,7 @@ from typing import Any
 from session.configuration_file import ConfigurationError
 from session.record.event_log import EVENTS_FILE, damaged
 from session.record.folder import NOTES_FILE
-from session.record.schema import fields_of
-from session.uids import uid_of
+from session.record.schema import fields_of, uid_of
 
 _ENDINGS = ("episode_end", "episode_resumed")
 _BRANCH_NAME_CHARACTERS = 80

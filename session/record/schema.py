@@ -1,23 +1,39 @@
 """The events of an episode, typed: what is written is one of these, and is read as one again."""
 
+import hashlib
 import json
 import logging
-from collections.abc import Mapping
+import secrets
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, Self, TypeAlias
 
 from pydantic import BaseModel, Field, model_validator
 
 from mcp_ghost.messages import LLMResponse, Usage
-from mcp_ghost.providers.exchange import FailedTry
-from mcp_ghost.results import jsonable
+from mcp_ghost.providers.common import LLMRequest
+from mcp_ghost.providers.exchange import Exchange, FailedTry
+from mcp_ghost.results import JSONObject, jsonable
 from session.events import log_event
 from session.game_state import EndReason, FailedTurn, Hint, Observation, TurnRecord, Value
 from session.knowledge import CarriedOver, Edits, Reflection
 from session.levels import ObservationLevel
 from session.playing import ASKING, PlayerName
 from session.record.request_deltas import RequestDeltas
-from session.uids import uid_of
+
+_UID_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+_UID_LENGTH = 6
+
+
+def new_uid() -> str:
+    """Draw a name for an episode that is unique across machines and short enough to repeat."""
+    return "".join(secrets.choice(_UID_ALPHABET) for _ in range(_UID_LENGTH))
+
+
+def uid_of(episode_id: str) -> str:
+    """Make the uid of an episode that was begun before there were any from its name."""
+    digest = hashlib.sha256(episode_id.encode()).digest()
+    return "".join(_UID_ALPHABET[byte % len(_UID_ALPHABET)] for byte in digest[:_UID_LENGTH])
 
 
 class _Named(Value):
@@ -257,3 +273,41 @@ def write(
     if call:
         fields["request"] = call.request  # long, so not copied: the log writes it at once
     log_event(logger, level, message, _TYPES[type(event)], **fields)
+
+
+def logs_calls(logger: logging.Logger) -> Callable[[Exchange], None]:
+    """Log what a client reports of its calls; turn and role come from the context."""
+
+    def log(exchange: Exchange) -> None:
+        call = ModelCall(
+            provider=exchange.provider,
+            where=exchange.where,
+            request=fields_of_request(exchange.request, exchange.sent),
+            left_out=exchange.left_out,
+            tries=exchange.tries,
+            reply=exchange.reply,
+            error=exchange.error,
+            milliseconds=round(exchange.seconds * 1000, 3),
+        )
+        message = f"Model asked ({exchange.seconds:.1f} s): {exchange.error or 'answered'}"
+        write(logger, message, call, logging.DEBUG)
+
+    return log
+
+
+def fields_of_request(request: LLMRequest, sent: JSONObject | None = None) -> dict[str, Any]:
+    """What was asked, in neutral form: our names of tools, no key, no header.
+
+    ``sent`` is what became of it on the wire besides messages and tools.
+    """
+    extra = request.options.get("extra_body")
+    options = {**request.given, **({"extra_body": extra} if extra else {})}
+    return {
+        "model": request.model,
+        "options": dict(sorted(options.items())),
+        **({"sent": sent} if sent else {}),
+        "tool_choice": request.tool_choice,
+        "tools": request.tools,
+        "known_tools": request.known_tools,
+        "messages": list(request.messages),
+    }

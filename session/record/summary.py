@@ -1,22 +1,27 @@
-"""The first and the last block of an episode, and the sum of several."""
+"""The first and the last block of an episode, the sum of several, and what can be done next."""
 
+import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import mean
+from typing import NamedTuple
 
 from mcp_ghost.cli.screen import Screen
 from mcp_ghost.messages import Usage
 from mcp_ghost.text import address, counted, dollars, duration, tokens
+from session.game_configuration import GameConfiguration
 from session.game_state import UNKNOWN, EndReason, shown
 from session.record.event_log import read
 from session.record.fold import EpisodeFold
-from session.record.next_steps import to_go_on, to_view
 from session.record.schema import Entry, EpisodeResumed
 from shared_utils import EMBEDDED_BASE_URL
 
 LOG_FILE = "episode.log"
+_HINTED = "from the person watching"
 
+_MAIN = ("uv", "run", "python", "main.py")
+_VIEWER = ("uv", "run", "python", "-m", "viewer")
 _HEADINGS = {  # whole in a terminal of 40 columns
     EndReason.VICTORY: ("The game is won", "bold green"),
     EndReason.FINAL_DEATH: ("The game is over", "bold red"),
@@ -91,7 +96,7 @@ def show_summary(screen: Screen, so_far: StorySoFar) -> None:
     end = so_far.end
     if end is None or so_far.start is None:
         return
-    heading, style = _HEADINGS[end.reason]
+    hints, (heading, style) = so_far.hints, _HEADINGS[end.reason]
     screen.heading(heading.format(turns=end.turns), style=style)
     screen.facts(
         [
@@ -100,13 +105,10 @@ def show_summary(screen: Screen, so_far: StorySoFar) -> None:
             ("rooms", f"{len(so_far.rooms)} seen" if so_far.rooms else UNKNOWN),
             ("deaths", shown(end.deaths)),
             ("tools", counted(end.tool_calls, "call")),
-            ("hints", _hinted(so_far.hints)),
+            ("hints", f"{counted(hints, 'hint')} {_HINTED}: not an unaided score" * bool(hints)),
             ("model", _took(end.usage)),
             ("time", duration(so_far.seconds)),
-            (
-                "failure",
-                so_far.last_failure if end.reason in _FAILURES else "",
-            ),
+            ("failure", so_far.last_failure if end.reason in _FAILURES else ""),
         ],
         to_copy=[
             ("log", str(so_far.folder / LOG_FILE)),
@@ -121,26 +123,18 @@ def show_total(screen: Screen, episodes: Sequence[StorySoFar]) -> None:
     ends = [episode.end for episode in episodes if episode.end]
     scores = [end.score for end in ends if end.score is not None]
     best = f"best score {max(scores)}, mean {mean(scores):.1f}" if scores else f"score {UNKNOWN}"
+    hinted = sum(bool(episode.hints) for episode in episodes)
     screen.text(
         f"{counted(len(ends), 'episode')}: {best}, "
         f"{counted(sum(end.turns for end in ends), 'turn')}, "
         f"{counted(sum(end.tool_calls for end in ends), 'tool call')}, "
         f"{_took(sum((end.usage for end in ends), Usage()))}, "
         f"{duration(sum(episode.seconds for episode in episodes))}"
-        f"{_hinted_of(episodes)}",
+        + f"; {hinted} with hints {_HINTED}, so not unaided"
+        * bool(hinted),
         "bold",
         mark="Σ",
     )
-
-
-def _hinted(hints: int) -> str:
-    """What to say beside the figures of an episode in which the player was helped."""
-    return f"{counted(hints, 'hint')} from the person watching: not an unaided score" * bool(hints)
-
-
-def _hinted_of(episodes: Sequence[StorySoFar]) -> str:
-    hinted = sum(bool(episode.hints) for episode in episodes)
-    return f"; {hinted} with hints from the person watching, so not unaided" * bool(hinted)
 
 
 def _took(usage: Usage) -> str:
@@ -150,3 +144,54 @@ def _took(usage: Usage) -> str:
     if usage.cost:
         took.append(dollars(usage.cost))
     return ", ".join(took)
+
+
+class NextStep(NamedTuple):
+    """A command and what it is for."""
+
+    purpose: str
+    command: str
+
+
+def next_steps(fold: EpisodeFold, folder: Path, to_resume: str = "") -> Iterator[NextStep]:
+    """Of the episode in ``folder``, which ended as ``fold`` says, or was interrupted.
+
+    ``to_resume`` is the command that continues it in the same way, where that is known.
+    """
+    place = str(folder) if _workdir(folder) else folder.name
+    if fold.end is None or not fold.end.reason.is_final:
+        resume = to_resume or shlex.join([*_MAIN, "--resume", place])
+        yield NextStep("Play on", f"{resume}{_further(fold)} --watch")
+    if fold.turns > 1:
+        fork = [*_MAIN, "--fork", f"{place}@{fold.turns - 1}", "--watch"]
+        yield NextStep("Go on from an earlier turn", shlex.join(fork))
+    yield NextStep("Look at it again", to_view(folder))
+    export = [*_VIEWER, "export", "site", folder.name, *_workdir(folder)]
+    yield NextStep("Export it for any web host", shlex.join(export))
+    yield NextStep("Play another game", shlex.join([*_MAIN, "--watch"]))
+
+
+def to_view(folder: Path) -> str:
+    """The command that shows the episode in ``folder``, among its others."""
+    return shlex.join([*_VIEWER, "--open", *_workdir(folder)])
+
+
+def to_go_on(fold: EpisodeFold, to_resume: str) -> str:
+    """``to_resume``, as it has to be typed after such an end; empty where nothing can go on."""
+    if fold.end is None or fold.end.reason.is_final or not to_resume:
+        return ""
+    return to_resume + _further(fold)
+
+
+def _further(fold: EpisodeFold) -> str:
+    """More turns, where those allowed are used up."""
+    end = fold.end
+    used_up = end is not None and end.reason is EndReason.MAX_TURNS
+    return f" --max-turns {2 * end.turns}" if end and used_up else ""
+
+
+def _workdir(folder: Path) -> list[str]:
+    """The flag that names the work folder, where it is not the usual one."""
+    workdir = str(folder.parent.parent)
+    usual = GameConfiguration.model_fields["workdir"].default
+    return [] if workdir == usual else ["--workdir", workdir]

@@ -10,8 +10,7 @@ from mcp_ghost.files import write_whole
 from session.game_configuration import GameConfiguration
 from session.knowledge import Edits
 from session.record.event_log import EpisodeLockedError, EpisodeNotKeptError, EventLog
-from session.record.schema import KnowledgeLoaded, write
-from session.uids import new_uid
+from session.record.schema import KnowledgeLoaded, new_uid, write
 from storage.episode_knowledge import EpisodeKnowledge, read_imports
 from storage.errors import StorageError
 from storage.files.edits import Document, edits_of, file_bytes, read_document

@@ -9,8 +9,8 @@ from orchestration.parts import PARTS
 from players import PLAYERS
 from session.game_state import EndReason
 from session.record.fold import EpisodeFold
-from session.record.next_steps import next_steps, to_go_on
 from session.record.schema import EpisodeEnd
+from session.record.summary import next_steps, to_go_on
 from terminal.flags import parse_flags
 from viewer.flags import parse_flags as parse_viewer_flags
 
