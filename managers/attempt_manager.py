@@ -1,5 +1,6 @@
 """Attempts: what was tried where, what came of it, and whether the world was like this before."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -67,14 +68,9 @@ _Attempts: TypeAlias = dict[str, Attempt]
 class _World:
     """One state of the world, whenever it occurred."""
 
-    visits: list[int] = field(default_factory=list)
+    visits: deque[int] = field(default_factory=lambda: deque(maxlen=_VISITS_KEPT))
     """The turns after which the world had come to be like this; the last few."""
     attempts: _Attempts = field(default_factory=dict)
-
-    def visit(self, turn: int) -> None:
-        """Note that the world has come to be like this."""
-        self.visits.append(turn)
-        del self.visits[:-_VISITS_KEPT]
 
 
 class AttemptManager(Manager):
@@ -94,7 +90,7 @@ class AttemptManager(Manager):
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
         """Learn the world as the game begins."""
         self._before = observation
-        self._world(observation).visit(0)
+        self._world(observation).visits.append(0)
 
     def apply(self, record: TurnRecord) -> None:
         """Learn from a finished turn."""
@@ -115,10 +111,14 @@ class AttemptManager(Manager):
         again.add(record, changed=changed, in_vain=in_vain)
         if last_answer not in {None, again.vain_answer}:
             self._chance.add(command)
-        if changed and not record.died:
-            self._learn_verb(command)
+        verb = command.partition(" ")[0]
+        if changed and not record.died and verb not in HARMLESS and not direction_of(command):
+            self._verbs.pop(verb, None)  # the latest stand last
+            self._verbs[verb] = command
+            if len(self._verbs) > _VERBS_SHOWN:
+                del self._verbs[next(iter(self._verbs))]
         if before.world_hash != after.world_hash:
-            self._world(after).visit(record.turn)
+            self._world(after).visits.append(record.turn)
         self._before = after
         self.question_is_open = record.response.rstrip().endswith("?")
 
@@ -144,24 +144,32 @@ class AttemptManager(Manager):
         here = self._here(seen)
         worked = [
             text
-            for text, tried in here.items()
-            if not _is_vain(tried) and not direction_of(text)  # ways out are the map's
+            for text, attempt in here.items()
+            if not _is_vain(attempt) and not direction_of(text)  # ways out are the map's
         ]
         if worked:
             yield Section("What worked here", (", ".join(worked[-_COMMANDS_SHOWN:]),), 3)
-        vain = {text: tried for text, tried in here.items() if _is_vain(tried)}
-        same = [_told(text, tried) for text, tried in vain.items() if not tried.varies]
-        if same:
-            yield Section(
-                "Tried here, with no effect but what the answer says",
-                tuple(same[-_COMMANDS_SHOWN:]),
-                3,
+        vain = {text: attempt for text, attempt in here.items() if _is_vain(attempt)}
+        for title, varies in (
+            ("Tried here, with no effect but what the answer says", False),
+            ("Tried here, and answered in different ways", True),
+        ):
+            told = [_told(text, it) for text, it in vain.items() if it.varies is varies]
+            if told:
+                yield Section(title, tuple(told[-_COMMANDS_SHOWN:]), 3)
+        world = self._worlds.get(_key(seen))
+        if world and len(world.visits) > 1:  # the world as it is now was left and has come back
+            earlier = [str(turn) for turn in [*world.visits][:-1]]
+            turns = f"turn{'s' if len(earlier) > 1 else ''} {' and '.join(earlier)}"
+            tried = [
+                text if attempt.changed else f"{text} (nothing changed)"
+                for text, attempt in world.attempts.items()
+            ]
+            line = (
+                f"Room, things and score are as they were after {turns}. "
+                f"From there you tried: {', '.join(tried[-_COMMANDS_SHOWN:])}."
             )
-        other = [_told(text, tried) for text, tried in vain.items() if tried.varies]
-        if other:
-            title = "Tried here, and answered in different ways"
-            yield Section(title, tuple(other[-_COMMANDS_SHOWN:]), 3)
-        yield from self._loop(seen)
+            yield Section("Going in circles", (line,), 3)
 
     def compact_lines(self, state: GameState) -> Iterable[str]:
         """What changed nothing here, in one line."""
@@ -173,37 +181,12 @@ class AttemptManager(Manager):
         if vain:
             yield f"Tried here: {', '.join(vain)}."
 
-    def _loop(self, seen: Observation) -> Iterator[Section]:
-        """The world as it is now was left and has come back."""
-        world = self._worlds.get(_key(seen))
-        earlier = [str(turn) for turn in world.visits[:-1]] if world else []
-        if world is None or not earlier:
-            return
-        turns = f"turn{'s' if len(earlier) > 1 else ''} {' and '.join(earlier)}"
-        tried = [
-            text if attempt.changed else f"{text} (nothing changed)"
-            for text, attempt in world.attempts.items()
-        ]
-        line = (
-            f"Room, things and score are as they were after {turns}. "
-            f"From there you tried: {', '.join(tried[-_COMMANDS_SHOWN:])}."
-        )
-        yield Section("Going in circles", (line,), 3)
-
     def _world(self, seen: Observation) -> _World:
         return self._worlds.setdefault(_key(seen), _World())
 
     def _here(self, seen: Observation) -> _Attempts:
         """The attempts in this room; none where the game does not tell rooms apart."""
         return self._rooms.get(seen.room.id, {}) if seen.room else {}
-
-    def _learn_verb(self, command: str) -> None:
-        verb = command.partition(" ")[0]
-        if verb not in HARMLESS and not direction_of(command):
-            self._verbs.pop(verb, None)  # the latest stand last
-            self._verbs[verb] = command
-            if len(self._verbs) > _VERBS_SHOWN:
-                del self._verbs[next(iter(self._verbs))]
 
 
 def normal(command: str) -> str:

@@ -135,7 +135,8 @@ class _Review:
         about = f"claim '{text}'"
         evidence = self._finder.evidence(proposal.turn, proposal.quote)
         tested = proposal.tested and self._finder.was_said(proposal.turn, proposal.quote)
-        twin = self._twin(text)
+        twins = [it for it in (*self._known.values(), *self.new) if near_duplicates(it.text, text)]
+        twin = min(twins, key=self._is_over, default=None)  # one that is still believed, if any
         if not text:
             self._finder.drop(about, "it says nothing")
         elif evidence is None:
@@ -172,11 +173,6 @@ class _Review:
             self.changes[claim.id] = ClaimChange(
                 id=claim.id, kind="confirmed", evidence=evidence, reason=_tidy(reason)
             )
-
-    def _twin(self, text: str) -> Claim | None:
-        """A claim that says the same, one that is still believed if there is."""
-        twins = [c for c in (*self._known.values(), *self.new) if near_duplicates(c.text, text)]
-        return min(twins, key=self._is_over, default=None)
 
     def _is_over(self, claim: Claim) -> bool:
         """Whether it is no longer believed, by this answer at the latest."""

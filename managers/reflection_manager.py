@@ -8,14 +8,15 @@ from collections.abc import Iterable, Sequence
 from llm_client import LLMClient
 from managers.manager import Manager, ToSumUp
 from managers.reflection.answer import ReflectionAnswer, read_reflection
-from managers.reflection.compact import (
+from managers.reflection.evidence import EvidenceFinder
+from managers.reflection.prompt import (
+    PendingTurn,
     choice_format,
     choice_message,
+    full_message,
     read_choice,
     worth_choosing,
 )
-from managers.reflection.evidence import EvidenceFinder
-from managers.reflection.prompt import PendingTurn, full_message
 from mcp_ghost.errors import LLMError
 from mcp_ghost.messages import LLMResponse, Usage
 from prompts import load_prompt
@@ -110,7 +111,13 @@ class ReflectionManager(Manager):
 
     def due(self, *, ending: bool = False) -> bool:
         """Whether to look back now; ``ending`` says that there will be no later chance."""
-        if not self._config.reflection_enabled or not self._question_can_be_asked():
+        if not self._config.reflection_enabled or not self._pending:
+            return False
+        if self._compact:
+            is_wanted = self._config.memories_enabled and bool(worth_choosing([*self._pending]))
+        else:
+            is_wanted = len(self._left_empty) < _ALL_LISTS or self._to_sum_up() is not None
+        if not is_wanted:
             return False
         since = self._pending[-1].record.turn - self._looked_back_at
         if ending or "death" in self._pending[-1].triggers:
@@ -128,7 +135,11 @@ class ReflectionManager(Manager):
         """
         if not self._pending:
             raise ValueError("No turn to look back at: ask due() first.")
-        turns = self._compact_choice() if self._compact else self._turns()
+        turns = [*self._pending]
+        if self._compact:
+            turns = worth_choosing(turns)
+        elif any("death" in turn.triggers for turn in turns[:_BEFORE_A_DEATH]):
+            turns = [*self._before, *turns]  # to a death belongs what led up to it
         finder = EvidenceFinder.of(self._uid, [turn.record for turn in turns])
         started = time.perf_counter()
         fields, usage = self._look_back(turns, finder)
@@ -146,30 +157,13 @@ class ReflectionManager(Manager):
             }
         )
 
-    def _turns(self) -> list[PendingTurn]:
-        """Those to look back at; to a death belongs what led up to it."""
-        turns = list(self._pending)
-        if any("death" in turn.triggers for turn in turns[:_BEFORE_A_DEATH]):
-            return [*self._before, *turns]
-        return turns
-
     def _to_sum_up(self) -> ToSumUp | None:
         """What has to give way in the player's prompts."""
         found = (manager.to_sum_up() for manager in self._managers)
         return None if self._compact else next((it for it in found if it), None)
 
-    def _question_can_be_asked(self) -> bool:
-        """Whether anybody wants what a reflection yields, and there is something to look at."""
-        if self._compact:
-            return self._config.memories_enabled and bool(self._compact_choice())
-        wanted = len(self._left_empty) < _ALL_LISTS or self._to_sum_up() is not None
-        return wanted and bool(self._pending)
-
-    def _compact_choice(self) -> list[PendingTurn]:
-        return worth_choosing(list(self._pending))
-
     def _triggers(self, record: TurnRecord) -> Iterable[str]:
-        after = record.after
+        after, said = record.after, hash(record.response)
         if record.scored:
             yield "score"
         if after.inventory != self._carried:
@@ -178,20 +172,13 @@ class ReflectionManager(Manager):
             yield "death"
         if after.room_id not in self._rooms:
             yield "new room"
-        elif self._says_something_new(record):
+        elif not after.room and said not in self._heard:  # which is all that can be known
+            self._heard.add(said)
             yield "new text"
         if self._was_refused_again(record):
             yield "repeated refusal"
         if record.new_objective:
             yield "objective"
-
-    def _says_something_new(self, record: TurnRecord) -> bool:
-        """Whether the game said what it never said before, where that is all that can be known."""
-        said = hash(record.response)
-        if record.after.room or said in self._heard:
-            return False
-        self._heard.add(said)
-        return True
 
     def _was_refused_again(self, record: TurnRecord) -> bool:
         after = record.after
@@ -213,10 +200,20 @@ class ReflectionManager(Manager):
             response = self._ask(turns, to_sum_up)
         except LLMError as error:
             return {"failure": f"The model could not be asked: {error}"}, error.usage
+        content = response.content or ""
         try:
-            answer = self._read(response.content or "", turns, finder)
+            if self._compact:
+                answer = read_choice(content, turns)
+            else:
+                answer, problems = read_reflection(content)
+                finder.dropped.extend(problems)
         except ValueError as error:
-            return {"failure": self._unreadable(str(error), response)}, response.spent
+            failure = f"The answer cannot be read: {error}."
+            if response.finish_reason == "length":
+                failure += " It was cut off: raise reflection_max_tokens."
+            raw = {"error": str(error), "raw_response": content[:_RECORDED_CHARACTERS]}
+            log_event(self._logger, logging.WARNING, failure, "reflection_parse_error", **raw)
+            return {"failure": failure}, response.spent
         fields: dict[str, object] = {}
         for manager in self._managers:
             fields |= manager.reconcile(answer, finder)
@@ -226,43 +223,21 @@ class ReflectionManager(Manager):
         return fields, response.spent
 
     def _ask(self, turns: Sequence[PendingTurn], to_sum_up: ToSumUp | None) -> LLMResponse:
-        role = self._role
-        profile = "compact" if self._compact else "full"
+        if self._compact:
+            profile, message, answer_format = "compact", choice_message(turns), choice_format(turns)
+        else:
+            records = [turn.record for turn in turns]
+            known = (section for it in self._managers for section in it.to_revise(records))
+            profile, message = "full", full_message(turns, known, self._left_empty, to_sum_up)
+            answer_format = create_json_schema(ReflectionAnswer)
         response: LLMResponse = self._client.chat.completions.create(
-            model=role.model,
+            model=self._role.model,
             messages=[
                 {"role": "system", "content": load_prompt("reflection", profile)},
-                {"role": "user", "content": self._message(turns, to_sum_up)},
+                {"role": "user", "content": message},
             ],
-            **role.sampling,
-            response_format=(
-                choice_format(turns) if self._compact else create_json_schema(ReflectionAnswer)
-            ),
+            **self._role.sampling,
+            response_format=answer_format,
             name="Reflection",
         )
         return response
-
-    def _message(self, turns: Sequence[PendingTurn], to_sum_up: ToSumUp | None) -> str:
-        if self._compact:
-            return choice_message(turns)
-        records = [turn.record for turn in turns]
-        known = [section for manager in self._managers for section in manager.to_revise(records)]
-        return full_message(turns, known, self._left_empty, to_sum_up)
-
-    def _read(
-        self, content: str, turns: Sequence[PendingTurn], finder: EvidenceFinder
-    ) -> ReflectionAnswer:
-        if self._compact:
-            return read_choice(content, turns)
-        answer, problems = read_reflection(content)
-        finder.dropped.extend(problems)
-        return answer
-
-    def _unreadable(self, problem: str, response: LLMResponse) -> str:
-        failure = f"The answer cannot be read: {problem}."
-        if response.finish_reason == "length":
-            failure += " It was cut off: raise reflection_max_tokens."
-        raw = (response.content or "")[:_RECORDED_CHARACTERS]
-        fields = {"error": problem, "raw_response": raw}
-        log_event(self._logger, logging.WARNING, failure, "reflection_parse_error", **fields)
-        return failure

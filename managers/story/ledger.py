@@ -1,6 +1,6 @@
 """What brought points in earlier episodes, with the commands that led there; kept by code alone."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
 from session.game_state import Observation, place_name
@@ -29,19 +29,12 @@ class Ledger(Manager):
 
     def preamble(self) -> Iterable[Section]:
         """The best episode from its beginning, then what scored or killed in others alone."""
-        if self._scores:
-            lines = tuple(self._lines())
-            yield Section("What scored in earlier episodes", lines, importance=3)
-
-    def _lines(self) -> Iterator[str]:
         best = [it for it in self._scores if it.is_of_best]
-        if best:
-            yield _OF_THE_BEST
-            yield from _fitting(best)
-        others = [_other(it) for it in self._scores if not it.is_of_best]
-        if others:
-            yield _ELSEWHERE
-            yield from others
+        others = [f"- {_where(it)}: {it.command}" for it in self._scores if not it.is_of_best]
+        lines = [_OF_THE_BEST, *_fitting(best)] if best else []
+        lines += [_ELSEWHERE, *others] if others else []
+        if lines:
+            yield Section("What scored in earlier episodes", tuple(lines), importance=3)
 
 
 def _fitting(best: list[Scored]) -> list[str]:
@@ -62,10 +55,6 @@ def _line(it: Scored, most: int) -> str:
     left_out = ["…"] if len(it.by) > most else []
     way = "; ".join([*left_out, *it.by[max(0, len(it.by) - most) :], it.command])
     return f"- turn {it.turn}, {_where(it)}: {way}"
-
-
-def _other(it: Scored) -> str:
-    return f"- {_where(it)}: {it.command}"
 
 
 def _where(it: Scored) -> str:

@@ -56,7 +56,10 @@ class Transcript(Manager):
 
     def apply(self, record: TurnRecord) -> None:
         """Add a finished turn."""
-        turn = _Turn(record.turn, _said(record), _heard(record), points_of(record))
+        action = record.command or record.proposed[:200] or _NOT_ANSWERED
+        # The model's own words; its plan, objectives and target are told where they hold.
+        said = dumps({"thinking": record.thinking, "action": action}, ensure_ascii=False)
+        turn = _Turn(record.turn, said, _heard(record), points_of(record))
         self._turns.append(turn)
         self._size += turn.size
         if self._size > self._budget * _PATIENCE:
@@ -81,16 +84,14 @@ class Transcript(Manager):
 
     def messages(self, state: GameState) -> list[Message]:
         """From user to user; the last message is what came of the latest turn."""
-        told: list[Message] = [{"role": "user", "content": self._beginning(state)}]
+        beginning = f"The game begins:\n\n{_printed(state.opening)}"
+        if self._left_out:
+            beginning = "\n\n".join(self._before())
+        told: list[Message] = [{"role": "user", "content": beginning}]
         for turn in self._turns:
             told.append({"role": "assistant", "content": turn.said})
             told.append({"role": "user", "content": turn.heard})
         return told
-
-    def _beginning(self, state: GameState) -> str:
-        if not self._left_out:
-            return f"The game begins:\n\n{_printed(state.opening)}"
-        return "\n\n".join(self._before())
 
     def _before(self) -> Iterator[str]:
         """What is told of the turns that are left out."""
@@ -126,12 +127,6 @@ def points_of(record: TurnRecord) -> str:
     what = "you died" if record.died else f"{record.scored:+d}"
     where = f"{record.place.name}: " if record.place else ""
     return f"turn {record.turn} {what} ({where}{record.command})"
-
-
-def _said(record: TurnRecord) -> str:
-    """The model's own words; its plan, objectives and target are told where they hold."""
-    action = record.command or record.proposed[:200] or _NOT_ANSWERED
-    return dumps({"thinking": record.thinking, "action": action}, ensure_ascii=False)
 
 
 def _heard(record: TurnRecord) -> str:
