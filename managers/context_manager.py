@@ -81,20 +81,18 @@ class ContextManager:
             raise ValueError("The game has not been started: there is nothing to tell.")
         if self._config.prompt_profile() == "compact":
             return Prompt([], self._compact(state, observation, candidates))
-        *story, latest = self._transcript.messages(state)
-        return Prompt(story, f"{latest['content']}\n\n{self._now(state, observation)}")
-
-    def _now(self, state: GameState, seen: Observation) -> str:
         told = [section for manager in self._managers for section in manager.sections(state)]
         sections = [
             *sorted(told, key=lambda section: section.importance),
-            Section("Situation", tuple(self._situation(state, seen)), importance=7),
+            Section("Situation", tuple(self._situation(state, observation)), importance=7),
         ]
         if state.plan:
             title = f"Your plan, made in turn {state.plan_turn}"
             sections.append(Section(title, (without_headings(state.plan),), importance=8))
         fitting = fit(sections, self._config.context_token_budget)
-        return "\n\n".join([*(section.text() for section in fitting), *hints_of(state), _REMINDER])
+        now = [*(section.text() for section in fitting), *hints_of(state), _REMINDER]
+        *story, latest = self._transcript.messages(state)
+        return Prompt(story, "\n\n".join([latest["content"], *now]))
 
     def situation(self, state: GameState) -> str:
         """The facts of this moment, as far as they are told."""
@@ -102,7 +100,14 @@ class ContextManager:
         return "\n".join(self._situation(state, observation)) if observation else ""
 
     def _situation(self, state: GameState, seen: Observation) -> Iterable[str]:
-        yield " ".join(self._counts(state, seen))
+        most = self._config.max_turns_per_episode
+        counts = [f"Turn {min(state.turn_count + 1, most)} of at most {most}."]
+        if self._level.tells_status:
+            of_maximum = f" of {seen.max_score}" if seen.max_score else ""
+            counts.append(f"Score: {shown(seen.score)}{of_maximum}. Moves: {shown(seen.moves)}.")
+        if self._level.tells_facts:
+            counts.append(f"Deaths: {shown(state.deaths)}.")
+        yield " ".join(counts)
         yield from keys_of(state)
         if seen.status_line:
             yield f"Status line: {seen.status_line}"
@@ -123,15 +128,6 @@ class ContextManager:
                 "trying does not work. Go somewhere else or do something of another kind. The "
                 f"episode ends after {self._config.max_turns_stuck} turns without anything new."
             )
-
-    def _counts(self, state: GameState, seen: Observation) -> Iterable[str]:
-        most = self._config.max_turns_per_episode
-        yield f"Turn {min(state.turn_count + 1, most)} of at most {most}."
-        if self._level.tells_status:
-            of_maximum = f" of {seen.max_score}" if seen.max_score else ""
-            yield f"Score: {shown(seen.score)}{of_maximum}. Moves: {shown(seen.moves)}."
-        if self._level.tells_facts:
-            yield f"Deaths: {shown(state.deaths)}."
 
     def _compact(self, state: GameState, seen: Observation, candidates: Iterable[str]) -> str:
         answer = shortened(state.last_response, _COMPACT_CHARACTERS)
@@ -219,6 +215,4 @@ def _carried(seen: Observation) -> str:
 def _remark(way_out: ExitSeen) -> str:
     if way_out.kind == "blocked":
         return f' (blocked: "{way_out.note}")' if way_out.note else " (blocked)"
-    if way_out.kind == "door":
-        return f" ({way_out.note})" if way_out.note else " (a door)"
-    return ""
+    return f" ({way_out.note or 'a door'})" if way_out.kind == "door" else ""

@@ -47,7 +47,7 @@ class MemoryManager(Manager):
         self._in_force: dict[int, dict[str, Memory]] = {}
         """By room, so that a turn costs the same however much is remembered."""
         self._own = 0
-        self._beginnings = _Beginnings()
+        self._first_visits = _FirstVisits()
 
     def all(self) -> tuple[Memory, ...]:
         """Every memory, also those that are no longer in force."""
@@ -61,14 +61,14 @@ class MemoryManager(Manager):
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
         """Learn the game's first facts and what earlier episodes remembered."""
-        self._beginnings.begin(observation)
+        self._first_visits.begin(observation)
         for memory in carried.memories:
             if memory.persistence != "ephemeral":  # the world has been reset since
                 self._keep(memory)
 
     def apply(self, record: TurnRecord) -> None:
         """Learn which rooms are still as the game begins them."""
-        self._beginnings.apply(record)
+        self._first_visits.apply(record)
 
     def learn(self, reflection: Reflection) -> None:
         """Learn new memories, and what happened to known ones."""
@@ -155,9 +155,9 @@ class MemoryManager(Manager):
         What is not shown as it was at first was brought about in this episode if the player had
         changed something in that room by then; otherwise it still held later: how the world works.
         """
-        if proposed != "core" or self._beginnings.shown_by(record):
+        if proposed != "core" or self._first_visits.shown_by(record):
             return proposed
-        return "ephemeral" if self._beginnings.changed_by(record) else "permanent"
+        return "ephemeral" if self._first_visits.changed_by(record) else "permanent"
 
     def _keep(self, memory: Memory) -> None:
         self._memories[memory.id] = memory
@@ -281,8 +281,10 @@ class _Review:
         one replaces it only where that adds something. So nothing that was known gets lost, and
         what it would have superseded stays when it is not taken.
         """
-        here, text = self._of_room(memory.room.id), _wording(memory)
-        twins = [old for old in here if near_duplicates(_wording(old), text)]
+        new = (it for it in self.new.values() if it.room.id == memory.room.id)
+        here = (*self._known.memories_of(memory.room.id), *new)
+        in_force = [old for old in here if old.id not in self.changes]
+        twins = [old for old in in_force if near_duplicates(_wording(old), _wording(memory))]
         for old in twins:
             if not _improves(memory, old, named=old in named):
                 return self._finder.drop(f"memory '{memory.title}'", f"{old.id} says the same")
@@ -297,19 +299,13 @@ class _Review:
             )
         return None
 
-    def _of_room(self, room_id: int) -> list[Memory]:
-        """What is in force there after everything learned so far."""
-        new = [memory for memory in self.new.values() if memory.room.id == room_id]
-        memories = (*self._known.memories_of(room_id), *new)
-        return [memory for memory in memories if memory.id not in self.changes]
-
     def _in_force(self, given: str) -> Memory | None:
         memory = self._known.find(given)
         return memory if memory is not None and memory.status in _IN_FORCE else None
 
 
-class _Beginnings:
-    """Which turns show a room as the game begins it."""
+class _FirstVisits:
+    """Tells which turns show a room as the game begins it."""
 
     def __init__(self) -> None:
         self._visits: dict[int | None, int] = {}
@@ -329,11 +325,21 @@ class _Beginnings:
         room, entered = record.place_id, record.after.room_id
         if self._visits.setdefault(room, 1) == 1 and room not in self._changed_in:
             self._untouched_until[room] = record.turn
-        if self._before is None or _changed(self._before, record):
+        before, after = self._before, record.after
+        looked = record.command.casefold().partition(" ")[0] in SENSING
+        if (
+            before is None
+            or after.inventory != before.inventory
+            or (
+                entered == room  # else all that is seen is another room's
+                and not looked
+                and (after.visible, after.world_hash) != (before.visible, before.world_hash)
+            )
+        ):
             self._changed_in.setdefault(room, record.turn)
         if entered != room:
             self._visits[entered] = self._visits.get(entered, 0) + 1
-        self._before = record.after
+        self._before = after
 
     def shown_by(self, record: TurnRecord) -> bool:
         """Whether the room was as at first when the command was given."""
@@ -342,18 +348,6 @@ class _Beginnings:
     def changed_by(self, record: TurnRecord) -> bool:
         """Whether something had been changed in the room when the turn was over."""
         return self._changed_in.get(record.place_id, record.turn + 1) <= record.turn
-
-
-def _changed(before: Observation, record: TurnRecord) -> bool:
-    """Whether the player changed something in the room where the turn began."""
-    after = record.after
-    if after.inventory != before.inventory:
-        return True
-    if after.room_id != record.place_id:
-        return False  # all that is seen is another room's
-    looked = record.command.casefold().partition(" ")[0] in SENSING
-    changed = after.visible != before.visible or after.world_hash != before.world_hash
-    return changed and not looked
 
 
 def _improves(new: Memory, old: Memory, *, named: bool) -> bool:

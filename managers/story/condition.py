@@ -4,7 +4,7 @@ It is read from the game's words and from what was told of things, in the Englis
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from managers.manager import Manager, Section, without_headings
@@ -127,8 +127,11 @@ class Condition(Manager):
             if record.turn not in self._attack:
                 self._attack.append(record.turn)
             named = (thing.name for thing in record.after.visible)
-            who = attack["who"]
-            self._attackers |= dict.fromkeys(name for name in named if _names(who, name))
+            self._attackers |= dict.fromkeys(
+                name
+                for name in named
+                if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", attack["who"], re.IGNORECASE)
+            )
         if _HEALED.search(sentence):
             self._wound = None
         elif _WOUND.search(sentence):
@@ -178,21 +181,17 @@ class Condition(Manager):
                     del self._things[name]  # what became of it, the player did
             elif thing in before.inventory:
                 self._things[name].is_gone = True
-        self._miss(here, after)
+        if after.dark or after.room_id is None:
+            return
+        for name, known in self._things.items():
+            if known.room == after.room_id and name not in here:
+                known.is_gone = True  # it was left in this room
 
     def _see(self, name: str, where: str, record: TurnRecord) -> None:
         self._things.pop(name, None)  # the latest come last
         self._things[name] = _Thing(where, record.turn, record.after.room_id)
         if len(self._things) > _THINGS_KEPT:
             del self._things[next(iter(self._things))]
-
-    def _miss(self, here: Container[str], after: Observation) -> None:
-        """What was left in this room and is no longer here."""
-        if after.dark or after.room_id is None:
-            return
-        for name, thing in self._things.items():
-            if thing.room == after.room_id and name not in here:
-                thing.is_gone = True
 
 
 def _lamps_in(record: TurnRecord) -> set[str]:
@@ -203,10 +202,6 @@ def _lamps_in(record: TurnRecord) -> set[str]:
     lit = _LIT.match(record.response.strip().lower())
     names = (*lighting.groups(), lit[1] if lit else None)
     return _words(" ".join(filter(None, names))) - _ARTICLES
-
-
-def _names(text: str, name: str) -> bool:
-    return bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE))
 
 
 def _words(text: str) -> set[str]:
