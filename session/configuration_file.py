@@ -31,27 +31,6 @@ _WRONG_TYPES = {
 """What is said of values of another type than the field's."""
 _NO_KEYS_HERE = "keys come from the environment or .env, for example ZORKGPT_CLIENT_API_KEY."
 _ROLES = ("agent", "reflection", "critic")
-_PREFIXED = [
-    "retry",
-    "breaker",
-    "local",
-    "observation",
-    "context",
-    "map",
-    "memories",
-    "objectives",
-    "knowledge",
-    "ledger",
-    "condition",
-    "storage",
-    "reflection",
-    "action_check",
-    "critic",
-    "mcp",
-    "player",
-    "rules",
-]
-"""Sections whose keys are the fields that begin with their name."""
 _LISTED = {
     "llm": (
         *(f"{role}_{key}" for role in _ROLES for key in ("model", "base_url")),
@@ -72,18 +51,20 @@ _LISTED = {
         "without",
     ],
 }
-"""Sections whose keys are fields."""
+"""Sections whose keys are the names of fields; other fields begin with that of their section."""
 
 
-def sections(fields: Collection[str]) -> dict[str, dict[str, str]]:
+def sections(fields: Iterable[str]) -> dict[str, dict[str, str]]:
     """Section -> key -> field, for all ``fields`` that a file may set."""
     found = {name: {key: key for key in keys} for name, keys in _LISTED.items()}
     for role in _ROLES:
         found[f"{role}_sampling"] = {key: f"{role}_{key}" for key in ROLE_KEYS}
     elsewhere = {field for keys in found.values() for field in keys.values()}
-    for name in _PREFIXED:
-        own = (field for field in fields if field.startswith(f"{name}_") and field not in elsewhere)
-        found[name] = {field.removeprefix(f"{name}_"): field for field in own}
+    for field in fields:
+        if field not in elsewhere and not field.endswith("api_key"):
+            words = 2 if field.startswith("action_check_") else 1
+            section = "_".join(field.split("_")[:words])
+            found.setdefault(section, {})[field.removeprefix(f"{section}_")] = field
     return found
 
 
@@ -107,7 +88,12 @@ def read_sections(path: Path, fields: Collection[str]) -> dict[str, object]:
         if section not in known or not isinstance(table, dict):
             where = f"[tool.zorkgpt] of {path}"
             raise ConfigurationError(f"Unknown key '{section}' in {where}: {near(section, known)}")
-        values |= _fields_of(path, section, table, known[section])
+        for key, value in table.items():
+            if key not in known[section]:
+                hint = _NO_KEYS_HERE if key.endswith("api_key") else near(key, known[section])
+                where = f"[tool.zorkgpt.{section}] of {path}"
+                raise ConfigurationError(f"Unknown key '{key}' in {where}: {hint}")
+            values[known[section][key]] = value
     return values
 
 
@@ -160,23 +146,21 @@ class Sources:
 
 
 def explain(error: ValidationError, sources: Sources) -> str:
-    """What is wrong with which values; those of fields that are not to be shown are not."""
-    problems = error.errors(include_url=False)
-    return "\n".join(
-        ["Invalid settings:", *(f"  {_explain_one(problem, sources)}" for problem in problems)]
-    )
-
-
-def _explain_one(problem: ErrorDetails, sources: Sources) -> str:
-    name = ".".join(map(str, problem["loc"]))
-    field = sources.fields.get(name)
-    if field is None:
-        return f"{name}: {problem['msg']}"
-    given = repr(problem["input"]) if field.repr else "the given value"  # which is secret
-    origin = sources.origin(name)
-    if words := _WRONG_TYPES.get(problem["type"]):
-        return f"{origin}: {given} is {words}"
-    return f"{origin}: {_demand(problem, field)}, not {given}"
+    """Say what is wrong with which values; those of fields that are not to be shown are not."""
+    lines = ["Invalid settings:"]
+    for problem in error.errors(include_url=False):
+        name = ".".join(map(str, problem["loc"]))
+        field = sources.fields.get(name)
+        if field is None:
+            lines.append(f"  {name}: {problem['msg']}")
+            continue
+        given = repr(problem["input"]) if field.repr else "the given value"  # which is secret
+        wrong_type = _WRONG_TYPES.get(problem["type"])
+        says = (
+            f"{given} is {wrong_type}" if wrong_type else f"{_demand(problem, field)}, not {given}"
+        )
+        lines.append(f"  {sources.origin(name)}: {says}")
+    return "\n".join(lines)
 
 
 def _demand(problem: ErrorDetails, field: FieldInfo) -> str:
@@ -190,17 +174,6 @@ def _demand(problem: ErrorDetails, field: FieldInfo) -> str:
     if "le" in limits:
         return f"must be {limits['le']:g} or less"
     return problem["msg"].replace("Input should", "must")
-
-
-def _fields_of(
-    path: Path, section: str, table: Mapping[str, object], keys: Mapping[str, str]
-) -> dict[str, object]:
-    for key in table:
-        if key not in keys:
-            hint = _NO_KEYS_HERE if key.endswith("api_key") else near(key, keys)
-            where = f"[tool.zorkgpt.{section}] of {path}"
-            raise ConfigurationError(f"Unknown key '{key}' in {where}: {hint}")
-    return {keys[key]: value for key, value in table.items()}
 
 
 def _table(path: Path, table: dict[str, Any], name: str) -> dict[str, Any]:
