@@ -31,10 +31,9 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 UNREACHABLE = "Langfuse is unreachable: traces of this episode are not sent"
-_PATIENCE = 2.0
-"""Seconds that the end of an episode waits for the last traces to be sent."""
-_PATIENCE_AFTER_FAILURE = 0.3
-"""The same, where sending has failed before."""
+_FLUSH_SECONDS = 2.0
+"""How long the end of an episode waits for the last traces to be sent."""
+_FLUSH_SECONDS_AFTER_FAILURE = 0.3
 
 
 class LangfuseSettings(BaseSettings):
@@ -123,20 +122,13 @@ def _guarded(
     try:
         yield Span(span, logger)
     except BaseException as error:
-        told = _told(error)
-        cause = (type(told), told, error.__traceback__)
+        # A trace gets the error's type and its words, no secret and no cause.
+        kind, base = type(error), Exception if isinstance(error, Exception) else BaseException
+        clean = type(kind.__name__, (base,), {"__module__": kind.__module__})
+        cause = (clean, clean(redact(str(error))), error.__traceback__)
         _unless_it_raises(lambda: stack.__exit__(*cause), logger)
         raise
     _unless_it_raises(stack.close, logger)
-
-
-def _told(error: BaseException) -> BaseException:
-    """What a trace is told of ``error``: its type and its words, no secret and no cause."""
-    kind = type(error)
-    base = Exception if isinstance(error, Exception) else BaseException
-    same = type(kind.__name__, (base,), {"__module__": kind.__module__})
-    told: BaseException = same(redact(str(error)))
-    return told
 
 
 def _masking(redactor: Redactor) -> MaskOtelSpansFunction:
@@ -183,7 +175,11 @@ class Tracing:
         self._version = version()
         self._provider: TracerProvider | None = None
         self._secrets = frozenset(secrets)
-        self._failures = _FailureWatch(self._report_failure)
+        self._failures = _FailureWatch(
+            lambda error: self._log(
+                logging.WARNING, f"{UNREACHABLE} ({error})", "tracing_failed", error=error
+            )
+        )
         try:
             if wanted:
                 self._open(LangfuseSettings())
@@ -235,15 +231,11 @@ class Tracing:
         # OpenTelemetry's own timeout for this has no effect, so it is done where it can be left.
         flush = threading.Thread(target=provider.force_flush, name="sends-traces", daemon=True)
         flush.start()
-        patience = _PATIENCE_AFTER_FAILURE if self._failures.seen else _PATIENCE
-        flush.join(patience)
+        seconds = _FLUSH_SECONDS_AFTER_FAILURE if self._failures.seen else _FLUSH_SECONDS
+        flush.join(seconds)
         if flush.is_alive():
-            self._failures.report(f"no answer within {patience:g} s")
+            self._failures.report(f"no answer within {seconds:g} s")
         self._failures.end()
-
-    def _report_failure(self, error: str) -> None:
-        error = redact(error)
-        self._log(logging.WARNING, f"{UNREACHABLE} ({error})", "tracing_failed", error=error)
 
     def _log(self, level: int, message: str, event_type: str, **fields: object) -> None:
         # Neither the constructor nor the thread that sends knows an event context.
@@ -277,7 +269,7 @@ class _FailureWatch(logging.Handler):
         with self._heard:
             if not self.seen:
                 self.seen = True
-                self._report(error)
+                self._report(redact(error))
 
 
 @cache  # Langfuse keeps one set of resources for a public key, however many clients there are
