@@ -47,12 +47,21 @@ def shared_lines(trunk: Path, turn: int, name: str) -> Iterator[bytes]:
     reached = -1
     with (trunk / EVENTS_FILE).open("rb") as file:
         for number, line in enumerate(file, 1):
-            fields = _fields(trunk, number, line)
+            fields: dict[str, Any] = {}
+            if line.endswith(b"\n"):  # else cut off by a crash, or still being written
+                try:
+                    fields = fields_of(line)
+                except ValueError as error:
+                    raise damaged(trunk, number) from error
             kind = fields.get("event_type")
             if reached == turn and (kind in _ENDINGS or (fields.get("turn") or 0) > turn):
                 return
             if kind == "episode_start":
-                line, reached = _start_of_branch(fields, trunk.name, turn, name), 0
+                # What was learned in the trunk keeps the ids that it has.
+                uid = fields.get("uid") or uid_of(str(fields["episode_id"]))
+                own = {"episode_id": name, "uid": uid, "trunk": trunk.name, "forked_at": turn}
+                text = json.dumps({**fields, **own}, ensure_ascii=False) + "\n"
+                line, reached = text.encode(errors="backslashreplace"), 0
             elif kind == "turn":
                 reached = int(fields["turn"])
                 if reached == turn and fields.get("over"):
@@ -64,21 +73,3 @@ def shared_lines(trunk: Path, turn: int, name: str) -> Iterator[bytes]:
         raise ConfigurationError(
             f"{trunk.name} has no turn {turn}: its last one is {max(reached, 0)}."
         )
-
-
-def _fields(trunk: Path, number: int, line: bytes) -> dict[str, Any]:
-    if not line.endswith(b"\n"):
-        return {}  # cut off by a crash, or still being written
-    try:
-        return fields_of(line)
-    except ValueError as error:
-        raise damaged(trunk, number) from error
-
-
-def _start_of_branch(fields: dict[str, Any], trunk: str, turn: int, name: str) -> bytes:
-    """The trunk's beginning; what was learned in it keeps the ids that it has."""
-    uid = fields.get("uid") or uid_of(str(fields["episode_id"]))
-    own = {"episode_id": name, "uid": uid, "trunk": trunk, "forked_at": turn}
-    return (json.dumps({**fields, **own}, ensure_ascii=False) + "\n").encode(
-        errors="backslashreplace"
-    )

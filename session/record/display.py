@@ -68,7 +68,8 @@ class EpisodeDisplay:
                 self.notice({"message": f"Episode continues after turn {self._so_far.turns}"})
                 self._screen.text("")
             case KnowledgeLoaded() as known:
-                self._knowledge(known)
+                if headline := known.carried.headline:
+                    self._screen.text(f"{headline}.", "yellow", mark="·")
             case TurnRecord() as record:
                 self._turn(record)
             case FailedTurn() as failed:
@@ -98,7 +99,10 @@ class EpisodeDisplay:
         self._screen.heading(f"Turn {so_far.turn}{place}", so_far.score_line)
 
     def _tool_call(self, fields: Fields) -> None:
-        self._calls[fields.get("call_id")] = _arguments(fields.get("arguments"))
+        given = fields.get("arguments") or ""
+        if isinstance(given, dict):
+            given = ", ".join(f"{key}: {it}" for key, it in given.items())
+        self._calls[fields.get("call_id")] = one_line(given, _ARGUMENTS)
 
     def _tool_result(self, fields: Fields) -> None:
         if fields.get("is_error"):
@@ -137,11 +141,15 @@ class EpisodeDisplay:
             self._screen.text(line, "red", mark="✗")
         self._screen.text(one_line(record.command), "bold yellow", mark=">")
         self._screen.text(record.response)
-        self._screen.parts([*_outcome(record), (_cost(record), "dim")])
-
-    def _knowledge(self, known: KnowledgeLoaded) -> None:
-        if headline := known.carried.headline:
-            self._screen.text(f"{headline}.", "yellow", mark="·")
+        outcome = []
+        if record.scored:
+            style = "bold green" if record.scored > 0 else "bold red"
+            outcome.append((f"{gained(record.scored)}, now {record.after.score}", style))
+        if record.died:
+            outcome.append(("died", "bold red"))
+        if record.won:
+            outcome.append(("won", "bold green"))
+        self._screen.parts([*outcome, (_cost(record), "dim")])
 
     def _reflection(self, reflection: Reflection) -> None:
         learned = [f"{it.room.name}: {it.text}" for it in reflection.memories]
@@ -151,26 +159,6 @@ class EpisodeDisplay:
         self._screen.text(one_line(reflection.headline, _THINKING), style, mark="*")
         for text in learned:
             self._screen.text(one_line(text, _THINKING), "dim")
-
-
-def _arguments(arguments: object) -> str:
-    if not isinstance(arguments, dict):
-        return one_line(arguments or "", _ARGUMENTS)
-    return one_line(", ".join(f"{key}: {it}" for key, it in arguments.items()), _ARGUMENTS)
-
-
-def _outcome(record: TurnRecord) -> list[tuple[str, str]]:
-    """What the turn changed, each with its style."""
-    scored, after = record.scored, record.after.score
-    outcome = []
-    if scored:
-        style = "bold green" if scored > 0 else "bold red"
-        outcome.append((f"{gained(scored)}, now {after}", style))
-    if record.died:
-        outcome.append(("died", "bold red"))
-    if record.won:
-        outcome.append(("won", "bold green"))
-    return outcome
 
 
 def _cost(record: TurnRecord | FailedTurn) -> str:

@@ -62,7 +62,15 @@ class EventLog(logging.Handler):
         self._texts: dict[str, GrowingText] = defaultdict(GrowingText)
         self._clean: dict[str, bool] = {}
         """Whether there was nothing to blank out in the latest request of each role."""
-        os.ftruncate(self._file, self._take_in_requests())
+        length = 0
+        with self.path.open("rb") as file:  # continue from the logged requests
+            for line in file:
+                if line.endswith(b"\n"):
+                    length += len(line)
+                    with suppress(ValueError):  # reading will report it
+                        if b'"event_type": "model_call"' in line:
+                            parse(fields_of(line), self._requests)
+        os.ftruncate(self._file, length)  # without a line that was cut off
         os.lseek(self._file, 0, os.SEEK_END)
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -109,18 +117,6 @@ class EventLog(logging.Handler):
             os.ftruncate(self._file, begin)  # half a line would spoil the next one
             os.lseek(self._file, begin, os.SEEK_SET)
             raise
-
-    def _take_in_requests(self) -> int:
-        """Continue from the logged requests; returns the log's length without a cut-off line."""
-        length = 0
-        with self.path.open("rb") as file:
-            for line in file:
-                if line.endswith(b"\n"):
-                    length += len(line)
-                    with suppress(ValueError):  # reading will report it
-                        if b'"event_type": "model_call"' in line:
-                            parse(fields_of(line), self._requests)
-        return length
 
     def close(self) -> None:
         """Release the file and its lock."""

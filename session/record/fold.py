@@ -90,7 +90,13 @@ class EpisodeFold:
             case KnowledgeLoaded() as known:
                 self.known = known
             case TurnRecord() as record:
-                self._apply(record)
+                self.turns = max(self.turns, record.turn)
+                self.snapshot = record.snapshot
+                self.deaths = added(self.deaths, record.died)
+                self.restarts += record.ended is not None
+                self.engine_refused += record.engine_refused is not None
+                self._try(record)
+                self._observe(record.turn, record.after, record.outcome.score)
             case FailedTurn() as failed:
                 self._try(failed)
             case Reflection() as reflection:
@@ -105,15 +111,6 @@ class EpisodeFold:
                 self.end = end
                 if end.reason in _OUT_OF_PATIENCE:
                     self.gave_up.add(self.turns)
-
-    def _apply(self, record: TurnRecord) -> None:
-        self.turns = max(self.turns, record.turn)
-        self.snapshot = record.snapshot
-        self.deaths = added(self.deaths, record.died)
-        self.restarts += record.ended is not None
-        self.engine_refused += record.engine_refused is not None
-        self._try(record)
-        self._observe(record.turn, record.after, record.outcome.score)
 
     def _try(self, turn: TurnRecord | FailedTurn) -> None:
         """Add what a turn used, whether it was played or not."""

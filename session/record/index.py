@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from session.record.schema import Entry, fields_of, parse
 
@@ -70,7 +70,10 @@ class LogIndex:
         """
         with self.path.open("rb") as file:
             state = _state(os.fstat(file.fileno()))
-            self._expect_the_same(file, state)
+            file.seek(self._position - len(self._before))
+            replaced = self.state[:2] not in ((), state[:2])
+            if replaced or file.read(len(self._before)) != self._before:
+                raise LogReplacedError
             for raw in file:
                 if not raw.endswith(b"\n"):
                     break
@@ -85,12 +88,6 @@ class LogIndex:
         """What is at ``span``; None if it is gone."""
         with self.path.open("rb") as file:
             return _parsed(os.pread(file.fileno(), span.length, span.offset))
-
-    def _expect_the_same(self, file: IO[bytes], state: tuple[int, ...]) -> None:
-        file.seek(self._position - len(self._before))
-        replaced = self.state[:2] not in ((), state[:2])
-        if replaced or file.read(len(self._before)) != self._before:
-            raise LogReplacedError
 
 
 def is_being_written(path: Path) -> bool:
