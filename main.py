@@ -211,7 +211,7 @@ def _play_episode(
 ) -> str | None:
     """Play one episode, add it to ``played``, and return why it ended."""
     from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
-    from session.playing import ASKING
+    from session.playing import USES_MODEL
     from session.record.summary import StorySoFar
     from terminal.view import TerminalView, Thoughts
 
@@ -223,7 +223,7 @@ def _play_episode(
     with ZorkOrchestratorV2(episode, config, resume=is_old, **watcher) as orchestrator:
         folder = orchestrator.folder
         so_far = StorySoFar(folder, flags.to_resume(folder.name))
-        asks = orchestrator.config.player_name in ASKING
+        asks = orchestrator.config.player_name in USES_MODEL
         if asks and config.uses_embedded_model and not (config.local_model_path or played):
             screen.text(_SMALL_MODEL, "yellow", mark="·")
         if cockpit:

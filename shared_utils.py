@@ -20,7 +20,7 @@ EMBEDDED_MODEL_NAME = "smollm2-135m-instruct"
 
 @cache  # it takes longer than all else that we do for a request
 def create_json_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The ``response_format`` that makes a provider answer in the form of ``model``.
+    """Return the ``response_format`` that makes a provider answer in the form of ``model``.
 
     Strict as OpenAI wants it: objects are closed and all their properties required, so an
     optional value is one that may be null. Every caller gets the same dict: do not change it.
@@ -33,7 +33,7 @@ def create_json_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def extract_json(text: str) -> dict[str, Any] | None:
-    """The JSON object in ``text``, which may have a fence or prose around it.
+    """Return the JSON object in ``text``, which may have a fence or prose around it.
 
     Where there are several, the last one that is not empty. The time it takes grows with the length
     of ``text``, whatever is in it.
@@ -68,7 +68,7 @@ _NEXT = {
 
 
 def _end_of_object(text: str, start: int, hopeless: set[int]) -> int | None:
-    """Where the JSON object that begins at ``start`` ends, if it does.
+    """Tell where the JSON object that begins at ``start`` ends, if it does.
 
     If not, neither do the objects that are open where it breaks off: all of them are put into
     ``hopeless``, so that nothing is read again for each bracket around it.

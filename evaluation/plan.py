@@ -25,7 +25,7 @@ from mcp_ghost.text import address
 from orchestration.parts import PARTS
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
-from session.playing import ASKING, GUEST, PlayerName
+from session.playing import GUEST, USES_MODEL, PlayerName
 from session.record.event_log import EVENTS_FILE
 from shared_utils import EMBEDDED_BASE_URL
 
@@ -177,7 +177,7 @@ class Plan:
     @property
     def asks_a_model(self) -> bool:
         """Whether any of the players does."""
-        return any(variant.player in ASKING for variant in self.variants)
+        return any(variant.player in USES_MODEL for variant in self.variants)
 
     @property
     def turns(self) -> int:

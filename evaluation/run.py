@@ -14,7 +14,7 @@ from evaluation.fleet.local import USED_UP
 from evaluation.plan import Cell, Plan
 from evaluation.progress import Progress
 from session.configuration_file import ConfigurationError
-from session.playing import ASKING
+from session.playing import USES_MODEL
 
 MOST_LOSSES = 5
 """Workers that one episode may lose without a turn that was finished."""
@@ -74,7 +74,7 @@ def play(
         while waiting or running:
             while waiting and len(running) < jobs:
                 line = waiting.popleft()
-                if crew.used_up and line[0].variant.player in ASKING:
+                if crew.used_up and line[0].variant.player in USES_MODEL:
                     failures[line[0]] = USED_UP
                     continue
                 running[crew.begin(line.popleft())] = line

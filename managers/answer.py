@@ -32,7 +32,7 @@ class AgentResponse(BaseModel):
 
 
 def answer_format(candidates: Sequence[str] = ()) -> dict[str, Any]:
-    """The ``response_format`` of an AgentResponse, its action one of ``candidates`` if any."""
+    """Make the ``response_format`` of an answer, its action one of ``candidates`` if any."""
     response_format = create_json_schema(AgentResponse)
     if not candidates:
         return response_format
@@ -48,7 +48,7 @@ def answer_format(candidates: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def read_answer(content: str, waits_for: "Waits | None" = "line") -> tuple[AgentResponse, str]:
-    """The answer in ``content``, and its command made ready for what the game waits for.
+    """Return the answer in ``content``, and its command made ready for what the game waits for.
 
     Raises:
         ValueError: It is not an AgentResponse, or its action is not a valid command.
@@ -72,7 +72,7 @@ def read_answer(content: str, waits_for: "Waits | None" = "line") -> tuple[Agent
 
 
 def plan_in(said: str | None) -> str | None:
-    """The plan that an answer gives; None where the plan before it holds."""
+    """Return the plan that an answer gives; None where the plan before it holds."""
     text = (said or "").strip()
     if text.casefold().strip(" .") in UNCHANGED:
         return None

@@ -123,7 +123,7 @@ class AttemptManager(Manager):
         self.question_is_open = record.response.rstrip().endswith("?")
 
     def vain_tries(self, command: str, world_hash: str, room_id: int | None) -> tuple[int, str]:
-        """How often ``command`` did nothing in exactly this world, and the answer it got.
+        """Tell how often ``command`` did nothing in exactly this world, and the answer it got.
 
         0 when it ever did something there, or when chance plays a part in what it does.
         """
@@ -134,7 +134,7 @@ class AttemptManager(Manager):
         return attempt.times, attempt.answer
 
     def sections(self, state: GameState) -> Iterator[Section]:
-        """What was tried here, and whether all this has been before."""
+        """Yield what was tried here, and whether all this has been before."""
         seen = state.observation
         if seen is None:
             return
@@ -172,7 +172,7 @@ class AttemptManager(Manager):
             yield Section("Going in circles", (line,), 3)
 
     def compact_lines(self, state: GameState) -> Iterable[str]:
-        """What changed nothing here, in one line."""
+        """Yield what changed nothing here, in one line."""
         seen = state.observation
         here = self._here(seen) if seen else {}
         vain = [text for text, tried in here.items() if _is_vain(tried)]
@@ -185,12 +185,12 @@ class AttemptManager(Manager):
         return self._worlds.setdefault(_key(seen), _World())
 
     def _here(self, seen: Observation) -> _Attempts:
-        """The attempts in this room; none where the game does not tell rooms apart."""
+        """Return the attempts in this room; none where the game does not tell rooms apart."""
         return self._rooms.get(seen.room.id, {}) if seen.room else {}
 
 
 def normal(command: str) -> str:
-    """The command in the spelling under which it is kept."""
+    """Return the command in the spelling under which it is kept."""
     return direction_of(command) or " ".join(command.lower().split())
 
 
@@ -199,7 +199,7 @@ def _key(seen: Observation) -> tuple[int | None, str]:
 
 
 def _latest(attempts: _Attempts, command: str) -> Attempt:
-    """The attempts at ``command``, made the latest."""
+    """Return the attempts at ``command``, made the latest."""
     attempt = attempts[command] = attempts.pop(command, Attempt())
     if len(attempts) > _COMMANDS_KEPT:
         del attempts[next(iter(attempts))]

@@ -62,7 +62,7 @@ class ContextManager:
         self._managers = managers
 
     def head(self, prompt: str) -> str:
-        """The part of the prompt that stays the same for the whole episode."""
+        """Return the part of the prompt that stays the same for the whole episode."""
         if self._config.prompt_profile() == "compact":
             return prompt
         sections = [section for manager in self._managers for section in manager.preamble()]
@@ -71,7 +71,7 @@ class ContextManager:
         return "\n\n".join([prompt.rstrip(), *(section.text() for section in sections)])
 
     def build(self, state: GameState, candidates: Iterable[str] = ()) -> Prompt:
-        """The rest of the prompt, for the turn to come.
+        """Return the rest of the prompt, for the turn to come.
 
         The story so far comes first and, except once in many turns, only grows: so most of a prompt
         begins like the one before, and providers bill and read that part as cached.
@@ -95,7 +95,7 @@ class ContextManager:
         return Prompt(story, "\n\n".join([latest["content"], *now]))
 
     def situation(self, state: GameState) -> str:
-        """The facts of this moment, as far as they are told."""
+        """Return the facts of this moment, as far as they are told."""
         observation = state.observation
         return "\n".join(self._situation(state, observation)) if observation else ""
 
@@ -158,12 +158,12 @@ class ContextManager:
 
 
 def hints_of(state: GameState) -> Iterable[str]:
-    """What the person watching says, as a player reads it: at the prompt's end, never cut."""
+    """Return what the person watching says, as a player reads it at the prompt's end."""
     return (_FROM_WATCHER.format(text) for text in state.hints)
 
 
 def keys_of(state: GameState) -> Iterable[str]:
-    """That the game waits for a key, where it does, and which there are."""
+    """Tell that the game waits for a key, where it does, and which there are."""
     if state.observation and state.observation.waits_for == "key":
         yield f"The game waits for a key, not for a command: answer with {KEYS_TO_GIVE}."
 
@@ -185,7 +185,7 @@ def fit(sections: list[Section], token_budget: int) -> list[Section]:
 
 
 def _missing(config: GameConfiguration) -> Iterable[str]:
-    """What the rules promise but this configuration does not provide."""
+    """Yield what the rules promise but this configuration does not provide."""
     if rule := _OF_LINES.get(config.rules_several_commands):
         yield rule
     if not config.map_enabled and config.observation_level.tells_status:

@@ -31,7 +31,7 @@ class KnowledgeManager(Manager):
         """What the prompt's head contains for the whole episode."""
 
     def all(self) -> tuple[Claim, ...]:
-        """Every claim, also those that are no longer believed."""
+        """Return every claim, also those that are no longer believed."""
         return self._claims
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
@@ -46,13 +46,13 @@ class KnowledgeManager(Manager):
         self._claims = folded_claims([*self._claims, *reflection.claims], reflection.claim_changes)
 
     def preamble(self) -> Iterable[Section]:
-        """What earlier episodes taught, the surest first."""
+        """Yield what earlier episodes taught, the surest first."""
         if self._head:
             title = "How this game works, from earlier episodes"
             yield Section(title, tuple(map(_line, self._head)), importance=3)
 
     def sections(self, state: GameState) -> Iterable[Section]:
-        """What changed since the prompt's head was written."""
+        """Yield what changed since the prompt's head was written."""
         now = {claim.id: claim for claim in self._claims}
         lost = [now[claim.id] for claim in self._head if now[claim.id].status == "retired"]
         taught = [
@@ -65,7 +65,7 @@ class KnowledgeManager(Manager):
             yield Section("Learned in this episode", tuple(reversed(lines)), importance=3)
 
     def compact_lines(self, state: GameState) -> Iterable[str]:
-        """The surest claim."""
+        """Yield the surest claim."""
         now = {claim.id: claim for claim in self._claims}
         for claim in (*(now[told.id] for told in self._head), *reversed(self._claims)):
             if claim.status == "active":
@@ -175,7 +175,7 @@ class _Review:
             )
 
     def _is_over(self, claim: Claim) -> bool:
-        """Whether it is no longer believed, by this answer at the latest."""
+        """Tell whether it is no longer believed, by this answer at the latest."""
         change = self.changes.get(claim.id)
         return claim.status == "retired" or bool(change and change.kind == "contradicted")
 

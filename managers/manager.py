@@ -25,7 +25,7 @@ class Section:
     """Higher stays longer."""
 
     def text(self) -> str:
-        """The section as it is sent."""
+        """Return the section as it is sent."""
         return "\n".join([f"## {self.title}", *self.lines])
 
 
@@ -66,27 +66,27 @@ class Manager:
         """Learn what a reflection yielded."""
 
     def preamble(self) -> Iterable[Section]:
-        """What goes into the prompt's head, and stays the same for the whole episode."""
+        """Return what goes into the prompt's head, and stays the same for the whole episode."""
         return ()
 
     def sections(self, state: GameState) -> Iterable[Section]:
-        """What the model is told for the turn to come."""
+        """Return what the model is told for the turn to come."""
         return ()
 
     def compact_lines(self, state: GameState) -> Iterable[str]:
-        """The same in a line or two, for very small models."""
+        """Return what a very small model is told, in a line or two."""
         return ()
 
     def to_revise(self, records: Sequence[TurnRecord]) -> Iterable[Section]:
-        """What a reflection on ``records`` may confirm, change or end, with ids."""
+        """Return what a reflection on ``records`` may confirm, change or end, with ids."""
         return ()
 
     def to_sum_up(self) -> ToSumUp | None:
-        """What a reflection has to sum up, if anything."""
+        """Return what a reflection has to sum up, if anything."""
         return None
 
     def reconcile(self, answer: ReflectionAnswer, finder: EvidenceFinder) -> Mapping[str, object]:
-        """The fields of a `Reflection` that this manager makes of the model's answer.
+        """Return the fields of a `Reflection` that this manager makes of the model's answer.
 
         Nothing changes yet: the reflection is written to the log first, then learned.
         """

@@ -61,7 +61,7 @@ class MapManager(Manager):
         self._target = None if target and target.room_id == here else target
 
     def sections(self, state: GameState) -> Iterator[Section]:
-        """The rooms around, the ways out of this room, and the requested route."""
+        """Yield the rooms around, the ways out of this room, and the requested route."""
         if state.observation is None or state.observation.room is None:
             return
         here = state.observation.room.id
@@ -85,7 +85,7 @@ class MapManager(Manager):
             yield f"Towards a new way: {_commands(nearest[:_COMPACT_DIRECTIONS])}."
 
     def _route(self, here: int) -> Iterator[str]:
-        """The whole route, or why there is none."""
+        """Yield the whole route, or why there is none."""
         target = self._target
         if target is None:
             return
@@ -108,7 +108,7 @@ class MapManager(Manager):
             yield "No way back from there is known."
 
     def _ways_out(self, room_id: int) -> Iterator[str]:
-        """The most useful line comes last: sections are cut from the top."""
+        """Yield the ways out, the most useful line last: sections are cut from the top."""
         exits = self.world.exits(room_id)
         known = self.world.ways.of(room_id)
         untried = self.world.untried(room_id)
@@ -140,7 +140,7 @@ class MapManager(Manager):
             )
 
     def _around(self, room_id: int) -> Iterator[str]:
-        """The nearest rooms, in an order that stays the same wherever the player goes."""
+        """Yield the nearest rooms, in an order that stays the same wherever the player goes."""
         nearest = set(islice(self.world.nearest(room_id), self._rooms_shown))
         found = self.world.first_turns
         for known in sorted(nearest, key=lambda room: (found.get(room, -1), room)):
@@ -172,7 +172,7 @@ class MapManager(Manager):
         return _remarked(f"{way.command} {end}", remarks)
 
     def _refused(self, ways: Iterable[Way]) -> list[str]:
-        """Each answer once, with the commands that it was given to."""
+        """Return each answer once, with the commands that it was given to."""
         told: dict[tuple[str | None, ...], list[str]] = {}
         for way in ways:
             before = way if way.destinations else self.world.ways.earlier(way.room_id, way.command)
@@ -187,7 +187,7 @@ class MapManager(Manager):
         return [_remarked(", ".join(words), remarks) for remarks, words in told.items()]
 
     def _name(self, room_id: int | None) -> str:
-        """A room's name with its id: names are shared by rooms of mazes and woods."""
+        """Return a room's name with its id: names are shared by rooms of mazes and woods."""
         place = self.world.place(room_id)
         return f"{place.name} #{place.id}" if place.id > 0 else place.name
 
@@ -197,13 +197,13 @@ def _commands(route: Iterable[Way]) -> str:
 
 
 def _remarked(text: str, remarks: Iterable[str | None]) -> str:
-    """The text, and the remarks there are behind it in brackets."""
+    """Return the text, and the remarks there are behind it in brackets."""
     told = "; ".join(remark for remark in remarks if remark)
     return f"{text} ({told})" if told else text
 
 
 def _hindrance(way_out: ExitSeen | None) -> str | None:
-    """What the game's memory says against a way that was walked before."""
+    """Return what the game's memory says against a way that was walked before."""
     if way_out is None or not way_out.note:
         return None
     hinders = way_out.kind == "blocked" or (way_out.kind == "door" and "(open)" not in way_out.note)

@@ -50,11 +50,11 @@ class MemoryManager(Manager):
         self._first_visits = _FirstVisits()
 
     def all(self) -> tuple[Memory, ...]:
-        """Every memory, also those that are no longer in force."""
+        """Return every memory, also those that are no longer in force."""
         return tuple(self._memories.values())
 
     def memories_of(self, room_id: int | None) -> tuple[Memory, ...]:
-        """What is in force in a room, the surest and most urgent first; nothing in no known one."""
+        """Return what is in force in a room, the surest and most urgent first."""
         if room_id is None:
             return ()
         return tuple(sorted(self._in_force.get(room_id, {}).values(), key=_rank))
@@ -81,7 +81,7 @@ class MemoryManager(Manager):
                 self._keep(memory)
 
     def sections(self, state: GameState) -> Iterable[Section]:
-        """What is remembered of this room, of those near it, and of those that are wanted."""
+        """Yield what is remembered of this room, of those near it, and of those that are wanted."""
         if state.observation is None or state.observation.room is None:
             return
         left = self._config.memories_token_budget * CHARACTERS_PER_TOKEN - len(f"## {_TITLE}")
@@ -101,7 +101,7 @@ class MemoryManager(Manager):
             yield Section(_TITLE, told, importance=4)
 
     def compact_lines(self, state: GameState) -> Iterable[str]:
-        """The most urgent titles of this room."""
+        """Yield the most urgent titles of this room."""
         if state.observation is None:
             return
         titles = [memory.title for memory in self.memories_of(state.observation.room_id)[:2]]
@@ -109,7 +109,7 @@ class MemoryManager(Manager):
             yield one_line(f"Remember: {'; '.join(titles)}", _COMPACT_CHARACTERS)
 
     def to_revise(self, records: Sequence[TurnRecord]) -> Iterable[Section]:
-        """What is in force in the rooms of these records, with ids; the latest rooms first."""
+        """Yield what is in force in the rooms of these records, the latest rooms first."""
         rooms = dict.fromkeys(
             room_id
             for record in reversed(records)
@@ -141,12 +141,12 @@ class MemoryManager(Manager):
         }
 
     def find(self, given: str) -> Memory | None:
-        """The memory with that id, from which this episode's prefix may be left out."""
+        """Return the memory with that id, from which this episode's prefix may be left out."""
         name = given.strip(" []#")
         return self._memories.get(name) or self._memories.get(f"{self._uid}-{name}")
 
     def next_id(self, ahead: int) -> str:
-        """The id of a memory before which ``ahead`` others are still to be kept."""
+        """Return the id of a memory before which ``ahead`` others are still to be kept."""
         return f"{self._uid}-m{self._own + ahead + 1}"
 
     def persistence(self, proposed: Persistence, record: TurnRecord) -> Persistence:
@@ -170,7 +170,7 @@ class MemoryManager(Manager):
                 del self._in_force[memory.room.id]
 
     def _tellable(self, here: int, wanted: str) -> Iterator[tuple[Memory, tuple[str, ...]]]:
-        """Each with its line in full and shortened; far ones are given by their titles alone.
+        """Yield each memory with its line in full and shortened; far ones with their titles alone.
 
         Those of a room that ``wanted`` names are not far, wherever it is, if a way there is known.
         """
@@ -196,7 +196,7 @@ class MemoryManager(Manager):
         return sorted((far, room) for far, room in steps if far)
 
     def _is_named(self, room_id: int, wanted: str) -> bool:
-        """Whether a text names a room, or gives its number."""
+        """Tell whether a text names a room, or gives its number."""
         name = next(iter(self._in_force[room_id].values())).room.name
         words = rf"(?<!\w){re.escape(name)}(?!\w)|#{room_id}(?!\d)"
         return bool(re.search(words, wanted, re.IGNORECASE)) or wanted.split("\n")[0] == str(
@@ -258,7 +258,7 @@ class _Review:
         return self._place(memory, self._named(memory, proposal.supersedes))
 
     def _named(self, memory: Memory, ids: Sequence[str]) -> list[Memory]:
-        """Those of ``ids`` that may be superseded by ``memory``."""
+        """Return those of ``ids`` that may be superseded by ``memory``."""
         allowed = []
         for given in ids:
             old = self._in_force(given)
@@ -342,16 +342,16 @@ class _FirstVisits:
         self._before = after
 
     def shown_by(self, record: TurnRecord) -> bool:
-        """Whether the room was as at first when the command was given."""
+        """Tell whether the room was as at first when the command was given."""
         return record.turn <= self._untouched_until.get(record.place_id, -1)
 
     def changed_by(self, record: TurnRecord) -> bool:
-        """Whether something had been changed in the room when the turn was over."""
+        """Tell whether something had been changed in the room when the turn was over."""
         return self._changed_in.get(record.place_id, record.turn + 1) <= record.turn
 
 
 def _improves(new: Memory, old: Memory, *, named: bool) -> bool:
-    """Whether ``new`` is worth more than its near-duplicate ``old``.
+    """Tell whether ``new`` is worth more than its near-duplicate ``old``.
 
     Lasting is worth more than passing, certain more than tentative, and then saying more; one that
     is to replace the old by its id need only say it otherwise.
@@ -368,7 +368,7 @@ def _is_passing(memory: Memory) -> bool:
 
 
 def _rank(memory: Memory) -> tuple[bool, int]:
-    """The sure before the tentative, then the urgent first; otherwise in the order they came."""
+    """Rank the sure before the tentative, then the urgent first."""
     return memory.status == "tentative", _URGENCY.index(memory.category)
 
 

@@ -46,7 +46,7 @@ class ObjectiveManager(Manager):
         self.known.learn(reflection)
 
     def sections(self, state: GameState) -> Iterable[Section]:
-        """The objectives for this room, then the newest; then what was achieved lately."""
+        """Yield the objectives for this room, then the newest; then what was achieved lately."""
         lines = [self._line(each) for each in self._for_room(state.observation)[: self._shown]]
         achieved = [self.known.get(each).text for each in self.known.achieved[-_ACHIEVED_SHOWN:]]
         if achieved:
@@ -55,12 +55,12 @@ class ObjectiveManager(Manager):
             yield Section("Objectives", tuple(lines), importance=5)
 
     def compact_lines(self, state: GameState) -> Iterable[str]:
-        """The first of them."""
+        """Yield the first of them."""
         for objective in self._for_room(state.observation)[:1]:
             yield one_line(f"Objective: {objective.text}", _COMPACT_CHARACTERS)
 
     def to_revise(self, records: Sequence[TurnRecord]) -> Iterable[Section]:
-        """The open ones with their ids."""
+        """Yield the open ones with their ids."""
         lines = [
             f"{self._line(each)} [turn {each.turn}, {each.source}]" for each in self.known.open()
         ]
@@ -160,7 +160,7 @@ class _Review:
         return room
 
     def _goal(self, proposal: ObjectiveProposal, about: str) -> Goal | None:
-        """The one fact that is named and does not hold yet; of two, neither alone is the goal."""
+        """Find the one fact that is named and does not hold yet; of two, neither is the goal."""
         room = self._room(proposal.goal_room_id, f"the goal of {about}")
         item = one_line(proposal.goal_item or "", _NEED_CHARACTERS)
         score = Goal(score=proposal.goal_score)

@@ -110,7 +110,7 @@ class ReflectionManager(Manager):
                 self._before.append(self._pending.popleft())
 
     def due(self, *, ending: bool = False) -> bool:
-        """Whether to look back now; ``ending`` says that there will be no later chance."""
+        """Tell whether to look back now; ``ending`` says that there will be no later chance."""
         if not self._config.reflection_enabled or not self._pending:
             return False
         if self._compact:
@@ -158,7 +158,7 @@ class ReflectionManager(Manager):
         )
 
     def _to_sum_up(self) -> ToSumUp | None:
-        """What has to give way in the player's prompts."""
+        """Return what has to give way in the player's prompts."""
         found = (manager.to_sum_up() for manager in self._managers)
         return None if self._compact else next((it for it in found if it), None)
 
@@ -194,7 +194,7 @@ class ReflectionManager(Manager):
     def _look_back(
         self, turns: Sequence[PendingTurn], finder: EvidenceFinder
     ) -> tuple[dict[str, object], Usage]:
-        """The fields of the reflection that the model's answer gives, and what it used."""
+        """Return the fields of the reflection that the model's answer gives, and what it used."""
         to_sum_up = self._to_sum_up()
         try:
             response = self._ask(turns, to_sum_up)

@@ -52,7 +52,7 @@ class Boundary:
             self._player.learn(step)
 
     def facts(self, facts: Facts, vocabulary: Vocabulary) -> Facts:
-        """The part of ``facts`` that was told: what the game's words named, and what was tried."""
+        """Cut ``facts`` down to what was told: what the game's words named, and what was tried."""
         seen = self.state.observation
         if seen is None:
             raise RuntimeError("The game has not begun.")

@@ -57,7 +57,7 @@ class Endings(NamedTuple):
         return self.limit_reached()
 
     @property
-    def blind_spot(self) -> str:
+    def unenforceable_budget(self) -> str:
         """Which budget cannot be watched, once the model has answered; empty where all can."""
         config, usage = self.config, self.state.usage
         if config.max_cost_per_episode and not usage.cost:
@@ -67,7 +67,7 @@ class Endings(NamedTuple):
         return ""
 
     def limit_reached(self) -> EndReason | None:
-        """Which of the limits for the whole episode is used up."""
+        """Tell which of the limits for the whole episode is used up."""
         state, config = self.state, self.config
         tokens = state.usage.prompt_tokens + state.usage.completion_tokens
         if config.max_cost_per_episode and state.usage.cost >= config.max_cost_per_episode:

@@ -37,7 +37,7 @@ class KnowledgeSync:
         self._is_in_use = config.storage_enabled
 
     def carried_over(self, story: StoryInfo) -> KnowledgeLoaded:
-        """What a new episode of ``story`` begins with, and what people edited since the last."""
+        """Read what a new episode of ``story`` begins with, and what people edited since."""
         nothing = KnowledgeLoaded(carried=CarriedOver(), edits=Edits())
         if not self._config.storage_carry_over:
             return nothing
@@ -81,7 +81,7 @@ class KnowledgeSync:
         KnowledgeFiles(self._config, store).write(story.name, story.sha256)
 
     def _attempt(self, work: Callable[[Store], _Result]) -> _Result | None:
-        """What ``work`` returns; None where there is no database, which is logged once."""
+        """Return what ``work`` returns; None where there is no database, which is logged once."""
         if not self._is_in_use:
             return None
         from storage.errors import StorageError

@@ -64,7 +64,7 @@ class Mind:
         """All that the player tells what happens, in order."""
 
     def check(self, vocabulary: Vocabulary) -> Check:
-        """The judge of commands, for a game whose parser knows ``vocabulary``."""
+        """Return the judge of commands, for a game whose parser knows ``vocabulary``."""
         checks: list[Check] = []
         if isinstance(self._attempts, AttemptManager):
             checks.append(ActionCheck(vocabulary, self._attempts))
@@ -83,7 +83,7 @@ class Mind:
         return self._reflection.reflect(ending=ending)
 
     def _client_for(self, name: str) -> LLMClient:
-        """The agent's client, or a separate one where the role has another endpoint."""
+        """Return the agent's client, or a separate one where the role has another endpoint."""
         role = self.config.role(name)
         base_url = role.base_url.rstrip("/")
         if base_url not in self._clients:

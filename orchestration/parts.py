@@ -31,7 +31,7 @@ class Part(NamedTuple):
         return f"{self.name}_enabled"
 
     def is_on(self, config: GameConfiguration) -> bool:
-        """Whether the player has it."""
+        """Tell whether the player has it."""
         if self.name in config.without or not config.observation_level.reaches(self.needs):
             return False
         return bool(getattr(config, self.setting, True))
@@ -98,8 +98,8 @@ PARTS = {
 """By name, in the order in which their managers learn and report."""
 
 
-def of_the_player(config: GameConfiguration, start: EpisodeStart | None) -> GameConfiguration:
-    """The settings for whoever plays, which an episode that goes on (``start``) has decided.
+def config_for_player(config: GameConfiguration, start: EpisodeStart | None) -> GameConfiguration:
+    """Return the settings for whoever plays, which an episode that goes on (``start``) has decided.
 
     Without our mind there is nothing to learn, to look back at, or to use tools with. Where a guest
     began, and is not the one who goes on, the settings decide who does.
@@ -124,6 +124,6 @@ def of_the_player(config: GameConfiguration, start: EpisodeStart | None) -> Game
 
 
 def without_parts_off(config: GameConfiguration) -> GameConfiguration:
-    """The configuration with every part switched off that the player does not have."""
+    """Return the configuration with every part switched off that the player does not have."""
     off = {part.setting: False for part in PARTS.values() if not part.is_on(config)}
     return config.model_copy(update=off)

@@ -27,7 +27,7 @@ def new_mcp_manager(
     langfuse_client: object,
     environment: Mapping[str, str],
 ) -> MCPManager:
-    """The manager of the configured servers.
+    """Return the manager of the configured servers.
 
     Raises:
         MCPError: Whatever stops it.

@@ -53,7 +53,7 @@ class TurnPlayer:
     boundary: Boundary
 
     def play(self, state: GameState) -> TurnRecord | FailedTurn:
-        """One turn, from what is known to the record of the outcome.
+        """Play one turn, from what is known to the record of the outcome.
 
         Without a usable answer the game is given nothing: any command would be a move. A command at
         which the engine fails is undone, and the player is told so.
@@ -106,7 +106,7 @@ class TurnPlayer:
         )
 
     def _decision(self, facts: Facts) -> Decision:
-        """What the player decides, under the rule for a line of several commands."""
+        """Return what the player decides, under the rule for a line of several commands."""
         decision, vocabulary = self.player.decide(self.boundary.state, facts), self.game.vocabulary
         line, rule = decision.action, self.rules.rules_several_commands
         if decision.failure:
@@ -123,7 +123,7 @@ class TurnPlayer:
     def _played(
         self, state: GameState, decision: Decision, response: str, started: float
     ) -> TurnRecord:
-        """A turn in which the game was given the command; begun anew where the rules say so."""
+        """Record a turn in which the game was given the command; restart it if the rules say so."""
         facts, game = self.game.facts(), self.game
         after, died, over, ended = observation_of(facts), game.died_in_last_step, game.is_over, None
         best = max(state.best_score, facts.score or 0)
@@ -159,7 +159,7 @@ class TurnPlayer:
         started: float,
         **outcome: Any,  # noqa: ANN401  fields of the record
     ) -> TurnRecord:
-        """The record of a turn; without ``after``, the game is as it was."""
+        """Return the record of a turn; without ``after``, the game is as it was."""
         if state.observation is None:
             raise RuntimeError("The game has not been started.")
         if "after" not in outcome:
@@ -187,7 +187,7 @@ def log_turn(logger: logging.Logger, step: TurnRecord | FailedTurn) -> None:
 
 
 def observation_of(facts: Facts) -> Observation:
-    """The game's facts in the form that is kept.
+    """Return the game's facts in the form that is kept.
 
     Every name is on one line, so that none can pose as part of a prompt.
     """
@@ -219,7 +219,7 @@ def observation_of(facts: Facts) -> Observation:
 
 
 def snapshot_of(game: Game) -> str:
-    """The engine's state as text; empty where it has none."""
+    """Return the engine's state as text; empty where it has none."""
     return base64.b64encode(game.snapshot()).decode("ascii")
 
 

@@ -16,7 +16,7 @@ from orchestration.boundary import Boundary
 from orchestration.endings import TO_LOOK_BACK_AT, Endings
 from orchestration.knowledge_sync import KnowledgeSync
 from orchestration.mind import Mind
-from orchestration.parts import of_the_player
+from orchestration.parts import config_for_player
 from orchestration.tool_environment import environment_of, new_mcp_manager, take_back_notes
 from orchestration.turn import TurnPlayer, log_turn, observation_of, return_to, snapshot_of
 from players import player_without_mind
@@ -36,7 +36,7 @@ from session.game_state import (
 from session.knowledge import Reflection
 from session.levels import ObservationLevel
 from session.loop import EpisodeLoop
-from session.playing import TOLD
+from session.playing import LIMITED_BY_LEVEL
 from session.record.folder import episode_folder, open_logs
 from session.record.resume import SavedEpisode, story_of
 from session.record.schema import (
@@ -109,7 +109,7 @@ class ZorkOrchestratorV2:
         saved = SavedEpisode(self.folder) if resume else None
         self._saved = saved if saved and saved.began else None
         self._wanted_level = self.config.observation_level
-        self.config = of_the_player(self.config, self._saved.start if self._saved else None)
+        self.config = config_for_player(self.config, self._saved.start if self._saved else None)
         self.uid = self._saved.start.uid if self._saved else new_uid()
         self.game_state = GameState(self.folder.name)
         self._endings = Endings(self.config, self.game_state)
@@ -145,10 +145,9 @@ class ZorkOrchestratorV2:
             self.mcp_manager = self._create_mcp_manager()
         self.client = self._connect()
         self.mind = Mind(self.config, self.client, self.logger, self.uid, self._connect)
-        self._boundary = Boundary(
-            self.config.observation_level if self.config.player_name in TOLD else _ALL_THERE_IS,
-            episode_id,
-        )
+        limited = self.config.player_name in LIMITED_BY_LEVEL
+        level = self.config.observation_level if limited else _ALL_THERE_IS
+        self._boundary = Boundary(level, episode_id)
         self._knowledge = KnowledgeSync(self.config, self.logger, self.folder, self.uid)
         self.agent = ZorkAgent(
             config=self.config,
@@ -198,8 +197,9 @@ class ZorkOrchestratorV2:
             step = turns.play(state)
             log_turn(self.logger, step)  # first: a turn that cannot be recorded was not played
             self._take_in(step)
-            if step.usage.calls and not self._has_answered and (said := self._endings.blind_spot):
-                self._notice(said)
+            answered_first = step.usage.calls > 0 and not self._has_answered
+            if answered_first and (warning := self._endings.unenforceable_budget):
+                self._notice(warning)
             if isinstance(step, FailedTurn):
                 span.update(level="ERROR", status_message=step.failure)
                 self._has_answered = self._has_answered or step.usage.calls > 0

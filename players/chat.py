@@ -38,18 +38,18 @@ class ChatPlayer(Player):
         self._said: list[Message] = []
 
     def begin(self, opening: str, observation: Observation, carried: CarriedOver) -> None:
-        """The game's first words."""
+        """Begin with the game's first words."""
         self._said = [{"role": "user", "content": opening.strip()}]
 
     def take_in(self, record: TurnRecord) -> None:
-        """What was answered, and what the game said to that."""
+        """Add what was answered, and what the game said to that."""
         self._said += [
             {"role": "assistant", "content": record.proposed or record.command or "(nothing)"},
             {"role": "user", "content": record.response.strip()},
         ]
 
     def decide(self, state: GameState, facts: Facts) -> Decision:
-        """The model's answer, as it is."""
+        """Return the model's answer, as it is."""
         try:
             reply = self._client.chat_completions_create(
                 model=self.model, messages=self._messages(state), name=_ROLE, **self._sampling

@@ -47,7 +47,7 @@ class FirstExitPlayer(Player):
         self._arrive(record.after, record.response)
 
     def decide(self, state: GameState, facts: Facts) -> Decision:
-        """An untried way from here, or the first step to one; any key, where one is waited for."""
+        """Take an untried way from here, or the first step to one; any key, if one is awaited."""
         if facts.waits_for == "key":
             return Decision("space", "", proposed="space")
         command = next(self._untried(self._here), "") or self._step_to_an_untried_way()
@@ -65,7 +65,7 @@ class FirstExitPlayer(Player):
         yield from sorted(left, key=lambda way: way not in self._named.get(room, ()))
 
     def _step_to_an_untried_way(self) -> str:
-        """The direction of the nearest room that has one; empty where none is left."""
+        """Return the direction of the nearest room that has one; empty where none is left."""
         first = {self._here: ""}
         rooms = deque([self._here])
         while rooms:

@@ -68,7 +68,7 @@ class ModelPlayer(Player):
             manager.learn(reflection)
 
     def decide(self, state: GameState, facts: Facts) -> Decision:
-        """What the agent wants to do, as far as the check lets it."""
+        """Return what the agent wants to do, as far as the check lets it."""
         agent = self._agent
         if self._prompt:  # what is known at the first decision stands at the prompt's head
             agent.system_prompt, self._prompt = self._context.head(self._prompt), ""
@@ -156,7 +156,7 @@ class CandidateCommands:
 
 
 def _acts(facts: Facts) -> Iterator[str]:
-    """What things are good for: what the game has shown does not tell which can be taken."""
+    """Yield what things are good for: what the game has shown does not tell which can be taken."""
     here = {one_line(thing.name): thing.holder for thing in facts.visible}
     carried = dict.fromkeys(one_line(thing.name) for thing in facts.inventory or ())
     if here:

@@ -46,7 +46,7 @@ class RandomPlayer(Player):
         self._next = self._throw(record.response)
 
     def decide(self, state: GameState, facts: Facts) -> Decision:
-        """What was thrown; without its word where that is an order to the interpreter.
+        """Return what was thrown; without its word where that is an order to the interpreter.
 
         Where a key is waited for, it presses one that means no choice.
         """
@@ -73,7 +73,7 @@ class RandomPlayer(Player):
 
 
 def _dice(seed: int) -> Random:
-    """The Mersenne Twister as its authors seed it with one number, and numpy after them."""
+    """Return the Mersenne Twister as its authors seed it with one number, and numpy after them."""
     state = [seed & 0xFFFFFFFF]
     for number in range(1, _WORDS_OF_STATE):
         last = state[-1]

@@ -35,14 +35,14 @@ class WalkthroughPlayer(Player):
         self._commands = [_checked(number, line) for number, line in enumerate(commands, 1)]
 
     def decide(self, state: GameState, facts: Facts) -> Decision:
-        """The command of this turn."""
+        """Return the command of this turn."""
         left = self._commands[state.turn_count :]
         command = left[0] if left else safe_command(facts.waits_for)
         return Decision(command, "", proposed=command)
 
 
 def read_walkthrough(path: Path) -> tuple[str, ...]:
-    """The commands in a file, one on each line; empty lines and comments (#) are left out.
+    """Return the commands in a file, one on each line; empty lines and comments (#) are left out.
 
     Raises:
         ConfigurationError: It cannot be read, or holds none.
@@ -60,7 +60,7 @@ def read_walkthrough(path: Path) -> tuple[str, ...]:
 
 
 def _checked(number: int, line: str) -> str:
-    """A command; or a key, for where one is asked for, which is seen only then."""
+    """Return a command; or a key, for where one is asked for, which is seen only then."""
     if line in KEY_NAMES or len(line) == 1:
         return line
     try:

@@ -21,7 +21,7 @@ _MORE_THAN_A_BLANK_LINE = re.compile(r"\n{3,}")
 def load_prompt(
     role: str, profile: str, level: str = "facts", prior_knowledge: str = "allowed"
 ) -> str:
-    """The system prompt of ``role`` in the ``full`` or ``compact`` profile."""
+    """Return the system prompt of ``role`` in the ``full`` or ``compact`` profile."""
     path = Path(__file__).with_name(f"{role}_{profile}.md")
     lines = _lines(path.read_text(encoding="utf-8"), {str(level), prior_knowledge})
     return _MORE_THAN_A_BLANK_LINE.sub("\n\n", "\n".join(lines)).strip()

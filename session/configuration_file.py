@@ -69,7 +69,7 @@ def sections(fields: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def read_sections(path: Path, fields: Collection[str]) -> dict[str, object]:
-    """The fields that the sections of ``path`` set.
+    """Return the fields that the sections of ``path`` set.
 
     Raises:
         ConfigurationError: naming the file, the key and the nearest known one.
@@ -98,7 +98,7 @@ def read_sections(path: Path, fields: Collection[str]) -> dict[str, object]:
 
 
 def refuse_unknown_variables(prefix: str, fields: Iterable[str], dotenv: str) -> None:
-    """A mistyped name would go unnoticed: nothing else sets variables with our prefix.
+    """Refuse a mistyped name, which would go unnoticed: all variables with our prefix are ours.
 
     Raises:
         ConfigurationError: naming the variable, where it is, and the nearest known one.
@@ -113,7 +113,7 @@ def refuse_unknown_variables(prefix: str, fields: Iterable[str], dotenv: str) ->
 
 
 def near(key: str, known: Iterable[str]) -> str:
-    """A hint naming the known name that was probably meant."""
+    """Return a hint naming the known name that was probably meant."""
     names = list(known)
     return did_you_mean(key, names) or f"choose from {', '.join(names)}."
 
@@ -131,7 +131,7 @@ class Sources:
     fields: Mapping[str, FieldInfo]
 
     def origin(self, field: str) -> str:
-        """How a person calls the field there."""
+        """Tell how a person calls the field there."""
         if field in self.given:
             return field
         variable = self.prefix + field.upper()

@@ -28,12 +28,12 @@ def event_context(**fields: object) -> Iterator[None]:
 
 
 def context_value(name: str) -> object:
-    """A field of the surrounding event context; None where it has none."""
+    """Return a field of the surrounding event context; None where it has none."""
     return _context.get().get(name)
 
 
 def current_turn() -> int | None:
-    """The turn of the surrounding event context."""
+    """Return the turn of the surrounding event context."""
     turn = context_value("turn")
     return turn if isinstance(turn, int) else None
 
@@ -72,5 +72,5 @@ class EventLogger(logging.LoggerAdapter[logging.Logger]):
 
 
 def event_fields(record: logging.LogRecord) -> dict[str, object]:
-    """The fields that were logged with ``record``, ``event_type`` included."""
+    """Return the fields that were logged with ``record``, ``event_type`` included."""
     return {key: value for key, value in record.__dict__.items() if key not in _RECORD_ATTRIBUTES}

@@ -66,12 +66,12 @@ class Place(Value):
 
 
 def shown(number: int | None) -> str:
-    """A number for display."""
+    """Return a number for display."""
     return UNKNOWN if number is None else str(number)
 
 
 def place_name(room: Place | None) -> str:
-    """The name of a room, for display."""
+    """Return the name of a room, for display."""
     return room.name if room else UNKNOWN_ROOM
 
 
@@ -103,7 +103,7 @@ class ThingSeen(NamedTuple):
         return cls(name, holder.removesuffix(")") or None)
 
     def write(self) -> object:
-        """The thing as text; as a pair where its text would be read as another thing."""
+        """Return the thing as text; as a pair where its text would be read as another thing."""
         text = str(self)
         return text if self.read(text) == self else tuple(self)
 
@@ -290,7 +290,7 @@ class Hint(Value):
 
 
 def added(total: int | None, one: int | None) -> int | None:
-    """The sum; None where a part of it is not known."""
+    """Return the sum; None where a part of it is not known."""
     return None if total is None or one is None else total + one
 
 

@@ -214,7 +214,7 @@ class Reflection(Value):
         return f"Looked back at {turns}: {yielded}"
 
     def counts(self) -> tuple[str, ...]:
-        """How many of each kind, for example ``2 memories``."""
+        """Tell how many of each kind, for example ``2 memories``."""
         kinds = {
             "memory": len(self.memories) + len(self.memory_changes),
             "objective": len(self.objectives) + len(self.objective_changes),
@@ -226,7 +226,7 @@ class Reflection(Value):
 def folded_memories(
     memories: Iterable[Memory], changes: Iterable[MemoryChange]
 ) -> tuple[Memory, ...]:
-    """The memories after ``changes``; those about other memories are ignored."""
+    """Return the memories after ``changes``; those about other memories are ignored."""
     known = {memory.id: memory for memory in memories}
     for change in changes:
         if change.id in known:
@@ -236,7 +236,7 @@ def folded_memories(
 
 
 def folded_claims(claims: Iterable[Claim], changes: Iterable[ClaimChange]) -> tuple[Claim, ...]:
-    """The claims after ``changes``; those about other claims are ignored."""
+    """Return the claims after ``changes``; those about other claims are ignored."""
     known = {claim.id: claim for claim in claims}
     for change in changes:
         if change.id not in known:

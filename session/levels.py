@@ -16,7 +16,7 @@ class ObservationLevel(StrEnum):
     """And the exits that the game has mentioned."""
 
     def reaches(self, other: "ObservationLevel") -> bool:
-        """Whether it tells all that ``other`` tells."""
+        """Tell whether it tells all that ``other`` tells."""
         return _ORDER[self] >= _ORDER[other]
 
     @property

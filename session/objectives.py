@@ -41,15 +41,15 @@ class Objectives:
         """The last turn that brought points or a new room: whatever is wanted, it goes on."""
 
     def all(self) -> tuple[Objective, ...]:
-        """Every objective in the order in which they were set."""
+        """Return every objective in the order in which they were set."""
         return tuple(self._objectives.values())
 
     def open(self) -> tuple[Objective, ...]:
-        """What is still to be achieved."""
+        """Return what is still to be achieved."""
         return tuple(self._objectives[each] for each in self._open)
 
     def get(self, objective_id: str) -> Objective:
-        """The one with that id."""
+        """Return the one with that id."""
         return self._objectives[objective_id]
 
     def begin(self, observation: Observation) -> None:
@@ -88,13 +88,13 @@ class Objectives:
             self._close(change.id, change.status, change.reason, change.turn)
 
     def find(self, given: str) -> Objective | None:
-        """The open objective with that id; this episode's prefix may be left out."""
+        """Return the open objective with that id; this episode's prefix may be left out."""
         name = given.strip(" []#")
         full = next((each for each in (name, f"{self._uid}-{name}") if each in self._open), None)
         return self._objectives[full] if full else None
 
     def next_id(self, ahead: int = 0) -> str:
-        """The id of an objective before which ``ahead`` others are still to be added."""
+        """Return the id of an objective before which ``ahead`` others are still to be added."""
         return f"{self._uid}-o{len(self._objectives) + ahead + 1}"
 
     def stalest(self, candidates: Iterable[Objective]) -> Objective | None:
@@ -180,14 +180,14 @@ class Seen:
         return gained
 
     def lacks(self, goal: Goal) -> bool:
-        """Whether the goal can be told and does not hold yet; one that does would say nothing."""
+        """Tell whether the goal can be told and does not hold yet."""
         now = self._now
         if now is None or (goal.item is not None and now.inventory is None):
             return False
         return not (goal.score is not None and now.score is None) and not holds(goal, now)
 
     def goal_in(self, text: str) -> Goal | None:
-        """What code can check of a text that names one known room or thing, and nothing else."""
+        """Find the goal in a text that names one known room or thing, and nothing else."""
         words = " ".join(text.casefold().strip(" .!").split())
         found: list[Goal] = []
         if going := _GOING.fullmatch(words):
@@ -206,7 +206,7 @@ def _names(things: Iterable[ThingSeen]) -> Iterable[str]:
 
 
 def holds(goal: Goal, seen: Observation) -> bool:
-    """Whether the facts show the goal."""
+    """Tell whether the facts show the goal."""
     if goal.room is not None:
         return seen.room_id == goal.room
     if goal.score is not None:

@@ -7,11 +7,11 @@ from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt, model_valida
 from session.objectives import STALE_TURNS
 
 PlayerName: TypeAlias = Literal["model", "chat", "random", "walkthrough", "first-exit", "mcp"]
-ASKING = frozenset({"model", "chat"})
+USES_MODEL = frozenset({"model", "chat"})
 """Players that ask a model."""
 GUEST: Final = "mcp"
 """The player who is somebody else: a client of our MCP server."""
-TOLD = ASKING | {GUEST}
+LIMITED_BY_LEVEL = USES_MODEL | {GUEST}
 """Players whom the level of observation limits."""
 
 

@@ -25,7 +25,7 @@ _NEGATIONS, _EMPTY_WORDS = frozenset(_DENYING.split()), frozenset(_EMPTY.split()
 
 
 def near_duplicates(first: str, second: str) -> bool:
-    """Whether one of the texts says all that the other does, and not much more."""
+    """Tell whether one of the texts says all that the other does, and not much more."""
     one, other = content_words(first), content_words(second)
     less, more = sorted((frozenset(one), frozenset(other)), key=len)
     if not less or not less <= more or 2 * len(less) < len(more):
@@ -36,13 +36,13 @@ def near_duplicates(first: str, second: str) -> bool:
 
 
 def says_more(new: str, old: str) -> bool:
-    """Whether ``new``, a near-duplicate of ``old``, has words that ``old`` lacks."""
+    """Tell whether ``new``, a near-duplicate of ``old``, has words that ``old`` lacks."""
     return len(set(content_words(new))) > len(set(content_words(old)))
 
 
 @lru_cache(maxsize=8192)  # each text is held against many others
 def content_words(text: str) -> tuple[str, ...]:
-    """The words that carry the meaning, without their endings; what is denied is marked."""
+    """Return the words that carry the meaning, without their endings; what is denied is marked."""
     words: list[str] = []
     denied = ""
     for word in _WORD.findall(text.casefold().replace("\u2019", "'")):
@@ -56,18 +56,18 @@ def content_words(text: str) -> tuple[str, ...]:
 
 
 def same_thing(name: str, other: str) -> bool:
-    """Whether two names may mean one thing: the words of one are all in the other."""
+    """Tell whether two names may mean one thing: the words of one are all in the other."""
     words, others = name_words(name), name_words(other)
     return bool(words and others) and (words <= others or others <= words)
 
 
 def name_words(name: str) -> frozenset[str]:
-    """The words of a thing's or a room's name."""
+    """Return the words of a thing's or a room's name."""
     return frozenset(_WORD.findall(name.casefold())) - _ARTICLES
 
 
 def _shared(words: tuple[str, ...], shared: frozenset[str]) -> list[str]:
-    """The ``shared`` words in the order in which they first come."""
+    """Return the ``shared`` words in the order in which they first come."""
     return list(dict.fromkeys(word for word in words if word in shared))
 
 

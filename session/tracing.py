@@ -85,14 +85,14 @@ def observed(
     logger: logging.Logger,
     **fields: Any,  # noqa: ANN401  whatever Langfuse takes
 ) -> AbstractContextManager[Span]:
-    """An observation of ``client`` around the work inside; none without a client."""
+    """Return an observation of ``client`` around the work inside; none without a client."""
     if client is None:
         return nullcontext(Span(None, logger))
     return _guarded(lambda: client.start_as_current_observation(**fields), logger)
 
 
 def of_reply(response: LLMResponse) -> dict[str, Any]:
-    """What a generation of Langfuse learns about ``response``."""
+    """Return what a generation of Langfuse learns about ``response``."""
     usage = response.usage or {}
     cached = usage.get("cached_tokens", 0)
     calls = [
@@ -276,7 +276,7 @@ class _FailureWatch(logging.Handler):
 def _connect(
     settings: LangfuseSettings, secrets: frozenset[str]
 ) -> tuple[Langfuse, TracerProvider]:
-    """The client of this process, and what sends its spans; nothing is sent yet."""
+    """Return the client of this process, and what sends its spans; nothing is sent yet."""
     for name in ("langfuse", "opentelemetry"):  # their warnings have no place on the terminal
         logging.getLogger(name).propagate = False
         logging.getLogger(name).addHandler(logging.NullHandler())

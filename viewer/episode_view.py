@@ -11,7 +11,7 @@ from mcp_ghost.results import JSONObject
 from mcp_ghost.text import gained, one_line
 from session.game_state import FailedTurn, Hint, TurnRecord
 from session.knowledge import Reflection
-from session.playing import TOLD
+from session.playing import LIMITED_BY_LEVEL
 from session.record.fold import EpisodeFold
 from session.record.schema import Entry, EpisodeStart, KnowledgeLoaded, LoggedEvent
 from viewer.learned_view import LearnedView, reflection_json
@@ -122,10 +122,10 @@ class EpisodeView(EpisodeFold):
 
     def json(self) -> JSONObject:
         """Return everything but the summary, the opening and the turns."""
-        begun = self.resumed or self.start
+        start, begun = self.start, self.resumed or self.start
         return {
             "parts_off": self._parts_off(),
-            "told": self.start.level if self.start and self.start.player in TOLD else None,
+            "told": start.level if start and start.player in LIMITED_BY_LEVEL else None,
             "max_turns": begun.max_turns if begun else None,
             "hints": self._hints,
             "scores": self._score_line(),

@@ -36,7 +36,7 @@ from mcp_ghost.text import counted, did_you_mean
 from players import PLAYERS
 from players.walkthrough import WalkthroughPlayer, read_walkthrough
 from session.game_configuration import ConfigurationError, GameConfiguration
-from session.playing import ASKING
+from session.playing import USES_MODEL
 from terminal.flags import episode_at_turn
 
 _DESCRIPTION = (
@@ -139,7 +139,7 @@ def _plan(flags: argparse.Namespace) -> Plan:
     players = trunk.players if trunk else flags.player
     variants = variants_of(config, flags.without, each=flags.each, players=players)
     refuse_guests(variants, flags)
-    if any(variant.player in ASKING for variant in variants):
+    if any(variant.player in USES_MODEL for variant in variants):
         with closing(LLMClient(config=config)):
             pass  # report a key that cannot be sent, or a bad model file, before we begin
     if config.mcp_enabled:

@@ -143,16 +143,16 @@ class Ways:
         return self._known[room_id]
 
     def earlier(self, room_id: int, command: str) -> Way | None:
-        """What earlier episodes know of a way."""
+        """Return what earlier episodes know of a way."""
         return self._earlier.get(room_id, {}).get(command)
 
     def all(self) -> Iterator[Way]:
-        """Every way, rooms in the order in which they were found."""
+        """Yield every way, rooms in the order in which they were found."""
         for room_id in dict.fromkeys([*self._earlier, *self._now]):
             yield from self.of(room_id).values()
 
     def passages(self, rooms: Mapping[int, Place]) -> Iterator[Passage]:
-        """What this episode passes on; of one way the latest outcome comes last."""
+        """Yield what this episode passes on; of one way the latest outcome comes last."""
         for ways in self._now.values():
             for way in ways.values():
                 if way.moves or way.is_trusted or self._direction(way.command) is None:
@@ -162,7 +162,7 @@ class Ways:
         return command if command in self._directions else direction_of(command)
 
     def _way(self, room_id: int, command: str, turn: int) -> Way:
-        """The way of this episode, made when it is new."""
+        """Return the way of this episode, made when it is new."""
         self._known.pop(room_id, None)
         ways = self._now.setdefault(room_id, {})
         way = ways.setdefault(command, Way(room_id, command, turn))

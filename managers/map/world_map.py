@@ -61,7 +61,7 @@ class WorldMap:
         return not any(way.room_id in back.destinations for back in self.ways.of(way.to).values())
 
     def passages(self) -> tuple[Passage, ...]:
-        """The ways that this episode tried, as they are passed on to later ones."""
+        """Return the ways that this episode tried, as they are passed on to later ones."""
         return tuple(self.ways.passages({room_id: self.place(room_id) for room_id in self.rooms}))
 
     def distance(self, from_id: int, to_id: int) -> int | None:
@@ -121,7 +121,7 @@ class WorldMap:
         return mermaid(self.rooms, self.ways.all(), self._here)
 
     def place(self, room_id: int | None) -> Place:
-        """A room with its name, as far as it is known."""
+        """Return a room with its name, as far as it is known."""
         return Place(id=room_id or 0, name=self.rooms.get(room_id or 0, ""))
 
     def _see(self, seen: Observation, turn: int) -> None:

@@ -84,7 +84,7 @@ class ReflectionAnswer(BaseModel):
 
 
 def read_reflection(content: str) -> tuple[ReflectionAnswer, list[str]]:
-    """The answer in ``content`` without the items that are malformed, and why those are.
+    """Return the answer in ``content`` without the items that are malformed, and why those are.
 
     Raises:
         ValueError: There is no object with any of the lists.

@@ -23,7 +23,7 @@ class EvidenceFinder:
 
     @classmethod
     def of(cls, episode: str, records: Sequence[TurnRecord]) -> Self:
-        """The finder that ``records`` give."""
+        """Return the finder that ``records`` give."""
         return cls(episode, {record.turn: record for record in records})
 
     def drop(self, what: str, why: str) -> None:
@@ -36,7 +36,7 @@ class EvidenceFinder:
         return max(self.records)
 
     def evidence(self, turn: int, quote: str = "") -> Evidence | None:
-        """The cited turn as evidence; None when it is not among the records.
+        """Return the cited turn as evidence; None when it is not among the records.
 
         The quote is the game's own: one that the game did not say is replaced by what it said.
         """
@@ -49,7 +49,7 @@ class EvidenceFinder:
         return Evidence(episode=self.episode, turn=turn, quote=words[:_QUOTE_CHARACTERS])
 
     def was_said(self, turn: int, quote: str) -> bool:
-        """Whether the game said ``quote`` in that turn, ignoring case, punctuation and line breaks.
+        """Tell whether the game said ``quote`` then, but for case, punctuation and line breaks.
 
         A single word proves nothing, unless it is all that the game said.
         """

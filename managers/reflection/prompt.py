@@ -46,7 +46,7 @@ def full_message(
     left_empty: Sequence[str] = (),
     to_sum_up: ToSumUp | None = None,
 ) -> str:
-    """The turns in full as far as the budget goes; ``left_empty`` are lists that nobody wants."""
+    """Tell of the turns in full as far as the budget goes; ``left_empty`` are unwanted lists."""
     parts = [section.text() for section in sections]
     if left_empty:
         parts.append(f"Leave these lists empty this time: {', '.join(left_empty)}.")
@@ -60,7 +60,7 @@ def full_message(
 
 
 def _told(turns: Sequence[PendingTurn], room: int) -> list[str]:
-    """A head for each turn; the oldest lose what was thought and said first."""
+    """Return a head for each turn; the oldest lose what was thought and said first."""
     heads = [
         f"Turn {turn.record.turn}{f', {turn.record.place.label}' if turn.record.place else ''}: "
         f"> {turn.record.command}{''.join(f' [{change}]' for change in _facts(turn))}"
@@ -78,7 +78,7 @@ def _told(turns: Sequence[PendingTurn], room: int) -> list[str]:
 
 
 def _facts(turn: PendingTurn) -> Iterable[str]:
-    """What the player was told of the turn, besides words."""
+    """Yield what the player was told of the turn, besides words."""
     record, after = turn.record, turn.record.after
     if record.scored:
         yield f"score {record.scored:+}, now {after.score}"
@@ -94,7 +94,7 @@ def _facts(turn: PendingTurn) -> Iterable[str]:
 
 
 def worth_choosing(turns: Sequence[PendingTurn]) -> list[PendingTurn]:
-    """The gravest and latest turns, those last: what stands last is taken most often."""
+    """Return the gravest and latest turns, those last: what stands last is taken most often."""
     grave = [turn for turn in turns if _gravity(turn) >= 0]
     return sorted(grave, key=_gravity)[-_MOST_TURNS:]
 
@@ -115,7 +115,7 @@ def choice_message(turns: Sequence[PendingTurn]) -> str:
 
 
 def choice_format(turns: Sequence[PendingTurn]) -> dict[str, Any]:
-    """The ``response_format`` that allows the number of one of ``turns``, or 0."""
+    """Return the ``response_format`` that allows the number of one of ``turns``, or 0."""
     numbers = [turn.record.turn for turn in turns]
     schema = {
         "type": "object",
@@ -130,7 +130,7 @@ def choice_format(turns: Sequence[PendingTurn]) -> dict[str, Any]:
 
 
 def read_choice(content: str, turns: Sequence[PendingTurn]) -> ReflectionAnswer:
-    """The chosen turn as a memory in the game's words; nothing for 0.
+    """Return the chosen turn as a memory in the game's words; nothing for 0.
 
     Raises:
         ValueError: No turn was named, or one that was not to be chosen.

@@ -116,7 +116,7 @@ class Condition(Manager):
         self._before = record.after
 
     def sections(self, state: GameState) -> Iterable[Section]:
-        """What holds now, as far as it was told."""
+        """Yield what holds now, as far as it was told."""
         lines = tuple(self._lines(state.turn_count))
         if lines:
             yield Section("Your condition", lines, importance=7)
@@ -195,7 +195,7 @@ class Condition(Manager):
 
 
 def _lamps_in(record: TurnRecord) -> set[str]:
-    """The words for what a turn's command lights or puts out, in the command and in the answer."""
+    """Find the words for what a turn's command lights or puts out, in command and answer."""
     lighting = _LIGHTING.match(" ".join(record.command.lower().split()))
     if not lighting:
         return set()

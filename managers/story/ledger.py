@@ -28,7 +28,7 @@ class Ledger(Manager):
         self._scores = carried.scores
 
     def preamble(self) -> Iterable[Section]:
-        """The best episode from its beginning, then what scored or killed in others alone."""
+        """Yield the best episode from its beginning, then what scored or killed in others alone."""
         best = [it for it in self._scores if it.is_of_best]
         others = [f"- {_where(it)}: {it.command}" for it in self._scores if not it.is_of_best]
         lines = [_OF_THE_BEST, *_fitting(best)] if best else []
@@ -38,7 +38,7 @@ class Ledger(Manager):
 
 
 def _fitting(best: list[Scored]) -> list[str]:
-    """The long ways are shortened first, until all is within the budget."""
+    """Shorten the longest ways first, until all is within the budget."""
     lines = [_line(it, len(it.by)) for it in best]
     longest_first = sorted(range(len(best)), key=lambda at: -len(lines[at]))
     excess = sum(map(len, lines)) - TOKEN_BUDGET * CHARACTERS_PER_TOKEN

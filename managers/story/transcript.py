@@ -72,7 +72,7 @@ class Transcript(Manager):
             self._leave_out([it for it in self._turns if it.number <= reflection.summary_until])
 
     def to_sum_up(self) -> ToSumUp | None:
-        """The oldest turns, once there is more than the budget; the summary so far comes first."""
+        """Return the oldest turns after the summary so far, once there is more than the budget."""
         if self._size <= self._budget:
             return None
         oldest = self._oldest(self._budget // _KEPT_SHARE)
@@ -94,7 +94,7 @@ class Transcript(Manager):
         return told
 
     def _before(self) -> Iterator[str]:
-        """What is told of the turns that are left out."""
+        """Yield what is told of the turns that are left out."""
         if self._summary:
             told = without_headings(self._summary)
             yield f"Your summary of the turns up to {self._summed_up}:\n\n{told}"
@@ -104,7 +104,7 @@ class Transcript(Manager):
             yield f"Points and deaths up to turn {self._left_out}: {'; '.join(self._points)}."
 
     def _oldest(self, kept: int) -> list[_Turn]:
-        """The turns before the latest that together fill ``kept`` characters."""
+        """Return the turns before the latest that together fill ``kept`` characters."""
         count, left = 0, self._size
         while count < len(self._turns) - _ALWAYS_KEPT and left > kept:
             left -= self._turns[count].size
@@ -121,7 +121,7 @@ class Transcript(Manager):
 
 
 def points_of(record: TurnRecord) -> str:
-    """What a turn won or lost, with its place and command."""
+    """Return what a turn won or lost, with its place and command."""
     if not (record.scored or record.died):
         return ""
     what = "you died" if record.died else f"{record.scored:+d}"
@@ -144,6 +144,6 @@ def _heard(record: TurnRecord) -> str:
 
 
 def _printed(text: str) -> str:
-    """The game's words, which cannot pose as a part of the prompt."""
+    """Return the game's words, which cannot pose as a part of the prompt."""
     said = without_headings(text.strip())
     return said if len(said) <= ANSWER_CHARACTERS else f"{said[: ANSWER_CHARACTERS - 1]}…"

@@ -38,7 +38,7 @@ _OF_WAYS = re.compile(
 
 
 def direction_of(command: str) -> str | None:
-    """The direction that ``command`` moves in, in full; None for any other command."""
+    """Return the direction that ``command`` moves in, in full; None for any other command."""
     words = _GOING.sub("", " ".join(command.split()).lower())
     words = DIRECTIONS.get(words, words)
     return words if words in _ORDER else None
@@ -50,7 +50,7 @@ def in_order(command: str) -> tuple[int, str]:
 
 
 def directions_in(prose: str) -> set[str]:
-    """The directions that ``prose`` names; in and out are never told from the little words."""
+    """Find the directions that ``prose`` names; in and out cannot be told from little words."""
     text = prose.lower()
     found = {match.group().replace("-", "") for match in _COMPASS.finditer(text)}
     for sentence in _SENTENCE.split(text):

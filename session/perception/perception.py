@@ -48,12 +48,12 @@ class Perception:
     """Those that the game has printed where the player was there."""
 
     def begin(self, opening: str, seen: Observation) -> Observation:
-        """What may be told of the game's beginning."""
+        """Return what may be told of the game's beginning."""
         self._read(opening, "", seen)
         return self._told(seen)
 
     def apply(self, record: TurnRecord) -> TurnRecord:
-        """What may be told of a finished turn."""
+        """Return what may be told of a finished turn."""
         self._note_way(record)
         if record.ended:
             self.carried.clear()  # the game begins anew
@@ -73,7 +73,7 @@ class Perception:
         )
 
     def ways(self, room_id: int | None) -> tuple[ExitSeen, ...]:
-        """The directions that the game has named in a room, or that were tried there.
+        """Return the directions that the game has named in a room, or that were tried there.
 
         Of a way that was tried it is told what came of that; of others, that they are named.
         """
@@ -138,7 +138,7 @@ class Perception:
         )
 
     def _place(self, room: Place | None) -> Place | None:
-        """A room with its name only once that was printed: some names are the author's own.
+        """Return a room with its name only once that was printed: some names are the author's own.
 
         Where rooms are not told apart, those of one name are one, with no number to show.
         """
@@ -151,7 +151,7 @@ class Perception:
         return Place(id=-1 - zlib.crc32(room.name.encode()), name=room.name)
 
     def _exits(self, seen: Observation) -> tuple[ExitSeen, ...]:
-        """Those ways that are exits; in darkness none.
+        """Return those ways that are exits; in darkness none.
 
         A routine may be anything, even death: it is not an exit until it has been tried.
         """

@@ -11,12 +11,12 @@ _NAMES = 4096
 
 
 def stems(text: str) -> set[str]:
-    """The words in ``text``, without the s of a plural."""
+    """Return the words in ``text``, without the s of a plural."""
     return {_stem(word) for word in _WORD.findall(text.lower())}
 
 
 def says(text: str, name: str) -> bool:
-    """Whether a text has a name in it, word for word."""
+    """Tell whether a text has a name in it, word for word."""
     words, wanted = _WORD.findall(text.lower()), _WORD.findall(name.lower())
     if not wanted:
         return False
@@ -24,7 +24,7 @@ def says(text: str, name: str) -> bool:
 
 
 def said_here(text: str, room_name: str) -> str:
-    """The part of an answer that is about the room where the player is at its end.
+    """Return the part of an answer that is about the room where the player is at its end.
 
     It begins with the last line that is the room's name, as games head a description; all of it
     where there is none.
@@ -40,7 +40,7 @@ def said_here(text: str, room_name: str) -> str:
 
 
 def is_named(name: str, others: Iterable[str], words: Set[str]) -> bool:
-    """Whether ``words`` name the thing: by a noun of its own, or else by its whole name."""
+    """Tell whether ``words`` name the thing: by a noun of its own, or else by its whole name."""
     nouns = _nouns(name)
     if nouns.isdisjoint(words):
         return False
@@ -58,7 +58,7 @@ def as_printed(name: str, printed: Set[str]) -> str:
 
 @lru_cache(_NAMES)
 def _nouns(name: str) -> frozenset[str]:
-    """The last word of ``name``, and the one before "of"."""
+    """Return the last word of ``name``, and the one before "of"."""
     words = [_stem(word) for word in _WORD.findall(name.lower())]
     before = words.index("of") - 1 if "of" in words[1:] else -1
     return frozenset({words[-1], words[before]} if words else ())

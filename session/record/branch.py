@@ -34,12 +34,12 @@ def branch_off(trunk: Path, turn: int, branch: Path) -> None:
 
 
 def branch_name(trunk: str, turn: int) -> str:
-    """What a branch is called, unless that is taken."""
+    """Return what a branch is called, unless that is taken."""
     return f"{trunk[:_BRANCH_NAME_CHARACTERS]}-at-{turn}"
 
 
 def shared_lines(trunk: Path, turn: int, name: str) -> Iterator[bytes]:
-    """What the log of the branch ``name`` begins with.
+    """Yield what the log of the branch ``name`` begins with.
 
     Raises:
         ConfigurationError, EpisodeDamagedError: As from ``branch_off``.

@@ -162,7 +162,7 @@ class EpisodeDisplay:
 
 
 def _cost(record: TurnRecord | FailedTurn) -> str:
-    """What the turn used."""
+    """Return what the turn used."""
     usage = record.usage
     took = []
     if usage.prompt_tokens:

@@ -32,7 +32,7 @@ class EpisodeDamagedError(ValueError):
 
 
 def damaged(folder: Path, number: int, why: str = "") -> EpisodeDamagedError:
-    """The error for line ``number``, counted from 1, of the episode in ``folder``."""
+    """Return the error for line ``number``, counted from 1, of the episode in ``folder``."""
     reason = f" ({why})" if why else ""
     return EpisodeDamagedError(
         f"Line {number} of {folder / EVENTS_FILE} is damaged{reason}. To continue from the turn "
@@ -127,7 +127,7 @@ class EventLog(logging.Handler):
 
 
 def entry_of(record: logging.LogRecord) -> Entry | None:
-    """The event that was logged with ``record``, as its line would be read; None for other records.
+    """Return the event logged with ``record``, as its line would be read; None for other records.
 
     Raises:
         ValueError: It is not what its type says.
@@ -137,7 +137,7 @@ def entry_of(record: logging.LogRecord) -> Entry | None:
 
 
 def read(folder: Path) -> Iterator[Entry]:
-    """What is in the log of the episode in ``folder``; a line cut off by a crash is left out.
+    """Yield what is in the log of the episode in ``folder``; a line cut off by a crash is left out.
 
     Raises:
         EpisodeDamagedError: A line cannot be read.

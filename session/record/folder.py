@@ -15,7 +15,7 @@ NOTES_FILE = "notes.jsonl"
 
 
 def episode_folder(config: GameConfiguration, episode_id: str | None, *, resume: bool) -> Path:
-    """The episode's folder: an existing one to resume, or one that no episode has used."""
+    """Return the episode's folder: an existing one to resume, or one that no episode has used."""
     episodes = Path(config.workdir) / "episodes"
     name = episode_id or datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S")
     if not re.fullmatch(r"\w[\w.-]{0,99}", name):
@@ -29,7 +29,7 @@ def episode_folder(config: GameConfiguration, episode_id: str | None, *, resume:
 
 
 def open_logs(folder: Path, secrets: tuple[str, ...]) -> list[logging.Handler]:
-    """The handlers that keep an episode."""
+    """Return the handlers that keep an episode."""
     try:
         return [EventLog(folder, secrets), EpisodeLog(folder, secrets)]
     except OSError as error:

@@ -50,11 +50,11 @@ class LogIndex:
         """The file's (device, inode, size, time) at the last look."""
 
     def has_news(self) -> bool:
-        """Whether the file differs from the last look; as cheap as it gets."""
+        """Tell whether the file differs from the last look; as cheap as it gets."""
         return self.present_state() != self.state
 
     def present_state(self) -> tuple[int, ...]:
-        """What `state` would be after a look now.
+        """Return what `state` would be after a look now.
 
         Raises:
             OSError: The file cannot be seen.
@@ -62,7 +62,7 @@ class LogIndex:
         return _state(self.path.stat())
 
     def read_new(self) -> Iterator[Line]:
-        """The lines finished since the last look; one that is still being written waits.
+        """Yield the lines finished since the last look; one that is still being written waits.
 
         Raises:
             LogReplacedError: The file was replaced, cut or rewritten.
@@ -85,13 +85,13 @@ class LogIndex:
             self.state = state
 
     def read(self, span: Span) -> Entry | None:
-        """What is at ``span``; None if it is gone."""
+        """Return what is at ``span``; None if it is gone."""
         with self.path.open("rb") as file:
             return _parsed(os.pread(file.fileno(), span.length, span.offset))
 
 
 def is_being_written(path: Path) -> bool:
-    """Whether a process holds the log's lock, as the one that plays the episode does."""
+    """Tell whether a process holds the log's lock, as the one that plays the episode does."""
     with suppress(OSError):
         file = os.open(path, os.O_RDONLY)
         try:

@@ -66,11 +66,11 @@ class RequestDeltas:
         """Where each line comes first in the latest request of a role that is written here."""
 
     def split(self, role: str, text: str) -> SplitText:
-        """The text of the next request of ``role``; it takes the time of what is new in it."""
+        """Split the next request of ``role``; that takes the time of what is new in it."""
         return _split(text, self.latest.get(role, _NOTHING))
 
     def delta(self, role: str, request: SplitText) -> dict[str, Any]:
-        """A request as the log keeps it; call ``keep`` once it does."""
+        """Return a request as the log keeps it; call ``keep`` once it does."""
         return {"sha256": request.sha256, "parts": self._parts(role, request)}
 
     def keep(self, role: str, request: SplitText) -> None:
@@ -87,7 +87,7 @@ class RequestDeltas:
                 self._texts.append(line)
 
     def taken_in(self, role: str, delta: Mapping[str, Any]) -> dict[str, Any]:
-        """The request that ``delta`` was made of; the next ones build on it.
+        """Return the request that ``delta`` was made of; the next ones build on it.
 
         Raises:
             ValueError: It builds on one that is missing.
@@ -138,7 +138,7 @@ class RequestDeltas:
 
 
 def request_text(request: object) -> str:
-    """A request or a part of it as JSON, byte for byte the same for the same one.
+    """Return a request or a part of it as JSON, byte for byte the same for the same one.
 
     Half characters are escaped.
     """
@@ -173,7 +173,7 @@ class GrowingText:
 
 
 def _is_text(value: object, depth: int = 4) -> bool:
-    """Whether there are only texts in ``value``, which is a message or a part of one."""
+    """Tell whether there are only texts in ``value``, which is a message or a part of one."""
     parts = [*value.values()] if isinstance(value, dict) else value
     if not isinstance(parts, list):
         return isinstance(value, str)
@@ -202,12 +202,12 @@ def _find_places(request: SplitText, places: dict[str, int]) -> dict[str, int]:
 
 
 def _lines_of(text: str) -> list[str]:
-    """The lines of a request, those within its texts included; an item of a list is one, too."""
+    """Split a request into lines, also within its texts and between the items of its lists."""
     return text.replace("\\n", "\\n\0").replace("}, ", "}, \0").split("\0")  # JSON escapes \0
 
 
 def _shared_beginning(one: str, other: str) -> int:
-    """How many characters two texts share at the start."""
+    """Tell how many characters two texts share at the start."""
     same, most = 0, min(len(one), len(other))
     while same < most:
         middle = (same + most + 1) // 2

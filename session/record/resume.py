@@ -21,7 +21,7 @@ _SHOWN: Final = 200
 
 
 def read_in_order(folder: Path) -> Iterator[Entry]:
-    """What ``read`` gives, as long as it can follow the lines before it, which an edit may break.
+    """Yield what ``read`` gives, as long as it follows the lines before, which an edit may break.
 
     Raises:
         EpisodeDamagedError: It cannot, or a line cannot be read.
@@ -73,7 +73,7 @@ class SavedEpisode:
             )
 
     def damaged_snapshot(self, why: str) -> EpisodeDamagedError:
-        """The error for a snapshot from which the game cannot go on."""
+        """Return the error for a snapshot from which the game cannot go on."""
         return damaged(self.folder, self._snapshot_line, why)
 
     @property
@@ -106,14 +106,14 @@ class SavedEpisode:
             raise self.damaged_snapshot("its snapshot is not base64") from error
 
     def steps(self) -> Iterator[Step]:
-        """The finished turns, those that failed, the reflections and the hints, in order."""
+        """Yield the finished turns, those that failed, the reflections and the hints, in order."""
         for entry in read(self.folder):
             if isinstance(entry.event, Step):
                 yield entry.event
 
 
 def story_of(start: EpisodeStart, at_hand: str) -> str:
-    """What to open: the path where it was, else where it is ``at_hand``, else its name.
+    """Return what to open: the path where it was, else where it is ``at_hand``, else its name.
 
     Raises:
         ConfigurationError: It is in neither place, and its name is only that of its file.
@@ -133,6 +133,6 @@ def story_of(start: EpisodeStart, at_hand: str) -> str:
 
 
 def engine_of(start: EpisodeStart) -> EngineChoice | EngineName:
-    """The interpreter of an episode."""
+    """Return the interpreter of an episode."""
     engines: tuple[EngineName, ...] = ("bocfel", "glulxe", "jericho")
     return next((it for it in engines if it == start.engine), "auto")

@@ -18,7 +18,7 @@ from session.events import log_event
 from session.game_state import EndReason, FailedTurn, Hint, Observation, TurnRecord, Value
 from session.knowledge import CarriedOver, Edits, Reflection
 from session.levels import ObservationLevel
-from session.playing import ASKING, PlayerName
+from session.playing import USES_MODEL, PlayerName
 from session.record.request_deltas import RequestDeltas
 
 _UID_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
@@ -94,7 +94,7 @@ class EpisodeStart(_Named):
     @property
     def asks_a_model(self) -> bool:
         """Whether its player does."""
-        return self.player in ASKING
+        return self.player in USES_MODEL
 
     @property
     def level(self) -> ObservationLevel:
@@ -213,7 +213,7 @@ class Entry(NamedTuple):
 
 
 def parse(fields: Mapping[str, Any], requests: RequestDeltas | None = None) -> Entry:
-    """The event that a line's ``fields`` hold; calls of models only where ``requests`` is given.
+    """Return the event in a line's ``fields``; calls of models only where ``requests`` is given.
 
     Raises:
         ValueError: It is not what its type says.
@@ -232,7 +232,7 @@ def parse(fields: Mapping[str, Any], requests: RequestDeltas | None = None) -> E
 
 
 def fields_of(line: bytes) -> dict[str, Any]:
-    """The fields in a line of the log.
+    """Return the fields in a line of the log.
 
     Raises:
         ValueError: It is not an event.
@@ -296,7 +296,7 @@ def logs_calls(logger: logging.Logger) -> Callable[[Exchange], None]:
 
 
 def fields_of_request(request: LLMRequest, sent: JSONObject | None = None) -> dict[str, Any]:
-    """What was asked, in neutral form: our names of tools, no key, no header.
+    """Return what was asked, in neutral form: our names of tools, no key, no header.
 
     ``sent`` is what became of it on the wire besides messages and tools.
     """

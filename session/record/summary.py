@@ -70,7 +70,7 @@ class StorySoFar(EpisodeFold):
 
 
 def show_header(screen: Screen, so_far: StorySoFar) -> None:
-    """What is played, by whom and with what."""
+    """Return what is played, by whom and with what."""
     start, resumed = so_far.start, so_far.resumed
     if start is None:
         return
@@ -92,7 +92,7 @@ def show_header(screen: Screen, so_far: StorySoFar) -> None:
 
 
 def show_summary(screen: Screen, so_far: StorySoFar) -> None:
-    """How the episode went, why it ended and how to continue it."""
+    """Tell how the episode went, why it ended and how to continue it."""
     end = so_far.end
     if end is None or so_far.start is None:
         return
@@ -119,7 +119,7 @@ def show_summary(screen: Screen, so_far: StorySoFar) -> None:
 
 
 def show_total(screen: Screen, episodes: Sequence[StorySoFar]) -> None:
-    """The sum of several episodes that have ended, in one line."""
+    """Return the sum of several episodes that have ended, in one line."""
     ends = [episode.end for episode in episodes if episode.end]
     scores = [end.score for end in ends if end.score is not None]
     best = f"best score {max(scores)}, mean {mean(scores):.1f}" if scores else f"score {UNKNOWN}"
@@ -172,7 +172,7 @@ def next_steps(fold: EpisodeFold, folder: Path, to_resume: str = "") -> Iterator
 
 
 def to_view(folder: Path) -> str:
-    """The command that shows the episode in ``folder``, among its others."""
+    """Return the command that shows the episode in ``folder``, among its others."""
     return shlex.join([*_VIEWER, "--open", *_workdir(folder)])
 
 
@@ -191,7 +191,7 @@ def _further(fold: EpisodeFold) -> str:
 
 
 def _workdir(folder: Path) -> list[str]:
-    """The flag that names the work folder, where it is not the usual one."""
+    """Return the flag that names the work folder, where it is not the usual one."""
     workdir = str(folder.parent.parent)
     usual = GameConfiguration.model_fields["workdir"].default
     return [] if workdir == usual else ["--workdir", workdir]

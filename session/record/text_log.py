@@ -42,11 +42,11 @@ class EpisodeLog(logging.FileHandler):
         return fields.get("event_type") not in _NOT_FOR_READING and "progress" not in fields
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record for reading, without any key, and harmless to the terminal that shows it."""
+        """Draw the record for reading, without any key, harmless to the terminal that shows it."""
         return self._redactor(self._drawn(record) or harmless(_line(record)))
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  logging's name
-        """A full disk costs only lines for reading; the event log is what complains."""
+        """Return a full disk costs only lines for reading; the event log is what complains."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handleError(record)
 
@@ -56,7 +56,7 @@ class EpisodeLog(logging.FileHandler):
             super().close()
 
     def _drawn(self, record: logging.LogRecord) -> str:
-        """What is not a line: the steps of the episode."""
+        """Return what is not a line: the steps of the episode."""
         entry = entry_of(record)
         if entry is None:
             return ""

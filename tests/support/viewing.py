@@ -19,7 +19,7 @@ from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 from scripts.scripted_model import ScriptedModel
 from session.game_configuration import GameConfiguration
-from session.playing import ASKING
+from session.playing import USES_MODEL
 from session.record.event_log import EVENTS_FILE
 from terminal.view import Thoughts
 from tests.support import PATIENCE
@@ -85,7 +85,7 @@ def play(workdir: Path, turns: int, episode: str = "played", **settings: Any) ->
             watcher = {"before_turn": cockpit.before_turn, "on_delta": told.take}
         with ZorkOrchestratorV2(episode, config, resume=resume, **watcher) as orchestrator:
             if cockpit:
-                hears = orchestrator.config.player_name in ASKING
+                hears = orchestrator.config.player_name in USES_MODEL
                 cockpit.begin(orchestrator.folder, told, hears=hears)
             orchestrator.play_episode()
             return orchestrator.folder
