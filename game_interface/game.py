@@ -151,7 +151,7 @@ class Game:
         return self._current.facts
 
     def snapshot(self) -> bytes:
-        """This moment as bytes, from which `restore` continues with the identical game.
+        """Save this moment as bytes, from which `restore` continues with the identical game.
 
         Empty where only the same commands lead here again.
         """
@@ -189,7 +189,7 @@ class Game:
         return MachineMemory(self._story.image, reply.memory)
 
     def _digest(self, reply: Reply) -> str:
-        """Of what the story says, where that is all there is."""
+        """Hash what the story says, where its memory cannot be read."""
         if self._reader and reply.memory is not None:
             return ""
         return sha256(_all_text(reply).encode("utf-8", "replace")).hexdigest()[:16]

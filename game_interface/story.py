@@ -104,7 +104,7 @@ def find_story(
     on_notice: Notice = lambda _line: None,
     on_progress: OnProgress = lambda _label, _share: None,
 ) -> Story:
-    """The story of that name ("zork1", "bundled" and its own, a known game's), path or address.
+    """Find a story by name ("zork1", "bundled", a known game's), path or address.
 
     Raises: StoryNotFoundError, StoryFormatError, StoryDownloadError.
     """

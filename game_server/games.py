@@ -185,7 +185,7 @@ class Games:
         return game
 
     def _turn_to(self, guest: Guest, name: str, *, new: bool = False) -> None:
-        """From now on the guest plays it, unless it is old and the guest is playing another."""
+        """Make it the guest's game, unless it is old and the guest is playing another."""
         if guest.session is not None:
             current = self._open.get(self._current.get(guest.session, ""))
             if new or current is None or current.ended:

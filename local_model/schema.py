@@ -145,7 +145,7 @@ def _as_object(schema: JsonSchema | bool) -> JsonSchema:
 
 
 def _merged(base: JsonSchema, extra: JsonSchema) -> JsonSchema:
-    """Both schemas at once, for what occurs: added properties and tighter limits."""
+    """Combine two schemas: properties are added, limits become tighter."""
     merged = {**base, **extra}
     for keyword in base.keys() & extra.keys() & COMBINED.keys():
         merged[keyword] = COMBINED[keyword](base[keyword], extra[keyword])
@@ -175,12 +175,12 @@ def _integer(schema: JsonSchema, _seen: frozenset[str]) -> JsonSchema:
 
 
 def _number(schema: JsonSchema, _seen: frozenset[str]) -> JsonSchema:
-    """Two decimals: without a step a small model writes digits for ever."""
+    """Allow two decimals: without a step a small model writes digits for ever."""
     return {**_within("number", *_limits(schema, step=0.01)), "multipleOf": 0.01}
 
 
 def _limits(schema: JsonSchema, *, step: float) -> tuple[float | None, float | None]:
-    """Inclusive limits; `step` is what an exclusive one moves by."""
+    """Return inclusive limits; `step` is what an exclusive one moves by."""
     lows = (("minimum", 0), ("exclusiveMinimum", step))
     highs = (("maximum", 0), ("exclusiveMaximum", -step))
     return (

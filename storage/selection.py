@@ -76,7 +76,7 @@ def _up_to_its_best(run: Sequence[Scored]) -> list[Scored]:
 
 
 def _worth(run: Sequence[Scored]) -> tuple[int, bool, int]:
-    """More points are better, then a victory, then fewer turns."""
+    """Rank a run: more points are better, then a victory, then fewer turns."""
     return sum(it.points for it in run), run[-1].won, -run[-1].turn
 
 

@@ -157,7 +157,7 @@ class Store:
             return _memories(connection, story_sha256)
 
     def episodes(self) -> tuple[Episode, ...]:
-        """Who learned, the first one first; people who edited are among them."""
+        """List the episodes, the first one first; people who edited are among them."""
         with self._database.reading() as connection:
             return _episodes(connection)
 

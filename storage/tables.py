@@ -34,7 +34,7 @@ EPISODES = Table(
 
 
 def _learned(name: str, *columns: Column[Any]) -> Table:
-    """Values in the order in which the episode learned them."""
+    """Define a table of values in the order in which the episode learned them."""
     return Table(
         f"zorkgpt_{name}",
         METADATA,

@@ -90,7 +90,7 @@ def _of_blorb(file: bytes) -> bytes:
 
 
 def iff_chunks(file: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """Start, kind and content of the chunks of an IFF form; no more than a story can have."""
+    """Yield start, kind and content of the chunks of an IFF form, of a bounded number."""
     start = 12
     for _ in range(_MOST_CHUNKS):
         if start + 8 > len(file):

@@ -69,7 +69,7 @@ class Vocabulary:
 
     @classmethod
     def unknown(cls) -> Self:
-        """Of what does not tell its words: it may know every one."""
+        """Make the vocabulary of a game that does not tell its words: it may know every one."""
         return cls(frozenset(), _LONGEST, has_own_alphabet=False)
 
     def cut(self, word: str) -> str:
@@ -122,7 +122,7 @@ class AbsentWords:
         self._profile = profile
 
     def read(self, memory: MachineMemory, room: int) -> frozenset[str]:
-        """Words, cut, for nothing but things that can be carried and are certainly not here.
+        """List the cut words for nothing but portable things that are certainly not here.
 
         Here means whatever is in the room, however deep, the player and what is carried included.
         """
@@ -177,7 +177,7 @@ class AbsentWords:
         return {entries[address]: frozenset(objects[address]) for address in names}
 
     def _naming_property(self) -> int | None:
-        """Inform has always the same; else the one that holds nothing but words most often."""
+        """Find the property of names: Inform's, or the one that most often holds only words."""
         if self._profile.inform:
             return _INFORM_NAME
         lists = Counter[int]()
@@ -186,7 +186,7 @@ class AbsentWords:
         return next((prop for prop, excess in lists.most_common(1) if excess > 0), None)
 
     def _properties(self) -> Iterator[tuple[int, int, int, int]]:
-        """Object, property, start and end of its data, as the story begins."""
+        """Yield object, property, start and end of its data, as the story begins."""
         at_start = MachineMemory(self._image, self._image.data[: self._image.dynamic_size])
         for number in range(1, self._image.object_count + 1):
             for prop in at_start.properties(number):

@@ -47,7 +47,7 @@ class Thoughts:
         self._said: list[str] = []
 
     async def take(self, delta: tuple[str, str]) -> None:
-        """What the model says or thinks next."""
+        """Add what the model says or thinks next."""
         kind, text = delta
         if kind == "restart":
             self.begin()
@@ -55,7 +55,7 @@ class Thoughts:
             (self._thought if kind == "thinking" else self._said).append(text)
 
     def begin(self) -> None:
-        """Another reply is waited for."""
+        """Forget the reply so far: another one is waited for."""
         self._thought, self._said = [], []
 
     def __str__(self) -> str:

@@ -110,7 +110,7 @@ def draw_scores(episodes: Sequence[JSONObject], path: Path) -> None:
 
 
 def _draw_sheet(axes: Axes, spots: Sequence[tuple[float, float]], name: str) -> None:
-    """A ground below the rooms of a level, and its title above them."""
+    """Draw a ground below the rooms of a level, and its title above them."""
     (left, right), (low, high) = (
         (min(spot[axis] for spot in spots) - 0.6, max(spot[axis] for spot in spots) + 0.6)
         for axis in (0, 1)
@@ -163,5 +163,5 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 
 def _plain(text: object) -> str:
-    """``text`` without what matplotlib would take for mathematics."""
+    """Escape what matplotlib would take for mathematics."""
     return one_line(text, 80).replace("$", r"\$")

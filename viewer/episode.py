@@ -133,7 +133,7 @@ class Episode:
         return self.generation, *self._view.news
 
     def state(self) -> tuple[int, ...]:
-        """Changes whenever anything said about the episode may have changed."""
+        """Return a value that changes whenever anything said about the episode may have."""
         return *self._log.state, self.is_running(), *self.notes.state()
 
     def is_running(self) -> bool:

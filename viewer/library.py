@@ -184,7 +184,7 @@ class Library:
 
 
 def _folders_of_episodes(workdir: Path) -> Iterator[Path]:
-    """Folders with an event log in an ``episodes`` folder; what links elsewhere is left out."""
+    """Yield folders with an event log in an ``episodes`` folder, but no symbolic links."""
     for at, folders, _ in os.walk(workdir):
         here = Path(at)
         if here.name == _EPISODES:

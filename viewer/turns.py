@@ -11,7 +11,7 @@ SHOWN_CHARACTERS = 4000
 
 
 def encoded(value: object) -> bytes:
-    """``value`` as JSON that every browser reads, whatever is in it."""
+    """Encode ``value`` as JSON that every browser reads, whatever is in it."""
     return json.dumps(jsonable(value), ensure_ascii=False, separators=(",", ":")).encode()
 
 

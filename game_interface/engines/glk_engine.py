@@ -151,7 +151,7 @@ class GlkEngine:
         return self._shown(then, state, "", then.above)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: nothing is held open."""
 
     def _state(self, data: bytes) -> _State:
         if self._latest is None or self._latest[0] is not data:

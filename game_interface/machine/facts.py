@@ -272,7 +272,7 @@ def score_in(memory: MachineMemory, index: int, form: ScoreForm) -> int:
 
 
 def _world_hash(memory: MachineMemory, profile: Profile, room: int, score: int) -> str:
-    """16 hexadecimal digits for the state of the world, which repeat when only time has passed.
+    """Hash the state of the world to 16 digits, which repeat when only time has passed.
 
     They cover the room, the score, which object is in which, the attributes that matter and the
     flags that a profile names. They leave out the move counter, clocks, the order of things on a

@@ -26,7 +26,7 @@ def died_and_ending(
     has_quit: bool,
     asks_at_end: Callable[[], bool],
 ) -> tuple[bool | None, Ending | None]:
-    """Whether a step that printed `text` brought a death, and how the game ended by it, if it did.
+    """Tell whether a step that printed `text` brought a death, and how it ended the game.
 
     The end is known by the interpreter (`has_quit`), by the story's own variable, or by a line that
     only the ending prints. Where the profile does not know of every death, words that offer to

@@ -208,7 +208,7 @@ def edits_of(document: Document, known: Iterable[Claim]) -> Edits:
 def _assigned(
     document: Document, claims: Mapping[str, Claim]
 ) -> tuple[dict[str, Bullet], list[Bullet]]:
-    """Id -> the bullet of a known claim, and the bullets of none."""
+    """Return id -> the bullet of a known claim, and the bullets of none."""
     at_hand: dict[str, Bullet] = {}
     others: list[Bullet] = []
     # Of several with one id, the one that was left as it was is the claim; the others are copies.

@@ -56,7 +56,7 @@ def section_of(claim: Claim) -> Section:
 
 
 def normal(text: str) -> str:
-    """``text`` on one line, without control characters: as it is shown and compared."""
+    """Put ``text`` on one line, without control characters, as it is shown and compared."""
     return " ".join(harmless(text).split())
 
 
@@ -66,7 +66,7 @@ def fingerprint(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """``text`` on one line, as Markdown that shows it letter by letter."""
+    """Escape ``text`` to one line of Markdown that shows it letter by letter."""
     return _SPECIAL.sub(r"\\\g<0>", normal(text))
 
 

@@ -56,7 +56,7 @@ class Notes:
         return former if former.exists() and not present.exists() else present
 
     def state(self) -> tuple[int, ...]:
-        """Changes whenever the notes do."""
+        """Return a value that changes whenever the notes do."""
         try:
             stat = self._file.stat()
         except OSError:

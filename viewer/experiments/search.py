@@ -40,7 +40,7 @@ def turns_with(folder: Path, text: str) -> JSONObject:
 
 
 def _candidates(log: Path, words: str) -> Iterator[Entry]:
-    """Turns in whose lines the words stand, if perhaps elsewhere; others are not parsed."""
+    """Yield turns whose lines have the words, perhaps elsewhere; others are not parsed."""
     needed = [part.encode() for part in _SIMPLE.findall(words)]
     with suppress(OSError), log.open("rb") as file:  # it may have been removed since
         for raw in file:

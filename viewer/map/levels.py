@@ -20,7 +20,7 @@ class _Edge(NamedTuple):
 
 
 def levels(rooms: Sequence[int], links: Iterable[Link]) -> dict[int, int]:
-    """Room id -> level, 0 for the first room, such that the least is drawn against its sense."""
+    """Assign levels, 0 for the first room, so that the least is drawn against its sense."""
     steps = []
     for link in links:
         rise = 0 if link.sides or not link.climbs else link.climbs[0]
@@ -38,7 +38,7 @@ def levels(rooms: Sequence[int], links: Iterable[Link]) -> dict[int, int]:
 
 
 def _spanned(rooms: Sequence[int], steps: Sequence[_Edge]) -> dict[int, int]:
-    """Levels by the weightiest steps that reach every room, the first ones first."""
+    """Assign levels by the weightiest edges that reach every room, the first ones first."""
     level = dict.fromkeys(rooms, 0)
     part = {room: [room] for room in rooms}
     for start, end, rise, _ in sorted(steps, key=lambda step: -step.weight):

@@ -56,7 +56,7 @@ class MapView:
                 self.version += 1
 
     def json(self) -> JSONObject:
-        """Rooms with positions, passages, blocked ways and exits that were seen."""
+        """Return rooms with positions, passages, blocked ways and exits that were seen."""
         if self._drawn is None or self._drawn[0] != self.version:
             self._drawn = self.version, self._draw()
         return self._drawn[1]

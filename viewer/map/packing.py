@@ -54,7 +54,7 @@ def moved(spots: Mapping[int, Spot], by: Spot) -> dict[int, Spot]:
 def _settled(
     drawn: Iterable[dict[int, Spot]], before: Mapping[int, Spot], margin: int
 ) -> dict[int, Spot]:
-    """Each where it is, or moved aside for larger ones, and what is new where it fits best."""
+    """Keep each drawing's place or move it aside for larger ones; put new ones where they fit."""
     spots: dict[int, Spot] = {}
     boxes: list[Box] = []
     for it in sorted(drawn, key=lambda it: (before.keys().isdisjoint(it), -len(it))):
@@ -70,7 +70,7 @@ def _settled(
 
 
 def _free(box: Box, others: Sequence[Box], margin: int) -> Iterator[Spot]:
-    """Moves after which a box keeps its distance from all others: none, and to beside them."""
+    """Yield moves after which a box keeps its distance from all others."""
     across, down = {0}, {0}
     beside = 1 + margin + _ASIDE
     for west, north, east, south in others:
@@ -82,7 +82,7 @@ def _free(box: Box, others: Sequence[Box], margin: int) -> Iterator[Spot]:
 
 
 def _packed_best(sheets: Sequence[Sheet]) -> dict[int, Spot]:
-    """In the widths in which it can be drawn largest."""
+    """Pack sheets in the widths in which the whole can be drawn largest."""
     best = _largest(_packings([_largest(_packings(parts, MARGIN)) for parts in sheets], BAND))
     for width in _widths([part for parts in sheets for part in parts], MARGIN):
         narrowed = [_packed(parts, max(width, _widest(parts) + MARGIN), MARGIN) for parts in sheets]
@@ -95,7 +95,7 @@ def _packings(parts: Sequence[dict[int, Spot]], margin: int) -> Iterator[dict[in
 
 
 def _widths(parts: Sequence[dict[int, Spot]], margin: int) -> Iterable[int]:
-    """Widths of a drawing between that of its widest part and that of all in one row."""
+    """List widths of a drawing from that of its widest part to that of all in one row."""
     least = _widest(parts) + margin
     most = sum(size_of(part)[0] + margin for part in parts)
     return sorted({least + (most - least) * step**2 // _WIDTHS**2 for step in range(_WIDTHS + 1)})
@@ -137,13 +137,13 @@ def _packed(parts: Iterable[dict[int, Spot]], width: int, margin: int) -> dict[i
 
 
 def _cornered(part: dict[int, Spot]) -> dict[int, Spot]:
-    """With its first column and row at 0."""
+    """Move a part so that its first column and row are 0."""
     west, north, _, _ = _box(part)
     return {room: (x - west, y - north) for room, (x, y) in part.items()}
 
 
 def size_of(spots: dict[int, Spot]) -> Spot:
-    """Columns and rows."""
+    """Count the columns and rows."""
     west, north, east, south = _box(spots)
     return east - west + 1, south - north + 1
 

@@ -25,7 +25,7 @@ Apart: TypeAlias = tuple[int, Gap]
 
 
 def place(rooms: Sequence[int], links: Sequence[Link]) -> dict[int, Spot]:
-    """Room id -> (column, row), rows growing to the south; no two rooms share a spot.
+    """Place rooms: id -> (column, row), rows growing to the south; no two share a spot.
 
     Args:
         rooms: In the order in which they were found.
@@ -103,7 +103,7 @@ class _Placing:
         return False
 
     def _conflicts(self) -> Iterator[tuple[int, int]]:
-        """Rooms that lie on each other, or on the line between two others."""
+        """Yield rooms that lie on each other, or on the line between two others."""
         taken: dict[Spot, int] = {}
         spots = self._spots()
         for room, spot in spots.items():

@@ -27,7 +27,7 @@ class Sheets:
         """As they were last drawn."""
 
     def draw(self, rooms: Iterable[int], ways: Iterable[Way]) -> dict[int, Placed]:
-        """Room id -> its place, on sheets that lie apart; no two rooms share a spot.
+        """Place rooms on sheets that lie apart; no two rooms share a spot.
 
         What was found earlier decides where not all can be true, so give rooms in that order.
         """
@@ -55,7 +55,7 @@ class Sheets:
 
 
 def _parts(rooms: Sequence[int], links: Iterable[Link]) -> list[list[int]]:
-    """Rooms that ways connect, together; the order is kept."""
+    """Group rooms that ways connect; the order is kept."""
     part = {room: [room] for room in rooms}
     for link in links:
         if link.start in part and part[link.start] is not part[link.end]:

@@ -66,7 +66,7 @@ def _grown(
 def _together(
     whole: dict[int, Spot], joined: dict[int, Spot], links: Sequence[Link]
 ) -> Iterator[dict[int, Spot]]:
-    """Ways to put one to the other, those that move nothing first."""
+    """Yield ways to put one to the other, those that move nothing first."""
     opened = []
     for link in links:
         if not _joining(link, whole, joined):
@@ -89,7 +89,7 @@ def _together(
 def _if_free(
     whole: dict[int, Spot], joined: dict[int, Spot], room: int, spot: Spot
 ) -> Iterator[dict[int, Spot]]:
-    """Both, with ``room`` of the second on that spot, unless they would lie on each other."""
+    """Yield both, with the second's ``room`` on that spot, unless they would overlap."""
     x, y = joined[room]
     put = moved(joined, (spot[0] - x, spot[1] - y))
     if not set(put.values()) & set(whole.values()):
@@ -97,7 +97,7 @@ def _if_free(
 
 
 def _opened(whole: dict[int, Spot], room: int, axis: int, way: int) -> dict[int, Spot]:
-    """With a free row or column beyond a room: all that lies there is moved on by one."""
+    """Open a row or column beyond a room: all that lies there is moved on by one."""
     edge = whole[room][axis]
     on = (way, 0) if axis == 0 else (0, way)
     beyond = {it: spot for it, spot in whole.items() if (spot[axis] - edge) * way > 0}
@@ -113,6 +113,6 @@ def _beyond(spot: Spot, side: Spot, steps: int) -> Spot:
 
 
 def _length(spots: Mapping[int, Spot], links: Iterable[Link]) -> int:
-    """Of all lines, each in steps."""
+    """Sum the lengths of all lines, in steps."""
     ends = [(spots[link.start], spots[link.end]) for link in links]
     return sum(max(abs(a[0] - b[0]), abs(a[1] - b[1])) for a, b in ends)

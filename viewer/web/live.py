@@ -67,7 +67,7 @@ class LogWatchers:
 
     @contextmanager
     def watch(self, episode: Episode) -> Iterator[LogWatcher]:
-        """A watcher that exists as long as anybody watches."""
+        """Provide a watcher, shared by all who watch the episode."""
         watcher = self.all.get(episode)
         if watcher is None:
             watcher = self.all[episode] = LogWatcher(episode)

@@ -221,7 +221,7 @@ class _EventStream(StreamingResponse):
         super().__init__(self._events, media_type="text/event-stream")
 
     async def stream_response(self, send: Send) -> None:
-        """Until the client or the server goes."""
+        """Send events until the client or the server goes."""
         async with aclosing(self._events):
             await super().stream_response(send)
 

@@ -143,7 +143,7 @@ def _make_room(folder: Path, *, force: bool) -> None:
 def _files(
     library: Library, episodes: Sequence[Episode], *, prompts: bool
 ) -> Iterator[tuple[str, bytes]]:
-    """Paths and contents; the page comes first, by which an unfinished export is known later."""
+    """Yield paths and contents; the page comes first, to mark an unfinished export as ours."""
     yield "index.html", page("static")
     for file in sorted(STATIC.rglob("*")):
         if file.is_file():
