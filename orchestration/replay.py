@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -98,10 +98,18 @@ def replay(folder: Path, story: str = "") -> Replayed:
         for run in runs:
             try:
                 config = _configuration(run.begin, start, story, workdir)
-                _play(run, start, known, start.episode_id or folder.name, config, turns)
+                name = start.episode_id or folder.name
+                with _Replay(name, config, run, start, known, turns) as orchestrator:
+                    _play_turns(orchestrator, run)
+                    if run.end:  # which the next run looks at
+                        orchestrator._end(run.end.reason)  # noqa: SLF001  a part of playing
             except DivergenceError as error:
-                for change in _changes_since(run.begin):
-                    error.add_note(change)
+                for prompt, digest in prompt_digests().items():
+                    if run.begin.prompts.get(prompt, digest) != digest:
+                        note = f"The prompt {prompt} has changed since the episode was played."
+                        error.add_note(note)
+                if run.begin.code not in ("", code_digest()):
+                    error.add_note("The program has changed since the episode was played.")
                 raise
     return found
 
@@ -129,20 +137,6 @@ def _runs(folder: Path) -> tuple[KnowledgeLoaded, list[Recording]]:
         elif runs and isinstance(event, EpisodeEnd):
             runs[-1].end = event
     return known, runs
-
-
-def _play(
-    run: Recording,
-    start: EpisodeStart,
-    known: KnowledgeLoaded,
-    name: str,
-    config: GameConfiguration,
-    turns: Sequence[TurnRecord],
-) -> None:
-    with _Replay(name, config, run, start, known, turns) as orchestrator:
-        _play_turns(orchestrator, run)
-        if run.end:  # which the next run looks at
-            orchestrator._end(run.end.reason)  # noqa: SLF001  a part of playing
 
 
 def _play_turns(orchestrator: ZorkOrchestratorV2, recording: Recording) -> None:
@@ -279,12 +273,3 @@ def _compare(recorded: Any, now: Any, *names: str) -> None:  # noqa: ANN401  two
         after = now.model_dump_json(include={name})
         if before != after:
             raise DivergenceError(f"its {name} {difference(before, after)}")
-
-
-def _changes_since(begin: EpisodeStart | EpisodeResumed) -> Iterator[str]:
-    """Which prompts have changed since then, and whether the program has."""
-    for name, digest in prompt_digests().items():
-        if begin.prompts.get(name, digest) != digest:
-            yield f"The prompt {name} has changed since the episode was played."
-    if begin.code not in ("", code_digest()):
-        yield "The program has changed since the episode was played."

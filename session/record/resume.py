@@ -91,7 +91,8 @@ class SavedEpisode:
     @property
     def engine(self) -> EngineChoice | EngineName:
         """The interpreter that wrote the snapshots."""
-        return engine_of(self.start)
+        engines: tuple[EngineName, ...] = ("bocfel", "glulxe", "jericho")
+        return next((it for it in engines if it == self.start.engine), "auto")
 
     @property
     def snapshot(self) -> bytes:
@@ -130,9 +131,3 @@ def story_of(start: EpisodeStart, at_hand: str) -> str:
             "put it there again, or name its file in ZORKGPT_STORY."
         )
     return start.story
-
-
-def engine_of(start: EpisodeStart) -> EngineChoice | EngineName:
-    """Return the interpreter of an episode."""
-    engines: tuple[EngineName, ...] = ("bocfel", "glulxe", "jericho")
-    return next((it for it in engines if it == start.engine), "auto")
