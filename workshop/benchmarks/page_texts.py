@@ -1,28 +1,24 @@
 """How well the text of a page is found: ours beside other people's, on saved pages.
 
-    uv run --group check --with trafilatura python -m workshop.benchmarks.page_texts
+    uv run --group check python -m workshop.benchmarks.page_texts
 
 Of each page of `tests/data/pages`, `truth.yaml` lists what a reader came for and what surrounds
 it. A cell shows how much of the first was kept, and how much of the second.
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import yaml
-from bs4 import BeautifulSoup
-from markdownify import markdownify
-from readability import Document
+from trafilatura import extract, html2txt
 
 from mcp_ghost.cli.arguments import Parser
 from movie_generator.pages.markup import page_from_html
 
 PAGES = Path(__file__).parents[2] / "tests/data/pages"
 URL = "https://pages.example/page"
-Reader: TypeAlias = Callable[[bytes], str]
 
 
 @dataclass(frozen=True)
@@ -110,53 +106,30 @@ def _plain(text: str) -> str:
     return " ".join(re.sub(r"[*_`|\\#>]", "", text).split())
 
 
+def url_of(name: str) -> str:
+    """The address at which a saved page was read."""
+    return str(truth()[name]["head"]["url"]) or URL
+
+
 def ours(page: bytes) -> str:
     """What the movie generator reads."""
     return page_from_html(page, URL).text
 
 
-def readability(page: bytes) -> str:
-    """readability-lxml by itself."""
-    summary = Document(str(BeautifulSoup(page, "lxml"))).summary(html_partial=True)
-    text: str = markdownify(summary, heading_style="ATX")
-    return text
+def trafilatura(page: bytes) -> str:
+    """Trafilatura by itself."""
+    text = extract(page, output_format="markdown", include_comments=False, include_images=True)
+    return text or ""
 
 
 def everything(page: bytes) -> str:
     """All that is in the page's body."""
-    text: str = markdownify(str(BeautifulSoup(page, "lxml").body), heading_style="ATX")
-    return text
-
-
-def readers() -> dict[str, Reader]:
-    """The readers by name; trafilatura where it is installed."""
-    found: dict[str, Reader] = {"everything": everything, "readability": readability, "ours": ours}
-    try:
-        import trafilatura  # type: ignore[import-not-found,unused-ignore]  # not of the project
-    except ImportError:
-        return found
-
-    def reads(*, recall: bool) -> Reader:
-        return lambda page: (
-            trafilatura.extract(
-                page,
-                url=URL,
-                output_format="markdown",
-                include_comments=False,
-                include_images=True,
-                include_links=True,
-                include_formatting=True,
-                favor_recall=recall,
-            )
-            or ""
-        )
-
-    return found | {"trafilatura": reads(recall=False), "tr. recall": reads(recall=True)}
+    return html2txt(page, clean=False)
 
 
 def main() -> None:
     """Print the table."""
-    columns = readers()
+    columns = {"everything": everything, "trafilatura": trafilatura, "ours": ours}
     totals = dict.fromkeys(columns, Score(0, 0, 0, 0))
     print(f"{'':16}" + "".join(f"{name:14}" for name in columns))
     for name, page in truth().items():

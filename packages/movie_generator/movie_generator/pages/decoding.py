@@ -40,7 +40,13 @@ _OF_PAGES = re.compile(
     r"|euc_jp|iso2022_jp|mac-(?:roman|cyrillic)"
 )
 """As Python names them. It has more, some of which take forever to read a long text."""
+_DECLARED = re.compile(
+    rb"<(?:meta\s[^>]{0,500}?charset|\?xml\s[^>]{0,500}?encoding)\s*=\s*[\"']?\s*([\w.:-]+)",
+    re.IGNORECASE | re.ASCII,
+)
 _SAMPLE = 100_000
+_FEWEST = 4
+"""Bytes beyond ASCII that a guess needs."""
 _LONG_WORDS = re.compile(rb"[!-~]{200,}")
 """Such as an image inside the page, on which a guess would take minutes."""
 
@@ -66,6 +72,12 @@ def decoded(body: bytes, said: str | None, *, is_html: bool = True) -> str:
     return body.decode(named[0] if named else _guess(body), "replace")
 
 
+def is_utf_16(body: bytes, said: str | None) -> bool:
+    """Say whether ``body`` may hold zeros and be a text."""
+    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return body.startswith(marks) or (_meant(said) or "").startswith("utf-16")
+
+
 def _is_right(text: str) -> bool:
     """Whether hardly any of its characters beyond ASCII could not be read."""
     beyond = len(text) - len(text.encode("ascii", "ignore"))
@@ -73,12 +85,11 @@ def _is_right(text: str) -> bool:
 
 
 def _named(body: bytes, said: str | None, is_html: bool) -> Iterator[str]:
-    from bs4.dammit import EncodingDetector
-
     if name := _meant(said):
         yield name
-    inside = EncodingDetector.find_declared_encoding(body, is_html=True) if is_html else None
-    if (name := _meant(inside)) and not name.startswith("utf-16"):  # or it could not be read
+    inside = _DECLARED.search(body, 0, max(2048, len(body) // 20)) if is_html else None
+    name = _meant(inside[1].decode("ascii")) if inside else None
+    if name and not name.startswith("utf-16"):  # or it could not be read
         yield name
 
 
@@ -92,9 +103,11 @@ def _meant(label: str | None) -> str | None:
 
 
 def _guess(body: bytes) -> str:
-    """The encoding that the bytes look like."""
-    from bs4.dammit import EncodingDetector
+    """Return the encoding that the bytes look like."""
+    from charset_normalizer import from_bytes
 
     sample = _LONG_WORDS.sub(b"", body[:_SAMPLE])
-    guesses = map(_meant, EncodingDetector(sample).encodings)
-    return next((name for name in guesses if name), _WINDOWS)
+    if len(sample.translate(None, bytes(range(128)))) < _FEWEST:
+        return _WINDOWS
+    guesses = (_meant(it.encoding) for it in from_bytes(sample))
+    return next((name for name in guesses if name and not name.startswith("utf-16")), _WINDOWS)

@@ -9,7 +9,7 @@ from anyio.to_thread import run_sync
 from mcp_ghost.providers.transport import retry_after
 from mcp_ghost.text import address, one_line
 from movie_generator.errors import PageError, is_passing
-from movie_generator.pages.decoding import decoded
+from movie_generator.pages.decoding import decoded, is_utf_16
 from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import Page, heading, tidy
 from movie_generator.pages.pdf import page_from_pdf
@@ -31,6 +31,8 @@ _HEADERS = {
 _HTML = ("text/html", "application/xhtml+xml", "")
 _TEXT = ("text/plain", "text/markdown", "text/x-markdown")
 _PDF = "application/pdf"
+_NEVER_IN_TEXTS = bytes({*range(32)} - {*b"\t\n\v\f\r\x1b"})
+_SAMPLE = 4096
 _CODINGS = {"br", "compress", "dcb", "dcz", "x-compress", "x-gzip", "zstd"}
 """Compression that some servers use without having been asked for it."""
 MAX_REDIRECTS = 10
@@ -80,10 +82,7 @@ async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy
         failed = PageError(f"{address(url)} cannot be read: {one_line(error)}")
         raise _passing(failed) if _may_pass(error) else failed from error
     if not page.text:
-        raise PageError(
-            f"{address(url)} contains no text. A page that needs JavaScript can be read by an "
-            "agent with a browser's MCP server (MCP_CONFIG_PATH)."
-        )
+        raise PageError(f"{address(url)} contains no text, but sends its readers on in circles.")
     return page
 
 
@@ -98,6 +97,14 @@ async def _read(client: httpx2.AsyncClient, url: str, limits: Limits) -> Page:
                 "raise page_bytes under limits in config.yaml."
             )
         page = await run_sync(_page, response, body, limits, abandon_on_cancel=True)
+    if not page.text and not page.moved_to:
+        hint = (
+            " A page that needs JavaScript can be read by an agent with a browser's MCP server "
+            "(MCP_CONFIG_PATH)."
+        )
+        raise PageError(
+            f"{address(url)} contains no text.{hint if b'<script' in body.lower() else ''}"
+        )
     if whole:
         return page
     return replace(page, notes=(f"Only its first {limits.page_bytes:,} bytes were read.",))
@@ -152,6 +159,10 @@ def _page(response: httpx2.Response, body: bytes, limits: Limits) -> Page:
     url, encoding = str(response.url), response.charset_encoding
     if _kind(response) == _PDF or body.startswith(b"%PDF-"):  # which some servers call a text
         return page_from_pdf(body, url, limits.page_characters)
+    sample = body[:_SAMPLE]
+    binary = len(sample) - len(sample.translate(None, _NEVER_IN_TEXTS))
+    if binary * 50 > len(sample) and not is_utf_16(body, encoding):
+        raise PageError(f"{address(url)} is not a text, though its server calls it one.")
     if _kind(response) in _HTML:
         return page_from_html(body, url, encoding)
     text = tidy(decoded(body, encoding, is_html=False))

@@ -1,74 +1,78 @@
 """An HTML page: its head, and the text that readers come for, as Markdown.
 
-Which part that is, readability finds by where the sentences are. That part is taken whole, because
-readability itself would leave out short lists and tables. Where it finds but few of the sentences,
-as on pages of many small texts, all is taken that the page does not mark as something else.
+Which part that is, trafilatura finds. Before it looks, all is settled that it does not know: images
+that scripts would load, raised numbers, text that no browser shows, and containers that are
+something else by name but hold the text. Where it finds but little of what the page says, as on
+pages of many small texts, the whole page is taken.
 """
 
 from __future__ import annotations
 
-import logging
 import re
-import warnings
 from collections.abc import Iterator
+from copy import deepcopy
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from movie_generator.pages.decoding import decoded
 from movie_generator.pages.head import attribute, head_of
-from movie_generator.pages.page import Page, absolute, tidy, usable_images
+from movie_generator.pages.page import RAISED_DIGITS, Page, absolute, line, tidy, usable_images
 
 if TYPE_CHECKING:
-    from bs4 import BeautifulSoup, Tag
+    from lxml.html import HtmlElement
 
 MOST_SEARCHED = 3_000_000
 """Characters of HTML; more would take longer than a page is waited for."""
-_NO_TEXT = [
-    "script",
-    "style",
-    "noscript",
-    "noframes",
-    "template",
-    "iframe",
-    "svg",
-    "canvas",
-    "object",
-    "nav",
-    "aside",
-    "footer",
-    "form",
-    "button",
-    "dialog",
-    "title",  # not the whole head: without a <body>, lxml puts <main> into it
-]
-_NO_TEXT_ROLES = ["complementary", "contentinfo", "dialog", "navigation", "search"]
-_SMALLEST_SHARE = 0.5
-"""Of the sentences outside of links. Of saved articles, readability finds three quarters or more;
-of a forum's posts, a third."""
+_BY_NAME = ("aside", "button", "dialog", "fieldset", "footer", "form", "label", "menu", "nav")
+"""What trafilatura leaves out by name."""
+_LARGE_SHARE = 0.3
+_ATTEMPTS = (("precision", 0.35), ("recall", 0.75))
+_ATTEMPTS_ON_SHORT = (("precision", 0.6),)
+"""Ways to look for the text, and the share of what the page says that each must find."""
+_SHORT_PAGE = 700
+"""Characters; where there are so few, those around the text cost little."""
+_SHORTEST_PAGE = 200
+"""Characters; fewer in a <noscript> only ask for a browser, and fewer on a page are all of it."""
 _MOST_SOURCES = 10
 """Of one image."""
-_MARK = "mark-of-our-own-"
-_MARKED = re.compile(rf'{_MARK}(\d{{1,8}})"')
+_HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+_END = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
+_DEEPEST = 200
+"""Tags within tags; no page meant to be read has more, and time would grow with their square."""
+_PICTURE = re.compile(r"!\[([^\]\n]*)\]\(picture-(\d{1,6})\.png\)")
+_RAISED = str.maketrans("0123456789-", f"{RAISED_DIGITS}\N{SUPERSCRIPT MINUS}")
+_PRICE = re.compile(r"[$\N{EURO SIGN}\N{POUND SIGN}]\s?\d+$")
+_PERMALINKS = ("#", "\N{PILCROW SIGN}", "\N{SECTION SIGN}", "\N{LINK SYMBOL}")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary")
 
 
 def page_from_html(html: bytes | str, url: str, encoding: str | None = None) -> Page:
     """Read a page; ``encoding`` is what the server said, and may be wrong or missing."""
-    soup = _parsed(html if isinstance(html, str) else decoded(html, encoding))
-    head = head_of(soup, url)
-    _settle_images(soup, head.base)
-    for tag in soup.find_all(_is_no_text):
-        tag.decompose()
-    whole = _marked(soup)
-    part = _readable(whole)
-    content = part if _said(part) >= _SMALLEST_SHARE * _said(whole) else whole
-    found = [*_images(content)] or _images(whole)
-    images = usable_images([(head.image, head.title), *found], head.base)
+    text = html if isinstance(html, str) else decoded(html, encoding)
+    tree = _parsed(text)
+    head = head_of(tree, url)
+    _settle_images(tree, head.base)
+    _settle_text(tree)
+    images: list[tuple[str, str]] = []
+    for image in tree.iter("img"):  # by number: trafilatura drops what does not end as files do
+        alt = line(image.get("alt")).replace("[", "(").replace("]", ")")
+        images.append((image.get("src"), alt))
+        image.attrib.clear()
+        image.set("src", f"picture-{len(images) - 1}.png")
+        image.set("alt", alt)
+    markdown = _markdown(tree, is_long=len(text) > MOST_SEARCHED)
+    shown = [int(found[2]) for found in _PICTURE.finditer(markdown)]
+    shown = [number for number in shown if number < len(images)] or [*range(len(images))]
     return Page(
         head.canonical or url,
         head.title,
         head.description,
-        _markdown(content),
-        images,
+        _PICTURE.sub(
+            lambda it: f"![{it[1]}]({images[int(it[2])][0] if int(it[2]) < len(images) else ''})",
+            markdown,
+        ),
+        usable_images([(head.image, head.title), *(images[it] for it in shown)], head.base),
         language=head.language,
         author=head.author,
         date=head.date,
@@ -76,140 +80,156 @@ def page_from_html(html: bytes | str, url: str, encoding: str | None = None) -> 
     )
 
 
-def _parsed(html: str) -> BeautifulSoup:
-    from bs4 import BeautifulSoup, MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
+def _parsed(text: str) -> HtmlElement:
+    from lxml.etree import ParserError, iterwalk, strip_tags
+    from lxml.html import HTMLParser, document_fromstring
 
-    for harmless in (MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning):
-        warnings.filterwarnings("ignore", category=harmless)
-    # Of the parsers lxml's is linear: a few hundred "<!--" hold no other page up.
-    # A tool may give half a character.
-    return BeautifulSoup(html.encode("utf-8", "replace"), "lxml", from_encoding="utf-8")
-
-
-def _is_no_text(tag: Tag) -> bool:
-    return tag.name in _NO_TEXT or tag.get("role") in _NO_TEXT_ROLES or "hidden" in tag.attrs
-
-
-def _marked(soup: BeautifulSoup) -> Tag:
-    """What the page itself marks as its content."""
-    for name in ("main", "article"):
-        found = soup.find_all(name)
-        if len(found) == 1 and found[0].get_text(strip=True):
-            return found[0]
-    return soup  # with what stands behind </body>, which browsers show too
+    parser = HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
+    try:  # what follows </body> is shown by browsers, and left out by lxml
+        html = _END.sub("", _CONTROLS.sub("", text)).encode()
+        tree = document_fromstring(html, parser=parser)
+    except ParserError:  # it holds nothing
+        return document_fromstring(b"<p>")
+    depth = 0
+    deep = []
+    for event, tag in iterwalk(tree, events=("start", "end")):
+        depth += 1 if event == "start" else -1
+        if event == "start" and depth == _DEEPEST:
+            deep.append(tag)
+    for tag in deep:
+        strip_tags(tag, "*")
+    return tree
 
 
-def _readable(whole: Tag) -> Tag:
-    """The smallest part that holds all that readability takes for the text."""
-    from readability import Document
-    from readability.readability import Unparseable
+def _markdown(tree: HtmlElement, *, is_long: bool) -> str:
+    """Return the text that readers come for, with pictures by their numbers."""
+    from lxml.etree import strip_tags
+    from trafilatura import extract
+    from trafilatura.htmlprocessing import convert_tags, prune_unwanted_nodes, tree_cleaning
+    from trafilatura.settings import Extractor
+    from trafilatura.xml import xmltotxt
+    from trafilatura.xpaths import DISCARD_IMAGE_ELEMENTS, OVERALL_DISCARD_XPATH
 
-    tags = whole.find_all(True)
-    for number, tag in enumerate(tags):  # to find again what readability keeps
-        tag["id"] = f"{tag.get('id', '')} {_MARK}{number}"
-    html = str(whole)
-    if len(html) > MOST_SEARCHED:
-        return whole
-    logging.getLogger("readability.readability").setLevel(logging.CRITICAL)
-    try:
-        summary = Document(html).summary(html_partial=True)
-    except (Unparseable, ValueError, RecursionError):
-        return whole
-    numbers = map(int, _MARKED.findall(summary))
-    kept = [number for number in numbers if number < len(tags)]  # a text may look like a mark
-    return _around(tags[min(kept)], tags[max(kept)]) if kept else whole
-
-
-def _around(first: Tag, last: Tag) -> Tag:
-    """The smallest part that holds both; in a page's order, all between them is in it, too."""
-    above = {id(tag) for tag in (first, *first.parents)}
-    return next(tag for tag in (last, *last.parents) if id(tag) in above)
+    options = Extractor(output_format="markdown", comments=False, images=True)
+    tree = prune_unwanted_nodes(tree, DISCARD_IMAGE_ELEMENTS, with_backup=True)
+    whole = tree_cleaning(deepcopy(tree), options)
+    whole = prune_unwanted_nodes(whole, OVERALL_DISCARD_XPATH, with_backup=True)
+    said = _said(whole)
+    attempts = _ATTEMPTS_ON_SHORT if said < _SHORT_PAGE else _ATTEMPTS
+    for focus, share in () if is_long else attempts:
+        options.focus = focus
+        found = tidy(extract(deepcopy(tree), options=options) or "")
+        length = len(_PICTURE.sub("", found))
+        if length >= share * max(said, _SHORTEST_PAGE):
+            return found
+    strip_tags(whole, "a")
+    return tidy(xmltotxt(convert_tags(whole, options), include_formatting=True))
 
 
-def _said(content: Tag) -> int:
-    """The characters of a text that are in no link and no comment of a reader."""
-    from bs4 import Tag
-    from bs4.element import NavigableString
-
-    said = 0
-    waiting = [content]
+def _said(whole: HtmlElement) -> int:
+    """Count the characters of all different texts that are in no link and no reader's comment."""
+    texts = {whole.text}
+    waiting = [whole]
     while waiting:  # no recursion: a page may be nested as deeply as it likes
-        for child in waiting.pop().children:
-            if type(child) is NavigableString:
-                said += len(child.strip())
-            elif isinstance(child, Tag) and not _is_aside(child):
+        for child in waiting.pop():
+            texts.add(child.tail)
+            names = f"{child.get('id', '')} {child.get('class', '')}".lower()
+            if child.tag != "a" and "comment" not in names:
+                texts.add(child.text)
                 waiting.append(child)
-    return said
+    return sum(len(text.strip()) for text in texts if text)
 
 
-def _is_aside(tag: Tag) -> bool:
-    if tag.name == "a":
-        return True
-    names = f"{tag.get('id', '')} {tag.get('class', '')}"
-    return tag.name in ("div", "section", "ol", "ul") and "comment" in names.lower()
+def _settle_text(tree: HtmlElement) -> None:
+    """Leave in the tree what readers see, under names by which trafilatura finds it."""
+    for tag in tree.xpath("//body//*[@hidden or @style]"):
+        if "hidden" in tag.attrib or _HIDDEN.search(tag.get("style")):
+            tag.drop_tree()
+    for tag in [*tree.iter("figure", "figcaption", "sub", "sup", "time", "title")]:
+        if tag.tag == "sup":
+            _settle_raised(tag)
+        elif tag.tag in ("sub", "time"):
+            tag.drop_tag()
+        elif tag.tag == "title":
+            tag.drop_tree()
+        else:
+            tag.tag = "div" if tag.tag == "figure" else "p"
+    for tag in tree.iter("p"):
+        tag.attrib.clear()  # a paragraph is what it says, whatever a designer called it
+    for tag in [*tree.iter("a")]:
+        if (tag.text_content().strip() or "-") in _PERMALINKS:
+            tag.drop_tree()
+    for tag in tree.iter():
+        if tag.tag == "head":
+            tag.tag = "div"  # without a <body>, lxml puts what follows into it
+        # What trafilatura writes, it unescapes once more.
+        tag.text, tag.tail = (it and it.replace("&", "&amp;") for it in (tag.text, tag.tail))
+    length = len(tree.text_content())
+    for tag in tree.iter(*_BY_NAME):
+        inside = len(tag.text_content())
+        if inside > _LARGE_SHARE * length or tag.getparent().tag in _HEADINGS:
+            tag.tag = "div"
+    for tag in [*tree.iter("noscript")]:
+        if len(tag.text_content().strip()) > _SHORTEST_PAGE:
+            tag.tag = "div"
+        elif not tag.text_content().strip():
+            tag.drop_tag()  # an image for browsers without scripts
+        else:
+            tag.drop_tree()
 
 
-def _markdown(content: Tag) -> str:
-    from markdownify import MarkdownConverter
+def _settle_raised(tag: HtmlElement) -> None:
+    """Write a raised number as such, so that it does not become part of what it follows."""
+    raised = tag.text_content().strip()
+    previous, parent = tag.getprevious(), tag.getparent()
+    before = parent.text if previous is None else previous.tail or previous.text_content()
+    if raised.startswith("[") or parent.tag == "a" or tag.find(".//a") is not None:
+        tag.drop_tree()  # a note
+    elif raised.translate(_RAISED) == raised:
+        tag.drop_tag()
+    else:
+        for child in tag:
+            tag.remove(child)
+        if (tag.tail or "").startswith(("/", "\N{FRACTION SLASH}")):
+            tag.text = f" {raised}"
+        elif len(raised) == 2 and _PRICE.search(before or ""):
+            tag.text = f".{raised}"
+        else:
+            tag.text = raised.translate(_RAISED)
+        tag.drop_tag()
 
-    try:
-        converter = MarkdownConverter(heading_style="ATX")
-        return tidy(converter.convert_soup(content))
-    except RecursionError:  # nested more deeply than any page meant to be read
-        return tidy("\n".join(content.stripped_strings))
 
-
-def _images(content: Tag) -> Iterator[tuple[str, str]]:
-    return ((attribute(it, "src"), attribute(it, "alt")) for it in content.find_all("img"))
-
-
-def _settle_images(soup: BeautifulSoup, base: str) -> None:
+def _settle_images(tree: HtmlElement, base: str) -> None:
     """Give every image the address of what a browser shows; where there is none, its words stay.
 
     Until they are scrolled to, many images are only placeholders, with the address in attributes of
     a script's own, or in an image for browsers without scripts.
     """
-    spare = [tag for tag in soup.find_all("noscript") if not tag.get_text(strip=True)]
-    in_spare = {id(image) for tag in spare for image in tag.find_all("img")}
     shown: set[str] = set()
-    for image in soup.find_all("img"):
+    for image in [*tree.iter("img")]:
         source = next((it for it in _sources(image) if absolute(it, base)), "")
-        if source and not (id(image) in in_spare and source in shown):
-            image["src"] = source.replace(" ", "%20")
+        spare = next(image.iterancestors("noscript"), None)
+        is_spare = spare is not None and not spare.text_content().strip()
+        if source and not (is_spare and source in shown):
+            image.set("src", source.replace(" ", "%20"))
             shown.add(source)
         else:
-            image.replace_with(attribute(image, "alt") if id(image) not in in_spare else "")
-    for tag in spare:
-        tag.unwrap()
+            image.tail = f"{'' if is_spare else attribute(image, 'alt')}{image.tail or ''}"
+            image.drop_tree()
 
 
-def _sources(image: Tag) -> Iterator[str]:
-    """Where an image may be, what is meant for scripts first."""
+def _sources(image: HtmlElement) -> Iterator[str]:
+    """Yield the addresses where an image may be, what is meant for scripts first."""
     if {attribute(image, "width"), attribute(image, "height")} & {"0", "1"}:
         return  # it only counts readers
-    places = [image, *_of_picture(image)]
+    places = [image]
+    picture = next(image.iterancestors("picture"), None)
+    if picture is not None:
+        places += islice(picture.iter("source"), _MOST_SOURCES)
     for name in ("data-src", "data-original", "data-lazy-src"):
         yield attribute(image, name)
     for name in ("data-srcset", "data-lazy-srcset", "src", "srcset"):
         for tag in places:
+            value = attribute(tag, name)
             # Addresses may hold commas themselves; between two of them, there is white space.
-            yield attribute(tag, name) if name == "src" else _first_of(attribute(tag, name))
-
-
-def _of_picture(image: Tag) -> Iterator[Tag]:
-    """Each <source> of an image; lxml puts what follows an unclosed one into it."""
-    from bs4 import Tag
-
-    around = image.parent
-    for _ in range(_MOST_SOURCES):
-        if around is None or around.name != "source":
-            break
-        yield around
-        around = around.parent
-    if around is not None and around.name == "picture":
-        first = islice(around.children, 2 * _MOST_SOURCES)  # with the white space between them
-        yield from (it for it in first if isinstance(it, Tag) and it.name == "source")
-
-
-def _first_of(addresses: str) -> str:
-    return addresses.split()[0].rstrip(",") if addresses else ""
+            yield value if name == "src" or not value else value.split()[0].rstrip(",")

@@ -13,6 +13,11 @@ _MAX_LINE = 500
 # Bounded: a page of nothing but "![" would take hours otherwise.
 _MARKDOWN_IMAGE = re.compile(r"!\[([^\]\n]{0,1000})\]\(\s*<?([^\s)>]+)")
 _HEADING = re.compile(r"^[ ]{0,3}#{1,3}[ \t]+(.*\S)", re.MULTILINE)
+RAISED_DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_RAISED = re.compile(f"[{RAISED_DIGITS}\N{SUPERSCRIPT MINUS}]+")
+_EXPONENTS = str.maketrans(f"{RAISED_DIGITS}\N{SUPERSCRIPT MINUS}", "0123456789-")
+_BASE = re.compile(r"(?<!\d)(?:2|10)$")
+_UNIT = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,3}$")
 _EMPTY_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+\n")
 
 
@@ -61,8 +66,17 @@ class Page:
 
 
 def tidy(text: str) -> str:
-    """Markdown with no more than one empty line at a time."""
-    return _EMPTY_LINES.sub("\n\n", text.replace("\r\n", "\n").replace("\x00", "")).strip()
+    """Markdown with no more than one empty line at a time, and no raised digits behind others."""
+    text = _RAISED.sub(_settled, text.replace("\r\n", "\n").replace("\x00", ""))
+    return _EMPTY_LINES.sub("\n\n", text).strip()
+
+
+def _settled(raised: re.Match[str]) -> str:
+    """Keep the exponents of units; write those of powers out; leave out the numbers of notes."""
+    before = raised.string[max(0, raised.start() - 4) : raised.start()]
+    if _BASE.search(before):
+        return f"^{raised[0].translate(_EXPONENTS)}"
+    return "" if before[-1:].isalnum() and not _UNIT.search(before) else raised[0]
 
 
 def line(text: object) -> str:

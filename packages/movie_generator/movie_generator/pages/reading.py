@@ -34,7 +34,9 @@ _PREAMBLE = re.compile(r"\A(?:Content type [^\n]*\n)?Contents of \S+:\n")
 _REMARK = re.compile(r"\n{0,2}<error>([^<]*)</error>\s*\Z")
 _NEXT_PART = re.compile(r"start_index of (\d+)")
 _TEXTS = ("markdown", "text", "content", "html")
-_HTML = re.compile(r"\s*(?:<!doctype html|<html[\s>])", re.IGNORECASE)
+_HTML = re.compile(
+    r"\s*<(?:!doctype html|(?:html|head|body|main|article|section|div|p)[\s>])", re.IGNORECASE
+)
 _MAX_PARTS = 200
 _SOURCE_CHARACTERS = 100_000
 
