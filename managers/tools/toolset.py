@@ -66,6 +66,7 @@ class OfManager(GameTools):
     """The tools of ``manager``, which has no more than the public methods of ``MCPManager``."""
 
     def __init__(self, manager: StandIn, call_timeout: float) -> None:
+        self.server_names = getattr(manager, "server_names", ())
         self._manager = manager
         self._call_timeout = call_timeout
         self._connected = asyncio.Event()
