@@ -1,4 +1,4 @@
-"""One episode of an evaluation, in its own process, which learns from its line what to play.
+"""One episode of an evaluation, in its own process, which learns from its parent what to play.
 
 Until then it does nothing: a parent that is killed meanwhile leaves nothing behind.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.agreement import differences, program_at_hand
-from evaluation.fleet.line import Kept, Line
+from evaluation.fleet.channel import DurableAck, ParentChannel
 from mcp_ghost.cli.interruption import Interruption
 from mcp_ghost.env_file import load_env_file
 from mcp_ghost.redact import redact
@@ -25,14 +25,14 @@ def main(connection: socket.socket) -> int:
     interruption = Interruption()
     interruption.install()
     try:
-        line = Line(connection)
-        job = line.orders()
-        return _play(job, line) if job else 1
+        channel = ParentChannel(connection)
+        job = channel.orders()
+        return _play(job, channel) if job else 1
     except KeyboardInterrupt:
         return interruption.caught()
 
 
-def _play(job: dict[str, Any], line: Line) -> int:
+def _play(job: dict[str, Any], channel: ParentChannel) -> int:
     from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 
     load_env_file()  # tracing and tool servers read the environment, not our settings
@@ -49,9 +49,8 @@ def _play(job: dict[str, Any], line: Line) -> int:
             trunk, turn = job["fork"]
             branch_off(Path(trunk), turn, Path(config.workdir, "episodes", name))
             resume = True
-        with ZorkOrchestratorV2(
-            name, config, resume=resume, handlers=[Kept(line)], gate=line
-        ) as it:
+        handlers = [DurableAck(channel)]
+        with ZorkOrchestratorV2(name, config, resume=resume, handlers=handlers, gate=channel) as it:
             it.play_episode()
     except Exception as error:  # noqa: BLE001  the edge of the process: its last line is shown
         text = f"{traceback.format_exc()}\n{one_line(error) or type(error).__name__}\n"

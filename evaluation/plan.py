@@ -212,7 +212,7 @@ class Plan:
         """Where an episode that failed says why."""
         return self.workdir(cell) / f"{cell.episode}.err"
 
-    def job(self, cell: Cell, threads: int | None) -> dict[str, object]:
+    def job(self, cell: Cell, threads: int | None) -> dict[str, Any]:
         """What the process of an episode is given; no keys."""
         off = cell.variant.off
         settings = {

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from evaluation.figures import EpisodeFigures, LogTail
-from evaluation.fleet.local import USED_UP
+from evaluation.fleet.limits import USED_UP
 from evaluation.plan import Cell, Plan
 from evaluation.progress import Progress
 from session.configuration_file import ConfigurationError
@@ -40,8 +40,8 @@ class Running(Protocol):
     def kill(self) -> None: ...  # noqa: D102
 
 
-class Crew(Protocol):
-    """Whoever plays episodes: processes here, or workers elsewhere."""
+class Executor(Protocol):
+    """What plays episodes: processes here, or workers elsewhere."""
 
     @property
     def used_up(self) -> bool: ...  # noqa: D102
@@ -63,7 +63,12 @@ class _Losses:
 
 
 def play(
-    plan: Plan, lines: Sequence[Sequence[Cell]], progress: Progress, crew: Crew, *, jobs: int
+    plan: Plan,
+    lines: Sequence[Sequence[Cell]],
+    progress: Progress,
+    executor: Executor,
+    *,
+    jobs: int,
 ) -> dict[Cell, str]:
     """Play ``lines`` to their ends, ``jobs`` episodes at once; why some did not get there."""
     failures: dict[Cell, str] = {}
@@ -74,13 +79,13 @@ def play(
         while waiting or running:
             while waiting and len(running) < jobs:
                 line = waiting.popleft()
-                if crew.used_up and line[0].variant.player in USES_MODEL:
+                if executor.used_up and line[0].variant.player in USES_MODEL:
                     failures[line[0]] = USED_UP
                     continue
-                running[crew.begin(line.popleft())] = line
+                running[executor.begin(line.popleft())] = line
             time.sleep(_POLL)
             ended = [episode for episode in running if episode.ended()]
-            crew.update()  # after it, so that what has ended is here whole
+            executor.update()  # after it, so that what has ended is here whole
             progress.show([(episode.cell, episode.tail.update()) for episode in running])
             for episode in ended:
                 line, cell = running.pop(episode), episode.cell
@@ -95,7 +100,7 @@ def play(
                 elif line:
                     waiting.appendleft(line)
     finally:
-        _stop_all(list(running), crew)
+        _stop_all(list(running), executor)
     return failures
 
 
@@ -150,7 +155,7 @@ def _lock(lock: int, folder: Path) -> None:
             time.sleep(_POLL)
 
 
-def _stop_all(running: Sequence[Running], crew: Crew) -> None:
+def _stop_all(running: Sequence[Running], executor: Executor) -> None:
     try:
         for process in running:
             process.stop()
@@ -158,7 +163,7 @@ def _stop_all(running: Sequence[Running], crew: Crew) -> None:
         for process in running:
             process.wait(deadline)
         if running:
-            crew.update()
+            executor.update()
     except BaseException:  # a second Ctrl-C
         for process in running:
             process.kill()

@@ -14,10 +14,12 @@ sys.path.append(str(Path(__file__).parents[1]))  # for a Python that has nothing
 import python_version  # noqa: F401
 # isort: on
 
+from argparse import Namespace
 from collections.abc import Sequence
 from importlib import import_module
 
 from mcp_ghost.cli.interruption import Interruption
+from mcp_ghost.cli.program import Errors, program
 from mcp_ghost.text import did_you_mean
 
 COMMANDS = ("play", "report", "compare", "merge", "export", "document")
@@ -36,7 +38,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         play.parser().error(f"'{name}' is not a command ({hint})")
     # Imported only now, so that Ctrl-C meanwhile ends the program without a traceback.
     command = import_module(f"evaluation.commands.{name}")
-    return int(command.main(words))
+    parser = command.parser()
+    flags = parser.parse_args(words, Namespace(words=words))
+
+    return program(parser.prog, lambda _: int(command.run(flags)), _errors)
+
+
+def _errors() -> Errors:
+    """The errors that explain themselves."""
+    from game_interface.errors import GameError
+    from local_model.errors import LocalModelError
+    from mcp_ghost.errors import LLMError, MCPConfigError
+    from session.configuration_file import ConfigurationError
+    from storage.errors import StorageError
+
+    wrong_use = (ConfigurationError, MCPConfigError, GameError, LocalModelError, LLMError)
+    return Errors(wrong_use, failed=(StorageError,))
 
 
 if __name__ == "__main__":

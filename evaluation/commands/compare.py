@@ -14,7 +14,7 @@ from evaluation.outcome.comparison import (
 )
 from evaluation.outcome.played import Played
 from mcp_ghost.cli.arguments import Parser, add_flags, whole_number
-from mcp_ghost.cli.program import DONE, Errors, program
+from mcp_ghost.cli.program import DONE
 from mcp_ghost.files import write_whole
 from session.configuration_file import ConfigurationError
 
@@ -46,14 +46,8 @@ def parser() -> Parser:
     return it
 
 
-def main(words: Sequence[str]) -> int:
-    """Do what the command line says; returns the exit code."""
-    flags = parser().parse_args(words)
-    errors = Errors(wrong_use=(ConfigurationError,))
-    return program("evaluate.py compare", lambda _: _compare(flags), lambda: errors)
-
-
-def _compare(flags: argparse.Namespace) -> int:
+def run(flags: argparse.Namespace) -> int:
+    """Compare, and show or write what was found; returns the exit code."""
     evaluations = _named([Played.read(folder) for folder in (flags.first, *flags.others)])
     turn = check_comparable(evaluations, flags.turns, across_protocols=flags.across_protocols)
     comparison = comparison_of(evaluations, turn)

@@ -4,7 +4,6 @@ import argparse
 import json
 import shutil
 import textwrap
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from evaluation import ROOT
 from evaluation.outcome.played import Played
 from evaluation.report import markdown_of, results_of
 from mcp_ghost.cli.arguments import Parser
-from mcp_ghost.cli.program import DONE, Errors, program
+from mcp_ghost.cli.program import DONE
 from mcp_ghost.files import write_whole
 from session.configuration_file import ConfigurationError
 
@@ -44,14 +43,8 @@ def parser() -> Parser:
     return it
 
 
-def main(words: Sequence[str]) -> int:
-    """Do what the command line says; returns the exit code."""
-    flags = parser().parse_args(words)
-    errors = Errors(wrong_use=(ConfigurationError,))
-    return program("evaluate.py document", lambda _: _document(flags), lambda: errors)
-
-
-def _document(flags: argparse.Namespace) -> int:
+def run(flags: argparse.Namespace) -> int:
+    """Write the results into the page; returns the exit code."""
     page: Path = flags.page
     results = without_curves(results_of(Played.read(flags.folder)))
     text = with_section(page.read_text(encoding="utf-8"), section_of(results), page)

@@ -17,7 +17,7 @@ from evaluation.figures import EpisodeFigures
 from evaluation.outcome.played import Key, agreed_in, keys_of
 from evaluation.provenance import GUEST_NAME, SERVED
 from mcp_ghost.cli.arguments import Parser
-from mcp_ghost.cli.program import DONE, Errors, program
+from mcp_ghost.cli.program import DONE
 from mcp_ghost.files import write_whole
 from session.configuration_file import ConfigurationError
 from session.game_state import Hint, TurnRecord
@@ -228,14 +228,8 @@ def parser() -> Parser:
     return it
 
 
-def main(words: Sequence[str]) -> int:
-    """Do what the command line says; returns the exit code."""
-    flags = parser().parse_args(words)
-    errors = Errors(wrong_use=(ConfigurationError,))
-    return program("evaluate.py export", lambda _: _export(flags), lambda: errors)
-
-
-def _export(flags: argparse.Namespace) -> int:
+def run(flags: argparse.Namespace) -> int:
+    """Write the tables; returns the exit code."""
     to = flags.to or flags.folder
     encoded = {
         to / f"{name}.{flags.format}": _FORMATS[flags.format](*table)

@@ -1,18 +1,25 @@
 """Joins what several machines played of one evaluation."""
 
 import argparse
-from collections.abc import Sequence
+import filecmp
+import json
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
+from evaluation.agreement import differences
 from evaluation.commands.report import write_report
-from evaluation.outcome import union
+from evaluation.outcome.played import Key, agreed_in, keys_of
 from evaluation.plan import PLAN_FILE
 from evaluation.run import taken
 from mcp_ghost.cli.arguments import Parser
-from mcp_ghost.cli.program import DONE, Errors, program
+from mcp_ghost.cli.program import DONE
+from mcp_ghost.files import write_whole
 from mcp_ghost.text import counted
 from session.configuration_file import ConfigurationError
+from session.game_configuration import GameConfiguration
+from session.record.event_log import EVENTS_FILE
 
 _DESCRIPTION = """\
 Copies the episodes of several evaluations, which must have been played under
@@ -36,35 +43,129 @@ def parser() -> Parser:
     return it
 
 
-def main(words: Sequence[str]) -> int:
-    """Do what the command line says; returns the exit code."""
-    flags = parser().parse_args(words)
-    return program("evaluate.py merge", lambda _: _merge(flags), _errors)
-
-
-def _errors() -> Errors:
-    from storage.errors import StorageError
-
-    return Errors(wrong_use=(ConfigurationError,), failed=(StorageError,))
-
-
-def _merge(flags: argparse.Namespace) -> int:
+def run(flags: argparse.Namespace) -> int:
+    """Merge, and report on the result; returns the exit code."""
     out: Path = flags.out
-    before = [out] if (out / PLAN_FILE).is_file() else []
-    folders = list(union.folders_once([*before, *flags.parts]))
     name = out.resolve().name
-    union.union_of(union.parts_in(folders), name)  # before OUT is locked, which would create it
+    parts = [out] * (out / PLAN_FILE).is_file() + flags.parts
+    folders = _once(parts)
+    _agreement_of(folders, name)  # before OUT is locked, which would create it
     with ExitStack() as locks:
-        for folder in union.folders_once([out, *folders]):
+        for folder in _once([out, *folders]):
             locks.enter_context(taken(folder))
-        parts = union.parts_in(folders)
-        agreed = union.union_of(parts, name)
-        carried_over = bool(agreed["knowledge_carried_over"])
-        logs = union.logs_of(parts, carried_over=carried_over)
-        copied = union.copy_logs(logs, out)
-        if carried_over:
-            union.rebuild_knowledge(logs, out)
-        union.write_agreement(agreed, out)
+        agreed = _agreement_of(folders, name)
+        logs = _logs_of(folders, carried_over=agreed["knowledge_carried_over"])
+        copied = _copy_logs(logs, out)
+        if agreed["knowledge_carried_over"]:
+            _rebuild_knowledge(logs, out)
+        # Until now OUT is no evaluation like any other.
+        write_whole(out / PLAN_FILE, json.dumps(agreed, indent=2, ensure_ascii=False) + "\n")
         write_report(out)
     print(f"Merged: {counted(len(logs), 'episode')}, {copied} of them copied now.")
     return DONE
+
+
+def _once(folders: Sequence[Path]) -> list[Path]:
+    """Each folder once, however it is written."""
+    known: dict[Path, Path] = {}
+    for folder in folders:
+        known.setdefault(folder.resolve(), folder)
+    return list(known.values())
+
+
+def _agreement_of(folders: Sequence[Path], name: str) -> dict[str, Any]:
+    """What all agree on, with the matrix that holds theirs.
+
+    Raises:
+        ConfigurationError: There is no evaluation in one of them, or they were not played under
+            the same rules.
+    """
+    parts = {folder: agreed_in(folder) for folder in folders}
+    (first, agreed), *others = parts.items()
+    variants = [variant for part in parts.values() for variant in part["variants"]]
+    matrix = {
+        "name": name,
+        "variants": list(dict.fromkeys(variants)),
+        "seeds": sorted({seed for part in parts.values() for seed in part["seeds"]}),
+        "episodes": max(part["episodes"] for part in parts.values()),
+    }
+    for folder, part in others:
+        if changed := differences({**agreed, **matrix}, {**part, **matrix}):
+            raise ConfigurationError(
+                f"{folder} was not played under the same rules as {first}: {'; '.join(changed)}. "
+                "Nothing was merged; `evaluate.py compare` shows such evaluations side by side."
+            )
+    return {**agreed, **matrix}
+
+
+def _logs_of(folders: Sequence[Path], *, carried_over: bool) -> dict[Key, Path]:
+    """Where the log of each episode is that one of the folders has.
+
+    Raises:
+        ConfigurationError: Two have different logs of one episode, or knowledge was carried over
+            between episodes that do not come from the same part.
+    """
+    found: dict[Key, Path] = {}
+    for folder in folders:
+        here = {key: folder / key.place for key in keys_of(agreed_in(folder))}
+        here = {key: log for key, log in here.items() if (log / EVENTS_FILE).is_file()}
+        for key in found.keys() & here.keys():
+            _check_same(key, found[key], here[key])
+        if carried_over:
+            _check_rows_whole(found, here, folder)
+        found |= here
+    return found
+
+
+def _copy_logs(logs: Mapping[Key, Path], out: Path) -> int:
+    """Copy those that ``out`` has not yet; how many these were.
+
+    An episode's event log comes last, so that an episode is there whole or not at all.
+
+    Raises:
+        ConfigurationError: ``out`` has another log of an episode.
+    """
+    missing = {}
+    for key, log in logs.items():
+        if (out / key.place / EVENTS_FILE).is_file():
+            _check_same(key, log, out / key.place)
+        else:
+            missing[key] = log
+    for key, log in missing.items():
+        files = sorted(path for path in log.iterdir() if path.is_file())
+        for path in sorted(files, key=lambda path: path.name == EVENTS_FILE):
+            write_whole(out / key.place / path.name, path.read_bytes())
+    return len(missing)
+
+
+def _rebuild_knowledge(logs: Mapping[Key, Path], out: Path) -> None:
+    """Make what later episodes begin with from the logs, so that no database is copied."""
+    from storage.store import Store
+
+    for key in logs:
+        log = out / key.place
+        config = GameConfiguration(workdir=str(log.parents[1]), storage_database_url=None)
+        with Store(config) as store:
+            store.take_in_log(log)
+
+
+def _check_same(key: Key, one: Path, other: Path) -> None:
+    if not filecmp.cmp(one / EVENTS_FILE, other / EVENTS_FILE, shallow=False):
+        raise ConfigurationError(
+            f"There are two different logs of {key}: {one} and {other}. Remove the one that "
+            "should not count."
+        )
+
+
+def _check_rows_whole(found: Mapping[Key, Path], here: Mapping[Key, Path], folder: Path) -> None:
+    """Refuse episodes that follow ones from which they learned nothing."""
+    for variant, seed in {key[:2] for key in here} & {key[:2] for key in found}:
+        ours, theirs = (
+            {key for key in logs if key[:2] == (variant, seed)} for logs in (here, found)
+        )
+        if not (ours <= theirs or theirs <= ours):
+            raise ConfigurationError(
+                f"Knowledge was carried over, but {folder} has only some of the episodes of "
+                f"{variant}, seed {seed}, and another folder the others: those of one variant and "
+                "seed must have been played on one machine."
+            )

@@ -7,37 +7,39 @@ import argparse
 import re
 import shlex
 import sys
-from collections.abc import Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.text import Text
 
-from evaluation.commands.crew import LOCAL, crew_of, refuse_guests
-from evaluation.commands.fork import trunk_of
 from evaluation.commands.report import write_report
 from evaluation.figures import EpisodeFigures
-from evaluation.fleet.cluster import HERE
-from evaluation.plan import CHOICES, MCP, Cell, Plan, variants_of
+from evaluation.fleet.cluster import HERE, cluster
+from evaluation.fleet.limits import Limits
+from evaluation.fleet.local import LocalExecutor
+from evaluation.plan import CHOICES, MCP, Cell, Fork, Plan, Variant, variants_of
 from evaluation.progress import Progress
 from evaluation.protocols.protocol import SHIPPED, Protocol, refuse_flags
-from evaluation.run import cores, play, taken, unfinished
+from evaluation.run import Executor, cores, play, taken, unfinished
 from game_interface import StoryInfo, open_game
-from game_interface.errors import GameError
 from llm_client import LLMClient
-from local_model.errors import LocalModelError
 from mcp_ghost.cli.arguments import Parser, add_flags, http_url, whole_number
-from mcp_ghost.cli.program import DONE, FAILED, Errors, program
-from mcp_ghost.errors import LLMError, MCPConfigError
+from mcp_ghost.cli.program import DONE, FAILED
 from mcp_ghost.redact import redact
 from mcp_ghost.text import counted, did_you_mean
 from players import PLAYERS
 from players.walkthrough import WalkthroughPlayer, read_walkthrough
 from session.game_configuration import ConfigurationError, GameConfiguration
-from session.playing import USES_MODEL
+from session.playing import USES_MODEL, GUEST, PlayerName
+from session.record.branch import shared_lines
+from session.record.event_log import read
+from session.record.schema import EpisodeStart
 from terminal.flags import episode_at_turn
+from terminal.resume import find_episode
 
 _DESCRIPTION = (
     "Measure what the player, and each part of it, is worth, by playing a matrix of episodes."
@@ -83,29 +85,43 @@ _HOW = """\
 --name NAME        name of the evaluation, which its episodes record
 --out DIR          where everything goes (default: game_files/evaluations/NAME)
 """
+LOCAL = "local"
 _MAX_SEED = 2**31 - 1
 _SEEDS, _TURNS = (1, 2, 3, 4, 5), 100
 
 
-def main(words: Sequence[str]) -> int:
-    """Do what the command line says; returns the exit code."""
-    flags = parser().parse_args(words)
+class Trunk(NamedTuple):
+    """The episode that branches begin with, which decides most of them."""
+
+    fork: Fork
+    start: EpisodeStart
+
+    @property
+    def players(self) -> tuple[PlayerName, ...]:
+        """Who goes on; none stands for our own player, as when a guest has left."""
+        return () if self.start.player in ("model", GUEST) else (self.start.player,)
+
+    def settings(self, config: GameConfiguration) -> GameConfiguration:
+        """The settings of the branches."""
+        if config.max_turns_per_episode <= self.fork.turn:
+            raise ConfigurationError(
+                f"No turn would be played: --turns counts from the beginning, and turn "
+                f"{self.fork.turn} is where the branches begin."
+            )
+        path = self.start.story_path
+        story = path if Path(path).is_file() else self.start.story
+        return config.model_copy(update={"story": story, "observation_level": self.start.level})
+
+
+def run(flags: argparse.Namespace) -> int:
+    """Play what is missing, and report; returns the exit code."""
     if not flags.name and not flags.out:
         flags.name = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S")
-        words = [*words, "--name", flags.name]
-    return program("evaluate.py", lambda _: _evaluate(flags, words), _errors)
-
-
-def _errors() -> Errors:
-    explained = (ConfigurationError, MCPConfigError, GameError, LocalModelError, LLMError)
-    return Errors(wrong_use=explained)
-
-
-def _evaluate(flags: argparse.Namespace, words: Sequence[str]) -> int:
+        flags.words += ["--name", flags.name]
     try:
         return _play(flags)
     except KeyboardInterrupt:
-        again = redact(shlex.join(["uv", "run", "python", "scripts/evaluate.py", *words]))
+        again = redact(shlex.join(["uv", "run", "python", "scripts/evaluate.py", *flags.words]))
         print(f"\nInterrupted. What was played is kept; to continue:\n  {again}", file=sys.stderr)
         raise
     except OSError as error:  # such as a full disk
@@ -120,12 +136,16 @@ def _play(flags: argparse.Namespace) -> int:
         lines = unfinished(plan)
         console = Console(stderr=True)
         if lines:
-            with crew_of(plan, flags, console, lock) as (crew, most):
+            with executor_of(plan, flags, console, lock) as (executor, most):
                 jobs = max(1, min(most, len(lines)))
                 _announce(console, plan, lines, jobs)
-                turns = _turns_played(plan)
+                played = {cell: EpisodeFigures.read(plan.folder(cell)) for cell in plan.cells}
+                # For the bars, an episode that has ended is done, however early it did.
+                turns = {
+                    it: plan.turns if its.finished else its.turns for it, its in played.items()
+                }
                 with Progress(console, plan, turns, max_cost=flags.max_cost) as progress:
-                    play(plan, lines, progress, crew, jobs=jobs)
+                    play(plan, lines, progress, executor, jobs=jobs)
         return DONE if write_report(plan.out, flags.jobs or cores()) else FAILED
 
 
@@ -157,12 +177,89 @@ def _plan(flags: argparse.Namespace) -> Plan:
         config=config,
         story=story,
         variants=variants,
-        seeds=trunk.seeds if trunk else played.seeds if played else flags.seeds or _SEEDS,
+        seeds=(trunk.start.seed or 0,)
+        if trunk
+        else played.seeds
+        if played
+        else flags.seeds or _SEEDS,
         episodes=played.episodes if played else flags.episodes or 1,
         carry_over=played.carry_over if played else flags.carry_over,
         protocol=protocol,
         fork=trunk.fork if trunk else None,
     )
+
+
+def trunk_of(flags: argparse.Namespace, workdir: str) -> Trunk | None:
+    """Find the episode that ``--fork`` names; None without it.
+
+    Raises:
+        ConfigurationError: There is no such turn, or another flag contradicts.
+    """
+    if not flags.fork:
+        return None
+    for name in ("story", "seeds", "player", "protocol", "carry_over"):
+        if getattr(flags, name):
+            flag = name.replace("_", "-")
+            raise ConfigurationError(f"--{flag} is for new games: a branch keeps its trunk's.")
+    wanted, turn = flags.fork
+    place = find_episode(wanted, workdir)
+    folder = Path(place.workdir, "episodes", place.name)
+    list(shared_lines(folder, turn, ""))  # which says what is wrong
+    starts = (it.event for it in read(folder) if isinstance(it.event, EpisodeStart))
+    start = next(starts)
+    return Trunk(Fork(folder, turn, start.uid), start)
+
+
+def refuse_guests(variants: Sequence[Variant], flags: argparse.Namespace) -> None:
+    """Refuse limits on a guest: they hold for our requests, and we do not see those of a guest.
+
+    Raises:
+        ConfigurationError: A limit would not hold for one of the players.
+    """
+    if any(variant.player == GUEST for variant in variants):
+        for name in ("requests_per_minute", "max_cost"):
+            if getattr(flags, name):
+                raise ConfigurationError(
+                    f"--{name.replace('_', '-')} cannot limit a player mcp:COMMAND, which asks "
+                    "models by itself: limit it there, and leave out the flag when it plays."
+                )
+
+
+@contextmanager
+def executor_of(
+    plan: Plan, flags: argparse.Namespace, console: Console, lock: int
+) -> Iterator[tuple[Executor, int]]:
+    """Open what plays the episodes, as the flags say, and how many it plays at a time."""
+    spent = 0.0
+    if flags.max_cost:
+        figures = (EpisodeFigures.read(plan.folder(cell)) for cell in plan.cells)
+        spent = sum(it.provenance.billed.cost for it in figures)
+    limits = (flags.requests_per_minute, flags.max_cost, spent)
+    jobs = flags.jobs or cores()
+
+    def threads(processors: int) -> int | None:
+        """Of the embedded model, which all episodes share."""
+        return max(1, processors // jobs) if plan.config.uses_embedded_model else None
+
+    if flags.on == LOCAL:
+        yield LocalExecutor(plan, Limits(*limits), lock=lock, threads=threads(cores())), jobs
+        return
+
+    from evaluation.fleet.on_ray import RayExecutor
+
+    def say(line: str) -> None:
+        console.print(Text(line), soft_wrap=True)
+
+    with cluster(flags.on, jobs, say) as ray:
+        there = int(ray.cluster_resources().get("CPU", 1))
+        if flags.on != HERE:
+            jobs = flags.jobs or there
+        shared = threads(cores() if flags.on == HERE else there)
+        try:
+            yield RayExecutor(ray, plan, flags.on, limits, shared), jobs
+        except ray.exceptions.RayError as error:
+            error.add_note("What was played is kept; the same command continues it.")
+            raise
 
 
 def _given(flags: argparse.Namespace) -> dict[str, object]:
@@ -235,12 +332,6 @@ def _announce(console: Console, plan: Plan, lines: Sequence[Sequence[Cell]], job
         ),
         soft_wrap=True,
     )
-
-
-def _turns_played(plan: Plan) -> dict[Cell, int]:
-    """For the bars: an episode that has ended is done, however early it did."""
-    played = {cell: EpisodeFigures.read(plan.folder(cell)) for cell in plan.cells}
-    return {cell: plan.turns if it.finished else it.turns for cell, it in played.items()}
 
 
 def parser() -> Parser:

@@ -1,5 +1,6 @@
 """The figures of an evaluation, from its logs alone."""
 
+import argparse
 import json
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from evaluation.outcome.tables import Table, named
 from evaluation.plot import plot_learning, plot_scores
 from evaluation.report import markdown_of, results_of, tables_of
 from mcp_ghost.cli.arguments import Parser
-from mcp_ghost.cli.program import DONE, FAILED, Errors, program
+from mcp_ghost.cli.program import DONE, FAILED
 from mcp_ghost.files import write_whole
 from session.configuration_file import ConfigurationError
 
@@ -39,15 +40,9 @@ def parser() -> Parser:
     return it
 
 
-def main(words: Sequence[str]) -> int:
-    """Do what the command line says; returns the exit code."""
-    flags = parser().parse_args(words)
-    errors = Errors(wrong_use=(ConfigurationError,))
-
-    def work(_: object) -> int:
-        return DONE if write_report(flags.folder) else FAILED
-
-    return program("evaluate.py report", work, lambda: errors)
+def run(flags: argparse.Namespace) -> int:
+    """Report on an evaluation; returns the exit code."""
+    return DONE if write_report(flags.folder) else FAILED
 
 
 def write_report(folder: Path, jobs: int | None = None) -> bool:

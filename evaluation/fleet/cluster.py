@@ -34,7 +34,7 @@ _MODE, _TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"
 
 
 def import_ray() -> ModuleType:
-    """Ray.
+    """Import Ray.
 
     Raises:
         ConfigurationError: It is not installed.
@@ -61,7 +61,11 @@ def cluster(place: str, workers: int, say: Callable[[str], None]) -> Iterator[Mo
     ray = import_ray()
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     if place != HERE:
-        yield from _connected(ray, place, quiet, say)
+        try:
+            any(_connect(ray, place, quiet, left, say) for left in reversed(range(STARTS)))
+            yield ray
+        finally:
+            ray.shutdown()
         return
     with own_folder(_PREFIX) as folder:
         options = {"num_cpus": workers, "include_dashboard": False, "_temp_dir": str(folder)}
@@ -100,18 +104,6 @@ def _nothing_left() -> Iterator[None]:
             reaper.end_strays(first.pid, mark)
             first.communicate()  # which ends it
             reaper.release(first.pid)
-
-
-def _connected(
-    ray: ModuleType, place: str, quiet: dict[str, Any], say: Callable[[str], None]
-) -> Iterator[ModuleType]:
-    try:
-        for left in reversed(range(STARTS)):
-            if _connect(ray, place, quiet, left, say):
-                break
-        yield ray
-    finally:
-        ray.shutdown()
 
 
 def _connect(

@@ -5,13 +5,12 @@ import time
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from evaluation.figures import LogTail
 from evaluation.fleet.cluster import HERE, import_ray
-from evaluation.fleet.desk import Desk, News
-from evaluation.fleet.parcel import packed, put
+from evaluation.fleet.file_sync import Piece, packed, put
+from evaluation.fleet.limits import Limits
 from evaluation.fleet.worker import Order, play
 from evaluation.plan import Cell, Plan
 from mcp_ghost.servers import reaper
@@ -20,33 +19,70 @@ from session.record.branch import branch_off
 from session.record.event_log import EVENTS_FILE
 
 _HEAD = {"node:__internal_head__": 0.001}
-"""The desk is lost only if the whole cluster is."""
+"""The coordinator is lost only if the whole cluster is."""
 _NEWS_SECONDS = 2.0
 """Until a worker has heard that it is to stop, and what it answers has come back."""
+
+
+class Coordinator:
+    """Counts the limits of all workers, and holds what they deliver until the driver fetches it.
+
+    Ray keeps it as an actor. A worker that was taken for lost may still be there: only the latest
+    try at an episode counts.
+    """
+
+    def __init__(
+        self, requests_per_minute: int | None, dollars: float | None, spent: float
+    ) -> None:
+        self._limits = Limits(requests_per_minute, dollars, spent)
+        self._tries: dict[str, int] = {}
+        self._stopped: set[str] = set()
+        self._pieces: list[tuple[str, Piece]] = []
+
+    def expect(self, episode: str, number: int) -> None:
+        """Let only try ``number`` at the episode count from now on."""
+        self._tries[episode] = number
+        self._stopped.discard(episode)
+
+    def stop(self, episode: str) -> None:
+        """Let the episode end; what it still has to tell, such as what it spent, is taken in."""
+        self._stopped.add(episode)
+
+    def wanted(self, episode: str, number: int) -> bool:
+        """Whether this try is to go on."""
+        return self._tries.get(episode) == number and episode not in self._stopped
+
+    def deliver(self, episode: str, number: int, pieces: list[Piece]) -> bool:
+        """Take in what was added to the episode's files; False if the try no longer counts."""
+        if self._tries.get(episode) != number:
+            return False
+        self._pieces += ((episode, piece) for piece in pieces)
+        return True
+
+    def answer(self, what: str, number: float) -> float | None:
+        """Answer as the limits do."""
+        return self._limits.answer(what, number)
+
+    def news(self) -> tuple[list[tuple[str, Piece]], bool]:
+        """Give the pieces since the last time, with their episodes, and whether money is left."""
+        pieces, self._pieces = self._pieces, []
+        return pieces, not self._limits.used_up
 
 
 class RayEpisode:
     """One try at an episode."""
 
-    def __init__(
-        self,
-        ray: ModuleType,
-        task: Any,  # noqa: ANN401  Ray has no types
-        desk: Any,  # noqa: ANN401  likewise
-        cell: Cell,
-        order: Order,
-        plan: Plan,
-    ) -> None:
+    def __init__(self, executor: "RayExecutor", cell: Cell, order: Order) -> None:
         self.cell = cell
-        self.tail = LogTail(plan.folder(cell) / EVENTS_FILE)
+        self.tail = LogTail(executor.plan.folder(cell) / EVENTS_FILE)
         self.failure = ""
         """Why it did not come to its end; empty when it did."""
         self.lost = False
         """Whether its worker is gone."""
-        self._ray, self._desk, self._order = ray, desk, order
-        self._errors = plan.errors(cell)
-        ray.get(desk.expect.remote(order.episode, order.number))
-        self._result = task.remote(order, desk)
+        self._ray, self._coordinator = executor.ray, executor.coordinator
+        self._episode, self._errors = order.episode, executor.plan.errors(cell)
+        self._ray.get(self._coordinator.expect.remote(order.episode, order.number))
+        self._result = executor.task.remote(order, self._coordinator)
 
     def ended(self) -> bool:
         """Whether it is over; then ``failure`` says how."""
@@ -67,7 +103,7 @@ class RayEpisode:
 
     def stop(self) -> None:
         """Ask it to end."""
-        self._ray.get(self._desk.stop.remote(self._order.episode))
+        self._ray.get(self._coordinator.stop.remote(self._episode))
 
     def wait(self, deadline: float) -> None:
         """Wait until it is gone; after ``deadline`` it is killed."""
@@ -81,12 +117,12 @@ class RayEpisode:
             self._ray.cancel(self._result, force=True)
 
 
-class RayCrew:
-    """Begins them, and writes what comes back."""
+class RayExecutor:
+    """Plays episodes on a Ray cluster, and writes what comes back."""
 
     def __init__(
         self,
-        ray: ModuleType,
+        ray: Any,  # noqa: ANN401  Ray has no types
         plan: Plan,
         place: str,
         limits: tuple[int | None, float | None, float],
@@ -94,27 +130,28 @@ class RayCrew:
     ) -> None:
         self.used_up = False
         """Whether nothing more may be spent."""
-        self._ray, self._plan, self._threads = ray, plan, threads
+        self.ray, self.plan, self._threads = ray, plan, threads
         self._databases = databases_of(plan, shared=place != HERE)
         self._tries: dict[Cell, int] = {}
         self._folders = {str(cell): plan.folder(cell) for cell in plan.cells}
         options = {"num_cpus": 0, "resources": _HEAD, "max_restarts": 0}
-        self._desk = ray.remote(**options)(Desk).remote(limits)
+        self.coordinator = ray.remote(**options)(Coordinator).remote(*limits)
         # Made once: Ray takes each for another function, which it sends to every worker.
-        self._task = ray.remote(num_cpus=1, max_retries=0)(_play)
+        self.task = ray.remote(num_cpus=1, max_retries=0)(_play)
         self._story = plan.story.path.read_bytes() if plan.story.path.is_file() else b""
-        self._servers = _servers(plan)
+        places = plan.config.mcp_config_places if plan.config.mcp_enabled else []
+        self._servers = next((path.read_bytes() for path in places if path.is_file()), b"")
 
     def begin(self, cell: Cell) -> RayEpisode:
         """Play, or go on from what has come back."""
         self.update()
         self._tries[cell] = self._tries.get(cell, 0) + 1
-        plan, folder = self._plan, self._plan.folder(cell)
+        plan, folder = self.plan, self.plan.folder(cell)
         if plan.fork and not (folder / EVENTS_FILE).is_file():
             branch_off(plan.fork.trunk, plan.fork.turn, folder)
         job = plan.job(cell, self._threads)
         if database := self._databases.get((cell.variant.name, cell.seed)):
-            job["settings"] = {**_settings(job), "storage_database_url": database}
+            job["settings"]["storage_database_url"] = database
         order = Order(
             episode=str(cell),
             number=self._tries[cell],
@@ -125,13 +162,13 @@ class RayCrew:
             servers=self._servers,
             cwd=str(Path.cwd()),
         )
-        return RayEpisode(self._ray, self._task, self._desk, cell, order, plan)
+        return RayEpisode(self, cell, order)
 
     def update(self) -> None:
         """Write what has come in."""
-        news: News = self._ray.get(self._desk.news.remote())
-        self.used_up = news.used_up
-        for episode, piece in news.pieces:
+        pieces, money_left = self.ray.get(self.coordinator.news.remote())
+        self.used_up = not money_left
+        for episode, piece in pieces:
             put(piece, self._folders[episode])
 
 
@@ -190,22 +227,12 @@ def _schema(plan: Plan, row: tuple[str, int], url: str) -> str:
     return own.render_as_string(hide_password=False)
 
 
-def _play(order: Order, desk: Any) -> tuple[str, str]:  # noqa: ANN401  Ray has no types
-    """The task."""
+def _play(order: Order, coordinator: Any) -> tuple[str, str]:  # noqa: ANN401  Ray has no types
+    """Play an episode on a worker."""
     ray = import_ray()
     os.environ.pop(reaper.MARK, None)  # or what guards the episode would end with the cluster
 
     def ask(name: str, *arguments: object) -> object:
-        return ray.get(getattr(desk, name).remote(*arguments))
+        return ray.get(getattr(coordinator, name).remote(*arguments))
 
     return play(order, ask)
-
-
-def _settings(job: dict[str, Any]) -> dict[str, Any]:
-    return dict(job["settings"])
-
-
-def _servers(plan: Plan) -> bytes:
-    """The file of the tool servers, if any are used."""
-    places = plan.config.mcp_config_places if plan.config.mcp_enabled else []
-    return next((path.read_bytes() for path in places if path.is_file()), b"")

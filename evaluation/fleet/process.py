@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from evaluation import ROOT, episode
-from evaluation.fleet.line import Answer, serve
+from evaluation.fleet.channel import Answer, serve
 from mcp_ghost.servers import reaper
 
 PRELOADED = (

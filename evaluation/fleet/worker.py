@@ -6,15 +6,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from evaluation import ROOT
+from evaluation.fleet.channel import KEPT
+from evaluation.fleet.file_sync import Growth, unpack
 from evaluation.fleet.folder import own_folder
-from evaluation.fleet.line import AGAIN, ASK, KEPT, SPEND
-from evaluation.fleet.local import USED_UP
-from evaluation.fleet.parcel import Growth, unpack
+from evaluation.fleet.limits import USED_UP
 from evaluation.fleet.process import EpisodeProcess
 from mcp_ghost.servers import reaper
 
@@ -24,7 +23,7 @@ _LOOK_SECONDS = 0.5
 _STOP_WAIT = 8.0
 _PREFIX = "zorkgpt-fleet-"
 Ask = Callable[..., Any]
-"""Name of a method of the desk and its arguments -> what it answers."""
+"""Name of a method of the coordinator and its arguments -> what it answers."""
 
 
 class Order(NamedTuple):
@@ -65,11 +64,7 @@ def play(order: Order, ask: Ask) -> tuple[str, str]:
         def answer(what: str, number: float) -> float | None:
             if what == KEPT and not ship():
                 raise ConnectionError("another process is playing it by now")
-            if what == SPEND:
-                ask("spend", number)
-            if what not in (ASK, AGAIN):
-                return 0.0
-            wait: float | None = ask("ask" if what == ASK else "again")
+            wait: float | None = 0.0 if what == KEPT else ask("answer", what, number)
             if wait is None:
                 refused.set()
             return wait
@@ -79,8 +74,14 @@ def play(order: Order, ask: Ask) -> tuple[str, str]:
         # Of what Ray tells its workers, an episode needs nothing; the token opens the cluster.
         environment = {name: it for name, it in os.environ.items() if not name.startswith("RAY_")}
         process = EpisodeProcess(job, own / "errors", answer, cwd=cwd, environment=environment)
+        looked = time.monotonic()
         try:
-            _watch(process, lambda: bool(ask("wanted", order.episode, order.number)), ship)
+            while not process.ended():
+                time.sleep(_POLL)
+                if time.monotonic() - looked > _LOOK_SECONDS:
+                    looked = time.monotonic()
+                    if not (ship() and ask("wanted", order.episode, order.number)):
+                        break
         finally:
             process.stop()
             process.wait(time.monotonic() + _STOP_WAIT)
@@ -88,21 +89,11 @@ def play(order: Order, ask: Ask) -> tuple[str, str]:
         return USED_UP if refused.is_set() else process.failure, process.last_words()
 
 
-def _watch(process: EpisodeProcess, wanted: Callable[[], bool], ship: Callable[[], bool]) -> None:
-    looked = time.monotonic()
-    while not process.ended():
-        time.sleep(_POLL)
-        if time.monotonic() - looked > _LOOK_SECONDS:
-            looked = time.monotonic()
-            if not (ship() and wanted()):
-                return
-
-
 def _at_home(order: Order, own: Path, folder: Path) -> dict[str, Any]:
     """The job with the paths of this node."""
     settings = {**order.job["settings"], "workdir": str(folder.parents[1])}
     story = Path(settings["story"])
-    if order.story and not (story.is_file() and _same(story, order.story)):
+    if order.story and not (story.is_file() and story.read_bytes() == order.story):
         settings["story"] = str(own / story.name)
         (own / story.name).write_bytes(order.story)
     if order.servers:
@@ -110,7 +101,3 @@ def _at_home(order: Order, own: Path, folder: Path) -> dict[str, Any]:
         servers.write_bytes(order.servers)
         settings["mcp_config_file"] = str(servers)
     return {**order.job, "settings": settings}
-
-
-def _same(path: Path, data: bytes) -> bool:
-    return sha256(path.read_bytes()).digest() == sha256(data).digest()

@@ -21,18 +21,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from evaluation.commands import crew
-from evaluation.commands.crew import refuse_guests
-from evaluation.commands.play import parser
+from evaluation.commands import play as playing
+from evaluation.commands.play import parser, refuse_guests
 from evaluation.figures import EpisodeFigures
 from evaluation.fleet import cluster
-from evaluation.fleet.desk import Desk
+from evaluation.fleet.channel import AGAIN, ASK, SPEND, ParentChannel, serve
+from evaluation.fleet.file_sync import Growth, Piece, packed, put, unpack
 from evaluation.fleet.folder import own_folder
-from evaluation.fleet.limits import WINDOW_SECONDS, Limits
-from evaluation.fleet.line import ASK, Line, serve
-from evaluation.fleet.local import USED_UP
-from evaluation.fleet.on_ray import databases_of
-from evaluation.fleet.parcel import Growth, Piece, packed, put, unpack
+from evaluation.fleet.limits import USED_UP, WINDOW_SECONDS, Limits
+from evaluation.fleet.on_ray import Coordinator, databases_of
 from evaluation.fleet.worker import Order, play
 from evaluation.plan import Cell, Plan, Variant
 from evaluation.progress import Progress
@@ -60,7 +57,7 @@ def test_no_minute_sees_more_requests_than_the_limit() -> None:
     sent = []
     for pause in (0.0, 0.0, 20.0, 0.0, 0.0, 5.0, 0.0, 90.0, 0.0):
         now += pause
-        wait = limits.ask()
+        wait = limits.answer(ASK)
         assert wait is not None
         sent.append(now + wait)
     assert sent == sorted(sent)
@@ -72,11 +69,11 @@ def test_no_minute_sees_more_requests_than_the_limit() -> None:
 
 def test_what_earlier_runs_cost_counts_and_a_used_up_budget_lets_nothing_pass() -> None:
     limits = Limits(dollars=1.0, spent=0.7)
-    assert limits.ask() == 0.0
-    limits.spend(0.2)
-    assert limits.ask() == 0.0
-    limits.spend(0.2)
-    assert limits.ask() is None
+    assert limits.answer(ASK) == 0.0
+    limits.answer(SPEND, 0.2)
+    assert limits.answer(ASK) == 0.0
+    limits.answer(SPEND, 0.2)
+    assert limits.answer(ASK) is None
     assert limits.used_up
 
 
@@ -109,14 +106,14 @@ def test_a_piece_with_a_gap_or_of_another_folder_is_refused(tmp_path: Path, piec
 
 
 def test_only_the_latest_try_at_an_episode_counts() -> None:
-    desk = Desk(FREE)
-    desk.expect("e", 1)
-    assert desk.deliver("e", 1, [Piece("log", 0, b"one")])
-    desk.expect("e", 2)
-    assert not desk.deliver("e", 1, [Piece("log", 3, b"late")])
-    assert not desk.wanted("e", 1)
-    assert desk.news().pieces == [("e", Piece("log", 0, b"one"))]
-    assert desk.news().pieces == []
+    coordinator = Coordinator(*FREE)
+    coordinator.expect("e", 1)
+    assert coordinator.deliver("e", 1, [Piece("log", 0, b"one")])
+    coordinator.expect("e", 2)
+    assert not coordinator.deliver("e", 1, [Piece("log", 3, b"late")])
+    assert not coordinator.wanted("e", 1)
+    assert coordinator.news()[0] == [("e", Piece("log", 0, b"one"))]
+    assert coordinator.news()[0] == []
 
 
 def plan_of(folder: Path, **settings: Any) -> Plan:  # noqa: ANN401  of any field
@@ -129,7 +126,7 @@ def plan_of(folder: Path, **settings: Any) -> Plan:  # noqa: ANN401  of any fiel
 
 def order_of(plan: Plan, number: int, cell: Cell = CELL) -> Order:
     job = plan.job(cell, None)
-    job["settings"] = {**job["settings"], "story": "/nowhere/here.z5"}  # type: ignore[dict-item]
+    job["settings"] = {**job["settings"], "story": "/nowhere/here.z5"}
     folder = plan.folder(cell)
     place = str(folder.relative_to(plan.out))
     story = plan.story.path.read_bytes()
@@ -137,15 +134,15 @@ def order_of(plan: Plan, number: int, cell: Cell = CELL) -> Order:
 
 
 class Node:
-    """Plays with a desk at hand; its network may fail."""
+    """Plays with a coordinator at hand; its network may fail."""
 
-    def __init__(self, plan: Plan, desk: Desk) -> None:
-        self.plan, self.desk, self.cell = plan, desk, CELL
+    def __init__(self, plan: Plan, coordinator: Coordinator) -> None:
+        self.plan, self.coordinator, self.cell = plan, coordinator, CELL
         self.after: Callable[[], None] = lambda: None
 
-    def ask(self, name: str, *arguments: Any) -> object:  # noqa: ANN401  those of the desk
-        answer = getattr(self.desk, name)(*arguments)
-        for _, piece in self.desk.news().pieces:
+    def ask(self, name: str, *arguments: Any) -> object:  # noqa: ANN401  those of the coordinator
+        answer = getattr(self.coordinator, name)(*arguments)
+        for _, piece in self.coordinator.news()[0]:
             put(piece, self.plan.folder(self.cell))
         self.after()
         return answer
@@ -158,14 +155,14 @@ class Node:
 
 def test_a_lost_workers_episode_goes_on_from_its_last_finished_turn(tmp_path: Path) -> None:
     """As the driver sees it: the first node is cut off in the middle, the second has only bytes."""
-    node = Node(plan_of(tmp_path / "out"), Desk(FREE))
-    node.desk.expect("e", 1)
+    node = Node(plan_of(tmp_path / "out"), Coordinator(*FREE))
+    node.coordinator.expect("e", 1)
     kept: list[int] = []
 
     def cut_off() -> None:
         if (node.plan.folder(CELL) / EVENTS_FILE).is_file() and len(node.turns()) == 3:
             kept[:] = node.turns()
-            node.desk.expect("e", 2)
+            node.coordinator.expect("e", 2)
 
     node.after = cut_off
     failure, _ = play(order_of(node.plan, 1), node.ask)
@@ -230,12 +227,12 @@ def test_whoever_loses_the_cluster_is_told_what_is_kept_and_how_to_go_on(
     ray = SimpleNamespace(
         exceptions=SimpleNamespace(RayError=LostError), cluster_resources=lambda: {"CPU": 1}
     )
-    monkeypatch.setattr(crew, "cluster", lambda *_: nullcontext(ray))
-    monkeypatch.setattr("evaluation.fleet.on_ray.RayCrew", lambda *_: None)
+    monkeypatch.setattr(playing, "cluster", lambda *_: nullcontext(ray))
+    monkeypatch.setattr("evaluation.fleet.on_ray.RayExecutor", lambda *_: None)
     flags = parser().parse_args(["--story", "bundled", "--on", "ray"])
     with (
         pytest.raises(LostError) as caught,
-        crew.crew_of(plan_of(tmp_path), flags, Console(quiet=True), 0),
+        playing.executor_of(plan_of(tmp_path), flags, Console(quiet=True), 0),
     ):
         raise LostError("The actor died.")
     assert caught.value.__notes__ == ["What was played is kept; the same command continues it."]
@@ -349,13 +346,13 @@ def test_what_a_stopped_episode_still_has_to_tell_arrives(tmp_path: Path) -> Non
     with ModelServer(model) as server:
         plan = plan_of(tmp_path, client_base_url=server.base_url, agent_model="scripted")
         plan = Plan(**{**vars(plan), "variants": (Variant("chat", player="chat"),)})
-        node = Node(plan, Desk(FREE))
+        node = Node(plan, Coordinator(*FREE))
         node.cell = Cell(plan.variants[0], 1, 1)
-        node.desk.expect("e", 1)
+        node.coordinator.expect("e", 1)
 
         def interrupt() -> None:
             model.waiting.wait(PATIENCE)
-            node.desk.stop("e")
+            node.coordinator.stop("e")
 
         interrupting = threading.Thread(target=interrupt)
         interrupting.start()
@@ -370,21 +367,21 @@ def test_what_a_stopped_episode_still_has_to_tell_arrives(tmp_path: Path) -> Non
 async def test_a_request_that_waited_its_turn_is_not_sent_if_the_money_went_meanwhile() -> None:
     now = 0.0
     limits = Limits(1, 1.0, clock=lambda: now)
-    assert limits.ask() == 0.0  # somebody else's, which is still under way
+    assert limits.answer(ASK) == 0.0  # somebody else's, which is still under way
     now = WINDOW_SECONDS - 0.1
 
     def answer(what: str, _: float) -> float | None:
         if what == ASK:
-            wait = limits.ask()
-            limits.spend(1.0)
+            wait = limits.answer(ASK)
+            limits.answer(SPEND, 1.0)
             return wait
-        return limits.again()
+        return limits.answer(AGAIN)
 
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     ours, theirs = socket.socketpair()
     serve(ours, {"episode": "e"}, answer)
-    line = Line(theirs)
+    line = ParentChannel(theirs)
     with line._socket, line._file:
         assert line.orders() == {"episode": "e"}
         admitted = asyncio.ensure_future(line.admit())

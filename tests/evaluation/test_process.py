@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.fleet.desk import Desk
+from evaluation.fleet.on_ray import Coordinator
 from evaluation.fleet.process import PRELOADED, EpisodeProcess
 from evaluation.fleet.worker import play
 from evaluation.run import taken
@@ -39,15 +39,15 @@ with ZorkOrchestratorV2(job["episode"], GameConfiguration(**job["settings"])) as
 
 
 def played(folder: Path) -> Node:
-    node = Node(plan_of(folder), Desk(FREE))
-    node.desk.expect("e", 1)
+    node = Node(plan_of(folder), Coordinator(*FREE))
+    node.coordinator.expect("e", 1)
     assert play(order_of(node.plan, 1), node.ask) == ("", "")
     return node
 
 
 def test_forks_play_what_a_process_of_its_own_plays(tmp_path: Path) -> None:
     """One after the other: nothing of the first is left for the second."""
-    plain = Node(plan_of(tmp_path / "plain"), Desk(FREE))
+    plain = Node(plan_of(tmp_path / "plain"), Coordinator(*FREE))
     job = json.dumps(plain.plan.job(CELL, None))
     subprocess.run([sys.executable, "-c", PLAIN, job], cwd=ROOT, check=True, timeout=PATIENCE)
     for fork in (played(tmp_path / "first"), played(tmp_path / "second")):
@@ -114,8 +114,8 @@ def test_a_guest_gets_neither_the_clusters_token_nor_our_modules(
     played(tmp_path / "before")
     monkeypatch.setenv("RAY_AUTH_TOKEN", "opens-the-cluster")
     monkeypatch.setenv("PYTHONPATH", "/modules/of/the/user")
-    node, seen = Node(plan_of(tmp_path / "out"), Desk(FREE)), tmp_path / "seen"
-    node.desk.expect("e", 1)
+    node, seen = Node(plan_of(tmp_path / "out"), Coordinator(*FREE)), tmp_path / "seen"
+    node.coordinator.expect("e", 1)
     order = order_of(node.plan, 1)
     order.job["guest"] = f"sh -c 'env > {seen}'"
     play(order, node.ask)

@@ -1,4 +1,4 @@
-"""The line between an episode's process and whoever started it: one JSON line asks, one answers."""
+"""The channel between an episode's process and its parent: one JSON line asks, one answers."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ Answer: TypeAlias = Callable[[str, float], float | None]
 """What was asked, and a number with it -> what is answered."""
 
 
-class Line:
+class ParentChannel:
     """The episode's end. It is the gate of all its requests to models."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -28,7 +28,7 @@ class Line:
         self._lock = threading.Lock()
 
     def orders(self) -> dict[str, Any] | None:
-        """What to play; None if there is nobody any more."""
+        """Read what to play; None if the parent is gone."""
         line = self._file.readline()
         return json.loads(line) if line.endswith("\n") else None
 
@@ -36,7 +36,7 @@ class Line:
         """Ask, and wait for the answer.
 
         Raises:
-            ConnectionError: There is nobody any more.
+            ConnectionError: The parent is gone.
         """
         with self._lock:
             self._file.write(json.dumps([what, number]) + "\n")
@@ -61,17 +61,17 @@ class Line:
         self.call(SPEND, dollars)
 
 
-class Kept(logging.Handler):
-    """Says of each finished step that it is on the disk, and waits until it is safe elsewhere."""
+class DurableAck(logging.Handler):
+    """Reports each finished step once it is on the disk, and waits until it is safe elsewhere."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, channel: ParentChannel) -> None:
         super().__init__(logging.DEBUG)
-        self._line = line
+        self._channel = channel
 
     def emit(self, record: logging.LogRecord) -> None:
-        """After the handler that writes it."""
+        """Report, after the handler that writes it."""
         if event_fields(record).get("event_type") in STEPS:
-            self._line.call(KEPT)
+            self._channel.call(KEPT)
 
 
 def serve(ours: socket.socket, orders: dict[str, Any], answer: Answer) -> None:
