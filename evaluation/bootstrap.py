@@ -16,8 +16,8 @@ import math
 import operator
 import random
 import statistics
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -49,12 +49,28 @@ class Estimate:
 
     @classmethod
     def of(cls, values: Sequence[float], resamples: int | None = None) -> "Estimate | None":
-        """Of one value for each seed; None of nothing."""
+        """Estimate from one value for each seed; None of nothing."""
         if not values:
             return None
         spread = statistics.stdev(values) if len(values) > 1 else 0.0
         interval = interval_of(values, resamples)
         return cls(statistics.fmean(values), len(values), spread, interval)
+
+    @classmethod
+    def over_seeds(
+        cls, values: Iterable[tuple[object, float]], resamples: int | None = None
+    ) -> "Estimate | None":
+        """Estimate from episodes, each with its seed; those of one seed count once, as their mean.
+
+        They share the game's dice and, where knowledge is carried over, what was learned.
+        """
+        by_seed: defaultdict[object, list[float]] = defaultdict(list)
+        for seed, value in values:
+            by_seed[seed].append(value)
+        means = sorted(map(statistics.fmean, by_seed.values()))
+        if len(means) > MOST_RESAMPLED:
+            return cls.of(means)
+        return _resampled(tuple(means), resamples or RESAMPLES)
 
     @property
     def all_equal(self) -> bool:
@@ -69,13 +85,19 @@ class Estimate:
         return max(LEAST_SEEDS, math.ceil((reach * self.spread / self.mean) ** 2) + 2)
 
     def figures(self) -> dict[str, Any]:
-        """The same, ready for JSON."""
+        """All of it, ready for JSON."""
         low, high = self.interval or (None, None)
         rounded = {"mean": self.mean, "low": low, "high": high, "spread": self.spread}
         return {
             **{name: None if it is None else round(it, 6) for name, it in rounded.items()},
             "seeds": self.seeds,
         }
+
+
+@lru_cache(maxsize=4096)
+def _resampled(values: tuple[float, ...], resamples: int) -> Estimate | None:
+    """The estimate, kept: scores hold for many turns."""
+    return Estimate.of(values, resamples)
 
 
 def interval_of(

@@ -135,6 +135,23 @@ def _other_servers(config: GameConfiguration) -> list[str]:
     return [name for name in usable if [name] != used]
 
 
+class Key(NamedTuple):
+    """Which episode of an evaluation."""
+
+    variant: str
+    seed: int
+    number: int
+    """Counts the episodes of one variant and seed, from 1."""
+
+    def __str__(self) -> str:
+        return f"{self.variant}, seed {self.seed}, episode {self.number}"
+
+    @property
+    def place(self) -> Path:
+        """Where it lies below the evaluation's folder."""
+        return Path(self.variant, f"seed-{self.seed}", "episodes", f"episode-{self.number}")
+
+
 @dataclass(frozen=True)
 class Cell:
     """One episode of the matrix."""
@@ -142,20 +159,19 @@ class Cell:
     variant: Variant
     seed: int
     number: int
-    """Counts the episodes of one variant and seed, from 1."""
 
     def __str__(self) -> str:
-        return f"{self.variant.name}, seed {self.seed}, episode {self.number}"
+        return str(self.key)
+
+    @property
+    def key(self) -> Key:
+        """Which one it is."""
+        return Key(self.variant.name, self.seed, self.number)
 
     @property
     def episode(self) -> str:
         """The name of the episode."""
-        return place_of(self.variant.name, self.seed, self.number).name
-
-
-def place_of(variant: str, seed: int, number: int) -> Path:
-    """Where an episode lies below the evaluation's folder."""
-    return Path(variant, f"seed-{seed}", "episodes", f"episode-{number}")
+        return self.key.place.name
 
 
 @dataclass(frozen=True)
@@ -206,7 +222,7 @@ class Plan:
 
     def folder(self, cell: Cell) -> Path:
         """Where an episode's log lies."""
-        return self.out / place_of(cell.variant.name, cell.seed, cell.number)
+        return self.out / cell.key.place
 
     def errors(self, cell: Cell) -> Path:
         """Where an episode that failed says why."""

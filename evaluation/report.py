@@ -1,26 +1,25 @@
 """The outcome of an evaluation: as JSON, as tables for people, and what was measured in words."""
 
 import platform
-from collections.abc import Mapping
 from typing import Any
 
 from evaluation.agreement import short
 from evaluation.bootstrap import CONFIDENCE, METHOD
-from evaluation.figures import EpisodeFigures, Figures, variant_figures
-from evaluation.outcome import inference, shown
-from evaluation.outcome.played import Played
+from evaluation.figures import Figures, variant_figures
+from evaluation.outcome import inference, tables
+from evaluation.outcome.stored import StoredEvaluation
 from evaluation.outcome.tables import NONE, Table
 from evaluation.plan import TOOLS
-from evaluation.provenance import provenance_of, said_of
+from evaluation.provenance import said_of
 from mcp_ghost.text import counted
 
 QUARTILES = "statistics.quantiles(n=4, method='inclusive') of Python's standard library"
 
 
-def results_of(played: Played, jobs: int | None = None) -> dict[str, Any]:
+def results_of(played: StoredEvaluation, jobs: int | None = None) -> dict[str, Any]:
     """Settings and figures, as they are written to ``results.json``."""
     episodes = played.episodes
-    provenance = provenance_of({str(key): it.provenance for key, it in episodes.items()})
+    provenance = played.provenance()
     variants = [_variant(played, name) for name in played.variants]
     return {
         "statement": statement(played, provenance),
@@ -45,12 +44,16 @@ def results_of(played: Played, jobs: int | None = None) -> dict[str, Any]:
     }
 
 
-def _variant(played: Played, name: str) -> Figures:
+def _variant(played: StoredEvaluation, name: str) -> Figures:
     sample, first = played.of(name), played.variants[0]
     episodes = list(sample.values())
+    starts = [it.start for it in episodes if it.start]
+    parts_off = {part for start in starts for part in start.parts_off}
+    if played.agreed["tools"] and not all(start.mcp for start in starts):
+        parts_off.add(TOOLS)
     figures = {
         "variant": name,
-        "parts_off": sorted({part for it in episodes for part in _parts_off(it, played)}),
+        "parts_off": sorted(parts_off),
         **variant_figures(episodes, played.turns),
         "mean": inference.means(sample, played.turns),
     }
@@ -61,20 +64,13 @@ def _variant(played: Played, name: str) -> Figures:
     return figures
 
 
-def _parts_off(episode: EpisodeFigures, played: Played) -> list[str]:
-    if not episode.start:
-        return []
-    tools_off = played.agreed["tools"] and not episode.start.mcp
-    return [*episode.start.parts_off, *[TOOLS] * bool(tools_off)]
-
-
 _SEEDS = {
     "dice": "A seed fixes the game's dice; it does not make a sampling model repeatable.",
     "player": "Seeds are those of the model or the player; all games have the same dice.",
 }
 
 
-def statement(played: Played, provenance: dict[str, Any]) -> str:
+def statement(played: StoredEvaluation, provenance: dict[str, Any]) -> str:
     """What was measured, in sentences that belong beside the tables."""
     agreed = played.agreed
     story, endpoint = agreed["story"], agreed["endpoint"]
@@ -90,35 +86,25 @@ def statement(played: Played, provenance: dict[str, Any]) -> str:
     model = ", ".join(models) or ("" if begun or agreed["model"] == "none" else agreed["model"])
     ours = " of ours" if agreed.get("guests") else ""
     by = f"with {model} {where} {endpoint}" if model else f"without a model{ours}"
+    protocol = agreed.get("protocol") or {}
+    named = f"Protocol {protocol['name']} (SHA-256 {protocol['sha256'][:12]}). " if protocol else ""
+    unknown = sum(None in it.curve for it in played.episodes.values())
+    warning = (
+        f" THE SCORE IS UNKNOWN in {counted(unknown, 'episode')}, "
+        "which no figure about scores includes."
+    )
     return (
-        f"{_protocol(agreed)}{story['title']} (SHA-256 {story['sha256'][:12]}), played {by}, "
+        f"{named}{story['title']} (SHA-256 {story['sha256'][:12]}), played {by}, "
         f"up to {counted(played.turns, 'turn')} per episode, "
         f"{counted(agreed['episodes'], 'episode')} per variant and seed (seeds: {seeds}). "
         f"{knowledge} MCP tools were {'on' if agreed['tools'] else 'off'}. "
         f"{said_of(provenance)} "
-        f"{_SEEDS[(agreed.get('protocol') or {}).get('seeds_are', 'dice')]} "
+        f"{_SEEDS[protocol.get('seeds_are', 'dice')]} "
         "Medians (with quartiles in brackets if they differ) cover the episodes that were played "
         "to their end; an episode that ended early keeps its score from then on. Means are taken "
         f"over seeds, each counting once, with {CONFIDENCE:.0%} bootstrap intervals in brackets "
         "if the seeds allow them."
-        f"{_unknown(played)}"
-    )
-
-
-def _protocol(agreed: Mapping[str, Any]) -> str:
-    protocol = agreed.get("protocol")
-    named = protocol and f"Protocol {protocol['name']} (SHA-256 {protocol['sha256'][:12]}). "
-    return named or ""
-
-
-def _unknown(played: Played) -> str:
-    """A warning where a figure would be taken for a fact."""
-    without = [it for it in played.episodes.values() if None in it.curve]
-    if not without:
-        return ""
-    return (
-        f" THE SCORE IS UNKNOWN in {counted(len(without), 'episode')}, "
-        "which no figure about scores includes."
+        f"{warning if unknown else ''}"
     )
 
 
@@ -127,14 +113,14 @@ def tables_of(results: dict[str, Any], turns: int) -> list[Table]:
     variants: list[Figures] = results["variants"]
     most = results.get("max_score")
     than = variants[0]["variant"] if len(variants) > 1 else ""
-    tables = [shown.scores(variants, turns), *shown.means(variants, turns, most, than)]
-    tables += [shown.learning(results["learning"], most)] if results.get("learning") else []
-    return [*tables, shown.play(variants), shown.cost(variants)]
+    shown = [tables.scores(variants, turns), *tables.means(variants, turns, most, than)]
+    shown += [tables.learning(results["learning"], most)] if results.get("learning") else []
+    return [*shown, tables.play(variants), tables.cost(variants)]
 
 
 def markdown_of(results: dict[str, Any], turns: int) -> str:
     """Statement and tables, to be pasted into a page."""
-    tables = "\n".join(table.markdown() for table in tables_of(results, turns))
+    shown = "\n".join(table.markdown() for table in tables_of(results, turns))
     versions = results["versions"]
     program = ", ".join(versions["zorkgpt"]) or NONE
     engine = ", ".join(versions["engine"]) or NONE
@@ -148,4 +134,4 @@ def markdown_of(results: dict[str, Any], turns: int) -> str:
         f"last turn on {results['date'][:10] or NONE}."
     )
     found = "".join(f"- {sentence}\n" for sentence in results["findings"])
-    return "\n\n".join(filter(None, [f"{results['statement']} {made}", found.rstrip(), tables]))
+    return "\n\n".join(filter(None, [f"{results['statement']} {made}", found.rstrip(), shown]))

@@ -12,7 +12,7 @@ from evaluation.outcome.comparison import (
     markdown_of,
     tables_of,
 )
-from evaluation.outcome.played import Played
+from evaluation.outcome.stored import StoredEvaluation
 from mcp_ghost.cli.arguments import Parser, add_flags, whole_number
 from mcp_ghost.cli.program import DONE
 from mcp_ghost.files import write_whole
@@ -48,7 +48,7 @@ def parser() -> Parser:
 
 def run(flags: argparse.Namespace) -> int:
     """Compare, and show or write what was found; returns the exit code."""
-    evaluations = _named([Played.read(folder) for folder in (flags.first, *flags.others)])
+    evaluations = _named([StoredEvaluation.read(folder) for folder in (flags.first, *flags.others)])
     turn = check_comparable(evaluations, flags.turns, across_protocols=flags.across_protocols)
     comparison = comparison_of(evaluations, turn)
     as_json = json.dumps(comparison, indent=1, ensure_ascii=False) + "\n"
@@ -63,7 +63,7 @@ def run(flags: argparse.Namespace) -> int:
     return DONE
 
 
-def _named(evaluations: Sequence[Played]) -> dict[str, Played]:
+def _named(evaluations: Sequence[StoredEvaluation]) -> dict[str, StoredEvaluation]:
     """By their names; by their folders, where two have the same name."""
     folders = [it.folder.resolve() for it in evaluations]
     twice = next((folder for folder in folders if folders.count(folder) > 1), None)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluation import ROOT
-from evaluation.outcome.played import Played
+from evaluation.outcome.stored import StoredEvaluation
 from evaluation.report import markdown_of, results_of
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE
@@ -46,7 +46,7 @@ def parser() -> Parser:
 def run(flags: argparse.Namespace) -> int:
     """Write the results into the page; returns the exit code."""
     page: Path = flags.page
-    results = without_curves(results_of(Played.read(flags.folder)))
+    results = without_curves(results_of(StoredEvaluation.read(flags.folder)))
     text = with_section(page.read_text(encoding="utf-8"), section_of(results), page)
     figures, picture = (
         page.with_name(f"{page.stem}-{it}") for it in ("results.json", "scores.png")

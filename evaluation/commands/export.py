@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from evaluation.figures import EpisodeFigures
-from evaluation.outcome.played import Key, agreed_in, keys_of
+from evaluation.outcome.stored import agreed_in, keys_of
+from evaluation.plan import Key
 from evaluation.provenance import GUEST_NAME, SERVED
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE

@@ -10,8 +10,8 @@ from typing import Any
 
 from evaluation.agreement import differences
 from evaluation.commands.report import write_report
-from evaluation.outcome.played import Key, agreed_in, keys_of
-from evaluation.plan import PLAN_FILE
+from evaluation.outcome.stored import agreed_in, keys_of
+from evaluation.plan import PLAN_FILE, Key
 from evaluation.run import taken
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE

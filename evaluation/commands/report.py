@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from evaluation.figures import band
-from evaluation.outcome.played import Played
+from evaluation.outcome.stored import StoredEvaluation
 from evaluation.outcome.tables import Table, named
 from evaluation.plot import plot_learning, plot_scores
 from evaluation.report import markdown_of, results_of, tables_of
@@ -47,7 +47,7 @@ def run(flags: argparse.Namespace) -> int:
 
 def write_report(folder: Path, jobs: int | None = None) -> bool:
     """Write and show what was played; whether every episode was played to its end."""
-    played = Played.read(folder)
+    played = StoredEvaluation.read(folder)
     results = results_of(played, jobs)
     write_whole(folder / RESULTS_FILE, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     write_whole(folder / "results.md", markdown_of(results, played.turns))
@@ -80,7 +80,7 @@ def console() -> Console:
     return Console(width=None if sys.stdout.isatty() else _FILE_WIDTH)
 
 
-def _plotted(played: Played, results: dict[str, Any]) -> list[str]:
+def _plotted(played: StoredEvaluation, results: dict[str, Any]) -> list[str]:
     agreed, turns = played.agreed, played.turns
     bands = {
         named(it): band(list(played.of(it["variant"]).values()), turns)

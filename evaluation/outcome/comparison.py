@@ -1,16 +1,16 @@
 """Several evaluations beside each other, the others compared with the first."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from evaluation.agreement import flat, short
 from evaluation.bootstrap import METHOD
 from evaluation.figures import Figures, variant_figures
-from evaluation.outcome import inference, shown
-from evaluation.outcome.played import Played
+from evaluation.outcome import inference, tables
+from evaluation.outcome.stored import StoredEvaluation
 from evaluation.outcome.tables import NONE, Table
-from evaluation.provenance import SERVED, hints_told, provenance_of
+from evaluation.provenance import SERVED, hints_told
 from mcp_ghost.text import counted
 from session.configuration_file import ConfigurationError
 
@@ -21,9 +21,12 @@ _LOGGED = {"model": "models_asked", SERVED: "models_served", "engine": "engines"
 
 
 def check_comparable(
-    evaluations: Mapping[str, Played], turns: int | None, *, across_protocols: bool = False
+    evaluations: Mapping[str, StoredEvaluation],
+    turns: int | None,
+    *,
+    across_protocols: bool = False,
 ) -> int:
-    """The turn at which scores are compared; ``turns`` if it is one that all have played.
+    """Find the turn at which scores are compared; ``turns`` if it is one that all have played.
 
     Raises:
         ConfigurationError: They cannot be compared; the message says why.
@@ -43,10 +46,6 @@ def check_comparable(
                 f"{_said(protocols[1])}, so more than the players differs. To compare them "
                 "anyway, add --across-protocols."
             )
-    return _common_turn(evaluations, turns)
-
-
-def _common_turn(evaluations: Mapping[str, Played], turns: int | None) -> int:
     played = {name: it.turns for name, it in evaluations.items()}
     least = min(played.values())
     if turns is None and len(set(played.values())) > 1:
@@ -62,10 +61,10 @@ def _common_turn(evaluations: Mapping[str, Played], turns: int | None) -> int:
     return least if turns is None else turns
 
 
-def comparison_of(evaluations: Mapping[str, Played], turn: int) -> dict[str, Any]:
-    """All that is said of them, ready for JSON."""
+def comparison_of(evaluations: Mapping[str, StoredEvaluation], turn: int) -> dict[str, Any]:
+    """Compare the others with the first, ready for JSON."""
     first = next(iter(evaluations))
-    provenance = {name: _provenance(it) for name, it in evaluations.items()}
+    provenance = {name: it.provenance() for name, it in evaluations.items()}
     variants = [
         _variant(name, played, variant, evaluations[first], first, turn)
         for name, played in evaluations.items()
@@ -105,14 +104,14 @@ def tables_of(comparison: dict[str, Any]) -> list[Table]:
     turn, most = comparison["turn"], comparison["max_score"]
     return [
         Table("What differs", ["", *names], rows),
-        *shown.means(variants, turn, most, names[0]),
-        shown.play(variants),
-        shown.cost(variants),
+        *tables.means(variants, turn, most, names[0]),
+        tables.play(variants),
+        tables.cost(variants),
     ]
 
 
 def markdown_of(comparison: dict[str, Any]) -> str:
-    """The same, to be pasted into a page."""
+    """Write a comparison as Markdown, to be pasted into a page."""
     story = comparison["story"]
     names = comparison["evaluations"]
     head = (
@@ -120,46 +119,39 @@ def markdown_of(comparison: dict[str, Any]) -> str:
         f"{names[0]}, after up to {counted(comparison['turn'], 'turn')}."
     )
     found = "\n".join(f"- {sentence}" for sentence in comparison["findings"])
-    tables = "\n".join(table.markdown() for table in tables_of(comparison))
-    return f"{head}\n\n{found}\n\n{tables}"
+    shown = "\n".join(table.markdown() for table in tables_of(comparison))
+    return f"{head}\n\n{found}\n\n{shown}"
 
 
 def _variant(
-    name: str, played: Played, variant: str, first: Played, first_name: str, turn: int
+    name: str,
+    played: StoredEvaluation,
+    variant: str,
+    first: StoredEvaluation,
+    first_name: str,
+    turn: int,
 ) -> Figures:
-    sample = played.of(variant)
+    def label(name: str, variant: str, its: StoredEvaluation) -> str:
+        return f"{name}: {variant}" if len(its.variants) > 1 else name
+
+    sample, base = played.of(variant), variant
+    if len(played.variants) == len(first.variants) == 1:
+        base = first.variants[0]  # there is no other to compare it with
     figures = {
-        "variant": _label(name, variant, played),
+        "variant": label(name, variant, played),
         "evaluation": name,
         "of_evaluation": variant,
         **variant_figures(list(sample.values()), turn),
         "mean": inference.means(sample, turn),
     }
-    base = _counterpart(variant, played, first)
-    if base is not None and name != first_name:
-        figures["compared_with"] = _label(first_name, base, first)
+    if base in first.variants and name != first_name:
+        figures["compared_with"] = label(first_name, base, first)
         figures["difference"] = inference.differences(sample, first.of(base), turn)
     return figures
 
 
-def _label(name: str, variant: str, played: Played) -> str:
-    """A variant's name among those of several evaluations."""
-    return f"{name}: {variant}" if len(played.variants) > 1 else name
-
-
-def _counterpart(variant: str, played: Played, first: Played) -> str | None:
-    """The first evaluation's variant of that name; where each has but one, that one."""
-    if len(played.variants) == len(first.variants) == 1:
-        return first.variants[0]
-    return variant if variant in first.variants else None
-
-
-def _provenance(played: Played) -> dict[str, Any]:
-    return provenance_of({str(key): it.provenance for key, it in played.episodes.items()})
-
-
 def _differing(
-    evaluations: Mapping[str, Played], provenance: Mapping[str, Mapping[str, Any]]
+    evaluations: Mapping[str, StoredEvaluation], provenance: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, Any]]:
     """Name of a setting or fact -> evaluation -> its value, where not all have the same."""
     known = {name: flat(it.agreed) for name, it in evaluations.items()}
@@ -167,11 +159,10 @@ def _differing(
         known[name] |= {what: logged[key] for what, key in _LOGGED.items() if logged[key]}
     everything = sorted({what for it in known.values() for what in it} - _OF_THE_MATRIX)
     values = {what: {name: known[name].get(what) for name in known} for what in everything}
-    return {what: it for what, it in values.items() if _several(list(it.values()))}
-
-
-def _several(values: Sequence[Any]) -> bool:
-    return any(value != values[0] for value in values)
+    first = next(iter(known))
+    return {
+        what: it for what, it in values.items() if any(value != it[first] for value in it.values())
+    }
 
 
 def _said(value: Any) -> str:  # noqa: ANN401  of every type that JSON has

@@ -1,42 +1,71 @@
-"""What the scores of an evaluation say beyond the episodes that were played."""
+"""What the scores of an evaluation say beyond the episodes that were played.
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+Only episodes that were played to their end count; those of one seed count as one.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 from evaluation.bootstrap import CONFIDENCE, LEAST_SEEDS, Estimate
-from evaluation.figures import Figures, checkpoints
-from evaluation.outcome import samples
-from evaluation.outcome.played import Played
-from evaluation.outcome.samples import Sample
-from evaluation.outcome.tables import HIGHER, LOWER, TOO_FEW, estimated, named, told
+from evaluation.figures import EpisodeFigures, Figures, checkpoints
+from evaluation.outcome.stored import StoredEvaluation
+from evaluation.outcome.tables import HIGHER, LOWER, TOO_FEW, estimated, named, verdict
+from evaluation.plan import Key
 from mcp_ghost.text import counted
 
+Sample: TypeAlias = Mapping[Key, EpisodeFigures]
+Figure: TypeAlias = Callable[[EpisodeFigures, int], float | None]
+"""Reads one figure of an episode after a turn; None where it is not known."""
+_COMPARED: dict[str, Figure] = {
+    "score": EpisodeFigures.score_at,
+    "best_score": EpisodeFigures.best_at,
+}
 _LEVEL = f"{CONFIDENCE:.0%} interval"
+
+
+def mean(sample: Sample, figure: Figure, turn: int) -> Estimate | None:
+    """Estimate a figure's mean over the seeds."""
+    known = _known(sample, figure, turn)
+    return Estimate.over_seeds((key.seed, value) for key, value in known.items())
+
+
+def difference(sample: Sample, base: Sample, figure: Figure, turn: int) -> Estimate | None:
+    """Estimate by how much a figure is higher than in ``base``, for equal seeds and episodes."""
+    before = {key[1:]: value for key, value in _known(base, figure, turn).items()}
+    return Estimate.over_seeds(
+        (key.seed, value - before[key[1:]])
+        for key, value in _known(sample, figure, turn).items()
+        if key[1:] in before
+    )
+
+
+def _known(sample: Sample, figure: Figure, turn: int) -> dict[Key, float]:
+    found = {key: figure(it, turn) for key, it in sample.items() if it.finished}
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def means(sample: Sample, turns: int) -> Figures:
     """Turn -> mean score and mean of the highest score so far."""
     return {
         str(turn): {
-            "score": _figures(samples.mean(sample, samples.score_at(turn))),
-            "best_score": _figures(samples.mean(sample, samples.best_at(turn))),
+            name: _figures(mean(sample, figure, turn)) for name, figure in _COMPARED.items()
         }
         for turn in checkpoints(turns)
     }
 
 
 def differences(sample: Sample, base: Sample, turns: int) -> Figures:
-    """Turn -> by how much both are higher than in ``base``, for equal seeds and episodes."""
+    """Turn -> by how much both are higher than in ``base``."""
     return {
         str(turn): {
-            "score": _difference(samples.difference(sample, base, samples.score_at(turn))),
-            "best_score": _difference(samples.difference(sample, base, samples.best_at(turn))),
+            name: _difference(difference(sample, base, figure, turn))
+            for name, figure in _COMPARED.items()
         }
         for turn in checkpoints(turns)
     }
 
 
-def learning(played: Played) -> list[Figures]:
+def learning(played: StoredEvaluation) -> list[Figures]:
     """Each variant's scores by the number of the episode; empty where there is one of each seed."""
     numbers = range(1, int(played.agreed["episodes"]) + 1)
     return [
@@ -47,19 +76,20 @@ def learning(played: Played) -> list[Figures]:
     ]
 
 
-def _learned(played: Played, variant: str, number: int) -> Figures:
-    score, best = samples.score_at(played.turns), samples.best_at(played.turns)
-    sample = played.of(variant)
-    first, now = (samples.numbered(sample, it) for it in (1, number))
-    since = None if number == 1 else samples.difference(now, first, score)
+def _learned(played: StoredEvaluation, variant: str, number: int) -> Figures:
+    sample, turns = played.of(variant), played.turns
+    first, now = (
+        {key._replace(number=1): it for key, it in sample.items() if key.number == wanted}
+        for wanted in (1, number)
+    )
+    since = None if number == 1 else difference(now, first, EpisodeFigures.score_at, turns)
     # What a hint led to is carried over like all that is learned.
     helpful = range(1, number + 1) if played.agreed["knowledge_carried_over"] else (number,)
     hinted = {key.seed for key, it in sample.items() if it.hints and key.number in helpful}
     return {
         "episodes": len(now),
         "hinted": len(hinted),
-        "score": _figures(samples.mean(now, score)),
-        "best_score": _figures(samples.mean(now, best)),
+        **{name: _figures(mean(now, figure, turns)) for name, figure in _COMPARED.items()},
         "since_the_first": _difference(since),
     }
 
@@ -75,7 +105,10 @@ def findings(variants: Sequence[Figures], turn: int) -> list[str]:
         for it in variants
         if (score := it.get("difference", {}).get(str(turn), {}).get("score"))
     ]
-    sentences = [*(_said(it, turn) for it in known if told(it.score) != TOO_FEW), *_too_few(known)]
+    sentences = [
+        *(_sentence(it, turn) for it in known if verdict(it.score) != TOO_FEW),
+        *_too_few(known),
+    ]
     several = [it for it in known if it.score["low"] is not None]
     if len(several) > 1:
         sentences.append(
@@ -92,9 +125,9 @@ class _Difference(NamedTuple):
     score: Figures
 
 
-def _said(difference: _Difference, turn: int) -> str:
+def _sentence(difference: _Difference, turn: int) -> str:
     name, base, score = difference
-    by, word = estimated(score, signed=True), told(score)
+    by, word = estimated(score, signed=True), verdict(score)
     over = f"{_LEVEL}, {counted(score['seeds'], 'seed')}"
     if word in {HIGHER, LOWER}:
         return f"At turn {turn}, the score of {name} is {word} than that of {base}: {by} ({over})."
@@ -117,7 +150,7 @@ def _said(difference: _Difference, turn: int) -> str:
 
 def _too_few(known: Sequence[_Difference]) -> Iterator[str]:
     for base in dict.fromkeys(it.base for it in known):
-        few = [it for it in known if it.base == base and told(it.score) == TOO_FEW]
+        few = [it for it in known if it.base == base and verdict(it.score) == TOO_FEW]
         if few:
             most = max(it.score["seeds"] for it in few)
             yield (

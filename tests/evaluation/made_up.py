@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.figures import EpisodeFigures
-from evaluation.outcome.played import Key, Played
-from evaluation.plan import PLAN_FILE, place_of
+from evaluation.outcome.stored import StoredEvaluation
+from evaluation.plan import PLAN_FILE, Key
 from session.record.event_log import EVENTS_FILE
 from session.record.schema import parse
 from tests.support.records import observation, record
@@ -102,11 +102,11 @@ def evaluation(folder: Path, scores: Scores, **changes: object) -> Path:
             for number, score in enumerate(several, 1):
                 name = f"{folder}{variant}{seed}{number}"  # no two episodes have equal logs
                 log = events([score], opening=name, model=about["model"])
-                write(folder / place_of(variant, seed, number), log)
+                write(folder / Key(variant, seed, number).place, log)
     return folder
 
 
-def played(scores: Scores) -> Played:
+def played(scores: Scores) -> StoredEvaluation:
     """The same, read."""
     episodes = {
         Key(variant, seed, number): episode([score])
@@ -114,4 +114,4 @@ def played(scores: Scores) -> Played:
         for seed, several in by_seed.items()
         for number, score in enumerate(several, 1)
     }
-    return Played(Path("nowhere"), agreed(**matrix(scores)), episodes)
+    return StoredEvaluation(Path("nowhere"), agreed(**matrix(scores)), episodes)

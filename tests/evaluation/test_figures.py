@@ -17,8 +17,9 @@ from evaluation.figures import (
     checkpoints,
     variant_figures,
 )
-from evaluation.outcome.played import Key, Played
+from evaluation.outcome.stored import StoredEvaluation
 from evaluation.outcome.tables import Table
+from evaluation.plan import Key
 from evaluation.plot import plot_scores
 from evaluation.report import results_of, tables_of
 from mcp_ghost.messages import Usage
@@ -141,7 +142,7 @@ def test_figures_are_of_finished_episodes_and_all_ends_are_told() -> None:
 
 
 def test_a_variant_without_a_finished_episode_has_no_figures_but_a_row(tmp_path: Path) -> None:
-    never = Played(tmp_path, agreed(turns=60), {Key("whole", 1, 1): EpisodeFigures()})
+    never = StoredEvaluation(tmp_path, agreed(turns=60), {Key("whole", 1, 1): EpisodeFigures()})
     tables = tables_of(results_of(never), 60)
     assert tables[0].rows[0] == ["whole", "50", "-", "-", "-", "-"]
     assert tables[1].rows[0] == ["whole", "50", "0", "-", "-"]
@@ -191,7 +192,7 @@ def test_before_any_episode_has_begun_only_a_model_that_would_be_asked_is_named(
     model: str, guests: dict[str, str], said: str
 ) -> None:
     about = agreed(model=model, guests=guests)
-    none = Played(Path("nowhere"), about, {Key("whole", 1, 1): EpisodeFigures()})
+    none = StoredEvaluation(Path("nowhere"), about, {Key("whole", 1, 1): EpisodeFigures()})
     assert f", played {said}, up to 1 turn" in results_of(none)["statement"]
 
 

@@ -15,8 +15,7 @@ from evaluation.commands.export import EpisodeRow
 from evaluation.commands.export import _Episode as ExportedEpisode
 from evaluation.commands.play import parser
 from evaluation.figures import EpisodeFigures, variant_figures
-from evaluation.outcome.shown import cost
-from evaluation.outcome.tables import NONE
+from evaluation.outcome.tables import NONE, cost
 from evaluation.plan import variants_of
 from game_server import visit
 from game_server.visit import GuestError, play_with_guest

@@ -8,11 +8,9 @@ Scores of different stories are never averaged.
 import bisect
 import itertools
 import math
-import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from evaluation.bootstrap import (
     CONFIDENCE,
@@ -36,13 +34,22 @@ _SPENT = {"tokens": 1, "cost": 2, "seconds": 3}
 """Where what was used stands in a point of `Episode.spent`."""
 Line: TypeAlias = Sequence[tuple[int, float]]
 """(turn, value), where each value holds until the next."""
-_Group: TypeAlias = dict[object, list[tuple[JSONObject, Line, Mapping[str, float]]]]
-"""Seed -> its episodes, each with the figure's line and what each figure ended with."""
+
+
+class _Played(NamedTuple):
+    """An episode that was played to its end."""
+
+    seed: object
+    row: JSONObject
+    line: Line
+    """Of the figure that is drawn."""
+    ends: Mapping[str, float]
+    """What each figure ended with."""
 
 
 def curves(episodes: Iterable[Episode], by: str, figure: str) -> JSONObject:
     """One figure over turns for each group of episodes, and how their last values are spread."""
-    groups: dict[tuple[str, str], _Group] = defaultdict(lambda: defaultdict(list))
+    groups: dict[tuple[str, str], list[_Played]] = defaultdict(list)
     left_out = 0
     for episode in episodes:
         row = episode.summary()
@@ -53,8 +60,9 @@ def curves(episodes: Iterable[Episode], by: str, figure: str) -> JSONObject:
         name = (str(row["title"] or row["story"]), _name(row, by))
         lines = lines_of(row, episode.spent())
         ends = {each: line[-1][1] for each, line in lines.items() if line}
-        groups[name][seed].append((row, lines[figure], ends))
-    drawing = sum(len(it) for it in groups.values() if LEAST_SEEDS <= len(it) <= MOST_RESAMPLED)
+        groups[name].append(_Played(seed, row, lines[figure], ends))
+    seeds = [len({it.seed for it in group}) for group in groups.values()]
+    drawing = sum(count for count in seeds if LEAST_SEEDS <= count <= MOST_RESAMPLED)
     fewer = RESAMPLES * MOST_DRAWN // max(drawing, MOST_DRAWN)
     resamples = max(fewer, LEAST_RESAMPLES)
     return {
@@ -88,64 +96,43 @@ def _name(row: JSONObject, by: str) -> str:
     return f"seed {row['seed']}" if by == "seed" else played_by
 
 
-def _group_json(group: _Group, figure: str, resamples: int) -> JSONObject:
-    several = [each for one_seed in group.values() for each in one_seed]
-    last = max(row["turns"] for row, *_ in several)
+def _group_json(group: Sequence[_Played], figure: str, resamples: int) -> JSONObject:
+    last = max(it.row["turns"] for it in group)
     turns = range(0, last + 1, max(1, math.ceil(last / POINTS)))
     points = (
-        (turn, _estimate(group, turn, RESAMPLES if turn == last else resamples))
+        (turn, _at(group, turn, RESAMPLES if turn == last else resamples))
         for turn in dict.fromkeys([*turns, last])
     )
     return {
-        "episodes": len(several),
-        "seeds": len(group),
-        "hinted": sum(row["hints"] > 0 for row, *_ in several),
+        "episodes": len(group),
+        "seeds": len({it.seed for it in group}),
+        "hinted": sum(it.row["hints"] > 0 for it in group),
         "turns": last,
-        "curve": [[turn, *_shown(it)] for turn, it in points if it],
+        "curve": [[turn, *it] for turn, it in points if it],
         "figures": {name: _last(group, name) for name in FIGURES},
     }
 
 
-def _last(group: _Group, figure: str) -> list[float | None] | None:
-    """The estimate at the end; of what is used, for each turn played."""
-    by_seed = (
-        [
-            ends[figure] / (row["turns"] or 1 if figure in _SPENT else 1)
-            for row, _, ends in one_seed
-            if figure in ends
-        ]
-        for one_seed in group.values()
+def _last(group: Sequence[_Played], figure: str) -> list[float | None] | None:
+    """The mean at the end, and its interval; of what is used, for each turn played."""
+    return _estimated(
+        (
+            (it.seed, it.ends[figure] / (it.row["turns"] or 1 if figure in _SPENT else 1))
+            for it in group
+            if figure in it.ends
+        ),
+        RESAMPLES,
     )
-    estimate = _estimated(by_seed, RESAMPLES)
-    return _shown(estimate) if estimate else None
 
 
-def _estimate(group: _Group, turn: int, resamples: int) -> Estimate | None:
-    by_seed = (
-        [value for _, line, _ in one_seed if (value := _at(line, turn)) is not None]
-        for one_seed in group.values()
-    )
-    return _estimated(by_seed, resamples)
+def _at(group: Sequence[_Played], turn: int, resamples: int) -> list[float | None] | None:
+    """The mean after ``turn``, and its interval."""
+    befores = ((it, bisect.bisect_right(it.line, turn, key=lambda point: point[0])) for it in group)
+    values = ((it.seed, it.line[before - 1][1]) for it, before in befores if before)
+    return _estimated(values, resamples)
 
 
-def _estimated(by_seed: Iterable[Sequence[float]], resamples: int) -> Estimate | None:
-    values = sorted(statistics.fmean(it) for it in by_seed if it)
-    if len(values) > MOST_RESAMPLED:
-        return Estimate.of(values)
-    return _drawn(tuple(values), resamples)
-
-
-@lru_cache(maxsize=4096)
-def _drawn(values: tuple[float, ...], resamples: int) -> Estimate | None:
-    """Kept, for scores hold for many turns."""
-    return Estimate.of(values, resamples)
-
-
-def _at(line: Line, turn: int) -> float | None:
-    before = bisect.bisect_right(line, turn, key=lambda point: point[0])
-    return line[before - 1][1] if before else None
-
-
-def _shown(estimate: Estimate) -> list[float | None]:
-    low, high = estimate.interval or (None, None)
-    return [None if it is None else round(it, 6) for it in (estimate.mean, low, high)]
+def _estimated(values: Iterable[tuple[object, float]], resamples: int) -> list[float | None] | None:
+    estimate = Estimate.over_seeds(values, resamples)
+    figures = estimate.figures() if estimate else {}
+    return [figures[name] for name in ("mean", "low", "high")] if figures else None

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from evaluation.commands.export import EpisodeRow, TurnRow, csv_of, parquet_of
-from evaluation.outcome.played import agreed_in, keys_of
+from evaluation.outcome.stored import agreed_in, keys_of
 from evaluation.plan import PLAN_FILE
 from scripts.evaluate import main
 from scripts.scripted_model import SERVED_AS

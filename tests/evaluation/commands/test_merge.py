@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.outcome.played import Played
+from evaluation.outcome.stored import StoredEvaluation
 from evaluation.plan import PLAN_FILE
 from game_interface import open_game
 from mcp_ghost.files import write_whole
@@ -68,7 +68,7 @@ def test_seeds_variants_and_episodes_of_all_parts_are_in_the_result(tmp_path: Pa
     a = evaluation(tmp_path / "a", {"whole": {3: [5], 1: [6]}, "bare": {1: [7]}})
     b = evaluation(tmp_path / "b", {"bare": {2: [8, 9]}})
     assert merge(tmp_path / "out", a, b) == 0
-    merged = Played.read(tmp_path / "out")
+    merged = StoredEvaluation.read(tmp_path / "out")
     assert merged.variants == ["whole", "bare"]
     assert (merged.agreed["seeds"], merged.agreed["episodes"]) == ([1, 2, 3], 2)
     assert merged.agreed["name"] == "out"
@@ -122,7 +122,7 @@ def test_an_interrupted_merge_is_no_evaluation_and_goes_on(
         written.append(path)
         return write_whole(path, content)
 
-    monkeypatch.setattr("evaluation.outcome.union.write_whole", full_disk)
+    monkeypatch.setattr("evaluation.commands.merge.write_whole", full_disk)
     assert merge(out, a, b) == 1
     assert "No space left on device" in capsys.readouterr().err
     assert len(contents(out)) == 2

@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
+from evaluation.figures import EpisodeFigures
 from evaluation.outcome import inference
 from evaluation.outcome.comparison import comparison_of
 from evaluation.outcome.comparison import tables_of as comparison_tables
-from evaluation.outcome.played import Key
-from evaluation.outcome.samples import difference, mean, score_at
+from evaluation.outcome.inference import difference, mean
+from evaluation.plan import Key
 from evaluation.plot import plot_learning
 from evaluation.report import markdown_of, results_of, tables_of
 from tests.evaluation.made_up import episode, played
 
-FINAL = score_at(1)
+FINAL = (EpisodeFigures.score_at, 1)
 
 
 def scores(*values: int) -> dict[int, list[int]]:
@@ -31,15 +32,15 @@ def results(**by_variant: dict[int, list[int]]) -> dict[str, Any]:
 def test_episodes_of_one_seed_count_as_one() -> None:
     once = played({"whole": {seed: [seed] for seed in range(1, 7)}})
     often = played({"whole": {seed: [seed] * 10 for seed in range(1, 7)}})
-    assert mean(once.episodes, FINAL) == mean(often.episodes, FINAL)
+    assert mean(once.episodes, *FINAL) == mean(often.episodes, *FINAL)
     uneven = played({"whole": {1: [0, 0, 0], 2: [10]}})
-    assert (it := mean(uneven.episodes, FINAL))
+    assert (it := mean(uneven.episodes, *FINAL))
     assert (it.mean, it.seeds) == (5, 2)
 
 
 def test_differences_are_between_equal_seeds_and_episodes() -> None:
     both = played({"whole": {1: [1, 2], 2: [9]}, "bare": {1: [4, 6], 3: [40], 2: [9, 50]}})
-    assert (it := difference(both.of("bare"), both.of("whole"), FINAL))
+    assert (it := difference(both.of("bare"), both.of("whole"), *FINAL))
     assert (it.mean, it.seeds) == (((3 + 4) / 2 + 0) / 2, 2)
 
 
@@ -48,7 +49,7 @@ def test_an_episode_that_was_not_played_to_its_end_is_in_no_pair() -> None:
     whole = dict(both.of("whole"))
     first = next(iter(whole))
     whole[first] = episode([1], "llm_unavailable")
-    assert (it := difference(both.of("bare"), whole, FINAL))
+    assert (it := difference(both.of("bare"), whole, *FINAL))
     assert (it.mean, it.seeds) == (2, 1)
 
 

@@ -1,35 +1,19 @@
-"""An evaluation as it lies in its folder: what was agreed on, and what was played of it."""
+"""An evaluation in its folder: what was agreed on, and what was played of it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from evaluation.agreement import kept_in
 from evaluation.figures import EpisodeFigures
-from evaluation.plan import PLAN_FILE, place_of
+from evaluation.plan import PLAN_FILE, Key
+from evaluation.provenance import provenance_of
 from session.configuration_file import ConfigurationError
 
 
-class Key(NamedTuple):
-    """Which episode of an evaluation."""
-
-    variant: str
-    seed: int
-    number: int
-    """Counts the episodes of one variant and seed, from 1."""
-
-    def __str__(self) -> str:
-        return f"{self.variant}, seed {self.seed}, episode {self.number}"
-
-    @property
-    def place(self) -> Path:
-        """Where it lies below the evaluation's folder."""
-        return place_of(self.variant, self.seed, self.number)
-
-
 @dataclass(frozen=True)
-class Played:
+class StoredEvaluation:
     """What an evaluation's folder holds."""
 
     folder: Path
@@ -39,7 +23,7 @@ class Played:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Of what is there now.
+        """Read what is there now.
 
         Raises:
             ConfigurationError: There is no evaluation.
@@ -62,6 +46,10 @@ class Played:
     def max_score(self) -> int | None:
         """The most that the game gives, if it says."""
         return next((it.max_score for it in self.episodes.values() if it.max_score), None)
+
+    def provenance(self) -> dict[str, Any]:
+        """What the logs say together, ready for JSON."""
+        return provenance_of({str(key): it.provenance for key, it in self.episodes.items()})
 
     def of(self, variant: str) -> dict[Key, EpisodeFigures]:
         """The episodes of a variant."""
