@@ -5,7 +5,7 @@ there, and a matrix may only grow.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -72,13 +72,24 @@ def variants_of(
     each: bool,
     players: Sequence[str] = (),
 ) -> tuple[Variant, ...]:
-    """Our player, one variant for each part that it is to do without, the bare one, and the others.
+    """List our player, one variant for each part to do without, the bare one, and the others.
 
     Raises:
         ConfigurationError: A part is switched off already, or nobody who plays has parts.
         MCPConfigError: With ``each``, where the tool servers cannot be read.
     """
-    others = list(_others(dict.fromkeys(players)))
+    named = dict.fromkeys(players)
+    guests = [player for player in named if player.startswith(MCP)]
+    others = [
+        Variant(
+            GUEST if player == guests[0] else f"{GUEST}-{guests.index(player) + 1}",
+            player=GUEST,
+            command=player.removeprefix(MCP),
+        )
+        if player in guests
+        else Variant(player, player=cast("PlayerName", player))
+        for player in named
+    ]
     if not players:
         return _with_parts(config, without, WHOLE, each=each)
     if "model" not in players:
@@ -88,18 +99,6 @@ def variants_of(
         return tuple(others)
     ours = _with_parts(config, without, Variant("model"), each=each)
     return (*ours, *(other for other in others if other.player != "model"))
-
-
-def _others(players: Iterable[str]) -> Iterator[Variant]:
-    """One for each; guests are counted."""
-    guests = 0
-    for player in players:
-        if player.startswith(MCP):
-            guests += 1
-            name = GUEST if guests == 1 else f"{GUEST}-{guests}"
-            yield Variant(name, player=GUEST, command=player.removeprefix(MCP))
-        else:
-            yield Variant(player, player=cast("PlayerName", player))
 
 
 def _with_parts(
@@ -119,20 +118,18 @@ def _with_parts(
     if not each:
         return (whole, *single)
     with_critic = [] if config.critic_enabled else [Variant("with-critic", on=("critic_enabled",))]
-    with_servers = [Variant(f"tools-{name}", servers=(name,)) for name in _other_servers(config)]
+    with_servers = []
+    if config.mcp_enabled:
+        from managers.mcp_manager import MCPConfig
+
+        file = MCPConfig.from_file(config.mcp_config_file)
+        used = [*file.get_server_configs(config.mcp_servers)]
+        with_servers = [
+            Variant(f"tools-{name}", servers=(name,))
+            for name, server in file.mcpServers.items()
+            if not server.disabled and [name] != used
+        ]
     return (whole, *single, *with_critic, *with_servers, Variant("bare", tuple(parts)))
-
-
-def _other_servers(config: GameConfiguration) -> list[str]:
-    """The tool servers of the file, each but one that is used alone anyway."""
-    if not config.mcp_enabled:
-        return []
-    from managers.mcp_manager import MCPConfig
-
-    file = MCPConfig.from_file(config.mcp_config_file)
-    used = [*file.get_server_configs(config.mcp_servers)]
-    usable = (name for name, server in file.mcpServers.items() if not server.disabled)
-    return [name for name in usable if [name] != used]
 
 
 class Key(NamedTuple):
@@ -231,6 +228,10 @@ class Plan:
     def job(self, cell: Cell, threads: int | None) -> dict[str, Any]:
         """What the process of an episode is given; no keys."""
         off = cell.variant.off
+        seeds: dict[str, object] = {"seed": cell.seed}
+        if self.protocol and self.protocol.matrix.seeds_are == "player":
+            dice = self.protocol.matrix.dice
+            seeds = {"seed": dice, "player_seed": cell.seed, "agent_seed": cell.seed}
         settings = {
             **self.config.model_dump(mode="json", exclude=SECRET),
             "without": [*self.config.without, *(part for part in off if part != TOOLS)],
@@ -238,46 +239,40 @@ class Plan:
             "mcp_servers": list(cell.variant.servers or self.config.mcp_servers),
             "story": self.story.place,
             "player_name": cell.variant.player,
-            **self._seeds(cell),
+            **seeds,
             **dict.fromkeys(cell.variant.on, True),
             "workdir": str(self.workdir(cell).resolve()),
             "storage_enabled": self.carry_over,
             "storage_carry_over": self.carry_over,
             "storage_database_url": None,  # the one in the workdir, which nobody else writes
             "local_threads": self.config.local_threads or threads,
+            "evaluation_group": f"{self.name}/{cell.variant.name}",
         }
-        settings["evaluation_group"] = f"{self.name}/{cell.variant.name}"
-        resume = (self.folder(cell) / EVENTS_FILE).is_file()
         return {
             "episode": cell.episode,
             "settings": settings,
-            "resume": resume,
+            "resume": (self.folder(cell) / EVENTS_FILE).is_file(),
             "guest": cell.variant.command,
             "fork": self.fork and [str(self.fork.trunk.resolve()), self.fork.turn],
             "program": program_at_hand(),
         }
 
-    def _seeds(self, cell: Cell) -> dict[str, object]:
-        played = self.protocol and self.protocol.played
-        if played and played.seeds_are == "player":
-            return {"seed": played.dice, "player_seed": cell.seed, "agent_seed": cell.seed}
-        return {"seed": cell.seed}
-
     def agreement(self) -> dict[str, Any]:
         """What has to stay as it is, in words that mean the same on every machine."""
         role = self.config.role()
         embedded = role.base_url == EMBEDDED_BASE_URL
-        protocol = self.protocol
-        named = protocol and {
-            "name": protocol.name,
-            "sha256": protocol.sha256,
-            "seeds_are": protocol.played.seeds_are,
-        }
+        redact = Redactor(self.config.secrets)
+        only_some: dict[str, Any] = {}
+        if it := self.protocol:
+            seeds_are = it.matrix.seeds_are
+            only_some["protocol"] = {"name": it.name, "sha256": it.sha256, "seeds_are": seeds_are}
+        if fork := self.fork:
+            only_some["fork"] = {"trunk": fork.trunk.name, "uid": fork.uid, "turn": fork.turn}
+        if guests := {it.name: redact(it.command) for it in self.variants if it.command}:
+            only_some["guests"] = guests
         return {
             "name": self.name,
-            **({"protocol": named} if named else {}),
-            **({"fork": self._fork()} if self.fork else {}),
-            **({"guests": guests} if (guests := self._guests()) else {}),
+            **only_some,
             "story": {"title": self.story.title, "sha256": self.story.sha256},
             "model": role.model if self.asks_a_model else "none",
             "endpoint": "this machine" if embedded else address(role.base_url),
@@ -287,22 +282,11 @@ class Plan:
             "variants": [variant.name for variant in self.variants],
             "seeds": list(self.seeds),
             "episodes": self.episodes,
-            "configuration": self._settings(),
+            "configuration": redact.each(
+                portable(self.config.model_dump(mode="json", exclude=SECRET))
+            ),
             **program_at_hand(),
         }
-
-    def _guests(self) -> dict[str, str]:
-        """Variant -> its command, without keys."""
-        hidden = Redactor(self.config.secrets)
-        return {it.name: hidden(it.command) for it in self.variants if it.command}
-
-    def _fork(self) -> dict[str, object]:
-        fork = self.fork
-        return {"trunk": fork.trunk.name, "uid": fork.uid, "turn": fork.turn} if fork else {}
-
-    def _settings(self) -> Any:  # noqa: ANN401  any JSON
-        settings = portable(self.config.model_dump(mode="json", exclude=SECRET))
-        return Redactor(self.config.secrets).each(settings)
 
     def agree(self) -> None:
         """Store the agreement in the folder, or compare it with the one stored there.

@@ -54,7 +54,8 @@ class ScriptedModel:
         if is_reflection(request):
             return content_reply(json.dumps({"memories": _looked_back(request)}))
         if not request.tool_names and not request.chat.get("response_format"):  # the player `chat`
-            return content_reply(self._command(_messages_of_the_game(request)))
+            said = sum(message["role"] == "user" for message in request.messages)
+            return content_reply(self._command(said))
         turn = turn_of(request)
         asked = request.last["role"] == "user"
         if self._think_every and turn % self._think_every == 0 and asked and request.tool_names:
@@ -97,10 +98,6 @@ def turn_of(request: ModelRequest) -> int:
     """The turn that ``request`` is about, by its own words."""
     texts = (_text(message["content"]) for message in request.messages if message.get("content"))
     return next((int(found[1]) for text in texts if (found := _TURN.search(text))), 1)
-
-
-def _messages_of_the_game(request: ModelRequest) -> int:
-    return sum(message["role"] == "user" for message in request.messages)
 
 
 def is_reflection(request: ModelRequest) -> bool:

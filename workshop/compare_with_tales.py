@@ -61,7 +61,7 @@ def _compare(flags: argparse.Namespace) -> int:
     protocol, all_equal = Protocol.read("tales-100"), True
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        cases = [*(Case("random", seed) for seed in protocol.played.seeds), Case("walkthrough", 1)]
+        cases = [*(Case("random", seed) for seed in protocol.matrix.seeds), Case("walkthrough", 1)]
         for case in cases:
             theirs = _theirs(flags, case, home, protocol)
             settings = {"player_name": case.player, "player_seed": case.seed}
@@ -109,7 +109,7 @@ def _files_of_suite(tales: Path) -> Iterator[str]:
 
 
 def _ours(story: Path, protocol: Protocol, home: Path, settings: dict[str, object]) -> list[Step]:
-    pinned = {**protocol.settings, "without": (), "seed": protocol.played.dice}
+    pinned = {**protocol.settings, "without": (), "seed": protocol.matrix.dice}
     config = GameConfiguration.model_validate(
         {**pinned, **settings, "story": str(story), "workdir": str(home)}
     )

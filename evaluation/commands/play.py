@@ -21,7 +21,7 @@ from evaluation.figures import EpisodeFigures
 from evaluation.fleet.cluster import HERE, cluster
 from evaluation.fleet.limits import Limits
 from evaluation.fleet.local import LocalExecutor
-from evaluation.plan import CHOICES, MCP, Cell, Fork, Plan, Variant, variants_of
+from evaluation.plan import CHOICES, MCP, Fork, Plan, Variant, variants_of
 from evaluation.progress import Progress
 from evaluation.protocols.protocol import SHIPPED, Protocol, refuse_flags
 from evaluation.run import Executor, cores, play, taken, unfinished
@@ -138,7 +138,16 @@ def _play(flags: argparse.Namespace) -> int:
         if lines:
             with executor_of(plan, flags, console, lock) as (executor, most):
                 jobs = max(1, min(most, len(lines)))
-                _announce(console, plan, lines, jobs)
+                model = plan.config.role().model if plan.asks_a_model else "no model"
+                by = f" by the protocol {plan.protocol.name}" if plan.protocol else ""
+                console.print(
+                    Text(
+                        f"{plan.name}: {counted(len(plan.cells), 'episode')} of {plan.story.title} "
+                        f"with {model}{by}, {sum(map(len, lines))} to play, {jobs} at a time, "
+                        f"into {plan.out}"
+                    ),
+                    soft_wrap=True,
+                )
                 played = {cell: EpisodeFigures.read(plan.folder(cell)) for cell in plan.cells}
                 # For the bars, an episode that has ended is done, however early it did.
                 turns = {
@@ -152,7 +161,9 @@ def _play(flags: argparse.Namespace) -> int:
 def _plan(flags: argparse.Namespace) -> Plan:
     protocol = Protocol.read(flags.protocol) if flags.protocol else None
     if protocol:
-        refuse_flags(protocol, _given(flags))
+        names = ("turns", "seeds", "episodes", "mcp", "carry_over", "without", "each")
+        given = {f"--{name.replace('_', '-')}": getattr(flags, name) or None for name in names}
+        refuse_flags(protocol, given)
     config = _configuration(flags, protocol)
     trunk = trunk_of(flags, config.workdir)
     config = trunk.settings(config) if trunk else config
@@ -170,20 +181,19 @@ def _plan(flags: argparse.Namespace) -> Plan:
     story = _story(config)
     if protocol:
         protocol.refuse_story(story)
-    played = protocol.played if protocol else None
+    matrix = protocol.matrix if protocol else None
+    seeds = matrix.seeds if matrix else flags.seeds or _SEEDS
+    if trunk:
+        seeds = (trunk.start.seed or 0,)
     return Plan(
         name=flags.name or out.resolve().name,
         out=out,
         config=config,
         story=story,
         variants=variants,
-        seeds=(trunk.start.seed or 0,)
-        if trunk
-        else played.seeds
-        if played
-        else flags.seeds or _SEEDS,
-        episodes=played.episodes if played else flags.episodes or 1,
-        carry_over=played.carry_over if played else flags.carry_over,
+        seeds=seeds,
+        episodes=matrix.episodes if matrix else flags.episodes or 1,
+        carry_over=matrix.carry_over if matrix else flags.carry_over,
         protocol=protocol,
         fork=trunk.fork if trunk else None,
     )
@@ -262,19 +272,6 @@ def executor_of(
             raise
 
 
-def _given(flags: argparse.Namespace) -> dict[str, object]:
-    """The flags that a protocol can contradict; None where one was not given."""
-    return {
-        "--turns": flags.turns,
-        "--seeds": flags.seeds,
-        "--episodes": flags.episodes,
-        "--mcp": flags.mcp or None,
-        "--carry-over": flags.carry_over or None,
-        "--without": flags.without or None,
-        "--each": flags.each or None,
-    }
-
-
 def _configuration(flags: argparse.Namespace, protocol: Protocol | None) -> GameConfiguration:
     """The settings; those that a protocol pins come before all others."""
     given = {
@@ -319,19 +316,6 @@ def _story(config: GameConfiguration) -> StoryInfo:
                 "profile of this one (scripts/story/README.md says how)."
             )
         return game.story
-
-
-def _announce(console: Console, plan: Plan, lines: Sequence[Sequence[Cell]], jobs: int) -> None:
-    to_play, all_of_them = sum(map(len, lines)), len(plan.cells)
-    model = plan.config.role().model if plan.asks_a_model else "no model"
-    by = f" by the protocol {plan.protocol.name}" if plan.protocol else ""
-    console.print(
-        Text(
-            f"{plan.name}: {counted(all_of_them, 'episode')} of {plan.story.title} with {model}"
-            f"{by}, {to_play} to play, {jobs} at a time, into {plan.out}"
-        ),
-        soft_wrap=True,
-    )
 
 
 def parser() -> Parser:

@@ -30,6 +30,10 @@ _OF_THE_EPISODE = {
     *("storage_enabled", "storage_carry_over", "storage_database_url"),
 }
 """Decided by the evaluation for each episode: story, seeds, players, and what is carried over."""
+_MAY_BE_UNSET = {
+    name for name, field in GameConfiguration.model_fields.items() if field.default is None
+}
+"""Settings that are unset where a protocol does not name them, for TOML cannot say so."""
 _OF_THE_MACHINE = {
     *("client_timeout_seconds", "retry_max_attempts", "retry_initial_delay", "retry_max_delay"),
     *("breaker_failure_threshold", "breaker_recovery_seconds", "local_threads"),
@@ -40,7 +44,7 @@ _OF_THE_MACHINE = {
 
 
 def decisive() -> frozenset[str]:
-    """The settings that a protocol has to pin."""
+    """List the settings that a protocol has to pin."""
     secret = {name for name, field in GameConfiguration.model_fields.items() if not field.repr}
     unused = {it for it in GameConfiguration.model_fields if it.startswith(("mcp_", "critic_"))}
     unused -= {"mcp_enabled", "critic_enabled"}  # which every protocol pins to false
@@ -48,13 +52,7 @@ def decisive() -> frozenset[str]:
     return frozenset(GameConfiguration.model_fields) - open_ones
 
 
-def _may_be_unset() -> frozenset[str]:
-    """Those that are unset where a protocol does not name them, for TOML cannot say so."""
-    fields = GameConfiguration.model_fields.items()
-    return frozenset(name for name, field in fields if field.default is None)
-
-
-class Played(BaseModel):
+class Matrix(BaseModel):
     """The section ``[evaluation]``: what is played."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -81,13 +79,13 @@ class Protocol(BaseModel):
 
     name: str
     sha256: str
-    played: Played
+    matrix: Matrix
     settings: dict[str, Any]
     """Every setting that decides a figure."""
 
     @classmethod
     def read(cls, name: str) -> Self:
-        """One of ``SHIPPED``, or the one in a file of that path.
+        """Read one of ``SHIPPED``, or the one in a file of that path.
 
         Raises:
             ConfigurationError: There is none, or it leaves something open.
@@ -102,11 +100,20 @@ class Protocol(BaseModel):
             ) from error
         settings = read_sections(path, GameConfiguration.model_fields)
         _refuse_wrong(path, settings)
+        try:
+            matrix = Matrix.model_validate(
+                tomllib.loads(data.decode("utf-8")).get("evaluation", {})
+            )
+        except ValidationError as error:
+            problems = "; ".join(
+                f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
+            )
+            raise ConfigurationError(f"[evaluation] of the protocol {path}: {problems}") from error
         return cls(
             name=path.stem,
             sha256=sha256(data).hexdigest(),
-            played=_played(path, tomllib.loads(data.decode("utf-8"))),
-            settings={**dict.fromkeys(_may_be_unset() & decisive()), **settings},
+            matrix=matrix,
+            settings={**dict.fromkeys(_MAY_BE_UNSET & decisive()), **settings},
         )
 
     def refuse_story(self, story: StoryInfo) -> None:
@@ -115,11 +122,11 @@ class Protocol(BaseModel):
         Raises:
             ConfigurationError: The protocol is for another one.
         """
-        if self.played.stories and story.sha256 not in self.played.stories:
+        if self.matrix.stories and story.sha256 not in self.matrix.stories:
             raise ConfigurationError(
                 f"The protocol {self.name} is for a different story from {story.title} (release "
                 f"{story.release}, SHA-256 {story.sha256[:12]}): give --story a file whose hash "
-                f"without padding begins with {' or '.join(it[:12] for it in self.played.stories)}."
+                f"without padding begins with {' or '.join(it[:12] for it in self.matrix.stories)}."
             )
 
 
@@ -129,13 +136,13 @@ def refuse_flags(protocol: Protocol, given: Mapping[str, object]) -> None:
     Raises:
         ConfigurationError: One of them contradicts the protocol.
     """
-    played, settings = protocol.played, protocol.settings
+    matrix, settings = protocol.matrix, protocol.settings
     pinned: dict[str, object] = {
         "--turns": settings["max_turns_per_episode"],
         "--mcp": settings["mcp_enabled"],
-        "--seeds": played.seeds,
-        "--episodes": played.episodes,
-        "--carry-over": played.carry_over,
+        "--seeds": matrix.seeds,
+        "--episodes": matrix.episodes,
+        "--carry-over": matrix.carry_over,
         "--without": None,
         "--each": None,
     }
@@ -150,7 +157,7 @@ def refuse_flags(protocol: Protocol, given: Mapping[str, object]) -> None:
 
 def _refuse_wrong(path: Path, settings: Mapping[str, object]) -> None:
     wanted = decisive()
-    if left_open := sorted(wanted - _may_be_unset() - settings.keys()):
+    if left_open := sorted(wanted - _MAY_BE_UNSET - settings.keys()):
         raise ConfigurationError(
             f"The protocol {path} leaves open settings that affect the figures: pin "
             f"{', '.join(left_open)}."
@@ -165,16 +172,6 @@ def _refuse_wrong(path: Path, settings: Mapping[str, object]) -> None:
             f"The protocol {path} switches {' and '.join(on)} on, whose settings no protocol can "
             "pin yet: set it to false."
         )
-
-
-def _played(path: Path, document: Mapping[str, object]) -> Played:
-    try:
-        return Played.model_validate(document.get("evaluation", {}))
-    except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
-        )
-        raise ConfigurationError(f"[evaluation] of the protocol {path}: {problems}") from error
 
 
 def _said(value: object) -> str:

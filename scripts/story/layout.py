@@ -59,6 +59,19 @@ _ORIGINAL_WAYS: Ways = {
     ("cellar", "snow_store"): "north",
     ("cove", "grotto"): "east",
 }
+_FIXED_LINKS = (
+    ("landing_stage", "cliff_path"),
+    ("cliff_path", "courtyard"),
+    ("courtyard", "hall"),
+    ("courtyard", "kitchen_garden"),
+    ("hall", "kitchen"),
+    ("kitchen_garden", "kitchen"),
+    ("gallery", "drying_loft"),
+    ("drying_loft", "wind_walk"),
+    ("cellar", "snow_store"),
+    ("cove", "grotto"),
+)
+"""Rooms that always lie side by side; each begins where one before it ended."""
 _MOST_AS_BEFORE = 5
 """Ways that may lead where they lead in the original."""
 
@@ -86,9 +99,11 @@ ROOM_OF = {
     "coat_stand": "hall",
 }
 SHUT = ("larder", "toolbox", "drawer", "trunk")
-_TOO_LARGE = {"drawer": ("boots", "lantern"), "toolbox": ("boots",)}
-_LOCKED_IN = {"shelf": ("kipper",)}
-"""What must not be there: the key to that room is had for a kipper."""
+_FORBIDDEN = {
+    "drawer": ("boots", "lantern"),  # too large for it
+    "toolbox": ("boots",),
+    "shelf": ("kipper",),  # the key to that room is had for a kipper
+}
 CAN_PLACES = ("courtyard", "landing_stage", "potting_shed")
 
 
@@ -113,8 +128,10 @@ def draw(random: Random) -> Layout:
     """A layout in which everything that the end needs can be reached."""
     while True:
         hosts = {room: random.choice(others) for room, others in CHOICES.items()}
-        ways = _laid_out(_links(hosts), random)
-        if ways and _is_new(ways) and _block(ways, random):
+        links = [(host, room) for room, host in hosts.items() if room != "cellar"]
+        ways = _laid_out([*_FIXED_LINKS, *links, ("kettle_room", "jar_room")], random)
+        as_before = sum(ways.get(way) == direction for way, direction in _ORIGINAL_WAYS.items())
+        if ways and as_before <= _MOST_AS_BEFORE and _block(ways, random):
             break
     wind, first_wind = random.sample([each for each in COMPASS if each != "west"], 2)
     return Layout(
@@ -133,24 +150,6 @@ def original() -> Layout:
     ways |= {(there, here): OPPOSITE[way] for (here, there), way in _ORIGINAL_WAYS.items()}
     hosts = {room: others[0] for room, others in CHOICES.items()}
     return Layout(hosts, ways, HOMES, "kitchen_garden", "west", "east")
-
-
-def _links(hosts: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Rooms that lie side by side; each begins where one before it ended."""
-    on_the_way = [
-        ("landing_stage", "cliff_path"),
-        ("cliff_path", "courtyard"),
-        ("courtyard", "hall"),
-        ("courtyard", "kitchen_garden"),
-        ("hall", "kitchen"),
-        ("kitchen_garden", "kitchen"),
-        ("gallery", "drying_loft"),
-        ("drying_loft", "wind_walk"),
-        ("cellar", "snow_store"),
-        ("cove", "grotto"),
-    ]
-    chosen = [(host, room) for room, host in hosts.items() if room != "cellar"]
-    return [*on_the_way, *chosen, ("kettle_room", "jar_room")]
 
 
 def _laid_out(links: list[tuple[str, str]], random: Random) -> Ways:
@@ -174,11 +173,6 @@ def _laid_out(links: list[tuple[str, str]], random: Random) -> Ways:
     return ways
 
 
-def _is_new(ways: Ways) -> bool:
-    as_before = sum(ways.get(way) == direction for way, direction in _ORIGINAL_WAYS.items())
-    return as_before <= _MOST_AS_BEFORE
-
-
 def _block(ways: Ways, random: Random) -> bool:
     """Give each refusal a direction that is still free; says whether there were enough."""
     for room, reasons in BLOCKED.items():
@@ -195,14 +189,11 @@ def _places(random: Random) -> dict[str, str]:
     """A place for each thing, none of them the original's; one is where only the key leads."""
     while True:
         places = dict(zip(HOMES, random.sample(list(ROOM_OF), len(HOMES)), strict=True))
-        needs_the_key = "shelf" in places.values()
-        if needs_the_key and all(_may_be(thing, place) for thing, place in places.items()):
+        if "shelf" in places.values() and not any(
+            thing in _FORBIDDEN.get(place, ()) or HOMES[thing] == place
+            for thing, place in places.items()
+        ):
             return places
-
-
-def _may_be(thing: str, place: str) -> bool:
-    forbidden = (*_TOO_LARGE.get(place, ()), *_LOCKED_IN.get(place, ()))
-    return HOMES[thing] != place and thing not in forbidden
 
 
 def neighbours(layout: Layout, room: str) -> Iterator[tuple[str, str]]:

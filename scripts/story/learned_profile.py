@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -30,7 +31,7 @@ _TELLING = 4
 
 
 @dataclass(frozen=True)
-class Moment:
+class WalkthroughStep:
     """The game after a step of the walkthrough, as Jericho sees it."""
 
     memory: MachineMemory
@@ -68,20 +69,20 @@ class Rehearsal:
             )
         opening, _ = self.env.reset()
         self.start = self.env.get_state()
-        self.moments = [self._moment(opening)]
+        self.steps = [self._step(opening)]
         self.commands: list[str] = self.env.get_walkthrough()
         for command in self.commands:
             text, *_ = self.env.step(command)
-            self.moments.append(self._moment(text))
+            self.steps.append(self._step(text))
 
     @property
     def player(self) -> int:
         """Jericho's object for the player."""
         return int(self.env.player_obj_num)
 
-    def _moment(self, text: str) -> Moment:
+    def _step(self, text: str) -> WalkthroughStep:
         ram = self.env.get_state()[0].tobytes()[: self.image.dynamic_size]
-        return Moment(
+        return WalkthroughStep(
             MachineMemory(self.image, ram),
             text,
             self.env.get_score(),
@@ -127,12 +128,12 @@ def learned_profile(path: Path, title: str) -> Profile:
     Raises: StoryFormatError when it does not support it.
     """
     played = Rehearsal(path)
-    lib, moments = played.env.frotz_lib, played.moments
+    lib, steps = played.env.frotz_lib, played.steps
     score = _score(played)
-    moves = _index(played, lib.get_moves, [it.moves for it in moments])
-    if moves is not None and _goes_back(it.moves for it in moments):
+    moves = _index(played, lib.get_moves, [it.moves for it in steps])
+    if any(later.moves < sooner.moves for sooner, later in pairwise(steps)):
         moves = None  # a clock
-    by_winning = score.score is None and all(it.score == it.won for it in moments)
+    by_winning = score.score is None and all(it.score == it.won for it in steps)
     ending = _ending(played)
     known = score.score is not None or by_winning
     return Profile(
@@ -151,7 +152,7 @@ def learned_profile(path: Path, title: str) -> Profile:
 
 def _score(played: Rehearsal) -> Globals:
     """The variable of the score, and its form."""
-    figure, seen = played.env.frotz_lib.get_score, [it.score for it in played.moments]
+    figure, seen = played.env.frotz_lib.get_score, [it.score for it in played.steps]
     for form in get_args(ScoreForm):
         index = _index(played, figure, seen, partial(score_in, form=form))
         if index is not None:
@@ -172,7 +173,7 @@ def _index(
         candidates = [low // 2] if len(read) <= 2 and low % 2 and 0 < low < 2 * _GLOBALS else []
     else:  # it goes by the game's words
         candidates = list(range(_GLOBALS)) if len(set(seen)) >= _TELLING else []
-    memories = [moment.memory for moment in played.moments]
+    memories = [step.memory for step in played.steps]
     agreeing = [
         index
         for index in candidates
@@ -181,22 +182,13 @@ def _index(
     return agreeing[0] if agreeing else None
 
 
-def _goes_back(figures: Iterator[int]) -> bool:
-    before = next(figures)
-    for figure in figures:
-        if figure < before:
-            return True
-        before = figure
-    return False
-
-
 def _rooms(played: Rehearsal) -> int | None:
     """The object that all rooms are in, as Infocom's stories have one; None: they are in nothing.
 
     A story of a single room, and the one of which it is the only one, look alike but for this: the
     player is never directly in what holds the rooms.
     """
-    paths = [list(_holders(moment.memory, played.player)) for moment in played.moments]
+    paths = [list(_holders(step.memory, played.player)) for step in played.steps]
     tops = {path[-1] for path in paths if path}
     rooms = {path[-2] for path in paths if len(path) > 1}
     directly = any(len(path) == 1 for path in paths)
@@ -213,7 +205,9 @@ def _holders(memory: MachineMemory, number: int) -> Iterator[int]:
 
 def _ending(played: Rehearsal) -> EndingGlobal | None:
     """The variable that ends the game when it is set, in the Inform library `deadflag`."""
-    *earlier, last = [moment.memory for moment in _until_the_end(played.moments)]
+    steps = played.steps
+    end = next((at for at, step in enumerate(steps) if step.won), len(steps) - 1)
+    *earlier, last = [step.memory for step in steps[: end + 1]]
     candidates = [
         index
         for index in range(_GLOBALS)
@@ -222,13 +216,6 @@ def _ending(played: Rehearsal) -> EndingGlobal | None:
     ]
     found = [ending for index in candidates if (ending := _ending_by(played, index))]
     return found[0] if len(found) == 1 else None
-
-
-def _until_the_end(moments: Sequence[Moment]) -> Iterator[Moment]:
-    for moment in moments:
-        yield moment
-        if moment.won:
-            return
 
 
 def _ending_by(played: Rehearsal, index: int) -> EndingGlobal | None:
@@ -247,6 +234,6 @@ def _ending_by(played: Rehearsal, index: int) -> EndingGlobal | None:
 
 
 def _winning_line(played: Rehearsal) -> dict[str, Any]:
-    text = next((moment.text for moment in played.moments if moment.won), "")
+    text = next((step.text for step in played.steps if step.won), "")
     lines = [line for line in text.splitlines() if line.strip() and played.wins_by(line)]
     return {line_digest(line): "victory" for line in lines[:1]}

@@ -128,7 +128,15 @@ def make_profile(
             index=debug.global_index("location"), value=debug.number("object", "thedark")
         ),
         ending=EndingGlobal(index=debug.global_index("deadflag")),
-        attributes=_attributes(debug),
+        attributes=Attributes(
+            open=debug.number("attribute", "open"),
+            transparent=debug.number("attribute", "transparent"),
+            surface=debug.number("attribute", "supporter"),
+            hidden=debug.number("attribute", "concealed"),
+            door=debug.number("attribute", "door"),
+            fixed=tuple(debug.number("attribute", name) for name in FIXED),
+            openable=(debug.number("attribute", "openable"),),
+        ),
         directions={word: debug.number("property", name) for word, name in DIRECTIONS.items()},
         inform=Inform(
             strings_start=debug.section("strings area")[0] // image.packed_scale,
@@ -150,21 +158,12 @@ def as_json(profile: Profile) -> bytes:
     return TypeAdapter(Profile).dump_json(profile, indent=2, exclude_none=True) + b"\n"
 
 
-def _attributes(debug: DebugInfo) -> Attributes:
-    return Attributes(
-        open=debug.number("attribute", "open"),
-        transparent=debug.number("attribute", "transparent"),
-        surface=debug.number("attribute", "supporter"),
-        hidden=debug.number("attribute", "concealed"),
-        door=debug.number("attribute", "door"),
-        fixed=tuple(debug.number("attribute", name) for name in FIXED),
-        openable=(debug.number("attribute", "openable"),),
-    )
-
-
 def _property_areas(image: StoryImage, debug: DebugInfo) -> Iterator[Area]:
     """Where the properties lie that make up the state of the world, with gaps between them."""
-    holes = sorted((*_clocks(image, debug), *_library_notes(image, debug)))
+    memory = MachineMemory(image, image.data[: image.dynamic_size])
+    clock = debug.number("property", CLOCK)
+    clocks = (memory.property_span(n, clock) for n in range(1, image.object_count + 1))
+    holes = sorted((*(it for it in clocks if it[1]), *_library_notes(image, debug)))
     for section in ("common properties", "individual properties"):
         start, end = debug.section(section)
         for hole_start, hole_end in holes:
@@ -172,13 +171,6 @@ def _property_areas(image: StoryImage, debug: DebugInfo) -> Iterator[Area]:
                 yield start, hole_start
                 start = hole_end
         yield start, end
-
-
-def _clocks(image: StoryImage, debug: DebugInfo) -> Iterator[Area]:
-    memory = MachineMemory(image, image.data[: image.dynamic_size])
-    prop = debug.number("property", CLOCK)
-    spans = (memory.property_span(n, prop) for n in range(1, image.object_count + 1))
-    return (span for span in spans if span[1])
 
 
 def _library_notes(image: StoryImage, debug: DebugInfo) -> Iterator[Area]:
@@ -216,27 +208,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _write(options: argparse.Namespace) -> int:
+    if options.learn:
+        from scripts.story.learned_profile import learned_profile
+
+        profile = learned_profile(options.story, options.story.stem)
+    else:
+        image = StoryImage(options.story.read_bytes())
+        profile = make_profile(
+            image,
+            DebugInfo(options.debug_info, image),
+            state_globals=options.state_global,
+            wanderers=options.wanderer,
+        )
     output = options.output or options.story.with_name(options.story.stem + PROFILE_SUFFIX)
-    profile = _learned(options.story) if options.learn else _told(options)
     output.write_bytes(as_json(profile))
     print(f"{output}: {profile.title}")
     return DONE
-
-
-def _told(options: argparse.Namespace) -> Profile:
-    image = StoryImage(options.story.read_bytes())
-    return make_profile(
-        image,
-        DebugInfo(options.debug_info, image),
-        state_globals=options.state_global,
-        wanderers=options.wanderer,
-    )
-
-
-def _learned(story: Path) -> Profile:
-    from scripts.story.learned_profile import learned_profile
-
-    return learned_profile(story, story.stem)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ class UnwinnableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Action:
     """Something that can be done once, in one room."""
 
     command: str
@@ -46,7 +46,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Position:
     """Where the player is, and whether in boots: all that changes to and fro."""
 
     room: int
@@ -80,7 +80,7 @@ class Solver:
         """
         steps = [*self._takings(), *self._openings(), *self._puzzles()]
         known: frozenset[str] = frozenset()
-        place = _Place(self._start, worn=False)
+        place = _Position(self._start, worn=False)
         commands: list[str] = []
         while WON not in known:
             done = self._next(place, known, steps)
@@ -92,8 +92,8 @@ class Solver:
         return commands
 
     def _next(
-        self, place: _Place, known: frozenset[str], steps: list[Step]
-    ) -> tuple[list[str], _Place, Step] | None:
+        self, place: _Position, known: frozenset[str], steps: list[Action]
+    ) -> tuple[list[str], _Position, Action] | None:
         """The nearest step that can be done, and the way to it."""
         queue = deque([(place, list[str]())])
         seen = {place}
@@ -110,7 +110,7 @@ class Solver:
                     queue.append((there, [*way, command]))
         return None
 
-    def _moves(self, here: _Place, known: frozenset[str]) -> Iterator[tuple[str, _Place]]:
+    def _moves(self, here: _Position, known: frozenset[str]) -> Iterator[tuple[str, _Position]]:
         outside = self._number("wind walk")
         for way in self._exits.read(self._memory, here.room):
             if way.room_id is None or not self._is_open(way, known):
@@ -119,10 +119,10 @@ class Solver:
                 continue
             if way.room_id == outside and not here.worn:
                 continue
-            yield way.direction, _Place(way.room_id, here.worn)
+            yield way.direction, _Position(way.room_id, here.worn)
         if "has lead boots" in known and here.room != outside:
             command = "take off" if here.worn else "wear"
-            yield self._say(f"{command} {{lead boots}}"), _Place(here.room, not here.worn)
+            yield self._say(f"{command} {{lead boots}}"), _Position(here.room, not here.worn)
 
     def _is_open(self, way: Exit, known: frozenset[str]) -> bool:
         if way.kind != "door":
@@ -133,7 +133,7 @@ class Solver:
         is_open = self._memory.has(door, self._profile.attributes.open) or door in by_itself
         return is_open or f"{name.lower()} open" in known
 
-    def _takings(self) -> Iterator[Step]:
+    def _takings(self) -> Iterator[Action]:
         for thing in _TAKEN:
             holder = self._memory.parent(self._number(thing))
             needs = {f"{name} open" for name in self._shut_around(thing)}
@@ -144,7 +144,7 @@ class Solver:
             if holder:
                 yield self._step(f"take {{{thing}}}", room, needs, f"has {thing}")
 
-    def _openings(self) -> Iterator[Step]:
+    def _openings(self) -> Iterator[Action]:
         """Doors and whatever a thing to take is shut up in."""
         for name in sorted({each for thing in _TAKEN for each in self._shut_around(thing)}):
             room = self._room(self._numbers[name])
@@ -158,7 +158,7 @@ class Solver:
         yield self._step(unlock, kettle_room, {"has brass key"}, "unlocked")
         yield self._step(f"open {door}", kettle_room, {"unlocked"}, f"{door} open")
 
-    def _puzzles(self) -> Iterator[Step]:
+    def _puzzles(self) -> Iterator[Action]:
         room = self._room_of
         yield self._step("give {kipper} to {gull}", room("commodore"), {"has kipper"}, "gull fed")
         lantern = room("storm lantern")
@@ -175,7 +175,7 @@ class Solver:
         yield self._step("pull {lever}", kettle, everything | {"cove seen"}, WON)
         yield self._step("look", self._number("shingle cove"), set(), "cove seen")
 
-    def _sunbeam(self, dome: int) -> Iterator[Step]:
+    def _sunbeam(self, dome: int) -> Iterator[Action]:
         yield self._step("put {crank handle} in {winch}", dome, {"has crank handle"}, "crank in")
         yield self._step("turn {winch}", dome, {"crank in"}, "shutter drawn")
         clean = "clean {great lens} with {chamois leather}"
@@ -186,7 +186,7 @@ class Solver:
         yield self._step("close {glass jar}", dome, {"jar in beam"}, "sunbeam caught")
         yield self._step("take {jar} of {sunbeam}", dome, {"sunbeam caught"}, "has jar of sunbeam")
 
-    def _wind_and_dew(self) -> Iterator[Step]:
+    def _wind_and_dew(self) -> Iterator[Action]:
         outside = self._room_of("wind rose")
         has_wind = f"has bag of {self._wind} wind"
         yield self._step(f"turn {{wind rose}} to {self._wind}", outside, set(), "dial set")
@@ -199,8 +199,8 @@ class Solver:
         garden = self._room_of("bean")
         yield self._step("take {cupped leaf}", garden, {"cloud free"}, "has cupped leaf")
 
-    def _step(self, command: str, room: int, needs: set[str], gives: str) -> Step:
-        return Step(self._say(command), room, frozenset(needs), gives)
+    def _step(self, command: str, room: int, needs: set[str], gives: str) -> Action:
+        return Action(self._say(command), room, frozenset(needs), gives)
 
     def _say(self, command: str) -> str:
         parts = command.replace("}", "{").split("{")

@@ -26,7 +26,7 @@ from mcp_ghost.cli.arguments import Parser, whole_number
 from mcp_ghost.cli.program import DONE, FAILED, Errors, program
 from mcp_ghost.files import write_whole
 from mcp_ghost.text import counted
-from scripts.story.learned_profile import Moment, Rehearsal
+from scripts.story.learned_profile import Rehearsal, WalkthroughStep
 from session.perception.printed import says, stems
 from stories.memory import MachineMemory
 
@@ -76,7 +76,7 @@ class Replay:
         """Whether the reason of each difference is known."""
         return not self.stopped and all(reason for _, reason in self.different)
 
-    def compare(self, game: Game, then: Moment, player: int) -> None:
+    def compare(self, game: Game, then: WalkthroughStep, player: int) -> None:
         """Add a step."""
         facts = game.facts()
         self.steps += 1
@@ -124,7 +124,7 @@ def replay(game: KnownGame, path: Path) -> Replay:
         for command in game.intro:
             played.step(command)
         found.unknown = played.facts().unknown
-        for command, then in zip(reference.commands, reference.moments[1:], strict=True):
+        for command, then in zip(reference.commands, reference.steps[1:], strict=True):
             try:
                 played.step(command)
             except (EngineError, InvalidCommandError) as error:  # the rest cannot be played
@@ -215,7 +215,7 @@ def _places(memory: MachineMemory, player: int) -> list[int]:
     return places
 
 
-def _reason(name: str, facts: Facts, then: Moment, *, is_over: bool) -> str:
+def _reason(name: str, facts: Facts, then: WalkthroughStep, *, is_over: bool) -> str:
     """Why the engine may well differ in this; nothing where it should not."""
     if is_over and name in _BEHIND_QUIT:
         return "the story quits there, and Jericho continues"

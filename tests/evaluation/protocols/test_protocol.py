@@ -55,7 +55,7 @@ def test_the_page_has_what_each_protocol_pins() -> None:
         },
         **{
             f"evaluation.{field}": [
-                shown(getattr(protocol.played, field)) for protocol in protocols
+                shown(getattr(protocol.matrix, field)) for protocol in protocols
             ]
             for field in ("seeds", "seeds_are", "dice", "episodes", "carry_over")
         },
