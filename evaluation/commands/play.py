@@ -34,7 +34,7 @@ from mcp_ghost.text import counted, did_you_mean
 from players import PLAYERS
 from players.walkthrough import WalkthroughPlayer, read_walkthrough
 from session.game_configuration import ConfigurationError, GameConfiguration
-from session.playing import USES_MODEL, GUEST, PlayerName
+from session.playing import GUEST, USES_MODEL, PlayerName
 from session.record.branch import shared_lines
 from session.record.event_log import read
 from session.record.schema import EpisodeStart
