@@ -84,7 +84,7 @@ def _draw_learning(
                 axes.vlines(at, point["score"]["low"], point["score"]["high"], line.get_color())
     axes.set_xticks(sorted({point["episode"] for points in curves.values() for point in points}))
     axes.set_xlabel("episode")
-    axes.set_ylabel(_of(max_score))
+    axes.set_ylabel(f"score (of {max_score})" if max_score else "score")
     axes.set_title(f"{title}: mean final score, with intervals")
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
@@ -114,12 +114,8 @@ def _draw(curves: Mapping[str, Sequence[Spread]], title: str, max_score: int | N
         axes.legend(fontsize="small")
     figure.suptitle(f"{title}: median score, with quartiles")
     figure.supxlabel("turn")
-    figure.supylabel(_of(max_score))
+    figure.supylabel(f"score (of {max_score})" if max_score else "score")
     return figure
-
-
-def _of(max_score: int | None) -> str:
-    return f"score (of {max_score})" if max_score else "score"
 
 
 def _add(axes: Axes, name: str, band: Sequence[Spread], colour: str, style: str) -> None:

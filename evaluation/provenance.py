@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evaluation.agreement import portable, short
@@ -107,10 +107,18 @@ class Provenance:
 
 
 def provenance_of(episodes: Mapping[str, Provenance]) -> dict[str, Any]:
-    """What the logs of all ``episodes`` say together, ready for JSON; unplayed ones say nothing."""
+    """Join what the logs of all ``episodes`` say, ready for JSON; unplayed ones say nothing."""
     played = {name: it for name, it in episodes.items() if it.facts}
-    found = _together(it.facts for it in played.values())
+    union: defaultdict[str, set[str]] = defaultdict(set)
+    for it in played.values():
+        for name, values in it.facts.items():
+            union[name] |= values
+    found = {name: sorted(values) for name, values in sorted(union.items())}
     served = found.get(SERVED, [])
+
+    def setting(name: str) -> list[str]:
+        return [json.loads(value) for value in found.get(f"setting {name}", [])]
+
     return {
         "players": found.pop("player", []),
         "guests": found.pop(GUEST_NAME, []),
@@ -125,8 +133,8 @@ def provenance_of(episodes: Mapping[str, Provenance]) -> dict[str, Any]:
             for name, values in found.items()
             if name.startswith("prompt ")
         },
-        "observation_levels": _settings(found, "observation_level"),
-        "prior_knowledge": _settings(found, "observation_prior_knowledge"),
+        "observation_levels": setting("observation_level"),
+        "prior_knowledge": setting("observation_prior_knowledge"),
         "script_played": SCRIPT in served if served else None,
         "hints": {name: it.hints for name, it in played.items() if it.hints},
         "set_back": sum(it.set_back for it in played.values()),
@@ -146,22 +154,29 @@ def provenance_of(episodes: Mapping[str, Provenance]) -> dict[str, Any]:
     }
 
 
-_NO_MODEL = "No model was asked."
-
-
 def said_of(provenance: Mapping[str, Any]) -> str:
-    """The same in sentences."""
+    """Say in sentences who and what played."""
     if not provenance["players"]:
         return "No episode has begun."
     players = f"Players: {', '.join(provenance['players'])}."
     if guests := provenance.get("guests"):
         players += f" The player {GUEST} called itself {', '.join(guests)}."
-    sentences = [players, _served(provenance), *_told(provenance)]
+    sentences = [players, _served(provenance)]
+    if levels := provenance.get("observation_levels"):  # which earlier logs do not say
+        known = ", ".join(provenance["prior_knowledge"])
+        sentences.append(
+            f"Level of observation: {', '.join(levels)}. "
+            f"Use of prior knowledge of the game: {known}."
+        )
     if provenance["script_played"]:
         sentences.append("Some or all of the replies came from a script of commands.")
-    sentences.append(_set_back(provenance))
-    sentences += hints_told(provenance)
-    sentences += [_disagreement(*each) for each in provenance["disagreements"].items()]
+    sentences += [_set_back(provenance), *hints_told(provenance)]
+    for name, where in provenance["disagreements"].items():
+        values = "; ".join(
+            f"{short(value)} in {counted(len(episodes), 'episode')}"
+            for value, episodes in where.items()
+        )
+        sentences.append(f"THE EPISODES DISAGREE on {name}: {values}.")
     return " ".join(sentences)
 
 
@@ -177,7 +192,7 @@ def hints_told(provenance: Mapping[str, Any]) -> Iterator[str]:
 def _served(provenance: Mapping[str, Any]) -> str:
     if not provenance["models_asked"]:
         guests = provenance.get("guests")
-        return "Its requests to models are not on record." if guests else _NO_MODEL
+        return "Its requests to models are not on record." if guests else "No model was asked."
     requests, failed = provenance["requests"], provenance["failed_requests"]
     names = ", ".join(provenance["models_served"])
     if not requests:
@@ -200,33 +215,3 @@ def _set_back(provenance: Mapping[str, Any]) -> str:
             "report the count of moves."
         )
     return "No game was set back: the count of moves never went down."
-
-
-def _told(provenance: Mapping[str, Any]) -> Iterator[str]:
-    """What the player was told; earlier logs do not say."""
-    if levels := provenance.get("observation_levels"):
-        known = ", ".join(provenance["prior_knowledge"])
-        yield (
-            f"Level of observation: {', '.join(levels)}. "
-            f"Use of prior knowledge of the game: {known}."
-        )
-
-
-def _settings(found: Mapping[str, list[str]], name: str) -> list[str]:
-    return [json.loads(value) for value in found.get(f"setting {name}", [])]
-
-
-def _disagreement(name: str, where: Mapping[str, list[str]]) -> str:
-    values = "; ".join(
-        f"{short(value)} in {counted(len(episodes), 'episode')}"
-        for value, episodes in where.items()
-    )
-    return f"THE EPISODES DISAGREE on {name}: {values}."
-
-
-def _together(all_facts: Iterable[Mapping[str, set[str]]]) -> dict[str, list[str]]:
-    union: defaultdict[str, set[str]] = defaultdict(set)
-    for facts in all_facts:
-        for name, values in facts.items():
-            union[name] |= values
-    return {name: sorted(values) for name, values in sorted(union.items())}

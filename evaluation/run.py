@@ -49,19 +49,6 @@ class Executor(Protocol):
     def update(self) -> None: ...  # noqa: D102
 
 
-class _Losses:
-    """Counts the workers that each episode has lost since its last finished turn."""
-
-    def __init__(self) -> None:
-        self._counted: dict[Cell, tuple[int, int]] = {}
-
-    def too_many(self, cell: Cell, turns: int) -> bool:
-        before, count = self._counted.get(cell, (-1, 0))
-        count = count + 1 if turns == before else 1
-        self._counted[cell] = (turns, count)
-        return count >= MOST_LOSSES
-
-
 def play(
     plan: Plan,
     lines: Sequence[Sequence[Cell]],
@@ -72,7 +59,8 @@ def play(
 ) -> dict[Cell, str]:
     """Play ``lines`` to their ends, ``jobs`` episodes at once; why some did not get there."""
     failures: dict[Cell, str] = {}
-    losses = _Losses()
+    losses: dict[Cell, tuple[int, int]] = {}
+    """Turns that were finished when the last worker was lost, and how many were lost then."""
     waiting = deque(deque(line) for line in lines)
     running: dict[Running, deque[Cell]] = {}
     try:
@@ -90,10 +78,13 @@ def play(
             for episode in ended:
                 line, cell = running.pop(episode), episode.cell
                 played = EpisodeFigures.read(plan.folder(cell))
-                if episode.lost and not (played.finished or losses.too_many(cell, played.turns)):
-                    progress.say(f"{cell}: {episode.failure}; another worker continues it")
-                    waiting.appendleft(deque([cell, *line]))
-                    continue
+                if episode.lost and not played.finished:
+                    turns, count = losses.get(cell, (-1, 0))
+                    losses[cell] = played.turns, count + 1 if turns == played.turns else 1
+                    if losses[cell][1] < MOST_LOSSES:
+                        progress.say(f"{cell}: {episode.failure}; another worker continues it")
+                        waiting.appendleft(deque([cell, *line]))
+                        continue
                 progress.ended(cell, played, "" if played.finished else episode.failure)
                 if not played.finished:
                     failures[cell] = episode.failure or played.end_reason
@@ -105,7 +96,7 @@ def play(
 
 
 def unfinished(plan: Plan) -> list[list[Cell]]:
-    """What of each line is still to be played."""
+    """List what of each line is still to be played."""
     rest = (
         [cell for cell in line if not EpisodeFigures.read(plan.folder(cell)).finished]
         for line in plan.lines()
@@ -114,7 +105,7 @@ def unfinished(plan: Plan) -> list[list[Cell]]:
 
 
 def cores() -> int:
-    """Processors that this program may use."""
+    """Count the processors that this program may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -122,7 +113,7 @@ def cores() -> int:
 
 @contextmanager
 def taken(folder: Path) -> Iterator[int]:
-    """The folder for us alone; gives the descriptor that holds it for whoever inherits it.
+    """Take the folder for us alone; gives the descriptor that holds it for what inherits it.
 
     Raises:
         ConfigurationError: Another evaluation has it, or it cannot be written to.
@@ -134,25 +125,22 @@ def taken(folder: Path) -> Iterator[int]:
         raise ConfigurationError(
             f"Cannot write to {folder} ({error.strerror}): choose another --out."
         ) from error
+    deadline = time.monotonic() + _LOCK_WAIT
     try:
-        _lock(lock, folder)
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if time.monotonic() > deadline:
+                    raise ConfigurationError(
+                        f"Another evaluation is playing into {folder}: wait until it ends, "
+                        "or choose another --out."
+                    ) from error
+                time.sleep(_POLL)
         yield lock
     finally:
         os.close(lock)
-
-
-def _lock(lock: int, folder: Path) -> None:
-    deadline = time.monotonic() + _LOCK_WAIT
-    while True:
-        try:
-            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if time.monotonic() > deadline:
-                raise ConfigurationError(
-                    f"Another evaluation is playing into {folder}: wait until it ends, "
-                    "or choose another --out."
-                ) from error
-            time.sleep(_POLL)
 
 
 def _stop_all(running: Sequence[Running], executor: Executor) -> None:

@@ -4,6 +4,7 @@ import argparse
 import json
 import shutil
 import textwrap
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,9 @@ def parser() -> Parser:
 def run(flags: argparse.Namespace) -> int:
     """Write the results into the page; returns the exit code."""
     page: Path = flags.page
-    results = without_curves(results_of(StoredEvaluation.read(flags.folder)))
+    results = results_of(StoredEvaluation.read(flags.folder))
+    for episode in results["episodes"]:
+        del episode["scores"]  # after every turn, which a page does not show
     text = with_section(page.read_text(encoding="utf-8"), section_of(results), page)
     figures, picture = (
         page.with_name(f"{page.stem}-{it}") for it in ("results.json", "scores.png")
@@ -64,8 +67,12 @@ def run(flags: argparse.Namespace) -> int:
 def section_of(results: dict[str, Any]) -> str:
     """What stands between the lines: nothing but what ``results`` say."""
     markdown = markdown_of(results, results["settings"]["turns"])
+    wrap = partial(textwrap.fill, width=_WIDTH, break_long_words=False)
     lines = (
-        line if line.startswith(("|", "**")) else _wrapped(line) for line in markdown.split("\n")
+        line
+        if line.startswith(("|", "**"))
+        else wrap(line, subsequent_indent="  " if line.startswith("- ") else "")
+        for line in markdown.split("\n")
     )
     return "\n".join(lines)
 
@@ -83,17 +90,3 @@ def with_section(text: str, section: str, page: Path) -> str:
             f"{page} has no place for the results: add the lines {BEGIN.strip()} and {END.strip()}."
         )
     return f"{before}{BEGIN}\n{section}\n{END}{after}"
-
-
-def without_curves(results: dict[str, Any]) -> dict[str, Any]:
-    """The results without the score after every turn, which a page does not show."""
-    episodes = [
-        {name: value for name, value in episode.items() if name != "scores"}
-        for episode in results["episodes"]
-    ]
-    return {**results, "episodes": episodes}
-
-
-def _wrapped(line: str) -> str:
-    indent = "  " if line.startswith("- ") else ""
-    return textwrap.fill(line, _WIDTH, subsequent_indent=indent, break_long_words=False)

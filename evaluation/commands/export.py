@@ -6,16 +6,14 @@ Like all figures they come from the logs alone, so that they can be made at any 
 import argparse
 import csv
 import io
-import types
 import typing
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from evaluation.figures import EpisodeFigures
 from evaluation.outcome.stored import agreed_in, keys_of
-from evaluation.plan import Key
 from evaluation.provenance import GUEST_NAME, SERVED
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE
@@ -168,7 +166,9 @@ def tables_of(folder: Path) -> dict[str, tuple[type[Row], list[Row]]]:
     pinned = {name: protocol.get(of, "") for name, of in _PROTOCOL.items()}
     for key in keys_of(agreed):
         read = _Episode.read(folder / key.place)
-        named = _named(agreed, key)
+        # By these first columns of both tables, they can be joined.
+        values = (agreed["name"], key.variant, key.seed, key.number)
+        named = dict(zip(_NAMED, values, strict=True))
         episodes.append(read.row({**named, **pinned}))
         turns += (TurnRow(**named, **turn) for turn in read.played)
     return {"episodes": (EpisodeRow, episodes), "turns": (TurnRow, turns)}
@@ -201,7 +201,9 @@ def parquet_of(kind: type[Row], rows: Sequence[Row]) -> bytes:
             "parquet (or leave out --format parquet for CSV, which needs nothing)"
         ) from error
     as_arrow = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    schema = pa.schema([(name, as_arrow[type_]) for name, type_ in _columns(kind)])
+    hints = typing.get_type_hints(kind)
+    types = {name: (*typing.get_args(hint), hint)[0] for name, hint in hints.items()}
+    schema = pa.schema([(name, as_arrow[type_]) for name, type_ in types.items()])
     file = io.BytesIO()
     table = pa.Table.from_pylist([row._asdict() for row in rows], schema=schema)
     pq.write_table(table, file)
@@ -242,12 +244,6 @@ def run(flags: argparse.Namespace) -> int:
     return DONE
 
 
-def _named(agreed: Mapping[str, Any], key: Key) -> dict[str, Any]:
-    """The first columns of both tables, by which they can be joined."""
-    values = (agreed["name"], key.variant, key.seed, key.number)
-    return dict(zip(_NAMED, values, strict=True))
-
-
 def _turn(record: TurnRecord, hints: Sequence[str]) -> dict[str, Any]:
     known = {
         **vars(record.usage),
@@ -267,10 +263,3 @@ def _turn(record: TurnRecord, hints: Sequence[str]) -> dict[str, Any]:
 
 def _all(values: set[str]) -> str:
     return ", ".join(sorted(values))
-
-
-def _columns(kind: type[Row]) -> Iterator[tuple[str, type]]:
-    """Name and type of each column, whether or not it may be unknown."""
-    for name, hint in typing.get_type_hints(kind).items():
-        several = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-        yield name, several[0]

@@ -11,24 +11,20 @@ from pathlib import Path
 
 @contextmanager
 def own_folder(prefix: str) -> Iterator[Path]:
-    """A new folder for us alone."""
+    """Make a new folder for us alone."""
     for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         with suppress(OSError), _locked(left):
             shutil.rmtree(left, ignore_errors=True)
     with ExitStack() as stack:
-        own = _new_folder(prefix, stack)
+        while True:
+            own = Path(tempfile.mkdtemp(prefix=prefix))
+            # Until it is locked, another one that sweeps may take it for left.
+            with suppress(FileNotFoundError, BlockingIOError):
+                stack.enter_context(_locked(own))
+                if own.is_dir():
+                    break
         stack.callback(shutil.rmtree, own, ignore_errors=True)
         yield own
-
-
-def _new_folder(prefix: str, stack: ExitStack) -> Path:
-    """A new folder and its lock; until it is locked, whoever sweeps may take it for left."""
-    while True:
-        own = Path(tempfile.mkdtemp(prefix=prefix))
-        with suppress(FileNotFoundError, BlockingIOError):
-            stack.enter_context(_locked(own))
-            if own.is_dir():
-                return own
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError
 
+from evaluation.agreement import SECRET
 from game_interface import StoryInfo
 from mcp_ghost.text import did_you_mean
 from session.configuration_file import ConfigurationError, read_sections
@@ -45,10 +46,9 @@ _OF_THE_MACHINE = {
 
 def decisive() -> frozenset[str]:
     """List the settings that a protocol has to pin."""
-    secret = {name for name, field in GameConfiguration.model_fields.items() if not field.repr}
     unused = {it for it in GameConfiguration.model_fields if it.startswith(("mcp_", "critic_"))}
     unused -= {"mcp_enabled", "critic_enabled"}  # which every protocol pins to false
-    open_ones = _OF_THE_MODEL | _OF_THE_EPISODE | _OF_THE_MACHINE | secret | unused
+    open_ones = _OF_THE_MODEL | _OF_THE_EPISODE | _OF_THE_MACHINE | SECRET | unused
     return frozenset(GameConfiguration.model_fields) - open_ones
 
 
