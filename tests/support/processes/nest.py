@@ -3,6 +3,10 @@
 Most of what a Python program costs is importing; a test that starts a hundred pays for it once.
 What is forked is the caller's child, not ours, with the arguments, the folder, the environment and
 the files that it asks for; from there on it is a program like any other, down to its exit.
+
+The fork server of `multiprocessing` cannot do that: what it forks is its own child, for which no
+`Popen` can wait, with the server's standard files, and as a function, without a `__main__` and
+arguments of its own.
 """
 
 from __future__ import annotations
@@ -79,22 +83,14 @@ def _become(request: dict[str, Any], files: list[int]) -> None:
         setattr(sys, name, text)
     extra = os.environ.get("PYTHONPATH", "")
     sys.path[:1] = extra.split(os.pathsep) if extra else []
-    _exit_at_once(_code_of(request["args"]))
-
-
-def _code_of(arguments: list[str]) -> int:
-    """Run the program; other exceptions than an exit with a code pass through."""
+    code = 0
     try:
-        _run(arguments)
+        _run(request["args"])
     except SystemExit as end:
         if end.code is not None and not isinstance(end.code, int):
             raise
-        return end.code or 0
-    return 0
-
-
-def _exit_at_once(code: int) -> None:
-    """End as Python would, but without tearing down the inherited modules, which takes 0.1 s."""
+        code = end.code or 0
+    # End as Python would, but without tearing down the inherited modules, which takes 0.1 s.
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     try:
