@@ -33,22 +33,16 @@ def _errors() -> Errors:
 def _run(flags: Flags, interruption: Interruption) -> int:
     # Imported only now, so that --help and wrong flags do not wait for it.
     from mcp_ghost.env_file import load_env_file
-    from movie_generator.cli import commands
+    from movie_generator.cli import commands, scripts
 
     load_env_file()
     match flags.command:
         case "init":
-            from movie_generator.cli.init_command import write_examples
-
-            write_examples()
+            scripts.write_examples()
         case "script":
-            from movie_generator.cli.script_command import make_script
-
-            make_script(flags, interruption.output_closed)
+            scripts.make_script(flags, interruption.output_closed)
         case "show":
-            from movie_generator.cli.show_command import show_script
-
-            show_script(flags.file, flags.html, interruption.output_closed)
+            scripts.show_script(flags.file, flags.html, interruption.output_closed)
         case "enqueue":
             commands.enqueue(flags.urls, again=flags.again)
         case "worker":

@@ -1,8 +1,11 @@
 """A video script from a URL: read the page, over HTTP or by an agent, then write the script."""
 
+from __future__ import annotations
+
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -10,7 +13,6 @@ from pydantic import TypeAdapter
 
 from mcp_ghost.config import redactor_of
 from mcp_ghost.loop import LoopObserver
-from mcp_ghost.providers.client import ProviderClient
 from mcp_ghost.results import JSON
 from mcp_ghost.text import address, counted
 from movie_generator import prompts
@@ -70,21 +72,9 @@ async def generate_script_from_url(
         ScriptError: The model wrote no usable script.
         LLMError: The model could not be asked.
     """
-    url = url.strip()
     config = config or AppConfig.load(config_path)
-    progress = _Progress(on_progress)
     policy = _policy(allow_private_urls, allowed_hosts)
-    checkpoints = Checkpoints(store)
-    # A missing key is noticed before anything is read.
-    client = _model(config, api_key, base_url, checkpoints)
-    checkpoints.redactor = redactor_of({}, [client.api_key])
-
-    async def read() -> Page:
-        progress.tell(0.05, "Reading the page")
-        return await fetch_page(url, config.limits, _robots(config, policy), policy)
-
-    page = await _page(url, read, config, checkpoints)
-    return await _written(page, config, client, progress)
+    return await _Generation(url, config, api_key, base_url, on_progress, policy, store).run()
 
 
 async def generate_script_from_url_with_agent(
@@ -119,24 +109,15 @@ async def generate_script_from_url_with_agent(
         AgentError: The agent did not finish within its limit.
         Exception: Whatever :func:`generate_script_from_url` raises.
     """
-    url = url.strip()
     config = config or AppConfig.load(config_path)
-    servers = _servers(mcp_config_path, config)
-    progress = _Progress(on_progress)
+    servers = MCPClient(
+        mcp_config_path,
+        startup_timeout=config.limits.startup_timeout,
+        result_limit=_RESULT_CHARACTERS,
+    )
     policy = _policy(allow_private_urls, allowed_hosts)
-    checkpoints = Checkpoints(store)
-    client = _model(config, api_key, base_url, checkpoints)
-    checkpoints.redactor = servers.redactor(client.api_key)
-    try:
-        await check_url(url, policy)
-    except UrlUnresolvedError as error:
-        _logger.info("%s The agent's tools may reach it.", error)
-
-    async def read() -> Page:
-        return await _read_by_agent(url, servers, config, client, progress, policy, checkpoints)
-
-    page = await _page(url, read, config, checkpoints)
-    return await _written(page, config, client, progress)
+    generation = _Generation(url, config, api_key, base_url, on_progress, policy, store, servers)
+    return await generation.run()
 
 
 async def generate_as_configured(
@@ -163,102 +144,8 @@ async def generate_as_configured(
     )
 
 
-def _model(
-    config: AppConfig, api_key: str | None, base_url: str | None, checkpoints: Checkpoints
-) -> ProviderClient:
-    """What reads and writes: found once, for both."""
-    return model_client(
-        api_key,
-        config.model,
-        base_url,
-        timeout=config.limits.model_timeout,
-        transport=checkpoints.transport(),
-        # Where the steps are kept, the work can wait until later.
-        retry=BriefRetries(max_attempts=2, max_delay=2.0) if checkpoints.are_kept else None,
-    )
-
-
-async def _page(
-    url: str, read: Callable[[], Awaitable[Page]], config: AppConfig, checkpoints: Checkpoints
-) -> Page:
-    """The page as the writer sees it; ``read`` once, however often the work is taken up."""
-    limit = config.limits.page_characters
-
-    async def step() -> JSON:
-        page = await read()
-        plain: JSON = _PAGES.dump_python(page.cut(limit), mode="json")
-        return plain
-
-    return _PAGES.validate_python(await checkpoints.step("page", [url, limit], step))
-
-
-def _servers(servers: str | Path | Mapping[str, Any], config: AppConfig) -> MCPClient:
-    return MCPClient(
-        servers,
-        startup_timeout=config.limits.startup_timeout,
-        result_limit=_RESULT_CHARACTERS,
-    )
-
-
-async def _read_by_agent(
-    url: str,
-    servers: MCPClient,
-    config: AppConfig,
-    client: ProviderClient,
-    progress: "_Progress",
-    policy: UrlPolicy,
-    checkpoints: Checkpoints,
-) -> Page:
-    """The page; the servers end before the script is written."""
-    limits = config.limits
-    robots = _robots(config, policy)
-    with suppress(UrlUnresolvedError):  # the tools may know better
-        await robots.check(url)
-    for warning in servers.warnings:
-        progress.tell(0.01, warning)
-    progress.tell(0.02, "Starting the MCP servers")
-    async with servers:
-        tools = RecordingTools(
-            checkpoints.tools(GuardedTools(servers, policy, robots)),
-            timeout=limits.page_timeout,
-            told=progress.repeat,
-        )
-        agent = AgentLoop(
-            tools,
-            client.api_key,
-            client.model,
-            max_iterations=limits.iterations,
-            system_prompt=prompts.READER,
-            client=client,
-            observer=_Steps(progress, limits.iterations),
-            checkpoints=checkpoints,
-        )
-        try:
-            answer = await agent.run(prompts.reading_task(url))
-            return await assemble(url, tools, answer, limits.page_characters)
-        except (AgentError, PageError) as error:
-            raise tools.explained(error) from error
-
-
-async def _written(
-    page: Page, config: AppConfig, client: ProviderClient, progress: "_Progress"
-) -> VideoScript:
-    """The script of a page that was read."""
-    progress.tell(_READ, f"Read {len(page.text):,} characters: {page.title}")
-    for note in page.notes:
-        _logger.warning("%s: %s", address(page.url), note)
-        progress.tell(_READ, note)
-    progress.tell(0.55, f"{client.model} is writing the script")
-    async with client:
-        script = await write_script(client, page, config, lambda text: progress.tell(0.8, text))
-    script = script.model_copy(update={"page": _source(page)})
-    progress.tell(_WRITTEN, f"{counted(len(script.sections), 'section')} written")
-    progress.tell(1.0, "Done")
-    return script
-
-
 def _policy(allow_private: bool | None, hosts: Iterable[str] | None) -> UrlPolicy:
-    """What is given beats what the environment says."""
+    """Let what is given beat what the environment says."""
     environment = Environment.read()
     return UrlPolicy.of(
         environment.allowed_hosts if hosts is None else hosts,
@@ -266,20 +153,117 @@ def _policy(allow_private: bool | None, hosts: Iterable[str] | None) -> UrlPolic
     )
 
 
-def _robots(config: AppConfig, policy: UrlPolicy) -> Robots:
-    return Robots(policy, timeout=config.limits.page_timeout, obey=config.obey_robots)
+class _Generation:
+    """One script in the making: its settings, model, network, progress and kept steps."""
 
+    def __init__(
+        self,
+        url: str,
+        config: AppConfig,
+        api_key: str | None,
+        base_url: str | None,
+        on_progress: OnProgress | None,
+        policy: UrlPolicy,
+        store: Store | None,
+        servers: MCPClient | None = None,
+    ) -> None:
+        """Find the model, so that a missing key is noticed before anything is read."""
+        limits = config.limits
+        self._url = url.strip()
+        self._config = config
+        self._servers = servers
+        self._progress = _Progress(on_progress)
+        self._policy = policy
+        self._robots = Robots(policy, timeout=limits.page_timeout, obey=config.obey_robots)
+        self._checkpoints = Checkpoints(store)
+        self._client = model_client(
+            api_key,
+            config.model,
+            base_url,
+            timeout=limits.model_timeout,
+            transport=self._checkpoints.transport(),
+            # Where the steps are kept, the work can wait until later.
+            retry=BriefRetries(max_attempts=2, max_delay=2.0)
+            if self._checkpoints.are_kept
+            else None,
+        )
+        key = self._client.api_key
+        self._checkpoints.redactor = servers.redactor(key) if servers else redactor_of({}, [key])
 
-def _source(page: Page) -> SourcePage:
-    """What the page says, also about itself; the model is not asked."""
-    return SourcePage(
-        url=page.url,
-        title=None if page.title in page.hearsay else page.title or None,
-        language=page.language or None,
-        author=page.author or None,
-        date=page.date or None,
-        text=page.text,
-    )
+    async def run(self) -> VideoScript:
+        """Read the page, once however often the work is taken up, and write the script."""
+        if self._servers is not None:
+            try:
+                await check_url(self._url, self._policy)
+            except UrlUnresolvedError as error:
+                _logger.info("%s The agent's tools may reach it.", error)
+        limit = self._config.limits.page_characters
+
+        async def step() -> JSON:
+            read = self._fetch() if self._servers is None else self._read_by_agent(self._servers)
+            page: JSON = _PAGES.dump_python((await read).cut(limit), mode="json")
+            return page
+
+        kept = await self._checkpoints.step("page", [self._url, limit], step)
+        return await self._write(_PAGES.validate_python(kept))
+
+    async def _fetch(self) -> Page:
+        self._progress.tell(0.05, "Reading the page")
+        return await fetch_page(self._url, self._config.limits, self._robots, self._policy)
+
+    async def _read_by_agent(self, servers: MCPClient) -> Page:
+        """Read the page with tools; the servers end before the script is written."""
+        limits = self._config.limits
+        progress = self._progress
+        with suppress(UrlUnresolvedError):  # the tools may know better
+            await self._robots.check(self._url)
+        for warning in servers.warnings:
+            progress.tell(0.01, warning)
+        progress.tell(0.02, "Starting the MCP servers")
+        async with servers:
+            tools = RecordingTools(
+                self._checkpoints.tools(GuardedTools(servers, self._policy, self._robots)),
+                timeout=limits.page_timeout,
+                told=progress.repeat,
+            )
+            agent = AgentLoop(
+                tools,
+                self._client.api_key,
+                self._client.model,
+                max_iterations=limits.iterations,
+                system_prompt=prompts.READER,
+                client=self._client,
+                observer=_Steps(progress, limits.iterations),
+                checkpoints=self._checkpoints,
+            )
+            try:
+                answer = await agent.run(prompts.reading_task(self._url))
+                return await assemble(self._url, tools, answer, limits.page_characters)
+            except (AgentError, PageError) as error:
+                raise tools.explained(error) from error
+
+    async def _write(self, page: Page) -> VideoScript:
+        """Write the script; what the page says of itself, the model is not asked."""
+        progress, client = self._progress, self._client
+        progress.tell(_READ, f"Read {len(page.text):,} characters: {page.title}")
+        for note in page.notes:
+            _logger.warning("%s: %s", address(page.url), note)
+            progress.tell(_READ, note)
+        progress.tell(0.55, f"{client.model} is writing the script")
+        async with client:
+            corrected = partial(progress.tell, 0.8)
+            script = await write_script(client, page, self._config, corrected)
+        source = SourcePage(
+            url=page.url,
+            title=None if page.title in page.hearsay else page.title or None,
+            language=page.language or None,
+            author=page.author or None,
+            date=page.date or None,
+            text=page.text,
+        )
+        progress.tell(_WRITTEN, f"{counted(len(script.sections), 'section')} written")
+        progress.tell(1.0, "Done")
+        return script.model_copy(update={"page": source})
 
 
 class _Progress:
@@ -302,7 +286,7 @@ class _Progress:
 class _Steps(LoopObserver):
     """The agent's replies as progress."""
 
-    def __init__(self, progress: "_Progress", iterations: int) -> None:
+    def __init__(self, progress: _Progress, iterations: int) -> None:
         self._progress = progress
         self._iterations = iterations
 

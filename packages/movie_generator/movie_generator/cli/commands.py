@@ -10,9 +10,10 @@ from mcp_ghost.cli.program import DONE, FAILED, complain
 from mcp_ghost.text import counted
 from movie_generator.cli.flags import PROGRAM
 from movie_generator.cli.listing import as_json_text, print_table, watch
-from movie_generator.cli.saving import check_writable, save_or_print
+from movie_generator.cli.scripts import check_writable, save_or_print
 from movie_generator.environment import Environment
 from movie_generator.errors import SettingsError
+from movie_generator.models import VideoScript
 from movie_generator.queue.job import Job, JobStateError, Status
 from movie_generator.queue.jobs import JobQueue
 
@@ -141,8 +142,6 @@ def prune(days: int | None) -> None:
 
 def show_result(job_id: int, output: str | None) -> None:
     """Print the script of a job, or save it in the file ``output``."""
-    from movie_generator.models import VideoScript
-
     if output:
         check_writable(output, "-o")
     with the_queue() as queue:

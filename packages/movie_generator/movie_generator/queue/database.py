@@ -4,8 +4,10 @@ Everything that differs between the two is here: how to connect, whose clock cou
 spreads, and how the tables are made when several processes start at once.
 """
 
+import logging
+import socket
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -13,18 +15,33 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event, func, make_url, select
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
-from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_fixed
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry,
+    retry_if_exception_message,
+    retry_if_result,
+    stop_after_delay,
+    wait_exponential,
+    wait_fixed,
+)
 
 from mcp_ghost.redact import redact
 from movie_generator.errors import MovieGeneratorError
 from movie_generator.queue.schema import NewerSchemaError, bring_up_to_date
-from movie_generator.queue.waiting import wait_for_server
 
 _WAIT_FOR_LOCK = 30.0
 _CONNECT_SECONDS = 10
+_FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 5.0
+"""Seconds between two looks for a server; each pause is twice the one before."""
+_PING_SECONDS = 2
+_OF_PSYCOPG = "context"
+"""SQLAlchemy's only argument that says nothing about the server."""
 _LOCK = 0x6D6F7669  # any number that means these tables to all of their users
 CHANNEL = "movie_jobs"
 """Where PostgreSQL tells of changes."""
+_logger = logging.getLogger("movie_generator")
 
 
 class JobDatabaseError(MovieGeneratorError, RuntimeError):
@@ -44,7 +61,7 @@ class JobDatabase:
         self.tells = self._engine.dialect.name == "postgresql"
         """Whether other processes can hear of changes."""
         if self.tells:
-            wait_for_server(self._name, self.connection_arguments(), patience)
+            _wait_for_server(self._name, self.connection_arguments(), patience)
         self._prepare()
 
     @contextmanager
@@ -181,3 +198,62 @@ def _reason(error: SQLAlchemyError) -> str:
         end = "" if text.endswith((".", "?")) else "."
         return f"cannot be used: {text}{end} Check MOVIE_DATABASE_URL."
     return f"refused: {text}"
+
+
+def _wait_for_server(name: str, arguments: Mapping[str, Any], seconds: float) -> None:
+    """Return when the server takes connections, waiting will not help, or ``seconds`` are over.
+
+    What waiting cannot cure (a wrong password, a database that does not exist, a host that nobody
+    knows) is found by connecting, which follows in any case.
+    """
+    if seconds <= 0:
+        return
+
+    def tell(state: RetryCallState) -> None:
+        if state.attempt_number == 1:
+            _logger.warning(
+                "The job database %s does not answer; waiting for it, at most %g s", name, seconds
+            )
+
+    growing = wait_exponential(_FIRST_PAUSE, LONGEST_PAUSE)
+
+    def pause(state: RetryCallState) -> float:
+        return min(growing(state), max(0.0, seconds - (state.seconds_since_start or 0.0)))
+
+    Retrying(
+        retry=retry_if_result(lambda may_come_up: may_come_up),
+        wait=pause,
+        stop=stop_after_delay(seconds),
+        before_sleep=tell,
+        retry_error_callback=lambda _: None,
+    )(_may_come_up, arguments)
+
+
+def _may_come_up(arguments: Mapping[str, Any]) -> bool:
+    """Whether the server does not take connections now, but may do so later."""
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import make_conninfo
+    from psycopg.pq import PGconn, Ping
+
+    told = {key: value for key, value in arguments.items() if key != _OF_PSYCOPG}
+    try:
+        asked = make_conninfo(**{**told, "connect_timeout": _PING_SECONDS})
+    except ProgrammingError:  # an option that does not exist
+        return False
+    missing = Ping(PGconn.ping(asked.encode())) in (Ping.REJECT, Ping.NO_RESPONSE)
+    return missing and not _is_unknown(arguments.get("host") or "")
+
+
+def _is_unknown(hosts: str) -> bool:
+    """Whether no host has that name, or none of those names."""
+    for host in hosts.split(","):
+        if not host or host.startswith(("/", "@")):  # a socket of this machine
+            return False
+        try:
+            socket.getaddrinfo(host, None)
+        except socket.gaierror as error:
+            if error.errno != socket.EAI_NONAME:
+                return False
+        else:
+            return False
+    return True

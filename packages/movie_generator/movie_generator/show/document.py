@@ -11,15 +11,17 @@ from html import escape
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from movie_generator.models import Narration, ScriptSection, VideoScript
-from movie_generator.show.passages import narrations, passages
+from movie_generator.models import Narration, VideoScript
+from movie_generator.show.lines import narrations, passages
 
 _HERE = Path(__file__).parent
 
 
 def document(script: VideoScript) -> str:
     """The file."""
-    style, code = (_read(name) for name in ("document.css", "document.js"))
+    style, code = (
+        (_HERE / name).read_text(encoding="utf-8") for name in ("document.css", "document.js")
+    )
     allowed = f"style-src {_hash(style)}; script-src {_hash(code)}"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'"
     head = [
@@ -39,25 +41,26 @@ def _script(script: VideoScript) -> Iterator[str]:
     yield f'<p dir="auto">{escape(script.description)}</p>'
     marked = {number for passage in passages(script) for number in passage.narrations}
     without = len(narrations(script)) - len(marked)
-    yield f"<p class=hint>↑ and ↓ go from narration to narration. {_sources(without)}</p>"
+    dashed = f"{without} without a source {'is' if without == 1 else 'are'} dashed."
+    sources = dashed if without else "Each has its source."
+    yield f"<p class=hint>↑ and ↓ go from narration to narration. {sources}</p>"
     number = 0
     for section in script.sections:
         yield f'<section><h2 dir="auto">{escape(section.title)}</h2><ol>'
         for narration in section.narrations:
             yield _narration(narration, number, known=number in marked)
             number += 1
-        yield f"</ol>{_pictures(section)}</section>"
+        yield "</ol>"
+        if section.slide_prompt:
+            yield f'<p class=picture dir="auto">Picture: {escape(section.slide_prompt)}</p>'
+        if section.source_image_url:
+            yield f"<p class=picture>Image of the page: {_link(section.source_image_url)}</p>"
+        yield "</section>"
     if script.dropped:
         yield "<section class=dropped><h2>Left out</h2><ul>"
         for lost in script.dropped:
             yield f'<li dir="auto"><s>{escape(lost.text)}</s><small>{escape(lost.why)}</small></li>'
         yield "</ul></section>"
-
-
-def _sources(without: int) -> str:
-    if not without:
-        return "Each has its source."
-    return f"{without} without a source {'is' if without == 1 else 'are'} dashed."
 
 
 def _narration(narration: Narration, number: int, *, known: bool) -> str:
@@ -67,15 +70,6 @@ def _narration(narration: Narration, number: int, *, known: bool) -> str:
     text = f'<span dir="auto">{who}{escape(narration.text)}</span>{reading}'
     target = f' href="#p{number}"' if known else ' tabindex="0"'
     return f"<li><a class=narration data-number={number}{target}>{text}</a></li>"
-
-
-def _pictures(section: ScriptSection) -> str:
-    lines = []
-    if section.slide_prompt:
-        lines.append(f'<p class=picture dir="auto">Picture: {escape(section.slide_prompt)}</p>')
-    if url := section.source_image_url:
-        lines.append(f"<p class=picture>Image of the page: {_link(url)}</p>")
-    return "".join(lines)
 
 
 def _link(url: str) -> str:
@@ -107,10 +101,6 @@ def _page(script: VideoScript) -> Iterator[str]:
         numbers = " ".join(map(str, passage.narrations))
         pieces.append(f'{ids}<mark data-narrations="{numbers}">{text}</mark>')
     yield f'<div class=text dir="auto">{"".join(pieces)}</div></aside>'
-
-
-def _read(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

@@ -1,9 +1,43 @@
 """A script on a terminal: each narration, and below it the words of the page that it rests on."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
 from mcp_ghost.cli.screen import Screen
 from mcp_ghost.text import counted
-from movie_generator.models import Narration, ScriptSection, VideoScript
-from movie_generator.show.passages import narrations, passages
+from movie_generator.models import Narration, VideoScript
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A piece of the page's text."""
+
+    text: str
+    narrations: tuple[int, ...]
+    """The numbers of the narrations that rest on it."""
+
+
+def narrations(script: VideoScript) -> list[Narration]:
+    """All of a script, in order; their numbers are their places here, from 0."""
+    return [narration for section in script.sections for narration in section.narrations]
+
+
+def passages(script: VideoScript) -> Iterator[Passage]:
+    """The text of the script's page; sources that are not where they say they are mark nothing."""
+    text = (script.page and script.page.text) or ""
+    spans = {
+        number: range(source.start, source.end)
+        for number, narration in enumerate(narrations(script))
+        if (source := narration.source)
+        and 0 <= source.start < source.end <= len(text)
+        and text[source.start : source.end] == source.quote
+    }
+    edges = {0, len(text), *(edge for it in spans.values() for edge in (it.start, it.stop))}
+    cuts = sorted(edges)
+    for start, end in pairwise(cuts):
+        resting = tuple(number for number, span in spans.items() if start in span)
+        yield Passage(text[start:end], resting)
 
 
 def show(script: VideoScript, screen: Screen) -> None:
@@ -15,9 +49,16 @@ def show(script: VideoScript, screen: Screen) -> None:
     for section in script.sections:
         screen.heading(section.title, style="")
         for narration in section.narrations:
-            _narration(narration, screen, known=number in marked)
+            known = number in marked
+            who = f"{narration.persona_id}: " if narration.persona_id else ""
+            screen.text(f"{who}{narration.text}", mark="•" if known else "?")
+            if known and narration.source:
+                screen.text(f"“{narration.source.quote}”", "dim")
             number += 1
-        _pictures(section, screen)
+        if section.slide_prompt:
+            screen.text(f"picture: {section.slide_prompt}", "cyan")
+        if section.source_image_url:
+            screen.text(f"image: {section.source_image_url}", "cyan")
     if script.dropped:
         screen.heading("left out", style="red")
     for lost in script.dropped or []:
@@ -30,17 +71,3 @@ def show(script: VideoScript, screen: Screen) -> None:
         (f"{counted(len(script.dropped or []), 'sentence')} left out", ""),
     ]
     screen.parts(parts)
-
-
-def _narration(narration: Narration, screen: Screen, *, known: bool) -> None:
-    who = f"{narration.persona_id}: " if narration.persona_id else ""
-    screen.text(f"{who}{narration.text}", mark="•" if known else "?")
-    if known and narration.source:
-        screen.text(f"“{narration.source.quote}”", "dim")
-
-
-def _pictures(section: ScriptSection, screen: Screen) -> None:
-    if section.slide_prompt:
-        screen.text(f"picture: {section.slide_prompt}", "cyan")
-    if section.source_image_url:
-        screen.text(f"image: {section.source_image_url}", "cyan")

@@ -14,7 +14,7 @@ import yaml
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, error_reply, tool_reply
 from movie_generator import VideoScript
-from movie_generator.cli.saving import check_writable
+from movie_generator.cli.scripts import check_writable
 from movie_generator.errors import SettingsError
 from tests.support import ROOT, warm
 from tests.support.movie import SERVERS, script_reply, site

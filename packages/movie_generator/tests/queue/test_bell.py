@@ -13,11 +13,10 @@ from sqlalchemy import text
 
 from movie_generator.checkpoints import Store
 from movie_generator.models import VideoScript
-from movie_generator.queue.bell import FALLBACK_SECONDS, POLL_SECONDS, Bell
 from movie_generator.queue.job import Outlook
 from movie_generator.queue.jobs import JobQueue
 from movie_generator.queue.work import Progress
-from movie_generator.queue.worker import Worker
+from movie_generator.queue.worker import FALLBACK_SECONDS, POLL_SECONDS, Bell, Worker
 from tests.support import PATIENCE
 from tests.support.postgres import new_database
 from tests.support.processes.movie_worker import script

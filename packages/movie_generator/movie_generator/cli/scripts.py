@@ -1,0 +1,157 @@
+"""The commands on files: init, script, show; and where a script goes."""
+
+import asyncio
+import logging
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+from mcp_ghost.cli.screen import standard_screen
+from mcp_ghost.files import write_whole
+from mcp_ghost.text import address, counted, duration, harmless
+from movie_generator.cli.flags import Flags
+from movie_generator.environment import Environment
+from movie_generator.errors import SettingsError, UnsavedError
+from movie_generator.models import VideoScript
+
+_EXAMPLES = ("config.yaml", "mcp.jsonc")
+_ABOUT_A_SCRIPT = 256 * 1024
+"""Bytes."""
+
+
+def write_examples() -> None:
+    """Write both files into the working directory, or neither where one is there already.
+
+    Raises:
+        SettingsError: There is one already, or none can be written.
+    """
+    if there := [name for name in _EXAMPLES if Path(name).exists()]:
+        raise SettingsError(f"{there[0]} already exists; nothing was written.")
+    for name in _EXAMPLES:
+        try:
+            with Path(name).open("xb") as file:
+                file.write(files("movie_generator").joinpath(name).read_bytes())
+        except OSError as error:
+            raise SettingsError(f"{name} cannot be written: {error}") from error
+        print(name)
+
+
+def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
+    """Write the script of a page to the named file, or to standard output as YAML.
+
+    Flags beat the environment; if no MCP servers are named, the page is read without an agent.
+
+    Raises:
+        SettingsError: A setting cannot be used, or the file could not be written.
+        UnsavedError: The file could be written before, but not now; the script was printed.
+    """
+    from movie_generator.generate import generate_as_configured
+
+    output = flags.output
+    if output:
+        check_writable(output, "-o")
+    environment = Environment.read()
+    environment = replace(
+        environment,
+        config_path=flags.config or environment.config_path,
+        mcp_config_path=flags.mcp_config or environment.mcp_config_path,
+    )
+    logging.getLogger("movie_generator").setLevel(logging.ERROR)  # warnings are shown as progress
+    screen = standard_screen(on_closed, sys.stderr)
+    screen.heading("movie_generator", address(flags.url))
+    started = time.monotonic()
+
+    def tell(fraction: float, message: str) -> None:
+        screen.parts([(f"{fraction:4.0%}", "cyan"), (message, "")])
+        screen.busy(message)
+
+    try:
+        script = asyncio.run(generate_as_configured(flags.url, tell, environment=environment))
+    finally:
+        screen.idle()
+    save_or_print(script, output)
+    narrations = sum(len(section.narrations) for section in script.sections)
+    parts = [
+        (output or "done", "bold green"),
+        (script.title, ""),
+        (counted(len(script.sections), "section"), ""),
+        (counted(narrations, "narration"), ""),
+        (duration(time.monotonic() - started), ""),
+    ]
+    screen.parts(parts, mark="✓", style="green")
+
+
+def show_script(file: str, html: str | None, on_closed: Callable[[], None]) -> None:
+    """Show the script in ``file``, or write it to the file ``html`` with its page beside it.
+
+    Raises:
+        SettingsError: A file cannot be read or written.
+        ScriptError: ``file`` holds no script.
+    """
+    from movie_generator.show.document import document
+    from movie_generator.show.lines import show
+
+    try:
+        script = VideoScript.load(file)
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read: {error.strerror}.") from error
+    if html is None:
+        show(script, standard_screen(on_closed))
+        return
+    if Path(html).exists() and Path(html).samefile(file):
+        raise SettingsError(f"{html} is the script itself. Choose another file with --html.")
+    check_writable(html, "--html")
+    write_whole(Path(html), document(script))
+    print(f"{html}: open it in a browser")
+
+
+def check_writable(name: str, flag: str) -> None:
+    """It is better to notice that a file cannot be written before the script is paid for.
+
+    Raises:
+        SettingsError: It cannot, or there is no room for it.
+    """
+    path = Path(name)
+    try:
+        folder = path.parent
+        while not folder.exists():
+            folder = folder.parent
+        if path.is_dir():
+            raise IsADirectoryError(0, "it is a folder")
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(_ABOUT_A_SCRIPT))
+            probe.flush()
+            os.fsync(probe.fileno())
+    except OSError as error:
+        reason = error.strerror or error
+        raise SettingsError(
+            f"{path} cannot be written ({reason}). Choose another file with {flag}."
+        ) from error
+
+
+def save_or_print(script: VideoScript, name: str | None) -> None:
+    """Save ``script`` in the file ``name``; print it if none is named, or if that fails.
+
+    Raises:
+        UnsavedError: It could not be saved and was printed.
+    """
+    if not name:
+        _print(script.to_yaml())
+        return
+    try:
+        script.save(name)
+    except OSError as error:
+        _print(script.text_for(name))
+        raise UnsavedError(
+            f"{name} could not be written ({error.strerror or error}). The script was printed to "
+            "standard output instead."
+        ) from error
+
+
+def _print(text: str) -> None:
+    print(harmless(text), end="", flush=True)
