@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
 PROTOCOL_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """Those that begin with a handshake."""
 MODERN_VERSIONS = ("2026-07-28",)

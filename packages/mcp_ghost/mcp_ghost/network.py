@@ -14,7 +14,7 @@ from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 """Of the package, as servers are told it, too."""
 
 Address: TypeAlias = IPv4Address | IPv6Address

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from movie_generator.models import VideoScript as VideoScript
     from movie_generator.tools import convert_mcp_tools_to_openai as convert_mcp_tools_to_openai
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 _MODULES = {
     "AgentLoop": "agent",
     "MCPClient": "client",
