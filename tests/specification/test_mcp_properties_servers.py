@@ -198,10 +198,10 @@ def test_every_tool_of_a_server_is_translated_and_its_calls_reach_it(
     assert result.content == called
 
 
-def test_the_name_of_a_server_may_hold_dots(tmp_path: Path) -> None:
-    path = write_config(tmp_path / "mcp_config.json", **{"my.own.server": faulty()})
-    manager = manager_for(path)
-    result = connected(manager, lambda each: each.call_tool("my.own.server.echo", {"text": "x"}))
+@pytest.mark.parametrize("name", ["my.own.server", ".hidden", "."])
+def test_the_name_of_a_server_may_hold_dots(name: str, tmp_path: Path) -> None:
+    manager = manager_for(write_config(tmp_path / "mcp_config.json", **{name: faulty()}))
+    result = connected(manager, lambda each: each.call_tool(f"{name}.echo", {"text": "x"}))
     assert (result.content, result.is_error) == ("x", False)
 
 

@@ -77,7 +77,7 @@ class Union(Toolset):
             for leaf in self._leaves.values():
                 for own, tool in leaf.tools.items():
                     # "a.b" of server "x" and "b" of server "x.a" would meet.
-                    name = unused(f"{leaf.name}.{own}".lstrip("."), self._tools)
+                    name = unused(f"{leaf.name}.{own}", self._tools)
                     self._tools[name] = renamed(tool, name)
         return self._tools
 
