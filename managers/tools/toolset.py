@@ -69,7 +69,8 @@ class OfManager(GameTools):
         self.server_names = getattr(manager, "server_names", ())
         self._manager = manager
         self._call_timeout = call_timeout
-        self._connected = asyncio.Event()
+        self._connected: asyncio.Event | None = None
+        """Set once the connection stands or has failed; None before it begins."""
 
     @property
     def is_disabled(self) -> bool:
@@ -78,6 +79,7 @@ class OfManager(GameTools):
 
     async def connect_session(self) -> None:
         """See :class:`GameTools`."""
+        self._connected = asyncio.Event()
         try:
             await self._manager.connect_session()
         finally:
@@ -94,7 +96,8 @@ class OfManager(GameTools):
 
     async def wait_for(self, tool_names: Iterable[str]) -> None:
         """See :class:`GameTools`."""
-        await self._connected.wait()
+        if self._connected is not None:
+            await self._connected.wait()
 
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`."""
