@@ -169,7 +169,7 @@ class ProviderClient:
         call.on_delta = on_delta
         try:
             with self._breaker.call() if self._breaker else nullcontext():
-                call.reply = await self._seen(call, headers or {})
+                call.reply = await self._accepted(call, headers or {})
         except BaseException as error:  # told of, whatever ended it, and raised again
             call.error = str(error) or type(error).__name__
             if isinstance(error, LLMError):
@@ -228,31 +228,12 @@ class ProviderClient:
             return nullcontext(self._kept)
         return aclosing(Transport(self._endpoint, self._given_transport))
 
-    async def _seen(self, call: Exchange, headers: Mapping[str, str]) -> LLMResponse:
-        """The reply to a request whose images are left out where the model takes none."""
-        model = call.request.model
-        if has_images(call.request.messages):
-            try:
-                if model not in self._blind:
-                    return await self._accepted(call, headers)
-            except LLMStatusError as error:
-                if not refuses_images(error):
-                    raise
-                self._blind.add(model)
-                self._log_refused({"images": "without images"}, error, model)
-            messages = without_images(call.request.messages)
-            call.request = replace(call.request, messages=messages)
-        return await self._accepted(call, headers)
-
     async def _accepted(self, call: Exchange, headers: Mapping[str, str]) -> LLMResponse:
-        """The reply to what the model accepts: fields that it refuses are left out from then on."""
-        wire, model = self._provider.encode(call.request), call.request.model
-        if call.on_delta and isinstance(self._provider, StreamingProvider):
-            wire = self._provider.streamed(wire)
-        payload = call.request.extended(wire.payload)
-        wire = replace(wire, payload=payload, headers={**wire.headers, **headers})
+        """The reply to what the model accepts: what it refuses is left out from then on."""
+        model = call.request.model
+        accepted = self._accepted_by[model]
+        wire = self._encoded(call, headers)
         async with self._transport() as transport:
-            accepted = self._accepted_by[model]
             while True:
                 payload = accepted.of(wire.payload)
                 call.goes_out(payload, wire.payload)
@@ -260,18 +241,40 @@ class ProviderClient:
                     return await self._retried(transport, replace(wire, payload=payload), call)
                 except LLMStatusError as error:
                     learned = accepted.learn(payload, error)
+                    if not learned and has_images(call.request.messages) and refuses_images(error):
+                        self._blind.add(model)
+                        learned = {"images": "without images"}
+                        wire = self._encoded(call, headers)
                     if not learned:
                         raise
                     self._log_refused(learned, error, model)
+
+    def _encoded(self, call: Exchange, headers: Mapping[str, str]) -> WireRequest:
+        """The request as it is sent, without images for a model that refused some."""
+        request = call.request
+        if request.model in self._blind and has_images(request.messages):
+            request = replace(request, messages=without_images(request.messages))
+            call.request = request
+        wire = self._provider.encode(request)
+        if call.on_delta and isinstance(self._provider, StreamingProvider):
+            wire = self._provider.streamed(wire)
+        payload = request.extended(wire.payload)
+        return replace(wire, payload=payload, headers={**wire.headers, **headers})
 
     async def _retried(
         self, transport: Transport, wire: WireRequest, call: Exchange
     ) -> LLMResponse:
         failures: list[LLMError] = []
+        where, request = (wire.path, wire.payload, wire.headers), call.request
         while True:
             started = time.perf_counter()
             try:
-                return await self._send(transport, wire, call)
+                if self._gate is not None:
+                    await self._gate.admit()
+                if call.on_delta is not None:
+                    return await self._streamed(transport, wire, request, call.on_delta)
+                body = await transport.post(*where, model=request.model)
+                return self._read(body, request)
             except LLMError as error:
                 seconds = time.perf_counter() - started
                 call.tries += (FailedTry.of(error, seconds),)
@@ -282,7 +285,7 @@ class ProviderClient:
                     return error.response
                 if delay is None:
                     raise
-                self._log_retry(call.request.model, len(failures), delay, error)
+                self._log_retry(request.model, len(failures), delay, error)
             await asyncio.sleep(delay)
 
     def _delay(self, failures: Sequence[LLMError]) -> float | None:
@@ -292,30 +295,23 @@ class ProviderClient:
             return None
         return self._retry.delay(failures)
 
-    async def _send(self, transport: Transport, wire: WireRequest, call: Exchange) -> LLMResponse:
-        request = call.request
-        if self._gate is not None:
-            await self._gate.admit()
-        if call.on_delta is None:
-            body = await transport.post(wire.path, wire.payload, wire.headers, model=request.model)
-            return self._read(body, request)
-        told = Told(call.on_delta)
+    async def _streamed(
+        self, transport: Transport, wire: WireRequest, request: LLMRequest, on_delta: OnDelta
+    ) -> LLMResponse:
+        """The reply, told of while it comes, or as a whole where the provider does not stream."""
+        told, where = Told(on_delta), (wire.path, wire.payload, wire.headers)
         try:
-            body = await self._streamed(transport, wire, request.model, told)
+            if isinstance(self._provider, StreamingProvider):
+                assembler = self._provider.assembler()
+                body = await transport.stream(*where, assembler, told, model=request.model)
+            else:
+                body = await transport.post(*where, model=request.model)
             response = self._read(body, request)
         except BaseException:  # cancelled, too: what was told of this reply no longer counts
             await told.void()
             raise
         await told.rest_of(response)
         return response
-
-    async def _streamed(
-        self, transport: Transport, wire: WireRequest, model: str, told: OnDelta
-    ) -> dict[str, Any]:
-        where = (wire.path, wire.payload, wire.headers)
-        if not isinstance(self._provider, StreamingProvider):
-            return await transport.post(*where, model=model)
-        return await transport.stream(*where, self._provider.assembler(), told, model=model)
 
     def _read(self, body: dict[str, Any], request: LLMRequest) -> LLMResponse:
         self._was_answered = True
