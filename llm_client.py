@@ -10,8 +10,8 @@ import asyncio
 import logging
 import re
 import weakref
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
@@ -114,17 +114,20 @@ def refuses_tools(message: str) -> bool:
 
 
 @contextmanager
-def offering_tools(model: str, *, force: bool = False) -> Iterator[None]:
-    """Around a request with tools: a model that takes none is an error that says what to do.
+def offering(
+    tools: Sequence[ToolSchema] | None, model: str, *, force: bool = False
+) -> Iterator[None]:
+    """Around a request: a model that takes none of the ``tools`` is an error that says what to do.
 
     Raises:
         MCPError: Its name says so, before anything is sent, or its server does.
     """
-    require_tool_support(model, force=force)
+    if tools:
+        require_tool_support(model, force=force)
     try:
         yield
     except LLMStatusError as error:
-        if refuses_tools(str(error)):
+        if tools and refuses_tools(str(error)):
             raise _no_tools(model, str(error)) from error
         raise
 
@@ -235,7 +238,19 @@ class LLMClient:
         )
         return self.loop.run(reply)
 
-    async def acomplete(self, *, model: str, **arguments: Any) -> LLMResponse:  # noqa: ANN401
+    async def acomplete(
+        self,
+        *,
+        model: str,
+        messages: Sequence[Message],
+        name: str | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        response_format: dict[str, Any] | None = None,
+        tools: Sequence[ToolSchema] | None = None,
+        tool_choice: str | dict[str, Any] | None = None,
+        known_tools: Sequence[ToolSchema] | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> LLMResponse:
         """``chat_completions_create()`` for an event loop; cancelling it ends the request.
 
         Connections are kept in ``loop``; in another one they last for one reply.
@@ -244,10 +259,38 @@ class LLMClient:
         if self.loop.is_current and self._kept_in is not running_loop():
             self._kept_in = running_loop()
             await self.loop.keep(self._client)
-        force = self.config.mcp_force_tool_support
+        titled = {"X-Title": "ZorkGPT"} if self._client.provider_name == "openrouter" else {}
+        ask = partial(
+            self._client.complete,
+            [_cacheable(message) for message in messages],
+            model=model,
+            tools=tools,
+            known_tools=known_tools,
+            tool_choice=tool_choice,
+            headers={**titled, **(extra_headers or {})},
+            on_delta=self._on_delta if name == PLAYER else None,
+            response_format=None if tools and tool_choice != "none" else response_format,
+        )
+        span = observed(
+            self._langfuse,
+            self._logger,
+            name=name or "llm",
+            as_type="generation",
+            model=model,
+            input=list(messages),
+            model_parameters={key: value for key, value in options.items() if value is not None},
+        )
+        offer = offering(tools, model, force=self.config.mcp_force_tool_support)
         try:
-            with offering_tools(model, force=force) if arguments.get("tools") else nullcontext():
-                return await self._asked(model=model, **arguments)
+            with offer, event_context(role=name or "llm"), span as generation:
+                try:
+                    response = await self._whole(await ask(**options), ask, model, options)
+                except LLMError as error:
+                    self._log_failure(error, model)
+                    generation.update(level="ERROR", status_message=str(error))
+                    raise
+                generation.update(**of_reply(response))
+                return response
         except asyncio.CancelledError:
             self._require_open()
             raise
@@ -294,58 +337,13 @@ class LLMClient:
             logger=EventLogger(self._logger),
         )
 
-    async def _asked(
-        self,
-        *,
-        model: str,
-        messages: Sequence[Message],
-        name: str | None = None,
-        extra_headers: Mapping[str, str] | None = None,
-        response_format: dict[str, Any] | None = None,
-        tools: Sequence[ToolSchema] | None = None,
-        tool_choice: str | dict[str, Any] | None = None,
-        known_tools: Sequence[ToolSchema] | None = None,
-        **options: Any,  # noqa: ANN401
-    ) -> LLMResponse:
-        """The reply, in the event context of its role."""
-        titled = {"X-Title": "ZorkGPT"} if self._client.provider_name == "openrouter" else {}
-        ask = partial(
-            self._client.complete,
-            [_cacheable(message) for message in messages],
-            model=model,
-            tools=tools,
-            known_tools=known_tools,
-            tool_choice=tool_choice,
-            headers={**titled, **(extra_headers or {})},
-            on_delta=self._on_delta if name == PLAYER else None,
-            response_format=None if tools and tool_choice != "none" else response_format,
-        )
-        span = observed(
-            self._langfuse,
-            self._logger,
-            name=name or "llm",
-            as_type="generation",
-            model=model,
-            input=list(messages),
-            model_parameters={key: value for key, value in options.items() if value is not None},
-        )
-        with event_context(role=name or "llm"), span as generation:
-            try:
-                response = await self._whole(ask, model, options)
-            except LLMError as error:
-                generation.update(level="ERROR", status_message=str(error))
-                raise
-            generation.update(**of_reply(response))
-            return response
-
     async def _whole(
-        self, ask: partial[_Reply], model: str, options: dict[str, Any]
+        self, response: LLMResponse, ask: partial[_Reply], model: str, options: dict[str, Any]
     ) -> LLMResponse:
         """The reply; an answer that was cut off is asked for once more, with more room.
 
         Calls that were cut off are not: whoever would execute them tells the model.
         """
-        response = await self._logged(ask(**options), model)
         most = options.get("max_tokens")
         is_whole = response.tool_calls or not was_cut_off(response)
         if not most or is_whole or self.base_url == EMBEDDED_BASE_URL:
@@ -355,21 +353,17 @@ class LLMClient:
         more = {**options, "max_tokens": most * MORE_ROOM}
         said = f"A reply was cut off after {most} tokens; asked again with {more['max_tokens']}"
         log_event(self._logger, logging.WARNING, said, "llm_reply_cut_off", model=model)
-        return with_all(await self._logged(ask(**more), model), response.spent)
+        return with_all(await ask(**more), response.spent)
 
-    async def _logged(self, reply: _Reply, model: str) -> LLMResponse:
-        try:
-            return await reply
-        except LLMError as error:
-            fields = {"model": model, "error": str(error)}
-            log_event(self._logger, logging.ERROR, f"No reply: {error}", "llm_error", **fields)
-            if self._breaker.is_open and not isinstance(error, LLMUnavailableError):
-                config = self.config
-                refusal = _unavailable(
-                    self._where, config.breaker_failure_threshold, config.breaker_recovery_seconds
-                )
-                log_event(self._logger, logging.WARNING, str(refusal), "llm_breaker_open", **fields)
-            raise
+    def _log_failure(self, error: LLMError, model: str) -> None:
+        fields = {"model": model, "error": str(error)}
+        log_event(self._logger, logging.ERROR, f"No reply: {error}", "llm_error", **fields)
+        if self._breaker.is_open and not isinstance(error, LLMUnavailableError):
+            config = self.config
+            refusal = _unavailable(
+                self._where, config.breaker_failure_threshold, config.breaker_recovery_seconds
+            )
+            log_event(self._logger, logging.WARNING, str(refusal), "llm_breaker_open", **fields)
 
     def _supports_tool_calling(self, model: str, config: GameConfiguration | None = None) -> bool:
         return supports_tool_calling(model, force=(config or self.config).mcp_force_tool_support)
@@ -381,14 +375,12 @@ def loop_of(client: LLMClient) -> EpisodeLoop | None:
     return client.loop if create is LLMClient.chat_completions_create else None
 
 
-async def completed(client: LLMClient, **arguments: Any) -> LLMResponse:  # noqa: ANN401
+def completed(client: LLMClient, **arguments: Any) -> Awaitable[LLMResponse]:  # noqa: ANN401
     """The reply of ``client``, which may be anything with ``chat.completions.create``."""
     if loop_of(client):
-        return await client.acomplete(**arguments)
+        return client.acomplete(**arguments)
     create: Callable[..., LLMResponse] = client.chat.completions.create
-    return await asyncio.wrap_future(
-        in_daemon_thread(partial(copy_context().run, create, **arguments))
-    )
+    return asyncio.wrap_future(in_daemon_thread(partial(copy_context().run, create, **arguments)))
 
 
 def _unavailable(where: str, failures: int, seconds: float) -> LLMUnavailableError:

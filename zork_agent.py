@@ -14,7 +14,7 @@ from managers.tools.events import ToolEvents
 from managers.tools.session import ToolSession
 from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.loop import LoopEnd, LoopObserver, run_loop
-from mcp_ghost.messages import LLMResponse, Message, Usage, assistant_message
+from mcp_ghost.messages import LLMResponse, Message, ToolSchema, Usage, assistant_message
 from prompts import load_prompt
 from session.events import event_context, log_event
 from session.game_configuration import GameConfiguration
@@ -199,7 +199,8 @@ class _Deliberation:
         try:
             await self._tools.open()
             try:
-                decision = await self._ask_until_accepted(self._beginning(text, story))
+                messages = self._beginning(text, story)
+                decision = await self._accepted(await self._propose(messages), messages)
             except LLMError as error:
                 incurable = isinstance(error, LLMStatusError) and error.status in INCURABLE
                 self._lost = error.usage
@@ -219,9 +220,8 @@ class _Deliberation:
         head = _cached("system", "\n\n".join(filter(None, prompts)))
         return [head, *story, _cached("user", text)]
 
-    async def _ask_until_accepted(self, messages: list[Message]) -> Decision:
+    async def _accepted(self, decision: Decision, messages: list[Message]) -> Decision:
         """The check advises; after so many refusals it is the model that is believed."""
-        decision = await self._ask_until_decided(messages)
         while self._objection and not decision.failure:
             reason = await self._objection(decision.action)
             if not reason:
@@ -235,12 +235,12 @@ class _Deliberation:
             decision = decision.kept_in(await self._ask_for_decision(messages))
         return decision
 
-    async def _ask_until_decided(self, messages: list[Message]) -> Decision:
+    async def _propose(self, messages: list[Message]) -> Decision:
         with_tools = bool(self._tools.schemas)
         observer = self._events if with_tools else LoopObserver()
         result = await run_loop(
             messages,
-            ask=self._ask,
+            ask=lambda messages, _: self._ask(messages, self._tools.offered),
             answer_calls=self._tools.answering(observer, with_images=not self._agent.is_embedded),
             max_iterations=self._config.mcp_max_tool_iterations if with_tools else 1,
             observer=observer,
@@ -258,22 +258,6 @@ class _Deliberation:
             return self._fall_back(why, result.response)
         return await self._force_final(messages, why)
 
-    async def _ask(self, messages: list[Message], _iteration: int) -> LLMResponse:
-        offered = self._tools.offered
-        if not offered:
-            return await self._complete_with_schema(messages)
-        options: dict[str, Any] = {}
-        if self._agent.is_embedded:
-            # A model this small needs the form of its answer enforced beside the tools' forms.
-            options["guided_json"] = self._answer_format["json_schema"]["schema"]
-        from llm_client import offering_tools
-
-        # Asked here too, because the client may be one that does not.
-        with offering_tools(self._agent.model, force=self._config.mcp_force_tool_support):
-            return await self._complete(
-                messages, tools=offered, tool_choice="auto", response_format=None, **options
-            )
-
     async def _force_final(self, messages: list[Message], why: str) -> Decision:
         message = f"Forcing final action after {why}"
         fields = {"iterations": self._events.iteration, "reason": why}
@@ -282,40 +266,40 @@ class _Deliberation:
         return await self._ask_for_decision(messages)
 
     async def _ask_for_decision(self, messages: list[Message]) -> Decision:
-        response = await self._complete_with_schema(messages)
+        response = await self._ask(messages, [])
         try:
             return self._decision(response)
         except ValueError as error:
             return self._fall_back(f"an answer that is not a decision ({error})", response)
 
-    async def _complete_with_schema(self, messages: list[Message]) -> LLMResponse:
-        self._schema_was_enforced = True
+    async def _ask(self, messages: list[Message], tools: list[ToolSchema]) -> LLMResponse:
+        """The reply with ``tools`` on offer; without any, the form of a decision is enforced."""
+        # Its imports wait until a model is actually asked.
+        from llm_client import PLAYER, completed, offering
+
+        agent = self._agent
         options: dict[str, Any] = {}
-        if self._tools.schemas:
-            # Some providers want the definitions of tools that the history mentions.
-            options["known_tools"] = self._tools.schemas
-        return await self._complete(
-            messages,
-            tools=None,
-            tool_choice=None,
-            response_format=self._answer_format,
-            **options,
-        )
-
-    async def _complete(self, messages: list[Message], **options: Any) -> LLMResponse:  # noqa: ANN401  the client's own options
-        from llm_client import (
-            PLAYER,
-            completed,
-        )  # their imports wait until a model is actually asked
-
-        response = await completed(
-            self._agent.client,
-            model=self._agent.model,
-            messages=messages,
-            **self._agent.role.sampling,
-            name=PLAYER,
-            **options,
-        )
+        if not tools:
+            self._schema_was_enforced = True
+            if self._tools.schemas:
+                # Some providers want the definitions of tools that the history mentions.
+                options["known_tools"] = self._tools.schemas
+        elif agent.is_embedded:
+            # A model this small needs the form of its answer enforced beside the tools' forms.
+            options["guided_json"] = self._answer_format["json_schema"]["schema"]
+        # Checked here too, because the client may be one that does not.
+        with offering(tools, agent.model, force=self._config.mcp_force_tool_support):
+            response = await completed(
+                agent.client,
+                model=agent.model,
+                messages=messages,
+                **agent.role.sampling,
+                name=PLAYER,
+                tools=tools or None,
+                tool_choice="auto" if tools else None,
+                response_format=None if tools else self._answer_format,
+                **options,
+            )
         self._responses.append(response)
         return response
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import logging
+import sys
+import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from managers.mcp_manager import MCPError
 from mcp_ghost.errors import LLMStatusError
+from mcp_ghost.providers.transport import Transport
 from mcp_ghost.testing import ModelRequest, Reply, content_reply, error_reply, tool_reply
 from scripts.scripted_model import action_reply
+from tests.support import ROOT
 from tests.support.fakes import FakeManager, Turn
 from tests.support.journal import NAME, Journal
 from tests.support.playing import ECHO, Player, events
@@ -49,6 +53,31 @@ def test_a_batch_runs_in_order_and_its_results_reach_the_model(
     assert player.answers() == [{"content": "hello"}, {"content": "world"}]
     assert "Let me think." in str(player.model.requests[1].messages)
     assert player.model.refusals == []
+
+
+@pytest.mark.parametrize("with_tools", [True, False])
+def test_from_the_agent_to_the_socket_a_turn_passes_at_most_14_of_our_frames(
+    with_tools: bool, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post, roads = Transport.post, list[list[str]]()
+
+    async def noting_post(*args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
+        codes = [frame.f_code for frame, _ in traceback.walk_stack(sys._getframe(1))]
+        names = [
+            code.co_name
+            for code in codes
+            if Path(code.co_filename).is_relative_to(ROOT)
+            and not Path(code.co_filename).is_relative_to(sys.prefix)
+        ]
+        roads.append(["post", *names[: names.index("get_action_with_reasoning") + 1]])
+        return await post(*args, **kwargs)
+
+    monkeypatch.setattr(Transport, "post", noting_post)
+    with Player([action_reply("look")], journal if with_tools else None) as player:
+        player.play()
+    (road,) = roads
+    assert "run_loop" in road
+    assert len(road) <= 14, road
 
 
 def test_the_model_sees_prompt_game_and_memories_and_every_tool(journal: Journal) -> None:
