@@ -24,6 +24,7 @@ from xdist.scheduler import LoadFileScheduling
 # How long an example takes says more about the machine than about us.
 settings.register_profile("any machine", deadline=None, max_examples=24)
 settings.register_profile("unit", deadline=None, max_examples=20)
+settings.register_profile("glance", deadline=None, max_examples=3)
 
 PREFIXES = ("LANGFUSE_", "MOVIE_", "OPENROUTER_", "ZORKGPT_")
 STARTED = re.compile(
@@ -55,7 +56,8 @@ def _starts_something(path: Path) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    settings.load_profile("unit" if config.getoption("--unit") else "any machine")
+    if config.getoption("--hypothesis-profile") is None:
+        settings.load_profile("unit" if config.getoption("--unit") else "any machine")
     # What a shell starts in the background ignores Ctrl-C, and so would the programs of the tests.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

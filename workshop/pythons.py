@@ -17,7 +17,10 @@ from mcp_ghost.cli.arguments import Parser
 
 ROOT = Path(__file__).parents[1]
 MINORS = (12, 13, 14)
-_UNIT = ("pytest", "--unit", "-m", "not slow and not mcp", "--dist", "worksteal", "-q")
+_UNIT = (
+    *("pytest", "--unit", "-m", "not slow and not mcp", "--dist", "worksteal", "-q"),
+    *("--hypothesis-profile", "glance"),  # the oldest Python tries the properties in earnest
+)
 
 
 def candidates(minor: int) -> Iterator[str]:
