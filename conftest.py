@@ -96,8 +96,7 @@ def _compile_a_share(config: pytest.Config) -> None:
     folders = [config.rootpath / folder for folder in config.getini("testpaths")]
     for path in sorted(it for folder in folders for it in folder.rglob("test_*.py"))[number::count]:
         module = ".".join(path.relative_to(config.rootpath).with_suffix("").parts)
-        # Whatever is wrong with a file is told when its tests are collected.
-        with suppress(Exception, pytest.skip.Exception):
+        with suppress(Exception, pytest.skip.Exception):  # told when the file is collected
             import_module(module)
 
 

@@ -152,7 +152,7 @@ def _stop_all(running: Sequence[Running], executor: Executor) -> None:
             process.wait(deadline)
         if running:
             executor.update()
-    except BaseException:  # a second Ctrl-C
+    except BaseException:  # a second Ctrl-C, too: nobody else would end them
         for process in running:
             process.kill()
         raise

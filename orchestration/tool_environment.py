@@ -7,9 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from notes.notebook import forget_after
-
 from mcp_ghost.errors import MCPError
+from notes.notebook import forget_after
 from session.events import log_event
 from session.record.folder import NOTES_FILE
 

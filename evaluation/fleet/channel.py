@@ -44,7 +44,8 @@ class ParentChannel:
             answer = self._file.readline()
         if not answer:
             raise ConnectionError("Whoever started this episode is gone.")
-        return json.loads(answer)  # type: ignore[no-any-return]
+        allowed: float | None = json.loads(answer)
+        return allowed
 
     async def admit(self) -> None:
         """Wait for a request's turn; where none may be sent, the episode is interrupted."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-from tool_server import RefusedCall
-
 from notes.journal import Journal, replace
+from tool_server import RefusedCall
 
 TYPE_CHECKING = False  # see journal.py
 if TYPE_CHECKING:

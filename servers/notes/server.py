@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from tool_server import RefusedCall, ToolServer
-
 from notes.notebook import TEXT_CHARACTERS, TITLE_CHARACTERS, Notebook
+from tool_server import RefusedCall, ToolServer
 
 TYPE_CHECKING = False  # see journal.py
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-from tool_server import RefusedCall, ToolServer
-
 from thoughtbox.chain import SCHEMA, Chain, InvalidThought
+from tool_server import RefusedCall, ToolServer
 
 TYPE_CHECKING = False  # see chain.py
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from notes import journal
-from notes.notebook import MOST_CARRIED_OVER, MOST_NOTES, Notebook, forget_after
-from notes.server import TOOLS, answered
-from tool_server import RefusedCall
 
 from mcp_ghost.config import ServerConfig, load_servers
 from mcp_ghost.servers.session import ServerSession
+from notes import journal
+from notes.notebook import MOST_CARRIED_OVER, MOST_NOTES, Notebook, forget_after
+from notes.server import TOOLS, answered
 from tests.support import PATIENCE, ROOT
+from tool_server import RefusedCall
 
 pytestmark = pytest.mark.mcp
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from thoughtbox.chain import SCHEMA, Chain, InvalidThought
 
 from mcp_ghost.config import load_servers
 from mcp_ghost.servers.session import ServerSession
 from tests.support import PATIENCE, ROOT
+from thoughtbox.chain import SCHEMA, Chain, InvalidThought
 
 
 class Client:
