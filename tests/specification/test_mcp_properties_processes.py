@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from managers.mcp_manager import MCPError, MCPManager, MCPServerStartupError
 from mcp_ghost.config import ServerConfig
+from mcp_ghost.config.variables import variables_in
 from tests.specification.test_mcp_properties import hundred_times
 from tests.specification.test_mcp_properties_servers import connected, manager_for
 from tests.support.servers import eventually, is_running, write_config
@@ -26,7 +27,7 @@ with_processes = settings(hundred_times, phases=[Phase.explicit, Phase.generate]
 variable_names = st.from_regex(r"[A-Z][A-Z0-9_]{0,12}", fullmatch=True).map("IT_{}".format)
 variable_values = st.text(
     st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30
-).filter(lambda value: "{env:" not in value)
+).filter(lambda value: "${" not in value and not [*variables_in(value)])
 variables = st.dictionaries(variable_names, variable_values, max_size=5)
 
 
