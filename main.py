@@ -226,9 +226,15 @@ def _play_episode(
         asks = orchestrator.config.player_name in USES_MODEL
         if asks and config.uses_embedded_model and not (config.local_model_path or played):
             screen.text(_SMALL_MODEL, "yellow", mark="·")
-        if cockpit:
-            cockpit.begin(folder, thoughts, to_resume=so_far.to_resume, hears=asks)
         view = TerminalView(screen, so_far, thoughts)
+        if cockpit:
+            cockpit.begin(
+                folder,
+                thoughts,
+                to_resume=so_far.to_resume,
+                hears=asks,
+                under_way=view.under_way,
+            )
         orchestrator.logger.addHandler(view)
         try:
             orchestrator.play_episode()

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from mcp_ghost.text import did_you_mean
 from session.game_configuration import ConfigurationError
+from session.game_state import TurnRecord
 from session.record.event_log import EVENTS_FILE, read
 from session.record.schema import EpisodeStart
 
@@ -30,10 +31,11 @@ def find_episode(wanted: str, workdir: str) -> EpisodePlace:
         return EpisodePlace(wanted, workdir)
     if wanted == _LATEST:
         logs = sorted(episodes.glob(f"*/{EVENTS_FILE}"), key=lambda log: -log.stat().st_mtime)
-        for log in logs:
-            # Otherwise there is nothing to continue: a wrong story, say, may have come first.
-            if any(isinstance(entry.event, EpisodeStart) for entry in read(log.parent)):
-                return EpisodePlace(log.parent.name, workdir)
+        # A start that failed, for a wrong key, say, is only the latest if nothing else was played.
+        for needed in (TurnRecord, EpisodeStart):
+            for log in logs:
+                if any(isinstance(entry.event, needed) for entry in read(log.parent)):
+                    return EpisodePlace(log.parent.name, workdir)
         raise ConfigurationError(f"There is no episode in {episodes} yet: start one.")
     folder = Path(wanted).resolve()
     if not _is_episode(folder):

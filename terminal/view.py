@@ -112,6 +112,11 @@ class TerminalView(logging.Handler):
         except Exception:  # noqa: BLE001  the standard library's rule for handlers
             self.handleError(record)
 
+    def under_way(self) -> str:
+        """Return what takes long and is not over, the earliest first; empty where nothing does."""
+        label, share = next(iter(self._under_way.copy().items()), ("", None))
+        return label if share is None else f"{label}, {share:.0%}"
+
     def close(self) -> None:
         """Remove the status line."""
         self._screen.idle()

@@ -13,6 +13,7 @@ from mcp_ghost.results import JSONObject
 from mcp_ghost.text import counted, did_you_mean
 from session.game_configuration import ConfigurationError
 from session.record.event_log import EVENTS_FILE
+from session.record.index import is_being_written
 from viewer.episode import Episode
 from viewer.summaries import Summaries
 from viewer.turns import TURNS_PER_CHUNK
@@ -97,12 +98,37 @@ class Library:
     def get(self, episode_id: str) -> Episode | None:
         """Return the episode with that id, as its log stands; ``latest`` is what was played last.
 
-        That one may not have begun: None then, not the one before it.
+        A start that failed is not the latest one; one that is only coming is: None then.
         """
         episode = self._known(episode_id)
         if episode is None and episode_id == LATEST:
-            episode = max(list(self._episodes.values()), key=_written, default=None)
+            return self._latest()
         return episode if episode and _is_readable(episode) else None
+
+    def _latest(self) -> Episode | None:
+        without_turns: Episode | None = None
+        for episode in sorted(self._episodes.values(), key=_written, reverse=True):
+            is_begun = _is_readable(episode)
+            if is_being_written(episode.folder / EVENTS_FILE):
+                return episode if is_begun else None
+            if is_begun and episode.turn_count:
+                return episode
+            without_turns = without_turns or (episode if is_begun else None)
+        return without_turns
+
+    def is_coming(self, episode_id: str) -> bool:
+        """Return whether that episode, or the ``latest`` one, is being started."""
+        known = self._known(episode_id)
+        episodes = [known] if known else self._episodes.values() if episode_id == LATEST else []
+        logs = [episode.folder / EVENTS_FILE for episode in episodes if not episode.began]
+        return any(map(is_being_written, logs))
+
+    def id_of(self, folder: Path) -> str | None:
+        """Return the id of the episode in ``folder``; None before there is a log."""
+        for episode in self._all():
+            if episode.folder.resolve() == folder:
+                return episode.id
+        return None
 
     def folder_of(self, episode_id: str) -> Path | None:
         """Return where that episode is; its log is not read."""
@@ -124,8 +150,8 @@ class Library:
         by_id = None if wanted == LATEST else self.get(wanted)
         if episode := by_id or _in_folder(Path(wanted)):
             return episode
-        known = sorted(self._all(), key=_written, reverse=True)
-        if wanted == LATEST and (latest := next(filter(_is_readable, known), None)):
+        known = self._all()
+        if wanted == LATEST and (latest := self._latest()):
             return latest
         named = [it for it in known if it.folder.name == wanted and _is_readable(it)]
         if len(named) == 1:

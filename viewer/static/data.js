@@ -2,29 +2,24 @@
 
 import { turnRow } from "./download.js";
 import { found } from "./search.js";
+import { ask, MODE } from "./server.js";
 import { send } from "./token.js";
 
 const MOST_FOUND = 20; // turns of one episode
 const AT_ONCE = 50; // episodes that the server is asked to look through
 
-export const MODE = document.querySelector('meta[name="zorkgpt-mode"]').content;
+const STARTING = 300; // milliseconds between two looks at a game that is starting
 
-/** Read one JSON document; the error says what was asked for and what came. */
-export async function read(path) {
-  const reply = await fetch(path, { cache: "no-cache" });
-  if (!reply.ok) throw Object.assign(new Error(`${path}: ${reply.status} ${reply.statusText}`), { status: reply.status });
-  return reply.json();
-}
+/** Read one JSON document. */
+export const read = async (path) => (await ask(path, { cache: "no-cache" })).json();
 
-/** Read what may only be about to be there: the page of a new game opens before its log does. */
-async function readWhenBegun(path, tries = MODE === "live" ? 5 : 1) {
+/** Read what may only be coming: the page of a new game opens before its log does. `waits` is told what goes on. */
+async function readWhenBegun(path, waits) {
   for (;;) {
-    try {
-      return await read(path);
-    } catch (error) {
-      if (error.status !== 404 || --tries <= 0) throw error;
-      await new Promise((later) => setTimeout(later, 700));
-    }
+    const reply = await ask(path, { cache: "no-cache" });
+    if (reply.status !== 202) return reply.json();
+    waits(await reply.text());
+    await new Promise((later) => setTimeout(later, STARTING));
   }
 }
 
@@ -72,8 +67,8 @@ export class Episode {
     this.take(info);
   }
 
-  static async open(id) {
-    const info = await readWhenBegun(`${place(id)}/episode.json`);
+  static async open(id, waits = () => {}) {
+    const info = await readWhenBegun(`${place(id)}/episode.json`, waits);
     // The index is long where there are many episodes, so it is asked only when need be.
     return new Episode(info.summary.id, info.chunk ?? (await readIndex()).chunk, info);
   }

@@ -8,6 +8,7 @@ import { EpisodePage } from "./pages/episode_page.js";
 import { ExperimentsPage } from "./pages/experiments_page.js";
 import { IndexPage } from "./pages/index_page.js";
 import { SearchPage } from "./pages/search_page.js";
+import { beat, MODE } from "./server.js";
 import { keepToken } from "./token.js";
 
 const main = document.getElementById("main");
@@ -16,26 +17,43 @@ const state = document.getElementById("state");
 const keys = document.getElementById("keys");
 const tables = document.getElementById("tables");
 const pages = { index: IndexPage, episode: EpisodePage, compare: ComparePage, experiments: ExperimentsPage, search: SearchPage };
+const RETRY = 2000; // milliseconds until a page that could not be loaded is tried again
 let view = null;
+let trying = 0;
 
 /** Show what the address asks for, in the present view where it can. */
 async function route() {
   keepToken();
   const address = parse(location.hash);
   if (view?.accept?.(address)) return;
-  view?.close();
-  view = null;
-  fill(main, h("p", { class: "notice", role: "status" }, "Loading …"));
+  if (!trying) notice("status", "Loading …");
+  leave();
   fill(heading);
   say("");
   const Page = pages[address.page];
-  if (!Page) return refuse("There is no such page.");
-  const next = (view = new Page(address, { main, heading, say, again }));
+  if (!Page) return notice("alert", "There is no such page.", TO_ALL);
+  const next = (view = new Page(address, { main, heading, say, again, waits }));
   try {
     await next.open();
   } catch (error) {
-    if (view === next) refuse(`This could not be loaded (${error.message}).`);
+    if (view !== next) return;
+    const retries = MODE === "live" && error.passing;
+    notice("alert", "This could not be loaded.", error.message, retries && "This page tries again by itself.", TO_ALL);
+    trying = retries && setTimeout(again, RETRY);
   }
+
+  /** Say that the game that is asked for is only coming, and what it waits for. */
+  function waits(what) {
+    if (view !== next) throw new Error("The page was left.");
+    notice("status", "The game is starting.", what && `${what} …`, "It appears here as soon as it has begun.");
+  }
+}
+
+function leave() {
+  clearTimeout(trying);
+  trying = 0;
+  view?.close();
+  view = null;
 }
 
 /** Reload what is shown. */
@@ -45,11 +63,12 @@ function again() {
   route();
 }
 
-function refuse(why) {
-  view?.close();
-  view = null;
-  fill(main, h("div", { class: "notice", role: "alert" },
-    h("h1", {}, why), h("p", {}, h("a", { href: "#/" }, "All episodes"))));
+const TO_ALL = h("a", { href: "#/" }, "All episodes");
+
+/** Show nothing but a title and some lines; the same ones are not told again. */
+function notice(role, title, ...lines) {
+  const said = h("div", { class: "notice", role }, h("h1", {}, title), lines.map((line) => line && h("p", {}, line)));
+  if (main.firstElementChild?.textContent !== said.textContent) fill(main, said);
 }
 
 /** Show the state of the connection. */
@@ -116,11 +135,13 @@ tables.addEventListener("close", async () => {
     const { name, rows } = view.table;
     save(`${name}.${kind}`, kind === "csv" ? csv(await rows()) : jsonl(await rows()), kind === "csv" ? "text/csv" : "application/jsonl");
   } catch (error) {
-    tell(`It could not be loaded (${error.message}).`);
+    tell(`It could not be loaded. ${error.message}`);
   }
 });
 document.getElementById("skip").addEventListener("click", (event) => {
   event.preventDefault(); // the address names what is shown, not a place on the page
   (main.querySelector("[data-first]") ?? main).focus();
 });
+document.addEventListener("visibilitychange", beat);
+beat();
 route();

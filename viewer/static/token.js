@@ -1,5 +1,7 @@
 // The token of the address that the viewer printed: whoever has it may change something.
 
+import { ask } from "./server.js";
+
 const KEPT = "zorkgpt-token";
 let token = kept();
 
@@ -30,10 +32,6 @@ function kept() {
 export const hasToken = () => Boolean(token);
 
 /** Send what is to be changed. Throws an Error that says why the server refuses. */
-export async function send(path, change) {
-  const reply = await fetch(path, {
-    method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json" }, body: JSON.stringify(change),
-  });
-  if (!reply.ok) throw Object.assign(new Error(await reply.text()), { status: reply.status });
-  return reply;
+export function send(path, change) {
+  return ask(path, { method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json" }, body: JSON.stringify(change) });
 }

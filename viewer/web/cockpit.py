@@ -9,7 +9,7 @@ import logging
 import secrets
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from mcp_ghost.redact import Redactor
@@ -42,6 +42,7 @@ class Cockpit:
         self._changed = threading.Condition()
         self._folder: Path | None = None
         self._thoughts: object = ""
+        self._under_way: Callable[[], str] = str
         self._to_resume = ""
         self._hears = False
         self._until: int | None = None
@@ -54,7 +55,13 @@ class Cockpit:
         self._is_served = True
 
     def begin(
-        self, folder: Path, thoughts: object = "", *, to_resume: str = "", hears: bool = True
+        self,
+        folder: Path,
+        thoughts: object = "",
+        *,
+        to_resume: str = "",
+        hears: bool = True,
+        under_way: Callable[[], str] = str,
     ) -> None:
         """Control the episode in ``folder`` from now on; a pause lasts into it.
 
@@ -63,10 +70,12 @@ class Cockpit:
             thoughts: As text, what the model thinks at that moment.
             to_resume: The command that continues the episode.
             hears: Whether its player reads what it is told.
+            under_way: Says what is being fetched or started before the first turn.
         """
         with self._changed:
             self._folder = folder.resolve()
             self._thoughts, self._to_resume, self._hears = thoughts, to_resume, hears
+            self._under_way = under_way
             self._until = None if self._until is None else 0
             self._begun = self._told = 0
             self._said.clear()
@@ -98,6 +107,16 @@ class Cockpit:
     def _is_held(self, turn: int) -> bool:
         """Return whether the game waits before ``turn``; never if the page is not served."""
         return self._is_served and self._until is not None and turn > self._until
+
+    @property
+    def folder(self) -> Path | None:
+        """The episode that is controlled; None before the first one."""
+        return self._folder
+
+    @property
+    def under_way(self) -> str:
+        """What the game waits for before its first turn; empty where nothing takes long."""
+        return self._under_way()
 
     def controls(self, folder: Path) -> bool:
         """Return whether the episode in ``folder`` is the one that is controlled."""

@@ -25,7 +25,7 @@ from mcp_ghost.results import JSONObject
 from viewer.episode import Episode
 from viewer.experiments.curves import FIGURES, GROUPINGS
 from viewer.experiments.search import turns_with
-from viewer.library import Library
+from viewer.library import LATEST, Library
 from viewer.turns import encoded
 from viewer.web import changes
 from viewer.web.cockpit import Cockpit
@@ -133,6 +133,7 @@ class Viewer:
         routes = [
             Route("/", self._page),
             Route("/index.html", self._page),
+            Route("/alive", lambda _: Response(status_code=204)),
             Route("/data/episodes.json", self._index),
             Route("/curves/{by}/{figure}.json", self._curves),
             Route("/search.json", self._search),
@@ -207,10 +208,22 @@ class Viewer:
         return _EventStream(stream)
 
     def _episode(self, request: Request) -> Episode:
-        episode = self.library.get(request.path_params["episode"])
-        if episode is None:
-            raise HTTPException(404, "There is no such episode.")
-        return episode
+        """Return the episode that is asked for, the game of the cockpit being the latest one.
+
+        Raises:
+            HTTPException: 202 with what is waited for where it is only coming, else 404.
+        """
+        wanted, cockpit = request.path_params["episode"], self.cockpit
+        if cockpit and wanted == LATEST:
+            wanted = self.library.id_of(cockpit.folder) if cockpit.folder else None
+        if wanted and (episode := self.library.get(wanted)):
+            return episode
+        folder = self.library.folder_of(wanted) if wanted else None
+        if cockpit and (wanted is None or (folder and cockpit.controls(folder))):
+            raise HTTPException(202, cockpit.under_way)
+        if wanted and self.library.is_coming(wanted):
+            raise HTTPException(202, "")
+        raise HTTPException(404, f"There is no episode “{wanted}” here.")
 
 
 class _EventStream(StreamingResponse):

@@ -77,7 +77,7 @@ def played_turns(folder: Path) -> list[int]:
 
 def with_log(client: httpx2.Client) -> None:
     """Wait until the episode has begun."""
-    while client.get("data/played/episode.json").status_code == 404:
+    while client.get("data/latest/episode.json").status_code == 202:
         pass
 
 

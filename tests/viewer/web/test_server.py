@@ -95,8 +95,13 @@ def test_the_latest_episode_is_the_one_played_last_even_before_it_begins(
     latest = client.get("data/latest/episode.json").json()
     assert latest["summary"]["id"] == "played"
     player = EventLog(workdir / "episodes" / "to-come")
-    assert client.get("data/latest/episode.json").status_code == 404
+    for name in ("latest", "to-come"):
+        assert client.get(f"data/{name}/episode.json").status_code == 202
     player.close()
+    latest = client.get("data/latest/episode.json").json()
+    assert latest["summary"]["id"] == "played", "not the start that failed"
+    answer = client.get("data/nobody/episode.json")
+    assert (answer.status_code, answer.text) == (404, "There is no episode “nobody” here.")
 
 
 def test_an_episode_names_its_group_and_what_it_was_played_without(

@@ -123,7 +123,7 @@ export class Cockpit {
       this.reply.textContent = "";
       return true;
     } catch (error) {
-      this.reply.textContent = error.status ? error.message : "The game cannot be reached.";
+      this.reply.textContent = error.message;
       return false;
     }
   }

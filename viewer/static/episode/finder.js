@@ -76,7 +76,7 @@ export class Finder {
         matches.push(...this.episode.turnsIn(number).filter((turn) => found(turn, text)).map(({ turn }) => turn));
       }
     } catch (error) {
-      this.#tell(`The search failed (${error.message})`);
+      this.#tell(`The search failed. ${error.message}`);
       return false;
     }
     this.#matches = matches;

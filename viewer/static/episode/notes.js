@@ -1,6 +1,6 @@
 // Notes and tags on an episode and on the turn shown.
 
-import { MODE } from "../data.js";
+import { MODE } from "../server.js";
 import { announce, bdi, fill, h } from "../dom.js";
 import { hasToken } from "../token.js";
 

@@ -26,7 +26,7 @@ export class Prompt {
       if (ticket === this.#asked) this.#draw(calls, before);
     } catch (error) {
       if (ticket !== this.#asked) return;
-      this.#say(error.status === 404 ? ["This copy of the episode has no prompts: export it with ", h("code", { class: "unbroken" }, "--prompts"), "."] : `It could not be loaded (${error.message}).`);
+      this.#say(error.status === 404 ? ["This copy of the episode has no prompts: export it with ", h("code", { class: "unbroken" }, "--prompts"), "."] : `It could not be loaded. ${error.message}`);
     }
   }
 

@@ -95,7 +95,7 @@ function showResult(place, episode, turn, tool, i) {
       fill(place, wholeText(await episode.toolResult(turn, i)));
     } catch (error) {
       more.disabled = false;
-      more.after(h("span", { class: "failure" }, ` It could not be loaded (${error.message}).`));
+      more.after(h("span", { class: "failure" }, ` It could not be loaded. ${error.message}`));
     }
   });
   place.append(more);

@@ -43,7 +43,7 @@ export class ComparePage {
       h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Figures" }, this.#table()), this.beside, this.#trees(episodes)));
     this.episodes = this.both.map((it) => new Episode(it.id, chunk, { summary: it, map: { rooms: [] }, memories: [], claims: [], objectives: [] }));
     await this.#draw();
-    await this.#begin().catch((error) => fill(this.beside, h("p", { class: "fine" }, `The turns could not be loaded (${error.message}).`)));
+    await this.#begin().catch((error) => fill(this.beside, h("p", { class: "fine" }, `The turns could not be loaded. ${error.message}`)));
   }
 
   close() {
@@ -71,7 +71,7 @@ export class ComparePage {
       const spent = await Promise.all(this.episodes.slice(0, MOST_LINES).map((it) => it.spent()));
       if (FIGURES[at][0] === this.figure.value) this.chart.show(spent.map((points) => ({ turns: [0, ...points.map(([turn]) => turn)], values: [0, ...points.map((it) => it[at])] })), false);
     } catch (error) {
-      this.wrong.textContent = `It could not be loaded (${error.message}).`;
+      this.wrong.textContent = `It could not be loaded. ${error.message}`;
     }
   }
 

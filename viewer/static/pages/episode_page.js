@@ -3,7 +3,8 @@
 import { ofEpisode } from "../address.js";
 import { Cockpit } from "../episode/cockpit.js";
 import { Controls } from "../episode/controls.js";
-import { Episode, MODE } from "../data.js";
+import { Episode } from "../data.js";
+import { MODE } from "../server.js";
 import { announce, bdi, clamp, fill, h } from "../dom.js";
 import * as format from "../format.js";
 import { Finder } from "../episode/finder.js";
@@ -23,12 +24,12 @@ export class EpisodePage {
   #news = 0;
   #playing = 0;
 
-  constructor(address, { main, heading, say, again }) {
-    Object.assign(this, { id: address.id, asked: address.turn, find: address.find, main, heading, say, again });
+  constructor(address, { main, heading, say, again, waits }) {
+    Object.assign(this, { id: address.id, asked: address.turn, find: address.find, main, heading, say, again, waits });
   }
 
   async open() {
-    this.episode = await Episode.open(this.id);
+    this.episode = await Episode.open(this.id, this.waits);
     if (this.closed) return;
     this.#settleOn(this.episode.id);
     const { title, story } = this.episode.summary;

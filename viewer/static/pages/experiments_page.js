@@ -1,7 +1,8 @@
 // Experiments: means over seeds, with intervals, by model, variant or seed.
 
 import { ofExperiments, ofIndex } from "../address.js";
-import { MODE, readCurves, readIndex } from "../data.js";
+import { readCurves, readIndex } from "../data.js";
+import { MODE } from "../server.js";
 import { bdi, fill, h } from "../dom.js";
 import { FilterField } from "../filter_field.js";
 import * as format from "../format.js";
@@ -87,7 +88,7 @@ export class ExperimentsPage {
       const curves = await readCurves(this.by, this.figure, partly ? chosen.map((it) => it.id) : null);
       if (asking === this.#asking && !this.closed) this.#draw(curves, partly && MODE === "static" ? this.episodes.length : chosen.length, partly);
     } catch (error) {
-      if (asking === this.#asking) this.#tell(`The curves could not be loaded (${error.message})`, true);
+      if (asking === this.#asking) this.#tell(`The curves could not be loaded. ${error.message}`, true);
     }
   }
 

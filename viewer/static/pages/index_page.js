@@ -1,7 +1,8 @@
 // All episodes: a table to sort, filter and compare, and a sum for each evaluation.
 
 import { ofComparison, ofEpisode, ofExperiments, ofIndex, ofSearch } from "../address.js";
-import { MODE, readPartOfIndex } from "../data.js";
+import { readPartOfIndex } from "../data.js";
+import { MODE } from "../server.js";
 import { bdi, fill, h, keepingFocus } from "../dom.js";
 import { FilterField } from "../filter_field.js";
 import { tagList } from "../episode/notes.js";

@@ -69,7 +69,7 @@ export class SearchPage {
       return this.input.focus();
     }
     this.#search(ticket, this.episodes.filter(fits)).catch((error) => {
-      this.told.textContent = `The search failed (${error.message})`;
+      this.told.textContent = `The search failed. ${error.message}`;
     });
   }
 

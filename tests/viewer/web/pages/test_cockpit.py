@@ -11,8 +11,9 @@ from playwright.sync_api import expect
 
 from session.record.event_log import read
 from session.record.schema import ModelCall
+from tests.support import free_port
 from tests.support.browser import PATIENCE, needs_chromium, opened
-from tests.support.viewing import log_of, playing
+from tests.support.viewing import log_of, playing, recorded
 from viewer.web.cockpit import Cockpit
 from viewer.web.watch import watching
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 expect.set_options(timeout=PATIENCE)
 pytestmark = [needs_chromium, pytest.mark.slow]
-NOT_BEGUN = "404"
 PHONE = {"width": 390, "height": 844}
 HINT = "Mind <b>the step</b>."
 
@@ -45,8 +45,8 @@ def test_whoever_started_the_game_steps_and_speaks_and_others_watch(
     with (
         playing(tmp_path, 5, cockpit=cockpit, reflection_enabled=False) as gate,
         watching(tmp_path, open_browser=False, episode="latest", cockpit=cockpit) as address,
-        opened(browser, address, forgiven=NOT_BEGUN) as page,
-        opened(browser, address.partition("?")[0], forgiven=NOT_BEGUN) as other,
+        opened(browser, address) as page,
+        opened(browser, address.partition("?")[0]) as other,
     ):
         button(page, "Pause").click()
         assert page.evaluate("location.hash") == "#/played", "the token is in no address to copy"
@@ -88,6 +88,31 @@ def test_whoever_started_the_game_steps_and_speaks_and_others_watch(
     assert [HINT in str(call.request["messages"]) for call in calls] == [False, True, *[False] * 3]
 
 
+def test_a_page_opened_before_its_game_waits_and_says_when_the_program_stops(
+    browser: Browser, tmp_path: Path
+) -> None:
+    recorded(tmp_path, "earlier")
+    cockpit, port = Cockpit(), free_port()
+    with opened(browser, "about:blank", forgiven="ERR_") as page:
+        with watching(tmp_path, port, False, episode="latest", cockpit=cockpit) as address:
+            page.goto(address)
+            told = page.locator("#main [role=status]")
+            expect(told).to_contain_text("The game is starting.")
+            cockpit.begin(tmp_path / "episodes" / "played", under_way=lambda: "Fetching Zork I")
+            expect(told).to_contain_text("Fetching Zork I …")
+            with playing(tmp_path, 1, cockpit=cockpit) as gate:
+                gate.open()
+                expect(page.locator(".turn[data-turn='1']")).to_be_attached()
+            assert page.evaluate("location.hash") == "#/played"
+        stopped = page.get_by_role("alert").filter(has_text="has stopped")
+        expect(stopped).to_contain_text("uv run python -m viewer")
+        page.evaluate("location.hash = '#/earlier'")
+        expect(page.locator("#main")).to_contain_text("The server does not answer.")
+        with watching(tmp_path, port, False):
+            expect(page.locator(".turn[data-turn='12']")).to_be_attached()
+            expect(stopped).to_be_hidden()
+
+
 @pytest.mark.soak
 def test_a_page_with_the_token_of_an_earlier_game_only_watches(
     browser: Browser, tmp_path: Path
@@ -114,7 +139,7 @@ def test_what_the_model_thinks_comes_word_by_word_and_nothing_chatters(
     with (
         playing(tmp_path, 1, cockpit=cockpit, pace=0.4, reflection_enabled=False) as gate,
         watching(tmp_path, open_browser=False, episode="latest", cockpit=cockpit) as address,
-        opened(browser, address, forgiven=NOT_BEGUN, viewport=PHONE) as page,
+        opened(browser, address, viewport=PHONE) as page,
     ):
         thought = page.get_by_role("region", name="What the model thinks")
         expect(page.get_by_role("timer")).to_have_text(re.compile(r"\d+ s"))

@@ -388,8 +388,10 @@ def test_times_are_rounded_before_minutes_are_told_from_seconds(window: Page) ->
 @needs_chromium
 def test_a_missing_episode_and_a_wrong_address_say_so(browser: Browser, address: str) -> None:
     with opened(browser, f"{address}#/nowhere", forgiven="404") as page:
-        expect(page.get_by_role("alert")).to_contain_text("could not be loaded")
+        alert = page.locator("#main [role=alert]")
+        expect(alert).to_contain_text("There is no episode “nowhere” here.")
+        expect(alert).to_contain_text("tries again by itself")
         page.evaluate("location.hash = '#/played/turn/x'")
-        expect(page.get_by_role("alert")).to_contain_text("no such page")
+        expect(alert).to_contain_text("no such page")
         page.get_by_role("link", name="All episodes", exact=True).click()
         expect(page.get_by_role("heading", name="Episodes")).to_be_visible()
