@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from mcp_ghost.errors import LLMReplyError, LLMStatusError
+from mcp_ghost.errors import LLMReplyError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers import common
 from mcp_ghost.providers.hosted import ANTHROPIC, HostedProvider
@@ -231,10 +231,8 @@ def _options(options: Mapping[str, object], model: str) -> JSONObject:
 
 
 def _blocks(body: Mapping[str, Any]) -> list[JSONObject]:
-    error = body.get("error")
-    if isinstance(error, dict):
-        said, status = common.error_text(body), _STATUS.get(str(error.get("type")))
-        raise LLMStatusError(said, status) if status else LLMReplyError(said)
+    if error := common.reported(body, _STATUS):
+        raise error
     content = body.get("content")
     if not isinstance(content, list):
         raise LLMReplyError("The model server sent a reply without content.")

@@ -265,16 +265,13 @@ class ProviderClient:
         self, transport: Transport, wire: WireRequest, call: Exchange
     ) -> LLMResponse:
         failures: list[LLMError] = []
-        where, request = (wire.path, wire.payload, wire.headers), call.request
+        request = call.request
         while True:
             started = time.perf_counter()
             try:
                 if self._gate is not None:
                     await self._gate.admit()
-                if call.on_delta is not None:
-                    return await self._streamed(transport, wire, request, call.on_delta)
-                body = await transport.post(*where, model=request.model)
-                return self._read(body, request)
+                return await self._tried(transport, wire, request, call.on_delta)
             except LLMError as error:
                 seconds = time.perf_counter() - started
                 call.tries += (FailedTry.of(error, seconds),)
@@ -295,22 +292,29 @@ class ProviderClient:
             return None
         return self._retry.delay(failures)
 
-    async def _streamed(
-        self, transport: Transport, wire: WireRequest, request: LLMRequest, on_delta: OnDelta
+    async def _tried(
+        self, transport: Transport, wire: WireRequest, request: LLMRequest, on_delta: OnDelta | None
     ) -> LLMResponse:
         """The reply, told of while it comes, or as a whole where the provider does not stream."""
-        told, where = Told(on_delta), (wire.path, wire.payload, wire.headers)
+        told = Told(on_delta) if on_delta else None
+        provider = self._provider
+        assembler = provider.assembler() if isinstance(provider, StreamingProvider) else None
         try:
-            if isinstance(self._provider, StreamingProvider):
-                assembler = self._provider.assembler()
-                body = await transport.stream(*where, assembler, told, model=request.model)
-            else:
-                body = await transport.post(*where, model=request.model)
+            body = await transport.post(
+                wire.path,
+                wire.payload,
+                wire.headers,
+                model=request.model,
+                assembler=assembler,
+                on_delta=told,
+            )
             response = self._read(body, request)
         except BaseException:  # cancelled, too: what was told of this reply no longer counts
-            await told.void()
+            if told:
+                await told.void()
             raise
-        await told.rest_of(response)
+        if told:
+            await told.rest_of(response)
         return response
 
     def _read(self, body: dict[str, Any], request: LLMRequest) -> LLMResponse:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import FunctionCall, ToolCall, text_in
 from mcp_ghost.names import ToolNames
 from mcp_ghost.providers.schema import is_recursive
@@ -307,6 +308,20 @@ def error_text(body: object) -> str:
     metadata = error.get("metadata")
     raw = metadata.get("raw") if isinstance(metadata, dict) else None
     return f"{said}: {raw}" if raw else said
+
+
+def reported(
+    body: Mapping[str, Any], statuses: Mapping[str, int] | None = None
+) -> LLMStatusError | LLMReplyError | None:
+    """The error in a reply that came as a success; ``statuses`` of errors that have only types."""
+    error = body.get("error")
+    if not error:
+        return None
+    said, named = error_text(body), error if isinstance(error, dict) else {}
+    code = (statuses or {}).get(str(named.get("type")), named.get("code"))
+    if str(code).isdecimal() and 400 <= int(str(code)) <= 599:
+        return LLMStatusError(said, int(str(code)))
+    return LLMReplyError(f"The model server reported an error: {said}")
 
 
 def count(*values: object) -> int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from mcp_ghost.errors import LLMReplyError, LLMStatusError
+from mcp_ghost.errors import LLMReplyError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers import common
 from mcp_ghost.providers.gemini_schema import gemini_parameters
@@ -260,10 +260,8 @@ def _generation_config(options: Mapping[str, Any], *, signed: bool) -> JSONObjec
 
 
 def _candidate(body: Mapping[str, Any]) -> JSONObject:
-    error = body.get("error")
-    if isinstance(error, dict):
-        said, code = common.error_text(body), error.get("code")
-        raise LLMStatusError(said, code) if isinstance(code, int) else LLMReplyError(said)
+    if error := common.reported(body):
+        raise error
     feedback = body.get("promptFeedback")
     if isinstance(feedback, dict) and feedback.get("blockReason"):
         said = f": {feedback['blockReasonMessage']}" if feedback.get("blockReasonMessage") else ""

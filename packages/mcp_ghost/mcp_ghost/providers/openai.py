@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from mcp_ghost.errors import LLMReplyError, LLMStatusError
+from mcp_ghost.errors import LLMReplyError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers import common
 from mcp_ghost.providers.hosted import OPENAI, OPENROUTER, HostedProvider, hosted_at
@@ -262,20 +262,11 @@ def _choice(body: Mapping[str, Any]) -> JSONObject:
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     choice: JSONObject = first if isinstance(first, dict) else {}
-    for error in (body.get("error"), choice.get("error")):
-        if error:
-            raise _reported(error)
+    if error := common.reported(body) or common.reported(choice):
+        raise error
     if not choice:
         raise LLMReplyError("The model server sent a reply without any choices.")
     return choice
-
-
-def _reported(error: object) -> LLMStatusError | LLMReplyError:
-    said = common.error_text({"error": error})
-    code = str(error.get("code")) if isinstance(error, dict) else ""
-    if code.isdecimal() and 400 <= int(code) <= 599:
-        return LLMStatusError(said, int(code))
-    return LLMReplyError(f"The model server reported an error: {said}")
 
 
 def _thinking_fields(message: JSONObject) -> str:

@@ -32,7 +32,7 @@ from mcp_ghost.errors import (
     LLMUnreachableError,
 )
 from mcp_ghost.providers.common import error_text
-from mcp_ghost.providers.streaming.events import Assembler, OnDelta, pieces
+from mcp_ghost.providers.streaming.events import Assembler, EventReader, OnDelta, objects_in
 from mcp_ghost.redact import redact
 from mcp_ghost.text import address
 
@@ -46,6 +46,11 @@ CONNECT_SECONDS = 10.0
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _EXCERPT = 600
 _MOST_DOUBLINGS = 32
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+_EVENTS = re.compile(rb"(?:\xef\xbb\xbf)?\s*[:dier]")
+"""How events begin: with a comment, or a field called data, event, id or retry."""
+_LINGERING_SECONDS = 0.5
+"""For a server to end its answer after the mark of the end; some hold the connection instead."""
 _url = lru_cache(httpx2.URL)
 _HEADERS = {
     "Accept": "*/*",
@@ -141,9 +146,12 @@ class Transport:
         headers: Mapping[str, str],
         *,
         model: object = "",
+        assembler: Assembler | None = None,
+        on_delta: OnDelta | None = None,
     ) -> dict[str, Any]:
         """Send ``payload`` once and return the JSON object of the answer.
 
+        ``assembler`` makes it of an answer that arrives in pieces, of which ``on_delta`` is told.
         Cancelling cuts the connection. ``model`` is for messages.
 
         Raises:
@@ -153,34 +161,47 @@ class Transport:
             LLMError: the request cannot be sent at all.
         """
         async with self._answer(path, payload, headers) as response:
-            content = await content_of(response, self._endpoint)
-        return read_body(response, content, self._endpoint, model=model)
+            chunks = _unpacked(response, self._endpoint)
+            content = b""
+            if assembler is not None and on_delta is not None and response.is_success:
+                start = await self._assembled(chunks, assembler, on_delta)
+                if start is None:
+                    return assembler.body()
+                content = start
+            content += b"".join([chunk async for chunk in chunks])
+        return read_body(response, content, self._endpoint, model=model, assembler=assembler)
 
-    async def stream(
-        self,
-        path: str,
-        payload: Mapping[str, Any],
-        headers: Mapping[str, str],
-        assembler: Assembler,
-        on_delta: OnDelta,
-        *,
-        model: object = "",
-    ) -> dict[str, Any]:
-        """The same for an answer that arrives in pieces, of which ``on_delta`` is told.
+    async def _assembled(
+        self, chunks: AsyncIterator[bytes], assembler: Assembler, on_delta: OnDelta
+    ) -> bytes | None:
+        """Have a stream of events assembled; anything else, whatever its type, is returned."""
+        reader, start = EventReader(), b""
 
-        An answer that comes at once all the same is as good.
-        """
-        async with self._answer(path, payload, headers) as response:
-            kind = response.headers.get("content-type", "")
-            if not response.is_success or "text/event-stream" not in kind:
-                content = await content_of(response, self._endpoint)
-                return read_body(response, content, self._endpoint, model=model)
-            async for piece in pieces(_unpacked(response, self._endpoint)):
+        async def take(chunk: bytes, *, is_last: bool = False) -> None:
+            for piece in reader.feed(chunk, is_last=is_last):
                 for delta in assembler.add(piece):
                     await on_delta(delta)
-            if not assembler.is_complete:
-                raise httpx2.RemoteProtocolError("the stream ended before the answer did")
-        return assembler.body()
+
+        try:
+            async with asyncio.timeout(None) as patience:
+                async for chunk in chunks:
+                    if not _EVENTS.match(start):
+                        start += chunk
+                        if start.strip(_BLANK) and not _EVENTS.match(start):
+                            return start
+                    await take(chunk)
+                    if reader.is_done:  # read out, the connection can be used again
+                        now = asyncio.get_running_loop().time()
+                        patience.reschedule(now + _LINGERING_SECONDS)
+        except TimeoutError:
+            if not reader.is_done:
+                raise
+        await take(b"", is_last=True)
+        if not (assembler.is_complete or reader.is_done):
+            raise LLMReplyError(
+                f"The stream of {self._endpoint.where} ended before the answer did."
+            )
+        return None
 
     @asynccontextmanager
     async def _answer(
@@ -310,13 +331,19 @@ def _check_size(size: int) -> None:
 
 
 def read_body(
-    response: httpx2.Response, content: bytes, endpoint: Endpoint, *, model: object = ""
+    response: httpx2.Response,
+    content: bytes,
+    endpoint: Endpoint,
+    *,
+    model: object = "",
+    assembler: Assembler | None = None,
 ) -> dict[str, Any]:
-    """The JSON object of a complete answer; ``response`` gives status and headers."""
-    try:
-        body = json.loads(content)
-    except (ValueError, RecursionError):
-        body = None
+    """The JSON object of a complete answer; ``response`` gives status and headers.
+
+    Some servers send pieces where none were asked for, which ``assembler`` puts together.
+    """
+    found = objects_in(content)
+    body = found[0] if found else None
     if not response.is_success:
         raise endpoint.status_error(
             response.status_code,
@@ -324,12 +351,18 @@ def read_body(
             model=model,
             retry_after=_asked_delay(response.headers, body),
         )
-    if not isinstance(body, dict):
+    if body is None:
         raise LLMReplyError(
             f"{endpoint.where} answered with something that is not a JSON object. "
             "Is the base URL that of the API (it often ends in /v1)?"
         )
-    return body
+    is_whole = len(found) == 1 and content.lstrip(_BLANK).startswith(b"{")
+    if is_whole or assembler is None:
+        return body
+    for piece in found:
+        for _ in assembler.add(piece):
+            pass
+    return assembler.body()
 
 
 def _moved(response: httpx2.Response) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ Delta: TypeAlias = tuple[Literal["text", "thinking", "restart"], str]
 """What the model says or thinks next; "restart": what came of this reply so far is void."""
 OnDelta: TypeAlias = Callable[[Delta], Awaitable[None]]
 _END = "[DONE]"
+_LINE_END = re.compile("\r\n|\r|\n")
 
 
 class Assembler(Protocol):
@@ -57,41 +60,64 @@ class Told:
             await self._on_delta(("text", said))
 
 
-async def pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[JSONObject]:
-    """The JSON objects in a stream of events, as they come."""
-    reader = EventReader()
-    async for chunk in chunks:
-        for piece in reader.feed(chunk):
-            yield piece
-    for piece in reader.feed(b"\n\n"):
-        yield piece
-
-
 class EventReader:
-    """Takes a stream of events; comments, and the names of events, say nothing more."""
+    """Takes a stream of events, also one whose server leaves out the blank lines between them.
+
+    Lines end in CR, LF or both, and a byte order mark may come first:
+    https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
+    """
 
     def __init__(self) -> None:
-        self._rest = b""
+        self.is_done = False
+        """Whether the mark of the end came, with which servers may still hold the connection."""
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
+        self._rest = ""
+        self._follows_cr = False
+        self._name = ""
         self._data: list[str] = []
 
-    def feed(self, chunk: bytes) -> Iterator[JSONObject]:
+    def feed(self, chunk: bytes, *, is_last: bool = False) -> Iterator[JSONObject]:
         """The objects that are complete with ``chunk``."""
-        *whole, self._rest = (self._rest + chunk).split(b"\n")
-        for raw in whole:
-            line = raw.rstrip(b"\r").decode("utf-8", errors="replace")
-            if line.startswith("data:"):
-                self._data.append(line[5:].removeprefix(" "))
-            elif not line and self._data:
-                said, self._data = "\n".join(self._data), []
-                if (piece := _object(said)) is not None:
-                    yield piece
+        text = self._decoder.decode(chunk, is_last)
+        text = text.removeprefix("\n") if self._follows_cr else text
+        self._follows_cr = text.endswith("\r")
+        *lines, self._rest = _LINE_END.split(self._rest + text + ("\n\n" if is_last else ""))
+        for line in lines:
+            field, _, value = line.partition(":")
+            if field == "event":
+                self._name = value.strip()
+            elif field == "data" and value.strip() == _END:
+                self.is_done = True
+            elif field == "data":
+                self._data.append(value.removeprefix(" "))
+            elif not line:
+                yield from self._event()
+
+    def _event(self) -> Iterator[JSONObject]:
+        """What the lines of one event say: one object, or one on each where no blank line came."""
+        name, data, self._name, self._data = self._name, self._data, "", []
+        said = "\n".join(data)
+        whole = _value(said)
+        for value in map(_value, data) if whole is None else [whole]:
+            if name == "error" and not (isinstance(value, dict) and value.get("error")):
+                yield {"type": name, "error": value or said}
+            elif isinstance(value, dict):
+                yield {"type": name, **value} if name else value
 
 
-def _object(said: str) -> dict[str, Any] | None:
-    if said.strip() == _END:
-        return None
+def objects_in(content: bytes) -> list[JSONObject]:
+    """The objects in a whole body: one, a list of them, one on each line, or those of events."""
+    text = content.decode("utf-8-sig", errors="replace").strip()
+    value = _value(text)
+    if value is None and not text.startswith("{"):
+        return [*EventReader().feed(content, is_last=True)]
+    values = map(_value, text.splitlines()) if value is None else [value]
+    listed = [each for it in values for each in (it if isinstance(it, list) else [it])]
+    return [it for it in listed if isinstance(it, dict)]
+
+
+def _value(said: str) -> Any:  # noqa: ANN401  any JSON; None for anything else
     try:
-        value = json.loads(said)
+        return json.loads(said)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None

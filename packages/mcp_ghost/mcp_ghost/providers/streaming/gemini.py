@@ -19,21 +19,29 @@ class GeminiAssembler:
         self._body: JSONObject = {}
         self._candidate: JSONObject = {}
         self._parts: list[JSONObject] = []
+        self._index: object = None
+        """Of the candidate that is read; of others, nothing is."""
 
     @property
     def is_complete(self) -> bool:
         """Whether the reply has come to its end, or to an error."""
-        is_blocked = (self._body.get("promptFeedback") or {}).get("blockReason")
-        return bool(self._candidate.get("finishReason") or is_blocked or "error" in self._body)
+        feedback = self._body.get("promptFeedback")
+        is_blocked = isinstance(feedback, dict) and feedback.get("blockReason")
+        return bool(self._candidate.get("finishReason") or is_blocked or self._body.get("error"))
 
     def add(self, piece: JSONObject) -> Iterator[Delta]:
         """What a piece adds."""
-        self._body |= {key: value for key, value in piece.items() if key != "candidates"}
-        candidates = piece.get("candidates")
-        first = candidates[0] if isinstance(candidates, list) and candidates else None
-        if not isinstance(first, dict):
+        self._body |= {
+            key: it for key, it in piece.items() if key != "candidates" and it is not None
+        }
+        candidates = blocks_in(piece.get("candidates"))
+        if self._index is None and candidates:
+            self._index = candidates[0].get("index") or 0
+        first = next((it for it in candidates if (it.get("index") or 0) == self._index), None)
+        if first is None:
             return
-        self._candidate |= {key: value for key, value in first.items() if key != "content"}
+        said = {key: it for key, it in first.items() if key != "content" and it is not None}
+        self._candidate |= said
         content = first.get("content")
         for part in blocks_in(content.get("parts") if isinstance(content, dict) else None):
             self._take(part)
@@ -51,6 +59,9 @@ class GeminiAssembler:
         """Add ``part``, to the one before it where both are words of the same kind."""
         if part.keys() <= {"text", "thought"} and not part.get("text"):
             return  # it only carries the reason of the end
+        call = part.get("functionCall")
+        if isinstance(call, dict) and call.get("id") and part in self._parts:
+            return  # sent twice
         last = self._parts[-1] if self._parts else {}
         is_plain = part.keys() <= {"text", "thought"} and last.keys() <= {"text", "thought"}
         if "text" in part and "text" in last and is_plain and _thought(part) == _thought(last):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from mcp_ghost.providers.common import text_of
+from mcp_ghost.providers.common import parsed_object, text_of
 
 if TYPE_CHECKING:
     from mcp_ghost.providers.streaming.events import Delta
     from mcp_ghost.results import JSONObject
 
 _OPEN, _CLOSE = "<think>", "</think>"
+_NOTHING = {"role": "assistant", "content": None}
 _TEXTS = ("refusal", "reasoning", "reasoning_content")
 
 
@@ -20,10 +22,12 @@ class OpenAIAssembler:
 
     def __init__(self) -> None:
         self._body: JSONObject = {}
-        self._message: JSONObject = {"role": "assistant", "content": None}
+        self._message: JSONObject = dict(_NOTHING)
         self._calls: list[JSONObject] = []
-        self._at: dict[int, JSONObject] = {}
+        self._at: dict[str, JSONObject] = {}
         """The call that grows at each index."""
+        self._choice: object = None
+        """The index of the choice that is read; of others, nothing is."""
         self._finish_reason: object = None
         self._tags = _Tags()
 
@@ -36,14 +40,20 @@ class OpenAIAssembler:
         """What a piece adds."""
         said = {key: it for key, it in piece.items() if key != "choices" and it is not None}
         self._body |= said
-        choices = piece.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        if not isinstance(choice, dict):
+        if "error" in (piece.get("object"), piece.get("type")):  # vLLM's, and of events so named
+            self._body["error"] = piece.get("error") or piece
+        choices = _dicts(piece.get("choices"))
+        if self._choice is None and choices:
+            self._choice = choices[0].get("index") or 0
+        choice = next((it for it in choices if (it.get("index") or 0) == self._choice), None)
+        if choice is None:
             return
         self._finish_reason = choice.get("finish_reason") or self._finish_reason
         if choice.get("error"):
             self._body["error"] = choice["error"]
         delta = choice.get("delta")
+        if not delta and not self._calls and self._message == _NOTHING:
+            delta = choice.get("message")  # all at once
         if isinstance(delta, dict):
             yield from self._grow(delta)
 
@@ -73,20 +83,58 @@ class OpenAIAssembler:
             self._grow_call(call)
 
     def _grow_call(self, more: JSONObject) -> None:
-        """Add to the call at its index; another id there, as some send it, begins another call."""
-        index = more.get("index", len(self._calls) if more.get("id") else len(self._calls) - 1)
-        call = self._at.get(index)
-        if call is None or (more.get("id") and call["id"] and more["id"] != call["id"]):
+        """Add to the call that ``more`` belongs to, or begin another one.
+
+        OpenAI numbers its calls, and gives id and name only with the first piece of each. Others
+        repeat them with every piece, use one index for all calls or a new one for each piece, or
+        send what they have sent already.
+        """
+        function = next(iter(_dicts([more.get("function")])), {})
+        name, said = str(function.get("name") or ""), function.get("arguments")
+        arguments = said if isinstance(said, str) else json.dumps(said) if said else ""
+        index = str(more["index"]) if more.get("index") is not None else None
+        call = self._call_of(more.get("id"), index)
+        if call is None or self._is_another(call, more.get("id"), name, arguments, index):
             call = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-            self._at[index] = call
             self._calls.append(call)
-        call["id"] = more.get("id") or call["id"]
+        if index is not None:
+            self._at[index] = call
+        known = call["function"]
+        call["id"] = call["id"] or more.get("id") or ""
         if more.get("extra_content"):
             call["extra_content"] = more["extra_content"]
-        function = more.get("function")
-        if isinstance(function, dict):
-            call["function"]["name"] += str(function.get("name") or "")
-            call["function"]["arguments"] += str(function.get("arguments") or "")
+        if name != known["name"]:
+            known["name"] += name
+        if arguments and parsed_object(known["arguments"]) == {}:  # stood for those to come
+            known["arguments"] = ""
+        if not (_is_whole(known["arguments"]) and _is_whole(arguments)):
+            known["arguments"] += arguments
+
+    def _call_of(self, call_id: object, index: str | None) -> JSONObject | None:
+        """The call with that id or, of a piece without a new one, at that index."""
+        same = [it for it in self._calls if call_id and it["id"] == call_id]
+        if same or index is not None:
+            return same[-1] if same else self._at.get(index or "")
+        return self._calls[-1] if self._calls and not call_id else None
+
+    def _is_another(
+        self, call: JSONObject, call_id: object, name: str, arguments: str, index: str | None
+    ) -> bool:
+        """Whether a piece that names a tool begins a call beside ``call``."""
+        known = call["function"]
+        if not name or not known["name"]:
+            return False
+        is_whole, has_other_id = _is_whole(known["arguments"]), call_id and call["id"] != call_id
+        if name != known["name"]:
+            return is_whole or index is None or bool(has_other_id and call["id"])
+        if has_other_id and call["id"]:  # unless each piece has an id of its own
+            return is_whole or not (known["arguments"] or arguments)
+        other = parsed_object(arguments) if is_whole and known["arguments"] != "{}" else None
+        return other is not None and other != parsed_object(known["arguments"])
+
+
+def _is_whole(arguments: str) -> bool:
+    return arguments.rstrip().endswith("}") and parsed_object(arguments) is not None
 
 
 class _Tags:
