@@ -6,14 +6,13 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.providers.common import LLMRequest
-from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.testing import Reply, content_reply, tool_reply
+from tests.support.wires import chosen, provider_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcp_ghost.messages import Message
-    from mcp_ghost.testing.wires import WireName
 
 _FIELDS = {field.name for field in fields(LLMRequest)}
 
@@ -25,13 +24,17 @@ def request_for(messages: Sequence[Message], model: str = "m", **given: Any) -> 
     return LLMRequest(messages=messages, model=model, **ours, options=options)
 
 
-WIRES: tuple[WireName, ...] = ("openai", "anthropic", "gemini")
 KEY = "key-0123456789"
 
 
 def payload(wire: str, messages: list[Message], **options: Any) -> dict[str, Any]:  # noqa: ANN401  any option
-    provider = get_provider(wire)
-    given = {"model": provider.default_model, "base_url": provider.base_url, **options}
+    provider = provider_of(wire)
+    given = {
+        "model": provider.default_model,
+        "base_url": provider.base_url,
+        **chosen(wire),
+        **options,
+    }
     return provider.encode(request_for(messages, api_key=KEY, **given)).payload
 
 

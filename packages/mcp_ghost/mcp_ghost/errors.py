@@ -79,9 +79,13 @@ class LLMUnreachableError(LLMConnectionError):
 class LLMStatusError(LLMError):
     """Raised when the provider answered with an HTTP error status."""
 
-    def __init__(self, message: str, status: int, retry_after: float | None = None) -> None:
+    def __init__(
+        self, message: str, status: int, retry_after: float | None = None, said: str = ""
+    ) -> None:
         super().__init__(message)
         self.status = status
+        self.said = said or message
+        """The provider's own words, without our advice."""
         self.retry_after = retry_after
         """Seconds that the provider asked us to wait, where it said so."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from mcp_ghost.golden.file import as_golden
+from mcp_ghost.providers.responses import is_response
 
 
 class Fields(NamedTuple):
@@ -24,8 +25,15 @@ def provider_drift(golden: Mapping[str, Any]) -> list[str]:
         for entry in golden.get("provider_responses") or ()
         if 200 <= entry.get("status", 200) < 300 and not entry.get("error")
     ]
-    found = (line for reply in replies for line in _surprises(reply, FIELDS.get(provider, {}), ""))
+    found = (
+        line for reply in replies for line in _surprises(reply, _fields_of(reply, provider), "")
+    )
     return [f"provider drift: {line}" for line in dict.fromkeys(found)]
+
+
+def _fields_of(reply: object, provider: str) -> Mapping[str, Fields]:
+    on_responses = isinstance(reply, Mapping) and is_response(reply)
+    return FIELDS.get("responses" if on_responses else provider, {})
 
 
 def _surprises(value: object, fields: Mapping[str, Fields], where: str) -> Iterator[str]:
@@ -63,6 +71,28 @@ FIELDS: Mapping[str, Mapping[str, Fields]] = {
             "prompt_tokens completion_tokens",
             "total_tokens prompt_tokens_details completion_tokens_details"
             " cost cost_details is_byok prompt_cache_hit_tokens prompt_cache_miss_tokens",
+        ),
+    },
+    "responses": {
+        "": Fields(
+            "output usage",
+            "id object created_at completed_at model status error incomplete_details instructions"
+            " background conversation image input_transformations max_output_tokens"
+            " max_tool_calls metadata moderation parallel_tool_calls previous_response_id prompt"
+            " prompt_cache_diagnostics prompt_cache_key prompt_cache_options"
+            " prompt_cache_retention reasoning safety_identifier service_tier temperature text"
+            " tool_choice tool_usage tools top_logprobs top_p truncation user access_programs"
+            " billing frequency_penalty presence_penalty store",  # its replies have them, too
+        ),
+        "output[]": Fields(
+            "type",
+            "id status role content phase summary encrypted_content call_id name namespace"
+            " arguments caller async",
+        ),
+        "output[].content[]": Fields("type", "text annotations logprobs refusal"),
+        "usage": Fields(
+            "input_tokens output_tokens",
+            "total_tokens input_tokens_details output_tokens_details cost cost_details is_byok",
         ),
     },
     "anthropic": {

@@ -17,6 +17,12 @@ from mcp_ghost.results import as_text
 from mcp_ghost.text import counted
 
 _SAME_ROLE = {"developer": "system", "model": "assistant", "function": "tool"}
+_ROLE_OF_ITEM = {
+    "reasoning": "assistant",
+    "function_call": "assistant",
+    "function_call_output": "tool",
+}
+"""Of OpenAI's Responses API, where calls and their results are no messages."""
 
 
 def request_differences(
@@ -89,14 +95,26 @@ def _tools(body: Mapping[str, Any]) -> Iterator[str]:
 def _roles(body: Mapping[str, Any]) -> Iterator[str]:
     if _has_system(body):
         yield "system"
-    for message in _dicts(body.get("messages") or body.get("contents")):
-        role = str(message.get("role"))
-        yield _SAME_ROLE.get(role, role)
+    yield from (role for role, _ in _messages(body))
+
+
+def _messages(body: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The role of each message, and what it is made of: itself, or the items of one reply."""
+    messages: list[tuple[str, list[dict[str, Any]]]] = []
+    for message in _dicts(body.get("messages") or body.get("contents") or body.get("input")):
+        kind = message.get("type")
+        known = str(message.get("role") or _ROLE_OF_ITEM.get(str(kind), kind))
+        role = _SAME_ROLE.get(known, known)
+        if kind and role == "assistant" and messages and messages[-1][0] == role:
+            messages[-1][1].append(message)
+        else:
+            messages.append((role, [message]))
+    return messages
 
 
 def _has_system(body: Mapping[str, Any]) -> bool:
     """Whether the system prompt stands beside the messages."""
-    names = ("system", "systemInstruction", "system_instruction")
+    names = ("system", "systemInstruction", "system_instruction", "instructions")
     return any(body.get(name) for name in names)
 
 
@@ -104,13 +122,17 @@ def _told(exchange: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
     """What the model is told about its calls: message (from 1), name on the wire, and text."""
     body = exchange["request"] if isinstance(exchange["request"], Mapping) else {}
     names: dict[object, str] = {}
-    messages = _dicts(body.get("messages") or body.get("contents"))
-    for number, message in enumerate(messages, start=2 if _has_system(body) else 1):
+    numbered = enumerate(_messages(body), start=2 if _has_system(body) else 1)
+    for number, message in ((number, each) for number, (_, them) in numbered for each in them):
         for call in _dicts(message.get("tool_calls")):
             names[call.get("id")] = str((call.get("function") or {}).get("name"))
+        if message.get("type") == "function_call":
+            names[message.get("call_id")] = str(message.get("name"))
         if message.get("role") == "tool":
             name = _named(names, message.get("tool_call_id"))
             yield number, name, as_text(message.get("content"))
+        elif message.get("type") == "function_call_output":
+            yield number, _named(names, message.get("call_id")), as_text(message.get("output"))
         for part in _dicts(message.get("parts") or message.get("content")):
             if part.get("type") == "tool_use":
                 names[part.get("id")] = str(part.get("name"))

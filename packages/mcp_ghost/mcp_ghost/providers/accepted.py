@@ -6,11 +6,13 @@ No table of models stays right for long, so the refusal itself is read.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mcp_ghost.errors import LLMStatusError
+    from mcp_ghost.providers.common import Wire
     from mcp_ghost.results import JSONObject
 
 _REFUSALS = frozenset({400, 404, 422})
@@ -29,11 +31,14 @@ _MENTIONS = {
     "top_p": re.compile(r"top_p", re.I),
     "top_k": re.compile(r"top_k", re.I),
     "min_p": re.compile(r"min_p", re.I),
+    "include": re.compile(r"encrypted.?content (?:is )?not supported|\binclude\b", re.I),
+    # OpenAI shows what some models thought only to organisations that it has verified.
+    "reasoning.summary": re.compile(r"reasoning.summar", re.I),
     "stream_options": re.compile(r"stream_options", re.I),
     # OpenAI streams some models only for organisations that it has verified.
     "stream": re.compile(r"\bstream\b(?!_)|streaming", re.I),
 }
-_LENGTHS = ("max_tokens", "max_completion_tokens")
+_LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 """The fields that say how long a reply may be."""
 # Anthropic: "max_tokens: 64000 > 4096, which is the maximum"; OpenAI: "max_tokens is too large:
 # 64000. This model supports at most 4096 completion tokens"; DeepSeek and others: "the valid range
@@ -45,6 +50,24 @@ _LONGEST = re.compile(
 # Anthropic, of models before 4.5: "input length and `max_tokens` exceed context limit: 150000 +
 # 64000 > 200000".
 _ROOM = re.compile(r"context limit: (\d{1,9}) \+ \d{1,9} > (\d{1,9})")
+# OpenAI: "To use function tools, use /v1/responses", "only supported in v1/responses", "This is not
+# a chat model and thus not supported in the v1/chat/completions endpoint"; Copilot: "is not
+# accessible via the /chat/completions endpoint"; Azure: "The chatCompletion operation does not work
+# with the specified model".
+_NOT_CHAT = re.compile(
+    r"/responses\b|responses (?:api|endpoint)|chatcompletion operation does not work"
+    r"|not (?:a chat model|supported in the v1/chat|accessible via the /chat)",
+    re.I,
+)
+# OpenAI: "is not supported with the Responses API"; others: "use /v1/chat/completions instead".
+_NOT_RESPONSES = re.compile(
+    r"chat/completions|not support\w*[^.]{0,40}\b(?:responses api|/responses\b)"
+    r"|responses api[^.]{0,20} not |unknown (?:request )?url",
+    re.I,
+)
+_NONE = re.compile(r"set reasoning_effort to .?none", re.I)
+_NO_SUCH_ADDRESS = frozenset({404, 405, 501})
+_OF_MODEL = re.compile(r"model|deployment", re.I)
 _LEAST_ROOM = 1024
 """Tokens for a reply; where there is less, the conversation has to become shorter."""
 
@@ -57,19 +80,47 @@ class Accepted:
     """The fields that it refused."""
     longest: int | None = None
     """The longest reply in tokens, once it has said so."""
+    wire: Wire | None = None
+    """The one that its refusal of the other named."""
+    left: frozenset[Wire] = frozenset()
+    """Those that it refused."""
+    thinks_with_tools: bool = True
+    """Whether chat completions take tools for it unless it is told not to think."""
 
     def of(self, payload: JSONObject) -> JSONObject:
         """As much of ``payload`` as the model accepts."""
-        kept = {key: payload[key] for key in payload if key not in self.without}
+        kept = {
+            key: _without(payload[key], key, self.without)
+            for key in payload
+            if key not in self.without
+        }
         if "stream" in self.without:
             kept.pop("stream_options", None)
         for field in _LENGTHS:
             if field in kept and self.longest is not None:
                 kept[field] = min(kept[field], self.longest)
+        if not self.thinks_with_tools and "tools" in kept and "messages" in kept:
+            kept["reasoning_effort"] = "none"
         if "response_format" in self.without and "provider" in kept:
             # Or the demand that a provider must know all fields would still count this one.
             kept["provider"] = {**kept["provider"], "require_parameters": False}
         return kept
+
+    def turn(self, path: str, error: LLMStatusError, *, may_turn: bool) -> dict[str, str]:
+        """Take in that a request at ``path`` belongs on the other wire, or on this one as told.
+
+        Nothing where ``error`` is about something else, or the other wire was no better.
+        """
+        other = named_wire(path, error)
+        here: Wire = "chat" if other == "responses" else "responses"
+        is_offer = here == "chat" and self.thinks_with_tools and bool(_NONE.search(error.said))
+        self.thinks_with_tools &= not is_offer
+        is_open = other not in self.left or (other == "chat" and not self.thinks_with_tools)
+        if other and may_turn and is_open and here not in self.left:
+            self.left |= {here}
+            self.wire = other
+            return {"wire": f"on the {other} wire"}
+        return {"reasoning_effort": "with reasoning_effort 'none' beside tools"} if is_offer else {}
 
     def learn(self, payload: JSONObject, error: LLMStatusError) -> dict[str, str]:
         """Take in what ``error`` refuses of ``payload``: fields, and how they are sent from now on.
@@ -80,7 +131,9 @@ class Accepted:
             return {}
         said = str(error)
         refused = {
-            field for field, words in _MENTIONS.items() if field in payload and words.search(said)
+            field
+            for field, words in _MENTIONS.items()
+            if _has(payload, field) and words.search(said)
         }
         self.without |= refused
         learned = {field: f"without {field}" for field in sorted(refused)}
@@ -89,6 +142,30 @@ class Accepted:
             if payload.get(field, 0) > limit:
                 self.longest, learned[field] = limit, f"with {field} of at most {limit}"
         return learned
+
+
+def named_wire(path: str, error: LLMStatusError) -> Wire | None:
+    """The other of OpenAI's wires, if ``error`` says that a request at ``path`` belongs there."""
+    said = error.said
+    if path.endswith("/chat/completions") and error.status in _REFUSALS:
+        return "responses" if _NOT_CHAT.search(said) else None
+    if not path.endswith("/responses"):
+        return None
+    is_missing = error.status in _NO_SUCH_ADDRESS and not _OF_MODEL.search(said)
+    names_chat = error.status in _REFUSALS and _NOT_RESPONSES.search(said)
+    return "chat" if is_missing or names_chat else None
+
+
+def _has(payload: JSONObject, field: str) -> bool:
+    name, _, inner = field.partition(".")
+    return name in payload and (not inner or inner in payload[name])
+
+
+def _without(value: Any, name: str, fields: Collection[str]) -> Any:  # noqa: ANN401  any JSON
+    """``value``, which is called ``name``, without the parts of it that are among ``fields``."""
+    if not isinstance(value, dict):
+        return value
+    return {key: value[key] for key in value if f"{name}.{key}" not in fields}
 
 
 def refuses_images(error: LLMStatusError) -> bool:

@@ -16,9 +16,10 @@ from mcp_ghost.env_file import setting
 from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError, LLMUnreachableError
 from mcp_ghost.media import has_images, without_images
 from mcp_ghost.messages import assistant_message
-from mcp_ghost.providers.accepted import Accepted, refuses_images
-from mcp_ghost.providers.common import LLMRequest, StreamingProvider, doubtful
+from mcp_ghost.providers.accepted import Accepted, named_wire, refuses_images
+from mcp_ghost.providers.common import LLMRequest, StreamingProvider, Wire, WireChoice, doubtful
 from mcp_ghost.providers.exchange import EmptyReplyError, Exchange, FailedTry, with_all
+from mcp_ghost.providers.hosted import OPENAI, hosted_at
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.streaming.events import OnDelta, Told
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, Transport
@@ -59,6 +60,7 @@ class ProviderClient:
         model: Asked where a call names no other; by default the provider's.
         base_url: By default the provider's.
         key_variable: Where users keep the key, for messages; by default the provider's.
+        wire: Which of OpenAI's formats is spoken, where it is one of them.
         timeout: Seconds for one whole answer.
         retry: How often and how patiently a request is tried.
         breaker: Counts the calls, whatever their tries, and refuses some.
@@ -78,6 +80,7 @@ class ProviderClient:
         base_url: str | None = None,
         *,
         key_variable: str | None = None,
+        wire: WireChoice = "auto",
         timeout: float = 120.0,
         retry: RetryPolicy | None = None,
         breaker: CircuitBreaker | None = None,
@@ -96,6 +99,7 @@ class ProviderClient:
             key_variable or next(iter(provider.key_variables), "the argument api_key"),
             timeout,
         )
+        self._wire = wire
         self._retry = retry or RetryPolicy()
         self._breaker = breaker
         self._given_transport = transport
@@ -230,9 +234,8 @@ class ProviderClient:
 
     async def _accepted(self, call: Exchange, headers: Mapping[str, str]) -> LLMResponse:
         """The reply to what the model accepts: what it refuses is left out from then on."""
-        model = call.request.model
-        accepted = self._accepted_by[model]
-        wire = self._encoded(call, headers)
+        model, accepted = call.request.model, self._accepted_by[call.request.model]
+        wire, left = self._encoded(call, headers), None
         async with self._transport() as transport:
             while True:
                 payload = accepted.of(wire.payload)
@@ -240,18 +243,23 @@ class ProviderClient:
                 try:
                     return await self._retried(transport, replace(wire, payload=payload), call)
                 except LLMStatusError as error:
-                    learned = accepted.learn(payload, error)
+                    learned = accepted.turn(wire.path, error, may_turn=self._wire == "auto")
+                    if "wire" in learned:
+                        left = error
+                    learned = learned or accepted.learn(payload, error)
                     if not learned and has_images(call.request.messages) and refuses_images(error):
                         self._blind.add(model)
                         learned = {"images": "without images"}
-                        wire = self._encoded(call, headers)
-                    if not learned:
-                        raise
+                    if not learned:  # where the other wire is missing, the first error says more
+                        raise (
+                            left if left and named_wire(wire.path, error) == "chat" else error
+                        ) from None
                     self._log_refused(learned, error, model)
+                    wire = self._encoded(call, headers)
 
     def _encoded(self, call: Exchange, headers: Mapping[str, str]) -> WireRequest:
-        """The request as it is sent, without images for a model that refused some."""
-        request = call.request
+        """The request on its wire, without images for a model that refused some."""
+        request = call.request = replace(call.request, wire=self._wire_for(call.request.model))
         if request.model in self._blind and has_images(request.messages):
             request = replace(request, messages=without_images(request.messages))
             call.request = request
@@ -260,6 +268,12 @@ class ProviderClient:
             wire = self._provider.streamed(wire)
         payload = request.extended(wire.payload)
         return replace(wire, payload=payload, headers={**wire.headers, **headers})
+
+    def _wire_for(self, model: str) -> Wire:
+        if self._wire != "auto":
+            return self._wire
+        at_home = hosted_at(self._endpoint.base_url) is OPENAI
+        return self._accepted_by[model].wire or ("responses" if at_home else "chat")
 
     async def _retried(
         self, transport: Transport, wire: WireRequest, call: Exchange

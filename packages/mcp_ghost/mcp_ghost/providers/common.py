@@ -8,7 +8,7 @@ import re
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import FunctionCall, ToolCall, text_in
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
 
 
+Wire: TypeAlias = Literal["chat", "responses"]
+"""OpenAI's formats: chat completions, and the Responses API."""
+WireChoice: TypeAlias = Literal["auto", "chat", "responses"]
+"""auto: responses at OpenAI's own address, chat elsewhere, until the server names the other."""
 OPENING = "Go on."
 """Said for the user where a provider wants a first user message and the history has none."""
 MOST_TOKENS = 10**9
@@ -45,6 +49,8 @@ class LLMRequest:
     """Leads the names of tools on the wire."""
     base_url: str = ""
     api_key: str | None = field(default=None, repr=False)
+    wire: Wire = "chat"
+    """For those that speak OpenAI's formats."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """``temperature``, ``top_p``, ``top_k``, ``max_tokens``, ``stop``, ``seed``,
     ``reasoning_effort``, ``response_format`` and ``parallel_tool_calls`` as OpenAI spells them,

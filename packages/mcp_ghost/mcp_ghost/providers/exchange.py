@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from mcp_ghost.providers.streaming.events import OnDelta
     from mcp_ghost.results import JSONObject
 
-_CONVERSATION = frozenset({"messages", "system", "contents", "systemInstruction", "tools"})
+_CONVERSATION = frozenset(
+    {"messages", "system", "contents", "systemInstruction", "input", "instructions", "tools"}
+)
 """Fields of payloads that say what the neutral request says, whatever the wire."""
 
 

@@ -22,6 +22,7 @@ from mcp_ghost.providers.thinking import split_thinking
 
 if TYPE_CHECKING:
     from mcp_ghost.names import ToolNames
+    from mcp_ghost.providers.streaming.events import Assembler
     from mcp_ghost.results import JSONObject
 
 
@@ -31,8 +32,8 @@ know; openrouter: hands the request on to one of several providers, wants tool d
 history with tool calls, and takes cache markers in parts."""
 
 # OpenAI's reasoning models; they refuse sampling parameters and `stop`.
-_REASONING_MODEL = re.compile(r"(?:^|/)(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*-chat))", re.IGNORECASE)
-_SAMPLING = frozenset({"temperature", "top_p", "stop"})
+REASONING_MODEL = re.compile(r"(?:^|/)(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*-chat))", re.IGNORECASE)
+SAMPLING = frozenset({"temperature", "top_p", "stop"})
 _EXTRA_SAMPLING = frozenset({"top_k", "min_p"})
 # Claude takes temperature or top_p, and refuses both together.
 _ONE_SAMPLER_MODEL = re.compile(r"claude", re.IGNORECASE)
@@ -58,22 +59,22 @@ class OpenAI(HostedProvider):
         messages, model, names = request.messages, request.model, request.names
         dialect, options = dialect_of(request.base_url), request.given
         response_format = options.pop("response_format", None)
-        reasoning = _REASONING_MODEL.search(model) is not None
+        reasoning = REASONING_MODEL.search(model) is not None
         encoded = _messages(messages, names, dialect, reasoning)
         payload: JSONObject = {"model": model, "messages": encoded}
         if request.tools:
-            payload["tools"] = [_tool(tool, names, dialect, model) for tool in request.tools]
+            payload["tools"] = [tool_of(tool, names, dialect, model) for tool in request.tools]
             if request.tool_choice is not None:
                 payload["tool_choice"] = _tool_choice(request.tool_choice, names)
         elif dialect == "openrouter" and any(common.calls_of(messages)):
             defined = request.known_tools or common.minimal_tools(messages)
-            payload["tools"] = [_tool(tool, names, dialect, model) for tool in defined]
+            payload["tools"] = [tool_of(tool, names, dialect, model) for tool in defined]
             payload["tool_choice"] = "none"
         if response_format is not None:
             payload["response_format"] = response_format
         if _ONE_SAMPLER_MODEL.search(model) and "temperature" in options:
             options.pop("top_p", None)
-        payload |= _options(options, dialect, reasoning, constrained=response_format is not None)
+        payload |= options_of(options, dialect, reasoning, constrained=response_format is not None)
         headers = {"Authorization": f"Bearer {request.api_key}"} if request.api_key else {}
         return common.WireRequest("/chat/completions", payload, headers)
 
@@ -82,7 +83,7 @@ class OpenAI(HostedProvider):
         payload = {**wire.payload, "stream": True, "stream_options": {"include_usage": True}}
         return replace(wire, payload=payload)
 
-    def assembler(self) -> OpenAIAssembler:
+    def assembler(self) -> Assembler:
         """See :class:`mcp_ghost.providers.common.Provider`."""
         return OpenAIAssembler()
 
@@ -139,7 +140,7 @@ def _messages(
                 entry["role"] = "developer"
             if entry["role"] == "user" and encoded and encoded[-1]["role"] == "user":
                 # Several chat templates refuse two in a row.
-                entry["content"] = _joined(encoded.pop()["content"], entry["content"])
+                entry["content"] = joined(encoded.pop()["content"], entry["content"])
             encoded.append(entry)
     return [*encoded, {"role": "user", "content": seen}] if seen else encoded
 
@@ -151,7 +152,7 @@ def _seen(message: Message) -> list[JSONObject]:
     return [{"type": "text", "text": said}, *images] if images else []
 
 
-def _joined(one: str | list[JSONObject], other: str | list[JSONObject]) -> str | list[JSONObject]:
+def joined(one: str | list[JSONObject], other: str | list[JSONObject]) -> str | list[JSONObject]:
     """The contents of two messages as that of one."""
     if isinstance(one, str) and isinstance(other, str):
         return "\n\n".join(text for text in (one, other) if text.strip())
@@ -185,7 +186,7 @@ def _assistant(message: Message, names: ToolNames) -> JSONObject:
             "type": "function",
             "function": {
                 "name": names.encode(call["function"]["name"]),
-                "arguments": _valid_arguments(call["function"].get("arguments")),
+                "arguments": valid_arguments(call["function"].get("arguments")),
             },
             **state.get("calls", {}).get(call["id"], {}),
         }
@@ -200,14 +201,15 @@ def _assistant(message: Message, names: ToolNames) -> JSONObject:
     }
 
 
-def _valid_arguments(arguments: object) -> str:
+def valid_arguments(arguments: object) -> str:
     """The model's own text; many servers parse it again and fail on what is not an object."""
     if isinstance(arguments, str) and common.parsed_object(arguments) is not None:
         return arguments
     return json.dumps(common.object_of(arguments), ensure_ascii=False)
 
 
-def _tool(tool: ToolSchema, names: ToolNames, dialect: Dialect, model: str) -> JSONObject:
+def tool_of(tool: ToolSchema, names: ToolNames, dialect: Dialect, model: str) -> JSONObject:
+    """Define ``tool`` as chat completions do."""
     function = tool["function"]
     encoded: JSONObject = {"name": names.encode(function["name"])}
     if description := function.get("description"):
@@ -232,12 +234,13 @@ def _tool_choice(choice: str | JSONObject, names: ToolNames) -> str | JSONObject
     return {"type": "function", "function": {"name": names.encode(choice["function"]["name"])}}
 
 
-def _options(
+def options_of(
     options: Mapping[str, object], dialect: Dialect, reasoning: bool, *, constrained: bool
 ) -> JSONObject:
+    """Leave out of ``options`` what is refused, and name the others as the dialect does."""
     refused: frozenset[str] = frozenset()
     if reasoning and dialect != "generic":
-        refused |= _SAMPLING
+        refused |= SAMPLING
     if dialect == "openai" or (dialect == "openrouter" and constrained):
         # With `require_parameters`, OpenRouter finds no provider for what few of them know.
         refused |= _EXTRA_SAMPLING

@@ -11,12 +11,13 @@ from mcp_ghost.providers.anthropic import Anthropic
 from mcp_ghost.providers.gemini import Gemini
 from mcp_ghost.providers.hosted import HOSTED, Hosted, hosted_at
 from mcp_ghost.providers.openai import OpenAI
+from mcp_ghost.providers.responses import EitherOpenAI
 
 if TYPE_CHECKING:
     from mcp_ghost.providers.common import Provider
 
 _WIRES: dict[str, Callable[[Hosted], Provider]] = {
-    "openai": OpenAI,
+    "openai": EitherOpenAI,
     "anthropic": Anthropic,
     "gemini": Gemini,
 }
@@ -56,5 +57,5 @@ def provider_at(base_url: str, default: Provider) -> Provider:
     if hosted is None:
         return default
     if "/openai" in urlsplit(base_url).path:  # below which Google speaks OpenAI's format
-        return OpenAI()
+        return OpenAI()  # chat completions only
     return next(provider for provider in BUILT_IN if provider.name == hosted.name)

@@ -119,7 +119,10 @@ class Endpoint:
         advice = advice.format(key=self.key_variable, model=model)
         said = self.redact(said)[:_EXCERPT].strip().rstrip(".") or "no reason given"
         return LLMStatusError(
-            f"{self.where} answered with status {status}: {said}. {advice}", status, retry_after
+            f"{self.where} answered with status {status}: {said}. {advice}",
+            status,
+            retry_after,
+            said,
         )
 
 
@@ -399,7 +402,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def is_transient(exc: BaseException | None) -> bool:
     """Whether the same request may well succeed later."""
     if isinstance(exc, LLMStatusError):
-        return exc.status in _TRANSIENT or exc.status >= 500
+        return exc.status in _TRANSIENT or (exc.status >= 500 and exc.status != 501)
     return isinstance(exc, LLMConnectionError)
 
 

@@ -6,8 +6,8 @@
     with ModelServer(script) as server:
         ...  # point any OpenAI-compatible client at server.base_url
 
-``ModelServer(script, wire="anthropic")`` and ``wire="gemini"`` play the same script in those
-providers' formats. Each refuses with status 400 what the real one refuses
+``ModelServer(script, wire="anthropic")``, ``wire="gemini"`` and ``wire="responses"`` play the same
+script in those formats. Each refuses with status 400 what the real one refuses
 (:mod:`mcp_ghost.testing.refusals` and its siblings). Every request is kept in ``server.requests``.
 """
 

@@ -57,7 +57,8 @@ def _not_an_object(text: object) -> str | None:
     return None if is_object else str(text)
 
 
-def _image(part: JSONObject) -> str | None:
+def image(part: JSONObject) -> str | None:
+    """What is wrong with an image in a part of a message."""
     url = str((part.get("image_url") or {}).get("url"))
     if inline := re.fullmatch(r"data:([^;,]*);base64,(.*)", url, re.DOTALL):
         return image_fault(inline[1], inline[2])
@@ -88,7 +89,7 @@ RULES = rules_of(
         "unasked": _unasked,
         "no_two_users": _two_users,
         "json_text": _not_an_object,
-        "image": _image,
+        "image": image,
         "no_tool": _no_tool,
         "nowhere": _nowhere,
         "incomplete": _incomplete,

@@ -7,7 +7,7 @@ import re
 import socket
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,13 +19,14 @@ import httpx2
 from mcp_ghost.testing.anthropic import ANTHROPIC
 from mcp_ghost.testing.gemini import GEMINI
 from mcp_ghost.testing.replies import ModelRequest, Reply, Script, content_reply, in_order
-from mcp_ghost.testing.wires import WireName, openai_wire
+from mcp_ghost.testing.responses import RESPONSES
+from mcp_ghost.testing.wires import Wire, WireName, openai_wire
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
     from mcp_ghost.testing.refusals import ServerDialect
 
-_FOREIGN = {"anthropic": ANTHROPIC, "gemini": GEMINI}
+_FOREIGN = {"responses": RESPONSES, "anthropic": ANTHROPIC, "gemini": GEMINI}
 """The wires into which OpenAI's shape is translated."""
 
 
@@ -35,7 +36,7 @@ class ModelServer:
     Args:
         script: What to answer; the same script plays on every wire.
         wire: The provider whose format is spoken.
-        dialect: With OpenAI's format, which of its dialects.
+        dialect: With OpenAI's format, which of its dialects; "openai" serves both of its wires.
         namespace: Prefix of the tool names in the script, as a client may want it.
         port: By default, any free one.
     """
@@ -51,6 +52,7 @@ class ModelServer:
     ) -> None:
         self.requests: list[ModelRequest] = []
         self._wire = _FOREIGN.get(wire) or openai_wire(dialect)
+        self._wires = (self._wire, RESPONSES) if dialect == "openai" else (self._wire,)
         self._prefix = re.sub(r"[^A-Za-z0-9_-]", "_", f"{namespace}.") if namespace else ""
         self._lock = threading.Lock()
         self._next = script if callable(script) else in_order(script)
@@ -84,13 +86,21 @@ class ModelServer:
 
     def serves(self, path: str) -> bool:
         """Whether completions are asked for at ``path``."""
-        return self._wire.path.fullmatch(urlsplit(path).path) is not None
+        return self._wire_at(path) is not None
+
+    def _wire_at(self, path: str) -> Wire | None:
+        plain = urlsplit(path).path
+        return next((wire for wire in self._wires if wire.path.fullmatch(plain)), None)
+
+    def _wire_of(self, headers: Mapping[str, str]) -> Wire:
+        return self._wire_at(headers.get(":path", "")) or self._wire
 
     def answer(self, body: object, headers: dict[str, str]) -> Reply:
         """The reply to one request, which is recorded; ``headers`` hold its ":path", too."""
-        objection = self._objection(body, headers)
+        wire = self._wire_of(headers)
+        objection = _objection(wire, body, headers)
         known = body if isinstance(body, dict) else {}
-        chat = {} if objection else self._wire.read(known, headers)
+        chat = {} if objection else wire.read(known, headers)
         translation = chat if chat is not known else None
         request = ModelRequest(known, headers, objection, translation)
         with self._lock:
@@ -104,28 +114,30 @@ class ModelServer:
                 return self.failure(400, f"The script failed: {error!r}")
         return self._on_the_wire(content_reply(reply) if isinstance(reply, str) else reply, request)
 
-    def _objection(self, body: object, headers: dict[str, str]) -> str | None:
-        try:
-            return self._wire.refusal(body, headers)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            return f"The request is malformed: {error!r}"
-
     def failure(self, status: int, message: str) -> Reply:
         """A failure in the provider's format."""
         return Reply(self._wire.error(status, message), status)
 
     def _on_the_wire(self, reply: Reply, request: ModelRequest) -> Reply:
+        wire = self._wire_of(request.headers)
         if isinstance(reply.body, dict) and "choices" in reply.body:
             completion = _completed(reply.body, request, self._prefix)
-            body = self._wire.write(completion)
-            if not self._wire.streams(request.body, request.headers):
+            body = wire.write(completion)
+            if not wire.streams(request.body, request.headers):
                 return replace(reply, body=body)
-            return replace(reply, pieces=tuple(self._wire.events(body, request.body)))
+            return replace(reply, pieces=tuple(wire.events(body, request.body)))
         failure = reply.body.get("error") if isinstance(reply.body, dict) else None
-        if isinstance(failure, dict) and self._wire in _FOREIGN.values():
+        if isinstance(failure, dict) and wire in _FOREIGN.values():
             message = str(failure.get("message"))
-            return replace(reply, body=self._wire.error(reply.status, message))
+            return replace(reply, body=wire.error(reply.status, message))
         return reply
+
+
+def _objection(wire: Wire, body: object, headers: dict[str, str]) -> str | None:
+    try:
+        return wire.refusal(body, headers)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        return f"The request is malformed: {error!r}"
 
 
 def _completed(body: JSONObject, request: ModelRequest, prefix: str) -> JSONObject:

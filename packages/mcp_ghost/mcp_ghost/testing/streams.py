@@ -90,6 +90,51 @@ def gemini_events(body: JSONObject, _request: JSONObject) -> Iterator[bytes]:
     yield _event({"candidates": [{**last, "finishReason": candidate["finishReason"]}], **head})
 
 
+def responses_events(body: JSONObject, _request: JSONObject) -> Iterator[bytes]:
+    """A response that begins, items whose parts grow, and the whole of it at the end."""
+    begun = {**body, "status": "in_progress", "output": [], "usage": None}
+    pieces: list[JSONObject] = [
+        {"type": f"response.{it}", "response": begun} for it in ("created", "in_progress")
+    ]
+    for index, item in enumerate(body["output"]):
+        place = {"output_index": index, "item_id": item["id"]}
+        bare = {**item, "status": "in_progress"}
+        bare |= {
+            key: type(item[key])() for key in ("content", "summary", "arguments") if key in item
+        }
+        pieces.append({"type": "response.output_item.added", "output_index": index, "item": bare})
+        pieces += ({**piece, **place} for piece in _item_pieces(item))
+        pieces.append({"type": "response.output_item.done", "output_index": index, "item": item})
+    pieces.append({"type": f"response.{body['status']}", "response": body})
+    for number, piece in enumerate(pieces):
+        yield _named({**piece, "sequence_number": number})
+
+
+_PARTS: dict[str, tuple[str, str, str, JSONObject]] = {
+    "output_text": ("output_text", "text", "content", {"logprobs": []}),
+    "refusal": ("refusal", "refusal", "content", {}),
+    "summary_text": ("reasoning_summary_text", "text", "summary", {}),
+}
+"""Of each part: what its events are called, its field, its list, and what they hold besides."""
+
+
+def _item_pieces(item: JSONObject) -> Iterator[JSONObject]:
+    for number, part in enumerate([*item.get("summary", ()), *item.get("content", ())]):
+        name, field, place, more = _PARTS[part["type"]]
+        at = {f"{place}_index": number}
+        frame = "response.content_part" if place == "content" else "response.reasoning_summary_part"
+        yield {"type": f"{frame}.added", **at, "part": {**part, field: ""}}
+        for word in _WORDS.findall(part[field]):
+            yield {"type": f"response.{name}.delta", **at, "delta": word, **more}
+        yield {"type": f"response.{name}.done", **at, field: part[field], **more}
+        yield {"type": f"{frame}.done", **at, "part": part}
+    if "arguments" in item:
+        for piece in _PIECES.findall(item["arguments"]):
+            yield {"type": "response.function_call_arguments.delta", "delta": piece}
+        whole = {key: item[key] for key in ("name", "arguments")}
+        yield {"type": "response.function_call_arguments.done", **whole}
+
+
 def _event(piece: JSONObject) -> bytes:
     return f"data: {json.dumps(piece)}\n\n".encode()
 

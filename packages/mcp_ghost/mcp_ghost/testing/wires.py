@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
 
 Headers: TypeAlias = Mapping[str, str]
-WireName: TypeAlias = Literal["openai", "anthropic", "gemini"]
+WireName: TypeAlias = Literal["openai", "responses", "anthropic", "gemini"]
+"""Those of the providers; responses is OpenAI's, too."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def openai_wire(dialect: ServerDialect) -> Wire:
         refusal=lambda body, _: refusal(body, dialect),
         read=lambda body, _: body,
         write=lambda completion: completion,
-        error=_error,
+        error=openai_error,
         streams=lambda body, _: bool(body.get("stream")),
         events=openai_events,
         base_path="/v1",
@@ -71,6 +72,7 @@ def asked_form(schema: JSONObject | None) -> JSONObject:
     return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 
-def _error(status: int, message: str) -> JSONObject:
+def openai_error(status: int, message: str) -> JSONObject:
+    """A failure as OpenAI says it on both of its wires."""
     kind = "invalid_request_error" if status < 500 else "server_error"
     return {"error": {"message": message, "type": kind, "param": None, "code": None}}

@@ -29,6 +29,7 @@ from session.game_configuration import GameConfiguration
 from tests.support import PATIENCE
 from tests.support import clients as game
 from tests.support import provider_clients as engine
+from tests.support.wires import WIRES
 from tests.support.work import growth
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
@@ -214,6 +215,7 @@ def test_whatever_wait_a_server_asks_for_is_a_time_or_none(value: str) -> None:
 
 
 USAGES = {
+    "responses": lambda number: {"input_tokens": number, "output_tokens": 5},
     "openai": lambda number: {"prompt_tokens": number, "completion_tokens": 5},
     "anthropic": lambda number: {"input_tokens": number, "output_tokens": 5},
     "gemini": lambda number: {"promptTokenCount": number, "candidatesTokenCount": 5},
@@ -228,7 +230,7 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("wire", engine.WIRES)
+@pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize(("reported", "counted"), NUMBERS.values(), ids=NUMBERS)
 def test_a_usage_that_cannot_be_true_is_corrected_and_said_once(
     wire: WireName, reported: object, counted: int, caplog: pytest.LogCaptureFixture

@@ -24,7 +24,8 @@ from mcp_ghost.testing import (
     tool_reply,
 )
 from tests.support.conversations import READ, SYSTEM, USER
-from tests.support.provider_clients import HEADER, KEY, WIRES, ask, client_of
+from tests.support.provider_clients import HEADER, KEY, ask, client_of
+from tests.support.wires import WIRES, llm_client, provider_of
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import Message
@@ -50,7 +51,7 @@ def test_names_of_providers_may_be_written_large() -> None:
 def test_without_a_model_the_providers_default_is_asked(wire: WireName) -> None:
     with ModelServer(["Fine.", "Fine."], wire=wire) as server:
         client = client_of(server, wire)
-        assert ask(client).model == client.model == get_provider(wire).default_model
+        assert ask(client).model == client.model == provider_of(wire).default_model
         assert ask(client_of(server, wire, model="another")).model == "another"
 
 
@@ -74,9 +75,9 @@ def test_users_can_add_a_provider(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_missing_key_is_an_error_that_names_the_variable(wire: WireName) -> None:
-    variables = get_provider(wire).key_variables
+    variables = provider_of(wire).key_variables
     with pytest.raises(LLMError, match=" or ".join(variables)):
-        get_llm_client(wire)
+        llm_client(wire)
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -97,7 +98,7 @@ def test_on_loopback_no_key_is_needed(wire: WireName) -> None:
 
 def key_used(wire: WireName = "gemini", **arguments: str) -> str:
     with ModelServer(["Fine."], wire=wire) as server:
-        ask(get_llm_client(wire, base_url=server.base_url, **arguments))
+        ask(llm_client(wire, base_url=server.base_url, **arguments))
     return server.requests[0].headers[HEADER[wire]]
 
 
@@ -127,13 +128,13 @@ def test_a_dotenv_file_that_cannot_be_read_is_named() -> None:
 def test_the_address_may_come_from_the_environment(
     wire: WireName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    variable = get_provider(wire).base_url_variable
+    variable = provider_of(wire).base_url_variable
     with ModelServer(["one", "two"], wire=wire) as server:
         monkeypatch.setenv(variable, server.base_url)
-        assert ask(get_llm_client(wire, KEY)).content == "one"
+        assert ask(llm_client(wire, KEY)).content == "one"
         monkeypatch.delenv(variable)
         Path(".env").write_text(f"{variable}={server.base_url}/\n", encoding="utf-8")
-        assert ask(get_llm_client(wire, KEY)).content == "two"
+        assert ask(llm_client(wire, KEY)).content == "two"
 
 
 def test_a_key_that_cannot_be_sent_is_refused_without_showing_it() -> None:

@@ -16,12 +16,12 @@ import pytest
 from mcp_ghost.errors import LLMConnectionError, LLMError, LLMReplyError, LLMStatusError
 from mcp_ghost.network import tls_context
 from mcp_ghost.providers.client import ProviderClient, get_llm_client
-from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.transport import RetryPolicy
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, error_reply
 from tests.support import FOREVER
 from tests.support.conversations import USER
-from tests.support.provider_clients import KEY, WIRES, ask, client_of
+from tests.support.provider_clients import KEY, ask, client_of
+from tests.support.wires import WIRES, llm_client, provider_of
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName
@@ -58,13 +58,13 @@ def test_an_overload_with_status_200_is_tried_again() -> None:
 def test_the_variable_that_holds_a_wrong_key_is_named(
     wire: WireName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    variable = get_provider(wire).key_variables[-1]
+    variable = provider_of(wire).key_variables[-1]
     monkeypatch.setenv(variable, KEY)
     with (
         ModelServer([error_reply(401)], wire=wire) as server,
         pytest.raises(LLMStatusError, match=f"Check the key in {variable}"),
     ):
-        ask(get_llm_client(wire, base_url=server.base_url))
+        ask(llm_client(wire, base_url=server.base_url))
 
 
 def test_the_wait_that_google_asks_for_in_the_body_is_kept() -> None:
@@ -264,7 +264,7 @@ def test_all_clients_share_one_tls_context() -> None:
     async def contexts() -> set[int]:
         found = set()
         for wire in WIRES:
-            async with get_llm_client(wire, KEY) as client:
+            async with llm_client(wire, KEY) as client:
                 found.add(id(pool_of(client)._ssl_context))
         return found
 
@@ -321,7 +321,7 @@ def test_certificates_that_cannot_be_read_are_named(monkeypatch: pytest.MonkeyPa
 def test_a_transport_takes_the_place_of_the_network_and_needs_no_key() -> None:
     for wire in WIRES:
         with ModelServer(["Fine."], wire=wire) as server:
-            client = get_llm_client(wire, transport=server.async_transport())
+            client = llm_client(wire, transport=server.async_transport())
             assert ask(client).content == "Fine."
-        host = httpx2.URL(get_provider(wire).base_url).host
+        host = httpx2.URL(provider_of(wire).base_url).host
         assert host in repr(client)

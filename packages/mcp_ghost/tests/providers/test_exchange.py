@@ -14,7 +14,8 @@ from mcp_ghost.messages import Usage
 from mcp_ghost.providers.transport import RetryPolicy
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, error_reply
 from tests.support.conversations import READ
-from tests.support.provider_clients import KEY, WIRES, ask, client_of
+from tests.support.provider_clients import KEY, ask, client_of
+from tests.support.wires import WIRES, name_of
 
 if TYPE_CHECKING:
     from mcp_ghost.providers.exchange import Exchange
@@ -34,7 +35,7 @@ def test_a_call_is_told_of_once_in_neutral_form_and_without_the_key(wire: WireNa
     assert exchange.reply == reply
     assert exchange.request.tools == [READ]
     assert exchange.request.given["max_tokens"] == 9
-    assert (exchange.provider, exchange.where) == (wire, where)
+    assert (exchange.provider, exchange.where) == (name_of(wire), where)
     assert (exchange.error, exchange.tries, exchange.left_out) == (None, (), ())
     assert exchange.seconds > 0
     assert KEY not in json.dumps(asdict(exchange), default=repr)
@@ -60,6 +61,7 @@ def test_what_the_wire_says_besides_messages_and_tools_is_told_to_the_letter(
         ask(client, tools=[READ], extra_body=more, max_tokens=9, **SAMPLING)
     (body,) = (request.body for request in server.requests)
     told_anyway = {"messages", "system", "contents", "systemInstruction", "tools"}
+    told_anyway |= {"input", "instructions"}
     assert told[0].sent == {name: body[name] for name in body.keys() - told_anyway}
     assert told[0].sent.items() >= more.items()
 

@@ -14,8 +14,8 @@ from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import LLMResponse, assistant_message, tool_message
 from mcp_ghost.names import ToolNames
 from mcp_ghost.providers.common import MOST_DOLLARS, MOST_TOKENS, LLMRequest, doubtful
-from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.transport import encode_json
+from tests.support.wires import chosen, provider_of
 
 BODIES: dict[str, list[dict[str, Any]]] = {
     "openai": [
@@ -51,6 +51,44 @@ BODIES: dict[str, list[dict[str, Any]]] = {
         },
         {"choices": [{"message": {"content": [{"type": "text", "text": "Hi."}]}}]},
         {"error": {"code": 429, "message": "slowly", "metadata": {"raw": "why"}}},
+    ],
+    "responses": [
+        {
+            "object": "response",
+            "model": "m",
+            "status": "incomplete",
+            "incomplete_details": {"reason": "max_output_tokens"},
+            "output": [
+                {
+                    "type": "reasoning",
+                    "id": "rs_1",
+                    "summary": [{"type": "summary_text", "text": "Hm."}],
+                    "encrypted_content": "abc",
+                },
+                {
+                    "type": "message",
+                    "id": "msg_1",
+                    "phase": "commentary",
+                    "content": [{"type": "output_text", "text": "Well."}],
+                },
+                {
+                    "type": "function_call",
+                    "id": "fc_1",
+                    "call_id": "1",
+                    "name": "s_t",
+                    "arguments": "{}",
+                },
+                {"type": "function_call", "call_id": "1", "name": "x_y", "arguments": "{}"},
+            ],
+            "usage": {
+                "input_tokens": 3,
+                "input_tokens_details": {"cached_tokens": 1},
+                "output_tokens": 2,
+                "total_tokens": 5,
+            },
+        },
+        {"object": "response", "output": [], "error": {"code": "server_error", "message": "busy"}},
+        {"object": "response", "status": "failed", "output": []},
     ],
     "anthropic": [
         {
@@ -146,7 +184,7 @@ def test_a_decoder_reads_a_reply_or_says_what_is_wrong(wire: str, data: st.DataO
     body = data.draw(bodies(wire))
     doubtful(body)
     try:
-        reply = get_provider(wire).decode(body, ToolNames(["s.t", "x.y"]), model="m")
+        reply = provider_of(wire).decode(body, ToolNames(["s.t", "x.y"]), model="m")
     except (LLMStatusError, LLMReplyError) as error:
         check_figures(error.usage.prompt_tokens, error.usage.completion_tokens, error.usage.cost)
         return
@@ -181,6 +219,8 @@ def check_history(reply: LLMResponse) -> None:
     answers = [tool_message(call.id, "done") for call in calls]
     history = [{"role": "user", "content": "?"}, said, *answers, {"role": "user", "content": "!"}]
     for wire in BODIES:
-        provider = get_provider(wire)
-        request = LLMRequest(messages=history, model="m", base_url=provider.base_url)
+        provider = provider_of(wire)
+        request = LLMRequest(
+            messages=history, model="m", base_url=provider.base_url, **chosen(wire)
+        )
         encode_json(provider.encode(request).payload)

@@ -28,7 +28,8 @@ from tests.support.conversations import (
     conversations,
     exchange,
 )
-from tests.support.provider_requests import KEY, REPLIES, WIRES, payload, request_for
+from tests.support.provider_requests import KEY, REPLIES, payload, request_for
+from tests.support.wires import WIRES, chosen, provider_of
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse, Message
@@ -53,6 +54,10 @@ def request_type(wire: str) -> TypeAdapter[Any]:
         from openai.types.chat import completion_create_params
 
         return TypeAdapter(completion_create_params.CompletionCreateParamsNonStreaming)
+    if wire == "responses":
+        from openai.types.responses import response_create_params
+
+        return TypeAdapter(response_create_params.ResponseCreateParamsNonStreaming)
     from anthropic.types import message_create_params
 
     return TypeAdapter(message_create_params.MessageCreateParamsNonStreaming)
@@ -116,9 +121,9 @@ def test_every_option_is_of_the_sdks_request_type(wire: str, options: dict[str, 
 
 
 def test_the_check_of_types_finds_what_a_type_does_not_know() -> None:
-    for wire in ("openai", "anthropic"):
+    for wire in ("openai", "responses", "anthropic"):
         sent = payload(wire, exchange(), tools=TOOLS)
-        sent["messages"][1]["surprise"] = 1
+        sent["input" if wire == "responses" else "messages"][0]["surprise"] = 1
         assert typed(wire, sent) != sent
     sent = payload("gemini", exchange(), tools=TOOLS)
     sent["contents"][0]["surprise"] = 1
@@ -144,6 +149,24 @@ def ask_openai(server: ModelServer, sent: dict[str, Any]) -> dict[str, Any]:
         "prompt": usage.prompt_tokens,
         "completion": usage.completion_tokens,
         "cached": details.cached_tokens if details else 0,
+        "model": reply.model,
+    }
+
+
+def ask_responses(server: ModelServer, sent: dict[str, Any]) -> dict[str, Any]:
+    import openai
+
+    with openai.OpenAI(api_key=KEY, base_url=server.base_url, max_retries=0) as client:
+        reply = client.responses.create(**sent)
+    usage = reply.usage
+    assert usage is not None
+    calls = [each for each in reply.output if each.type == "function_call"]
+    return {
+        "text": reply.output_text or None,
+        "calls": [(each.call_id, each.name, each.arguments) for each in calls],
+        "prompt": usage.input_tokens,
+        "completion": usage.output_tokens,
+        "cached": usage.input_tokens_details.cached_tokens,
         "model": reply.model,
     }
 
@@ -202,13 +225,14 @@ def ask_gemini(server: ModelServer, sent: dict[str, Any]) -> dict[str, Any]:
 
 ASK: dict[str, Callable[[ModelServer, dict[str, Any]], dict[str, Any]]] = {
     "openai": ask_openai,
+    "responses": ask_responses,
     "anthropic": ask_anthropic,
     "gemini": ask_gemini,
 }
 
 
 def read_by_us(wire: str, body: dict[str, Any], names: ToolNames) -> dict[str, Any]:
-    response: LLMResponse = get_provider(wire).decode(body, names, model="?")
+    response: LLMResponse = provider_of(wire).decode(body, names, model="?")
     assert response.usage is not None
     return {
         "text": response.content or response.text,
@@ -251,10 +275,8 @@ def test_the_sdk_sends_the_bytes_that_we_send(wire: WireName) -> None:
         ASK[wire](server, sent)
     assert server.refusals == []
     assert server.requests[0].body == sent
-    model = get_provider(wire).default_model
-    path = get_provider(wire).encode(
-        request_for([USER], model, api_key=KEY, base_url=server.base_url)
-    )
+    given = {"api_key": KEY, "base_url": server.base_url, **chosen(wire)}
+    path = provider_of(wire).encode(request_for([USER], provider_of(wire).default_model, **given))
     assert server.requests[0].headers[":path"].endswith(path.path)
     theirs = {name: value for name, value in server.requests[0].headers.items() if KEY in value}
     assert theirs == {name.lower(): value for name, value in path.headers.items() if KEY in value}
@@ -270,7 +292,7 @@ def test_what_the_provider_wants_back_is_sent_back_as_the_sdk_would(wire: WireNa
         ASK[wire](server, payload(wire, [USER], tools=TOOLS))
         assert isinstance(server.sent.body, dict)
         reply = server.sent.body
-        response = get_provider(wire).decode(reply, names, model="?")
+        response = provider_of(wire).decode(reply, names, model="?")
         calls = [
             call(each.function.name, each.function.arguments, each.id)
             for each in response.tool_calls or ()
@@ -284,6 +306,14 @@ def test_what_the_provider_wants_back_is_sent_back_as_the_sdk_would(wire: WireNa
     returned = server.requests[1].body
     if wire == "anthropic":
         assert returned["messages"][1]["content"] == reply["content"]
+    elif wire == "responses":
+        assert [it["type"] for it in returned["input"][1:4]] == [
+            "reasoning",
+            "message",
+            "function_call",
+        ]
+        unsaid = {"status": "completed"}
+        assert [unsaid | it for it in returned["input"][1:5]] == reply["output"]
     elif wire == "gemini":
         parts = reply["candidates"][0]["content"]["parts"]
         assert returned["contents"][1]["parts"] == [each for each in parts if "thought" not in each]
@@ -304,6 +334,7 @@ def test_every_field_of_the_official_sdks_is_known() -> None:
     import anthropic.types
     import google.genai.types
     import openai.types.chat
+    import openai.types.responses
     from openai.types.chat.chat_completion import Choice
 
     chat = openai.types.chat
@@ -311,6 +342,16 @@ def test_every_field_of_the_official_sdks_is_known() -> None:
     assert set(Choice.model_fields) <= known("openai", "choices[]")
     assert set(chat.ChatCompletionMessage.model_fields) <= known("openai", "choices[].message")
     assert set(openai.types.CompletionUsage.model_fields) <= known("openai", "usage")
+
+    types_ = openai.types.responses
+    assert set(types_.Response.model_fields) <= known("responses")
+    assert set(types_.ResponseUsage.model_fields) <= known("responses", "usage")
+    for item in (
+        types_.ResponseOutputMessage,
+        types_.ResponseReasoningItem,
+        types_.ResponseFunctionToolCall,
+    ):
+        assert aliases(item) <= known("responses", "output[]")
 
     assert set(anthropic.types.Message.model_fields) <= known("anthropic")
     assert set(anthropic.types.Usage.model_fields) <= known("anthropic", "usage")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_ghost.messages import assistant_message
-from mcp_ghost.providers.client import get_llm_client
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.testing import ModelServer, Reply
 from tests.support.conversations import READ, SYSTEM, USER
-from tests.support.provider_requests import KEY, REPLIES, WIRES, payload
+from tests.support.provider_requests import KEY, REPLIES, payload
+from tests.support.wires import WIRES, llm_client
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName
@@ -37,6 +37,25 @@ def openai_says(server: ModelServer, sent: dict[str, Any]) -> Said:
                     calls[call.index][0] += call.function.name or ""
                     calls[call.index][1] += call.function.arguments or ""
     return text, [(name, json.loads(given)) for name, given in calls.values()], tokens
+
+
+def responses_says(server: ModelServer, sent: dict[str, Any]) -> Said:
+    import openai
+
+    with (
+        openai.OpenAI(api_key=KEY, base_url=server.base_url, max_retries=0) as client,
+        client.responses.stream(**sent) as stream,
+    ):
+        said = "".join(
+            event.delta for event in stream if event.type == "response.output_text.delta"
+        )
+        reply = stream.get_final_response()
+    calls = [
+        (it.name, json.loads(it.arguments)) for it in reply.output if it.type == "function_call"
+    ]
+    assert said == reply.output_text
+    assert reply.usage is not None
+    return said, calls, reply.usage.output_tokens
 
 
 def anthropic_says(server: ModelServer, sent: dict[str, Any]) -> Said:
@@ -73,14 +92,19 @@ def gemini_says(server: ModelServer, sent: dict[str, Any]) -> Said:
     return text, calls, tokens
 
 
-SAYS = {"openai": openai_says, "anthropic": anthropic_says, "gemini": gemini_says}
+SAYS = {
+    "openai": openai_says,
+    "responses": responses_says,
+    "anthropic": anthropic_says,
+    "gemini": gemini_says,
+}
 
 
 async def we_say(server: ModelServer, wire: str) -> Said:
     async def ignore(_: object) -> None:
         pass
 
-    client = get_llm_client(wire, KEY, base_url=server.base_url)
+    client = llm_client(wire, KEY, base_url=server.base_url)
     response = await client.complete([SYSTEM, USER], tools=[READ], on_delta=ignore)
     message = assistant_message(response)
     calls = [

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_ghost.testing import refusals, refusals_anthropic, refusals_gemini
-from tests.support.refused import anthropic, gemini, openai
+from mcp_ghost.testing import responses as responses_server
+from tests.support.refused import anthropic, gemini, openai, responses
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.refusals import ServerDialect
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 VERSION = {"anthropic-version": "2023-06-01"}
 TABLES = {
     "openai": refusals.RULES,
+    "responses": responses_server.RULES,
     "anthropic": refusals_anthropic.RULES,
     "gemini": refusals_gemini.RULES,
 }
@@ -33,6 +35,8 @@ def refused(provider: str, body: object, which: str) -> str:
     """Why; ``which`` is OpenAI's dialect or Gemini's model."""
     if provider == "anthropic":
         why = refusals_anthropic.refusal(body, VERSION)
+    elif provider == "responses":
+        why = responses_server.refusal(body)
     elif provider == "gemini":
         why = refusals_gemini.refusal(body, which, {})
     else:
@@ -43,6 +47,7 @@ def refused(provider: str, body: object, which: str) -> str:
 CASES: list[tuple[str, Any, str, str]] = [
     *(("openai", body, "generic", why) for body, why in openai.REFUSED),
     *(("openai", body, dialect, why) for dialect, body, why in openai.REFUSED_BY),
+    *(("responses", body, "", why) for body, why in responses.REFUSED),
     *(("anthropic", body, "", why) for body, why in anthropic.REFUSED),
     *(("gemini", body, gemini.NEW, why) for body, why in gemini.REFUSED),
 ]
@@ -66,6 +71,7 @@ def test_what_a_provider_refuses_is_refused(
             for body in openai.ACCEPTED
             for dialect in ("generic", "openai", "openrouter")
         ),
+        *(("responses", body, "") for body in responses.ACCEPTED),
         *(("anthropic", body, "") for body in anthropic.ACCEPTED),
         *(("gemini", body, model) for body, model in gemini.ACCEPTED),
     ],

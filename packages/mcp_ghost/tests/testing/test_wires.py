@@ -8,29 +8,29 @@ import httpx2
 import pytest
 
 from mcp_ghost.providers.common import tool_names
-from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, error_reply, tool_reply
 from tests.support.conversations import READ, SYSTEM, USER, exchange
 from tests.support.provider_requests import request_for
+from tests.support.wires import WIRES, chosen, provider_of
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse, Message
     from mcp_ghost.testing.wires import WireName
 
-WIRES: tuple[WireName, ...] = ("openai", "anthropic", "gemini")
-
 
 def post(server: ModelServer, wire: WireName, messages: list[Message], **options: Any) -> Any:  # noqa: ANN401  any JSON
-    provider = get_provider(wire)
+    provider = provider_of(wire)
     request = provider.encode(
-        request_for(messages, provider.default_model, base_url=server.base_url, **options)
+        request_for(
+            messages, provider.default_model, base_url=server.base_url, **chosen(wire), **options
+        )
     )
     url = server.base_url + request.path
     return httpx2.post(url, json=request.payload, headers=request.headers, trust_env=False)
 
 
 def read(wire: WireName, answer: httpx2.Response) -> LLMResponse:
-    return get_provider(wire).decode(answer.json(), tool_names([], [READ]), model="?")
+    return provider_of(wire).decode(answer.json(), tool_names([], [READ]), model="?")
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -81,7 +81,7 @@ def test_names_in_a_script_follow_the_namespace_of_the_client(wire: WireName) ->
     with ModelServer(script, wire=wire, namespace="my ghost") as server:
         answer = post(server, wire, [USER], tools=[READ]).json()
     names = tool_names([], [READ], "my ghost")
-    response = get_provider(wire).decode(answer, names, model="?")
+    response = provider_of(wire).decode(answer, names, model="?")
     assert response.tool_calls
     assert response.tool_calls[0].function.name == "fs.read"
 
@@ -93,6 +93,7 @@ def test_failures_have_the_shape_of_the_provider(wire: WireName) -> None:
         missing = httpx2.post(f"{server.base_url}/elsewhere", json={}, trust_env=False)
     shapes: dict[str, set[str]] = {
         "openai": {"message", "type", "param", "code"},
+        "responses": {"message", "type", "param", "code"},
         "anthropic": {"message", "type"},
         "gemini": {"message", "code", "status"},
     }
@@ -120,7 +121,11 @@ def test_broken_arguments_reach_the_client(wire: WireName) -> None:
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_request_of_the_wrong_shape_is_refused_not_dropped(wire: WireName) -> None:
     with ModelServer(wire=wire) as server:
-        path = get_provider(wire).encode(request_for([USER], base_url=server.base_url)).path
+        path = (
+            provider_of(wire)
+            .encode(request_for([USER], base_url=server.base_url, **chosen(wire)))
+            .path
+        )
         shapes: list[Any] = [
             {"messages": 3},
             {"contents": [3]},

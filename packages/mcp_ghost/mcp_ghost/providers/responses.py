@@ -1,0 +1,326 @@
+"""OpenAI's Responses API, and the provider that speaks it beside chat completions.
+
+Pure functions. Nothing is stored there: a conversation is sent whole, with the items of earlier
+replies as they came, since reasoning is encrypted and tied to what followed it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from mcp_ghost.errors import LLMReplyError, LLMStatusError
+from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema, text_in
+from mcp_ghost.providers import common
+from mcp_ghost.providers.openai import (
+    REASONING_MODEL,
+    SAMPLING,
+    Dialect,
+    OpenAI,
+    dialect_of,
+    joined,
+    options_of,
+    tool_of,
+    valid_arguments,
+)
+from mcp_ghost.providers.streaming.responses import EitherAssembler
+
+if TYPE_CHECKING:
+    from mcp_ghost.names import ToolNames
+    from mcp_ghost.results import JSONObject
+
+PATH = "/responses"
+_STATE = "responses"
+"""The key of ``provider_state``."""
+_NOT_HERE = frozenset({"stop", "seed"})
+"""Parameters of chat completions that this API does not have."""
+_LEAST_TOKENS = 16
+"""For ``max_output_tokens``: OpenAI refuses fewer."""
+# They refuse what is said of reasoning.
+_PLAIN_MODEL = ("gpt-3", "gpt-4", "chatgpt")
+# openai.types.responses.ResponseError.code, and codes of its streams that the type leaves out.
+_STATUS = {
+    "server_error": 500,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "server_is_overloaded": 503,
+    "slow_down": 503,
+    "vector_store_timeout": 504,
+}
+_IDS = {
+    kind: rf"{prefix}[\w-]{{0,{64 - len(prefix)}}}"
+    for kind, prefix in {"message": "msg", "function_call": "fc", "reasoning": "rs"}.items()
+}
+_FINISH_REASON = {"max_output_tokens": "length"}
+
+
+class EitherOpenAI(OpenAI):
+    """OpenAI, asked on the wire that a request names; a reply shows by its form which it is on."""
+
+    def encode(self, request: common.LLMRequest) -> common.WireRequest:
+        """See :class:`mcp_ghost.providers.common.Provider`."""
+        if request.wire != "responses":
+            return super().encode(request)
+        headers = {"Authorization": f"Bearer {request.api_key}"} if request.api_key else {}
+        return common.WireRequest(PATH, _payload(request), headers)
+
+    def streamed(self, wire: common.WireRequest) -> common.WireRequest:
+        """See :class:`mcp_ghost.providers.common.Provider`."""
+        if wire.path != PATH:
+            return super().streamed(wire)
+        return replace(wire, payload={**wire.payload, "stream": True})
+
+    def assembler(self) -> EitherAssembler:
+        """See :class:`mcp_ghost.providers.common.Provider`."""
+        return EitherAssembler()
+
+    def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
+        """See :class:`mcp_ghost.providers.common.Provider`."""
+        if not is_response(body):
+            return super().decode(body, names, model=model)
+        items = _items_in(body)
+        said = _said(items)
+        uses = (item for item in items if item.get("type") == "function_call")
+        calls = common.tool_calls(
+            ((use.get("call_id"), use.get("name"), use.get("arguments")) for use in uses), names
+        )
+        usage = body.get("usage")
+        return LLMResponse(
+            content=None if calls else said or None,
+            model=str(body.get("model") or model),
+            usage=_usage(usage),
+            tool_calls=calls or None,
+            finish_reason=_finish_reason(body, calls),
+            text=(said or None) if calls else None,
+            reasoning="\n".join(filter(None, map(_thought, items))) or None,
+            cost=common.cost_of(usage.get("cost")) if isinstance(usage, dict) else None,
+            provider_state=_state(items, calls),
+        )
+
+
+def is_response(body: Mapping[str, Any]) -> bool:
+    """Whether the body of a reply has the form of this wire."""
+    return body.get("object") == "response" or isinstance(body.get("output"), list)
+
+
+# --- encoding
+
+
+def _payload(request: common.LLMRequest) -> JSONObject:
+    names, dialect = request.names, dialect_of(request.base_url)
+    head, rest = common.head_and_rest(request.messages)
+    payload: JSONObject = {"model": request.model, "store": False}
+    if instructions := "\n\n".join(filter(str.strip, map(text_in, head))):
+        payload["instructions"] = instructions
+    items: list[JSONObject] = []
+    for message in _merged(rest):
+        items += _items(message, names, dialect, len(items))
+    payload["input"] = items or [{"type": "message", "role": "user", "content": common.OPENING}]
+    if request.tools:
+        payload["tools"] = [_tool(tool, names, dialect, request.model) for tool in request.tools]
+        choice = request.tool_choice
+        if isinstance(choice, dict):
+            choice = {"type": "function", "name": names.encode(choice["function"]["name"])}
+        payload |= {"tool_choice": choice} if choice is not None else {}
+    return payload | _options(request.given, dialect, request.model)
+
+
+def _merged(messages: Sequence[Message]) -> list[Message]:
+    """``messages`` with two of the user in a row as one: several chat templates want that."""
+    merged: list[Message] = []
+    for message in messages:
+        if message["role"] == "user" and merged and merged[-1]["role"] == "user":
+            before = merged.pop()["content"]
+            message = {"role": "user", "content": joined(before, message["content"])}
+        merged.append(message)
+    return merged
+
+
+def _items(message: Message, names: ToolNames, dialect: Dialect, start: int) -> list[JSONObject]:
+    """What ``message`` is here; ``start`` is the number of items before it."""
+    role, content = message["role"], message.get("content")
+    if role == "assistant":
+        return _assistant(message, names, start)
+    if role == "tool":
+        shown = common.images_of(message)
+        output = _parts(content) if shown else common.result_text(message)
+        called = message["tool_call_id"]
+        return [{"type": "function_call_output", "call_id": called, "output": output}]
+    if role == "system" and dialect == "openai":
+        role = "developer"
+    said = _parts(content) if common.images_of(message) else text_in(message)
+    return [{"type": "message", "role": role, "content": said}]
+
+
+def _parts(content: object) -> list[JSONObject]:
+    return [
+        {
+            "type": "input_image",
+            "image_url": str(part["image_url"]["url"]),
+            "detail": part["image_url"].get("detail", "auto"),
+        }
+        if part.get("type") == "image_url"
+        else {"type": "input_text", "text": part["text"]}
+        for part in common.parts_of(content)
+    ]
+
+
+def _assistant(message: Message, names: ToolNames, start: int) -> list[JSONObject]:
+    """Text, then calls; as the reply was, if it has to come back and nobody has edited it."""
+    text = common.text_of(message.get("content"))
+    calls = {call["id"]: _call(call, names) for call in message.get("tool_calls") or ()}
+    state = common.state_of(message, _STATE)
+    placed = [item["call_id"] for item in state if item["type"] == "function_call"]
+    if state and placed == [*calls] and _said(state) == text:
+        return [{**item, **calls.get(item.get("call_id"), {})} for item in state]
+    said: list[JSONObject] = []
+    if text.strip():
+        part = {"type": "output_text", "text": text, "annotations": []}
+        said = [
+            {
+                "type": "message",
+                "id": f"msg_{start}",
+                "role": "assistant",
+                "status": "completed",
+                "content": [part],
+            }
+        ]
+    return [*said, *calls.values()]
+
+
+def _call(call: JSONObject, names: ToolNames) -> JSONObject:
+    function = call["function"]
+    return {
+        "type": "function_call",
+        "call_id": call["id"],
+        "name": names.encode(function["name"]),
+        "arguments": valid_arguments(function.get("arguments")),
+    }
+
+
+def _tool(tool: ToolSchema, names: ToolNames, dialect: Dialect, model: str) -> JSONObject:
+    """Not strict unless it says so: that is the default here, and few schemas are."""
+    function = tool_of(tool, names, dialect, model)["function"]
+    return {"type": "function", "strict": False, **function}
+
+
+def _options(given: JSONObject, dialect: Dialect, model: str) -> JSONObject:
+    form = given.pop("response_format", None)
+    reasoning = REASONING_MODEL.search(model) is not None
+    kept = options_of(given, dialect, reasoning, constrained=form is not None)
+    kept.pop("usage", None)  # which OpenRouter always tells here
+    refused = _NOT_HERE | SAMPLING if reasoning else _NOT_HERE
+    kept = {key: value for key, value in kept.items() if key not in refused}
+    longest = [kept.pop(key) for key in ("max_tokens", "max_completion_tokens") if key in kept]
+    if longest:
+        kept["max_output_tokens"] = max(longest[0], _LEAST_TOKENS)
+    thinking = kept.pop("reasoning", {})
+    if effort := kept.pop("reasoning_effort", None):
+        thinking = {"effort": effort}
+    if reasoning and thinking.get("effort") != "none":
+        thinking = {**thinking, "summary": "auto"}
+    kept |= {"reasoning": thinking} if thinking else {}
+    if not model.rpartition("/")[2].startswith(_PLAIN_MODEL):
+        kept["include"] = ["reasoning.encrypted_content"]
+    if isinstance(form, dict):
+        kept["text"] = {"format": {"type": form["type"], **form.get("json_schema", {})}}
+    return kept
+
+
+# --- decoding
+
+
+def _items_in(body: Mapping[str, Any]) -> list[JSONObject]:
+    if error := body.get("error"):
+        raise _failure(error, body)
+    if body.get("status") in ("failed", "cancelled"):
+        raise LLMReplyError(f"The model server says of its reply only that it {body['status']}.")
+    output = body.get("output")
+    listed = output if isinstance(output, list) else []
+    return [it for it in listed if isinstance(it, dict) and isinstance(it.get("type"), str)]
+
+
+def _failure(error: object, body: Mapping[str, Any]) -> LLMStatusError | LLMReplyError:
+    said = common.error_text({"error": error})
+    code = error.get("code") if isinstance(error, dict) else None
+    failure: LLMStatusError | LLMReplyError = (
+        LLMStatusError(said, _STATUS.get(str(code), 400))
+        if code
+        else LLMReplyError(f"The model server reported an error: {said}")
+    )
+    if usage := _usage(body.get("usage")):
+        failure.usage = LLMResponse(None, "", usage=usage).spent
+    return failure
+
+
+def _said(items: Sequence[JSONObject]) -> str:
+    """The answer; what the model remarks on its way to one is not part of it."""
+    messages = [item for item in items if item.get("type") == "message"]
+    final = [item for item in messages if item.get("phase") == "final_answer"]
+    return "\n\n".join(
+        filter(str.strip, (common.text_of(it.get("content")) for it in final or messages))
+    )
+
+
+def _thought(item: JSONObject) -> str:
+    """What a reasoning item tells: its text, if the server shows it, or else its summary."""
+    if item.get("type") != "reasoning":
+        return ""
+    texts = common.blocks_in(item.get("content")) or common.blocks_in(item.get("summary"))
+    return "\n".join(str(part.get("text") or "") for part in texts)
+
+
+def _finish_reason(body: Mapping[str, Any], calls: Sequence[ToolCall]) -> str | None:
+    if body.get("status") == "incomplete":
+        details = body.get("incomplete_details")
+        reason = str(details.get("reason")) if isinstance(details, dict) else "incomplete"
+        return _FINISH_REASON.get(reason, reason)
+    return "tool_calls" if calls else "stop"
+
+
+def _state(items: Sequence[JSONObject], calls: Sequence[ToolCall]) -> JSONObject | None:
+    """The reply as it was, if there is more to it than text and calls; of calls only their place.
+
+    Reasoning that is neither encrypted nor shown cannot come back where nothing is stored, and
+    what followed it is refused under its id, so that nothing is kept of such a reply.
+    """
+    plain = all(
+        it.get("type") in ("message", "function_call") and not it.get("phase") for it in items
+    )
+    thoughts = [item for item in items if item.get("type") == "reasoning"]
+    if plain or not all(it.get("encrypted_content") or it.get("content") for it in thoughts):
+        return None
+    return {_STATE: [*_kept(items, calls)]}
+
+
+def _id_of(item: JSONObject) -> JSONObject:
+    """The id, unless it is of a kind that OpenAI refuses: other servers and proxies give any."""
+    kind, given = item.get("type"), item.get("id")
+    form = _IDS.get(str(kind), r"[\w-]{1,64}")
+    fits = isinstance(given, str) and re.fullmatch(form, given, re.ASCII)
+    return {"id": given} if fits else {}
+
+
+def _kept(items: Sequence[JSONObject], calls: Sequence[ToolCall]) -> Iterator[JSONObject]:
+    remaining = iter(calls)
+    for item in items:
+        if item.get("type") == "function_call":
+            place = {"type": "function_call", "call_id": next(remaining).id}
+            yield place | _id_of(item)
+        else:
+            said = {key: it for key, it in item.items() if it is not None and key != "id"}
+            yield said | _id_of(item)
+
+
+def _usage(usage: object) -> dict[str, int] | None:
+    if not isinstance(usage, dict):
+        return None
+    details = usage.get("input_tokens_details")
+    return common.usage_of(
+        usage.get("input_tokens"),
+        usage.get("output_tokens"),
+        usage.get("total_tokens"),
+        details.get("cached_tokens") if isinstance(details, dict) else None,
+    )

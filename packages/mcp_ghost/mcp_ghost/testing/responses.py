@@ -1,0 +1,221 @@
+"""OpenAI's Responses API as the model server speaks it."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from mcp_ghost.testing import refusals
+from mcp_ghost.testing.rules import (
+    Exchange,
+    first_objection,
+    is_untouched,
+    rules_of,
+    signature,
+    unanswered,
+    unasked,
+)
+from mcp_ghost.testing.streams import responses_events
+from mcp_ghost.testing.wires import Wire, openai_error
+
+if TYPE_CHECKING:
+    from mcp_ghost.results import JSONObject
+    from mcp_ghost.testing.wires import Headers
+
+_INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
+
+def _read(body: JSONObject, _headers: Headers) -> JSONObject:
+    given = body["input"]
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    messages = [_read_items([*group]) for _, group in itertools.groupby(items, _Group())]
+    head = body.get("instructions")
+    messages = [{"role": "system", "content": head}] * bool(head) + messages
+    chat: JSONObject = {"model": body["model"], "messages": messages}
+    if "tools" in body:
+        chat["tools"] = [_read_tool(tool) for tool in body["tools"]]
+    if "tool_choice" in body:
+        choice = body["tool_choice"]
+        named = isinstance(choice, dict) and choice["type"] == "function"
+        chat["tool_choice"] = (
+            {"type": "function", "function": {"name": choice["name"]}} if named else choice
+        )
+    if form := (body.get("text") or {}).get("format"):
+        named = {key: value for key, value in form.items() if key != "type"}
+        chat["response_format"] = {
+            "type": form["type"],
+            **({"json_schema": named} if named else {}),
+        }
+    return chat
+
+
+class _Group:
+    """Tells items apart that belong to different messages: a reply is several in a row."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(self, item: JSONObject) -> int:
+        is_reply = item.get("role") == "assistant" or item.get("type") in (
+            "reasoning",
+            "function_call",
+        )
+        self._count += not (is_reply and self._was_reply)
+        self._was_reply = is_reply
+        return self._count
+
+    _was_reply = False
+
+
+def _read_items(items: list[JSONObject]) -> JSONObject:
+    first = items[0]
+    if first.get("type") == "function_call_output":
+        said = _text(first["output"])
+        return {"role": "tool", "tool_call_id": first["call_id"], "content": said}
+    if first.get("role", "assistant") != "assistant":
+        return {"role": first["role"], "content": _content(first["content"])}
+    text = "\n\n".join(_text(item["content"]) for item in items if "role" in item)
+    calls = [_read_call(item) for item in items if item.get("type") == "function_call"]
+    return {"role": "assistant", "content": text or None} | ({"tool_calls": calls} if calls else {})
+
+
+def _read_call(item: JSONObject) -> JSONObject:
+    function = {"name": item["name"], "arguments": item["arguments"]}
+    return {"id": item["call_id"], "type": "function", "function": function}
+
+
+def _read_tool(tool: JSONObject) -> JSONObject:
+    return {"type": tool["type"], "function": {k: v for k, v in tool.items() if k != "type"}}
+
+
+def _text(content: str | list[JSONObject]) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(it.get("text") or it.get("refusal") or "" for it in content)
+
+
+def _content(content: str | list[JSONObject]) -> str | list[JSONObject]:
+    if isinstance(content, str):
+        return content
+    return [
+        {"type": "image_url", "image_url": {"url": part.get("image_url")}}
+        if part["type"] == "input_image"
+        else {"type": "text", "text": part["text"]}
+        for part in content
+    ]
+
+
+def _write(completion: JSONObject) -> JSONObject:
+    choice, usage = completion["choices"][0], completion["usage"]
+    reason = _INCOMPLETE.get(choice["finish_reason"])
+    key = completion["id"].replace("chatcmpl-", "")
+    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
+    thoughts = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens", 0)
+    return {
+        "id": f"resp_{key}",
+        "object": "response",
+        "created_at": 0,
+        "status": "incomplete" if reason else "completed",
+        "error": None,
+        "incomplete_details": {"reason": reason} if reason else None,
+        "model": completion["model"],
+        "output": list(_output(choice["message"], key, "incomplete" if reason else "completed")),
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": {
+            "input_tokens": usage["prompt_tokens"],
+            "input_tokens_details": {"cached_tokens": cached, "cache_write_tokens": 0},
+            "output_tokens": usage["completion_tokens"],
+            "output_tokens_details": {"reasoning_tokens": thoughts},
+            "total_tokens": usage["prompt_tokens"] + usage["completion_tokens"],
+        },
+    }
+
+
+def _output(message: JSONObject, key: str, status: str) -> Iterator[JSONObject]:
+    if thought := message.get("reasoning"):
+        summary = [{"type": "summary_text", "text": thought}]
+        sealed = {"encrypted_content": signature(thought), "status": status}
+        yield {"type": "reasoning", "id": f"rs_{key}", "summary": summary, **sealed}
+    parts: list[JSONObject] = []
+    if text := message.get("content"):
+        parts = [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}]
+    elif refused := message.get("refusal"):
+        parts = [{"type": "refusal", "refusal": refused}]
+    if parts:
+        said = {"role": "assistant", "status": status, "content": parts}
+        yield {"type": "message", "id": f"msg_{key}", **said}
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        place = {"type": "function_call", "id": f"fc_{key}_{index}", "status": status}
+        yield {**place, "call_id": call["id"], **call["function"]}
+
+
+# --- what is refused
+
+
+def _items(body: JSONObject) -> list[JSONObject]:
+    return body["input"] if isinstance(body["input"], list) else []
+
+
+def _exchanges(body: JSONObject) -> Iterable[Exchange]:
+    """One: here, answers may come anywhere behind their calls."""
+    of = {"function_call": list[str](), "function_call_output": list[str]()}
+    for item in _items(body):
+        of.get(str(item.get("type")), []).append(str(item.get("call_id")))
+    return [(of["function_call"], of["function_call_output"])]
+
+
+def _deserted(body: JSONObject) -> str | None:
+    """Reasoning that is not followed by what the model did then."""
+    for item, after in itertools.pairwise([*_items(body), {"type": "nothing"}]):
+        belongs = after.get("role") == "assistant" or after["type"] in (
+            "reasoning",
+            "function_call",
+        )
+        if item.get("type") == "reasoning" and not belongs:
+            return str(item.get("id"))
+    return None
+
+
+def _broken_seal(item: JSONObject) -> str | None:
+    sealed = item.get("encrypted_content")
+    text = "".join(part["text"] for part in item.get("summary") or ())
+    return None if sealed is None or is_untouched(str(sealed), text) else str(sealed)[:4]
+
+
+RULES = rules_of(
+    "responses",
+    {
+        "unanswered": lambda body: unanswered(_exchanges(body)),
+        "unasked": lambda body: unasked(_exchanges(body)),
+        "deserted": _deserted,
+        "seal": _broken_seal,
+        "image": lambda part: refusals.image({"image_url": {"url": part.get("image_url")}}),
+    },
+)
+
+
+def refusal(body: object) -> str | None:
+    """Why OpenAI would refuse ``body``, or None.
+
+    Tools, schemas and forms of answers are held to the rules of chat completions.
+    """
+    objection = first_objection(RULES, body)
+    if objection or not isinstance(body, dict):
+        return objection or "The request is not a JSON object."
+    return refusals.refusal({**_read(body, {}), "reasoning_effort": "none"}, "openai")
+
+
+RESPONSES = Wire(
+    path=re.compile(r".*/responses"),
+    refusal=lambda body, _: refusal(body),
+    read=_read,
+    write=_write,
+    error=openai_error,
+    streams=lambda body, _: bool(body.get("stream")),
+    events=responses_events,
+    base_path="/v1",
+)

@@ -1,0 +1,34 @@
+"""The wires that tests go through: those of the providers, of which OpenAI has two."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp_ghost.providers.client import ProviderClient, get_llm_client
+from mcp_ghost.providers.registry import get_provider
+
+if TYPE_CHECKING:
+    from mcp_ghost.providers.common import Provider
+    from mcp_ghost.testing.wires import WireName
+
+WIRES: tuple[WireName, ...] = ("openai", "responses", "anthropic", "gemini")
+
+
+def name_of(wire: str) -> str:
+    """The name of the provider that speaks it."""
+    return "openai" if wire == "responses" else wire
+
+
+def provider_of(wire: str) -> Provider:
+    """The provider that speaks it."""
+    return get_provider(name_of(wire))
+
+
+def chosen(wire: str) -> dict[str, Any]:
+    """The option that chooses it."""
+    return {"wire": "responses" if wire == "responses" else "chat"}
+
+
+def llm_client(wire: str, *arguments: Any, **options: Any) -> ProviderClient:  # noqa: ANN401
+    """A client that speaks it."""
+    return get_llm_client(name_of(wire), *arguments, **{**chosen(wire), **options})
