@@ -165,15 +165,20 @@ class GameServer(Leaf):
         limit = self._config.mcp_tool_call_timeout_seconds
         seconds = limit if call.timeout is None else call.timeout
         made = await outcome_of(session.call(call.name, call.arguments, seconds, _told()))
-        if made.kind is not Kind.DIED or self._config.mcp_session == "turn":
+        # A server by URL that no longer knows the session is met as a new one, also for a turn.
+        is_new = self._server.url is not None and not made.was_sent
+        if made.kind is not Kind.DIED or (self._config.mcp_session == "turn" and not is_new):
             return made
         if self._connection is connection:  # of several calls, the first to see it die
             self._begin_again(made.reason)
         try:
-            await self.session()
+            session = await self.session()
         except MCPError as failure:
             reason = f"{made.reason}\nIt was not started again: {failure}"
-            return Outcome.without_result(Kind.DIED, reason, was_sent=True)
+            return Outcome.without_result(Kind.DIED, reason, was_sent=made.was_sent)
+        if not made.was_sent:
+            self._news = ""
+            return await outcome_of(session.call(call.name, call.arguments, seconds, _told()))
         news, self._news = self._news or f"{made.reason}\nIt was started again.", ""
         return refusal(f"{news} This call was not repeated: it may have had its effect.")
 

@@ -31,6 +31,7 @@ from tests.support.servers import (
     seen,
     write_config,
 )
+from tests.support.servers.over_http import faulty_http
 
 pytestmark = pytest.mark.mcp
 
@@ -209,6 +210,16 @@ def test_a_server_that_dies_in_a_call_is_started_again_and_the_model_told(
     assert echoed == {"content": "hello"}
     assert len(journal.starts) == 2
     assert [name for name, _ in journal.calls] == ["die", "echo"]
+
+
+@pytest.mark.parametrize("lasts", ["turn", "episode"])
+def test_a_session_that_a_server_by_url_forgot_is_made_anew(journal: Journal, lasts: str) -> None:
+    with faulty_http("once:status:404:") as server:
+        write_config(journal.config_file, **{NAME: ServerConfig(url=server.url)})
+        call: tuple[str, dict[str, Any]] = (f"{NAME}.write", {})
+        with Player([tool_reply([call]), LOOK], journal, mcp_session=lasts) as player:
+            player.play()
+            assert player.answers() == [{"content": "on"}]
 
 
 def test_a_death_between_turns_is_told_before_anything_is_called(journal: Journal) -> None:

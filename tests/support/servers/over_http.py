@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import queue
 import ssl
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from tests.support.warm import WarmPopen
 
 SECRET = "correct-horse-7"
 """For whatever a configuration hides."""
+BARE = {"inputSchema": {"type": "object"}}
 REMOTE = Path(__file__).parent / "remote.py"
 
 
@@ -69,7 +71,8 @@ def remote(*arguments: str, **env: str) -> Iterator[Remote]:
 class Faulty(ThreadingHTTPServer):
     """A server that answers ``initialize`` and ``tools/list`` properly, and calls with ``fault``.
 
-    Faults that begin with "init " hit ``initialize`` instead.
+    Faults that begin with "init " hit ``initialize`` instead, those with "once:" the first call.
+    Its tool "write" says nothing of its effects.
     """
 
     daemon_threads = True
@@ -112,6 +115,96 @@ def faulty_http(fault: str, certificate: Path | None = None) -> Iterator[Faulty]
         server.server_close()
 
 
+class Older(ThreadingHTTPServer):
+    """A server of the first revision, whose URL answers every POST with ``status``.
+
+    It learns that a stream was closed only when it writes; with 200, the answer is a stream, too.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, status: int) -> None:
+        super().__init__(("127.0.0.1", 0), _OlderHandler)
+        self.status = status
+        self.refuses = False
+        """Whether it no longer knows its sessions."""
+        self.requests: list[tuple[str, str]] = []
+        self.answers: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self.open_streams: set[object] = set()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/mcp"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - theirs
+        """Say nothing: clients that give up are part of the tests."""
+
+
+@contextmanager
+def older_http(status: int) -> Iterator[Older]:
+    """A running server of the older transport."""
+    server = Older(status)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        for _ in range(4):
+            server.answers.put(None)
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _OlderHandler(BaseHTTPRequestHandler):
+    server: Older
+
+    def log_message(self, *_: object) -> None:
+        """Keep quiet."""
+
+    def do_GET(self) -> None:
+        self.server.requests.append((self.command, self.path))
+        self._stream()
+
+    def _stream(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        self.server.open_streams.add(self)
+        try:
+            self.wfile.write(b"event: endpoint\ndata: /messages?session_id=1\n\n")
+            is_of_a_post = self.command == "POST"
+            while not is_of_a_post and (answer := self.server.answers.get()) is not None:
+                event = f"event: message\ndata: {json.dumps(answer)}\n\n"
+                self.wfile.write(event.encode())
+        finally:
+            self.server.open_streams.discard(self)
+
+    def do_POST(self) -> None:
+        self.server.requests.append((self.command, self.path))
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if self.path == "/mcp" and self.server.status == 200:
+            self._stream()
+            return
+        is_message = self.path != "/mcp" and not self.server.refuses
+        self.send_response(202 if is_message else self.server.status)
+        self.end_headers()
+        if is_message and "id" in message:
+            info = {"name": "older", "version": "1"}
+            results: dict[str, Any] = {
+                "initialize": {
+                    "protocolVersion": "2024-11-05",
+                    "capabilities": {},
+                    "serverInfo": info,
+                },
+                "tools/list": {"tools": [{"name": "echo", **BARE}]},
+                "tools/call": {"content": [{"type": "text", "text": "on"}]},
+                "ping": {},
+            }
+            result = results[message["method"]]
+            self.server.answers.put({"jsonrpc": "2.0", "id": message["id"], "result": result})
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: Faulty
@@ -147,11 +240,13 @@ class _Handler(BaseHTTPRequestHandler):
             result = {"protocolVersion": version, "capabilities": {}, "serverInfo": info}
             self._answer(id_, result, **{"mcp-session-id": "session-1"})
         elif method == "tools/list":
-            described = {"inputSchema": {"type": "object"}, "annotations": {"idempotentHint": True}}
+            described = {**BARE, "annotations": {"idempotentHint": True}}
             tools = [{"name": name, **described} for name in ("echo", "odd")]
-            self._answer(id_, {"tools": tools})
-        elif method == "tools/call" and message["params"]["name"] == "odd":
-            self._misbehave(fault)
+            self._answer(id_, {"tools": [*tools, {"name": "write", **BARE}]})
+        elif method == "tools/call" and message["params"]["name"] != "echo" and fault:
+            if fault.startswith("once:"):
+                self.server.fault = ""
+            self._misbehave(fault.removeprefix("once:"))
         elif method == "tools/call":
             self._answer(id_, {"content": [{"type": "text", "text": "on"}]})
         else:

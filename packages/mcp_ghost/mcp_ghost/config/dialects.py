@@ -106,7 +106,7 @@ DIALECTS = (
     Dialect(
         "mcp_ghost",
         "mcpServers",
-        {"type": Key("type", _transport)},
+        {"type": Key("type", _transport), "transport": Key("type", _transport)},
         ("name", "description"),
     ),
     Dialect("Claude Desktop", "mcpServers"),

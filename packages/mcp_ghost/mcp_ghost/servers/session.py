@@ -24,7 +24,7 @@ from mcp_ghost.servers.oauth.browser import Authorize, in_browser
 from mcp_ghost.servers.protocol import revision
 from mcp_ghost.servers.protocol.changes import closed_or_listening
 from mcp_ghost.servers.protocol.elicitation import Elicit, asking, refusal
-from mcp_ghost.servers.protocol.lenient import as_sent
+from mcp_ghost.servers.protocol.lenient import NOT_MADE, as_sent
 from mcp_ghost.servers.protocol.patience import Patience
 from mcp_ghost.servers.protocol.result import read_result
 from mcp_ghost.servers.protocol.revision import Revision
@@ -46,6 +46,9 @@ OnProgress: TypeAlias = Callable[[str, float, float | None, str | None], Awaitab
 DEFAULT_STARTUP_TIMEOUT = 10.0
 DEFAULT_CALL_TIMEOUT = 30.0
 _METHOD_NOT_FOUND = -32601
+_FALLBACK_SECONDS = 5.0
+"""For a start over the older transport where the newer one failed."""
+_NOT_MADE = ". The call was not made"
 _ENDLESS = "The server keeps asking for more input."
 _MALFORMED = "The server answered with a malformed result."
 _logger = logging.getLogger(__name__)
@@ -165,7 +168,7 @@ class ServerSession:
             TimeoutError: No answer within ``timeout`` seconds; where progress extends it, neither
                 answer nor progress, or no answer within twenty times of it. The server was told
                 that nobody is waiting; the session stays usable.
-            MCPServerDiedError: The server is gone.
+            MCPServerDiedError: The server is gone; ``was_sent`` says whether it may have acted.
         """
         from mcp import InputRequiredRoundsExceededError
         from mcp import MCPError as ProtocolError
@@ -196,9 +199,11 @@ class ServerSession:
         except ProtocolError as error:
             if self._closing.is_set() and self._death_message is None:
                 raise self._not_open() from error
+            data = error.error.data
+            was_made = not (isinstance(data, dict) and data.get(NOT_MADE))
             if not self.is_alive:
-                raise await self._died(link) from error
-            said = self._redactor.words(refusal(error))
+                raise await self._died(link, was_sent=was_made) from error
+            said = self._redactor.words(refusal(error)) + ("" if was_made else _NOT_MADE)
             return ToolCallResult(None, is_error=True, error_message=said)
         except (ValidationError, InputRequiredRoundsExceededError) as error:
             # Of what the server asks for instead of giving a result.
@@ -270,11 +275,17 @@ class ServerSession:
     async def _own(self, ready: asyncio.Future[None], seconds: float) -> None:
         """The owner task: everything from the first step to the server to the last."""
         spoken = revision.spoken_by(self._config)
-        cause = await self._live(spoken, ready, seconds)
-        if cause is not None and spoken == revision.UNKNOWN and self._link and self._link.hung_up:
-            # Servers on the Python SDK before 1.7 do not survive being asked what they speak.
-            revision.remember(self._config, revision.HANDSHAKE)
-            cause = await self._live(revision.HANDSHAKE, ready, seconds)
+        cause, link = await self._live(spoken, ready, seconds), self._link
+        other = link.fallback if link is not None and spoken == revision.UNKNOWN else None
+        if cause is not None and other is not None:
+            if other.is_older and self._until is not None:
+                latest = asyncio.get_running_loop().time() + _FALLBACK_SECONDS
+                self._until = min(self._until, latest)
+            again = await self._live(other, ready, seconds)
+            if again is None or not other.is_older or (self._link and self._link.wants_credentials):
+                cause = again
+            else:
+                self._link = link  # whose failure says more
         elif cause is not None:
             revision.forget(self._config)
         while isinstance(cause, BaseExceptionGroup):
@@ -291,7 +302,9 @@ class ServerSession:
         self, spoken: Revision, ready: asyncio.Future[None], seconds: float
     ) -> BaseException | None:
         """One connection from its start to its end; returns what kept it from getting ready."""
-        self._link = link = await make_link(self.name, self._config, self._redactor, self._sign_in)
+        self._link = link = await make_link(
+            self.name, self._config, self._redactor, self._sign_in, is_older=spoken.is_older
+        )
         if self._config.url is not None:
             self._begin(seconds)  # a process has its time from when the SDK is there
         try:
@@ -340,7 +353,7 @@ class ServerSession:
             async with self._starting():
                 await stack.enter_async_context(client)
                 await self._list_tools(client)
-            self._note(client)
+            self._note(client, spoken)
             ready.set_result(None)
             await closed_or_listening(client, self._closing, self._has_changed)
 
@@ -361,10 +374,12 @@ class ServerSession:
             if error.code != _METHOD_NOT_FOUND:  # else a server of prompts or resources only
                 raise
 
-    def _note(self, client: Client) -> None:
+    def _note(self, client: Client, spoken: Revision) -> None:
         """What is known of the server once it is ready."""
-        found = client.session.discover_result
-        spoken = Revision(client.protocol_version, found) if found else revision.HANDSHAKE
+        if found := client.session.discover_result:
+            spoken = Revision(client.protocol_version, found)
+        elif not spoken.is_older:
+            spoken = revision.HANDSHAKE
         revision.remember(self._config, spoken)
         self.protocol_version = client.protocol_version
         if client.server_info is not None:
@@ -376,7 +391,7 @@ class ServerSession:
         if self._client is None or self._link is None or self._closing.is_set():
             raise self._not_open()
         if not self.is_alive:
-            raise await self._died(self._link)
+            raise await self._died(self._link, was_sent=False)
         return self._client, self._link
 
     async def _sign_in(self, url: str) -> str:
@@ -400,7 +415,9 @@ class ServerSession:
     def _not_open(self) -> MCPToolCallError:
         return MCPToolCallError(f"The session with MCP server '{self.name}' is not open.")
 
-    async def _died(self, link: Link) -> MCPServerDiedError:
+    async def _died(self, link: Link, *, was_sent: bool) -> MCPServerDiedError:
         if self._death_message is None:
             self._death_message = await link.death_message()
-        return MCPServerDiedError(self._death_message)
+        died = MCPServerDiedError(self._death_message)
+        died.was_sent = was_sent
+        return died

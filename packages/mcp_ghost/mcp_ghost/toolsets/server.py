@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from mcp_ghost.errors import MCPError, MCPToolCallError
@@ -128,10 +127,8 @@ class Server(Leaf):
             session = self._session
         if (gone := self.gone()) or session is None:
             return gone or Outcome.of_error(MCPToolCallError(f"'{self.name}' was not started."))
-        was_alive = session.is_alive
         seconds = self._call_timeout if call.timeout is None else call.timeout
-        outcome = await outcome_of(session.call(call.name, call.arguments, seconds))
-        return outcome if was_alive else replace(outcome, was_sent=False)
+        return await outcome_of(session.call(call.name, call.arguments, seconds))
 
     async def restart(self, server: str) -> None:
         """Start it again and list its tools, unless it lives.

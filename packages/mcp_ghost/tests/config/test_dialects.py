@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_ghost.config import load_servers
+from mcp_ghost.config import ServerConfig, load_servers
 from mcp_ghost.config.dialects import DIALECTS, translated
+from mcp_ghost.errors import MCPConfigError
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
 from tests.support import ROOT, warm
 from tests.support.servers import FAULTY
@@ -105,3 +106,27 @@ def test_what_was_translated_is_not_translated_again(program: str, project: Path
         assert translated(fields).fields == fields
     again = {name: it.model_dump(exclude_defaults=True) for name, it in servers.items()}
     assert load_servers({"mcpServers": again}) == servers
+
+
+@pytest.mark.parametrize("key", ["type", "transport", "transportType"])
+@pytest.mark.parametrize(
+    ("spelled", "meant"),
+    [
+        ("sse", "sse"),
+        ("SSE", "sse"),
+        ("http", "http"),
+        *(
+            (it, "streamable-http")
+            for it in ("streamable-http", "streamableHttp", "STREAMABLE_HTTP")
+        ),
+    ],
+)
+def test_a_transport_is_read_in_every_spelling(key: str, spelled: str, meant: str) -> None:
+    entry = ServerConfig.of_entry("s", {"url": URL, key: spelled}, "here")
+    assert entry.checked().type == meant
+
+
+def test_a_transport_that_there_is_not_is_refused_under_the_key_that_was_used() -> None:
+    entry = ServerConfig.of_entry("s", {"url": URL, "transport": "websocket"}, "here")
+    with pytest.raises(MCPConfigError, match="'transport': Input should be 'stdio', 'http'"):
+        entry.checked()

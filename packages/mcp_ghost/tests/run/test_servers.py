@@ -129,6 +129,16 @@ def test_a_broken_connection_is_made_again_and_the_call_repeated() -> None:  # B
     assert tried[-1][:2] == ("far.echo", True)
 
 
+@pytest.mark.parametrize("fault", ["status:404:", "status:400:no such session"])
+def test_a_call_that_was_certainly_not_made_is_made_in_a_new_session(fault: str) -> None:
+    with faulty_http(f"once:{fault}") as server:
+        script: list[Reply | str] = [tool_reply([("far.write", {})] * 2), "Done."]
+        result, model = play(script, {"far": ServerConfig(url=server.url)})
+    tried = [(e["success"], e["retry_attempt"]) for e in result["tool_chain"]]
+    assert tried == [(False, 0), (True, 1), (True, 0)]
+    assert [m["content"] for m in model.requests[-1].messages[-2:]] == ["on", "on"]
+
+
 def test_runs_of_one_loop_do_not_mix(tmp_path: Path) -> None:
     stages = [Notes(tmp_path, f"run{number}") for number in range(5)]
 

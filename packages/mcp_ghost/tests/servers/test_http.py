@@ -151,7 +151,9 @@ def test_a_call_that_takes_too_long_is_cancelled_and_the_session_stays_usable() 
     ("fault", "message"),
     [
         ("status:500:oh no", "it answered with status 500: oh no"),
-        ("status:401:", "it answered with status 401: Unauthorized"),
+        ("status:502:", "it answered with status 502: Bad Gateway"),
+        ("status:401:", "it answered with status 401: Unauthorized. The call was not made"),
+        ("status:429:", "it answered with status 429: Too Many Requests. The call was not made"),
         ("status:200:<h1>x</h1>", "Unexpected content type: text/html"),
         ("status:200:{}", "The server sent a malformed reply"),
         ("garbled", "The server sent a malformed reply"),
@@ -171,21 +173,25 @@ def test_what_the_server_refuses_is_a_result_and_the_session_goes_on(
 
 
 @pytest.mark.parametrize(
-    ("fault", "message"),
+    ("fault", "message", "may_have_acted"),
     [
-        ("close", "the connection to URL broke: Server disconnected without sending a response"),
-        ("cut:application/json", "the connection to URL broke: peer closed connection without"),
-        ("cut:text/event-stream", "the connection to URL broke: peer closed connection without"),
-        ("status:404:", "it no longer knows this session"),
-        ("status:400:Bad Request: No valid session ID provided", "it no longer knows this session"),
+        ("close", "the connection to URL broke: Server disconnected without sending", True),
+        ("cut:application/json", "the connection to URL broke: peer closed connection", True),
+        ("cut:text/event-stream", "the connection to URL broke: peer closed connection", True),
+        ("status:404:", "it no longer knows this session", False),
+        ('status:404:{"error": {"code": -32001, "message": "x"}}', "it no longer knows", False),
+        ("status:400:Bad Request: No valid session ID provided", "it no longer knows", False),
     ],
 )
-def test_a_lost_connection_is_known_at_once_and_for_later_calls(fault: str, message: str) -> None:
+def test_a_lost_connection_is_known_at_once_and_for_later_calls(
+    fault: str, message: str, may_have_acted: bool
+) -> None:
     async def lost(server: Faulty) -> None:
         async with ServerSession("demo", ServerConfig(url=f"{server.url}?k={SECRET}")) as session:
-            for tool in ("odd", "echo"):
+            for tool, was_sent in (("odd", may_have_acted), ("echo", False)):
                 with pytest.raises(MCPServerDiedError) as death:
                     await session.call(tool, {})
+                assert death.value.was_sent is was_sent
                 words = f"MCP server 'demo' is gone: {message.replace('URL', server.url)}"
                 assert str(death.value).startswith(words)
                 assert SECRET not in str(death.value)
@@ -207,8 +213,9 @@ def test_a_server_that_dies_in_a_call_or_between_calls_is_noticed(form: str) -> 
         async with ServerSession("b", server.config()) as second:
             server.process.kill()
             server.process.wait(PATIENCE)
-            with pytest.raises(MCPServerDiedError, match="'b' is gone: "):
+            with pytest.raises(MCPServerDiedError, match="'b' is gone: ") as death:
                 await second.call("echo", {"text": "x"})
+            assert not death.value.was_sent
 
     for death in (dying, killed):
         with remote(form) as server:

@@ -15,10 +15,12 @@ from mcp_ghost.redact import Redactor
 from mcp_ghost.servers.links.http_transport import HttpTransport
 from mcp_ghost.servers.session import ServerSession
 from tests.support import PATIENCE
+from tests.support.servers import call_in, eventually
 from tests.support.servers.over_http import (
     SECRET,
     Remote,
     faulty_http,
+    older_http,
     remote,
     silent_log,  # noqa: F401 - a fixture for every test here
 )
@@ -60,9 +62,66 @@ def test_a_server_that_dies_in_a_call_or_between_calls_is_noticed() -> None:
             with pytest.raises(MCPServerDiedError, match="'b' is gone: "):
                 await session.call("echo", {"text": "x"}, timeout=PATIENCE)
 
-    for death in (dying, killed):
+    async def forgotten(server: Remote) -> None:
+        with older_http(405) as older:
+            async with ServerSession("c", ServerConfig(url=older.url, type="sse")) as session:
+                older.refuses = True
+                with pytest.raises(MCPServerDiedError, match="'c' is gone: ") as death:
+                    await session.call("echo", {}, timeout=PATIENCE)
+                assert not death.value.was_sent
+
+    for death in (dying, killed, forgotten):
         with remote("sse") as server:
             asyncio.run(death(server))
+
+
+@pytest.mark.parametrize("status", [400, 404, 405, 406, 501, 200])
+def test_a_url_without_a_type_falls_back_to_sse_and_is_remembered(status: int) -> None:
+    """As the specification has it (basic/transports, Backwards Compatibility)."""
+
+    async def life(url: str) -> None:
+        for _ in range(2):
+            async with ServerSession("s", ServerConfig(url=url)) as session:
+                assert (await session.call("echo", {})).content == "on"
+                assert session.protocol_version == "2024-11-05"
+
+    with older_http(status) as server:
+        asyncio.run(life(server.url))
+        refused = [path for method, path in server.requests if (method, path) == ("POST", "/mcp")]
+        assert 1 <= len(refused) <= 2  # server/discover and initialize, and only once
+        eventually(lambda: not server.open_streams)  # it has noticed that nobody listens
+
+
+@pytest.mark.parametrize(
+    ("type_", "status", "said"),
+    [
+        (None, 401, "status 401"),
+        (None, 500, "status 500"),
+        ("http", 405, 'needs "type": "sse"'),
+        ("sse", 405, None),
+    ],
+)
+def test_what_is_no_sign_of_the_older_transport_is_said(
+    type_: str | None, status: int, said: str | None
+) -> None:
+    with older_http(status) as server:
+        session = ServerSession(
+            "s", ServerConfig.model_validate({"url": server.url, "type": type_})
+        )
+        if said is None:
+            asyncio.run(call_in(ServerConfig(url=server.url, type="sse"), "echo"))
+        else:
+            with pytest.raises(MCPServerStartupError, match=said):
+                asyncio.run(session.open(5))
+
+
+def test_a_url_that_is_of_neither_transport_keeps_its_first_refusal() -> None:
+    with faulty_http("init status:404:no such page") as server:
+        with pytest.raises(MCPServerStartupError) as failure:
+            asyncio.run(ServerSession("s", ServerConfig(url=server.url)).open(5))
+        assert [method for method, _, _ in server.requests] == ["POST", "POST", "GET"]
+    assert "it answered with status 404: no such page" in str(failure.value)
+    assert 'needs "type": "sse"' in str(failure.value)
 
 
 @pytest.mark.parametrize("rounds", range(4))
@@ -97,7 +156,7 @@ def test_an_address_that_has_no_such_stream_says_what_to_do() -> None:
     with faulty_http("") as server:  # answers GET with 405
         lines = failure(ServerConfig(url=f"{server.url}?k={SECRET}", type="sse"))
     assert "it answered with status 405" in lines[0]
-    assert lines[2].endswith("an SSE endpoint (it often ends in /sse).")
+    assert "an SSE endpoint (it often ends in /sse)" in lines[2]
 
 
 def test_a_refused_connection_says_so() -> None:

@@ -24,6 +24,7 @@ from mcp_ghost.network import basic_authorization, is_web_address
 from mcp_ghost.redact import MASK
 from mcp_ghost.servers.links.http_transport import HttpTransport
 from mcp_ghost.servers.protocol.reading import malformed
+from mcp_ghost.servers.protocol.revision import OLDER, Revision
 from mcp_ghost.servers.sdk import import_with_sdk
 
 if TYPE_CHECKING:
@@ -47,13 +48,20 @@ class HttpLink:
     """Connects to the URL of the server ``name``."""
 
     def __init__(
-        self, name: str, config: ServerConfig, redactor: Redactor, authorize: Authorize
+        self,
+        name: str,
+        config: ServerConfig,
+        redactor: Redactor,
+        authorize: Authorize,
+        *,
+        is_older: bool,
     ) -> None:
-        """``authorize`` sends the user to the page of a sign-in."""
+        """``authorize`` sends the user to the page of a sign-in; ``is_older``: it speaks SSE."""
         self._name = name
         self._config = config
         self._redactor = redactor
         self._authorize = authorize
+        self._is_older = is_older
         self._wire: HttpTransport | None = None
         self._is_open = False
 
@@ -68,15 +76,23 @@ class HttpLink:
         sign_in = self._wire.sign_in if self._wire else None
         return sign_in is None or sign_in.is_done
 
-    hung_up = False
-    """No request ends a server."""
+    @property
+    def fallback(self) -> Revision | None:
+        """The older transport, where the entry names none and the URL is none of the newer one."""
+        may_be = self._config.type is None and self._wire is not None and self._wire.may_be_older
+        return OLDER if may_be else None
+
+    @property
+    def wants_credentials(self) -> bool:
+        """Whether it refused somebody whom it does not know."""
+        return self._wire is not None and self._wire.status in (401, 403)
 
     @asynccontextmanager
     async def connect(self, ready: asyncio.Future[None]) -> AsyncIterator[Streams]:
         """Streams for as long as the context; the session on the server is ended with it."""
         config = self._config.resolved(server=self._name)
         _check(self._name, config)
-        is_older = config.type == "sse"
+        is_older = self._is_older
         wire = HttpTransport(self._config.url or "", config, self._redactor, one_stream=is_older)
         self._wire = wire
         if config.auth is not None:

@@ -19,12 +19,13 @@ from urllib.parse import urlsplit
 import anyio
 import httpx2
 from mcp.shared.message import SessionMessage
-from mcp.types import INTERNAL_ERROR, METHOD_NOT_FOUND
+from mcp.types import INTERNAL_ERROR, METHOD_NOT_FOUND, ErrorData, JSONRPCError
 
 from mcp_ghost.network import basic_authorization, is_loopback, proxy_of, tls_context
 from mcp_ghost.redact import Redactor
 from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, ask
 from mcp_ghost.servers.protocol.events import TooLongEventError, readable_events
+from mcp_ghost.servers.protocol.lenient import NOT_MADE
 from mcp_ghost.servers.protocol.reading import UnreadableError, check_values, malformed, too_long
 
 if TYPE_CHECKING:
@@ -43,7 +44,17 @@ _READ_BY_THE_SDK = frozenset({"content-type", "location", _SESSION_ID})
 _EVENTS = "text/event-stream"
 MOST_IN_ONE_STREAM = 1024 * 1024
 """Bytes of a message over the older SSE transport, where the SDK has no setting."""
+_PING = {"jsonrpc": "2.0", "id": "goodbye", "method": "ping"}
 _RESUMES = "last-event-id"
+_ENDPOINT = re.compile(rb"^event: ?endpoint\s*$", re.MULTILINE)
+"""The event with which the stream of the older transport begins."""
+_OF_THE_OLDER = frozenset({*range(400, 500), 501}) - {401, 403, 407, 408, 429}
+"""Statuses after which the specification has clients try the older transport: 400, 404 and 405
+since 2025-11-25, any 4xx before (basic/transports, Backwards Compatibility). Not so where the
+client is refused; servers without POST also answer 501 (RFC 9110, 15.6.2)."""
+_NOT_HANDLED = frozenset({401, 403, 405, 406, 411, 413, 414, 415, 417, 421, 426, 429, 431})
+"""Statuses that refuse a request as such, before it is handled: RFC 9110, 15.5, and RFC 6585. Not
+so 503, which gateways send for a connection that broke, too."""
 _CHALLENGE = "www-authenticate"
 _SIGN_IN = (
     """its entry has '"auth": {"type": "oauth"}', for signing in with a browser, """
@@ -73,11 +84,18 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         self._ended = asyncio.Event()
         self._receiving: asyncio.Future[SessionMessage | Exception] | None = None
         """The next message of the only stream, when it comes."""
+        self._unmade: list[SessionMessage] = []
+        """What else its reader is told, of requests that were not made."""
         self._one_stream = one_stream
+        self._endpoint: httpx2.URL | None = None
+        """Where messages go beside the only stream."""
         self.sign_in: SignIn | None = None
         """What signs in, where the entry says so."""
         self._advice = ""
-        self._status = 0
+        self.status = 0
+        """That of the latest answer to a message."""
+        self._was_taken = False
+        """Whether any message was."""
         self._url = httpx2.URL(url).copy_with(userinfo=b"", fragment=None)
         self._headers = {**basic_authorization(url), **(config.headers or {})}
         most = config.max_message_bytes
@@ -101,7 +119,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         if self.fault is not None and request.method == "DELETE":
             return httpx2.Response(204)  # the session ended already
         if self.fault is not None and request.method == "POST":
-            return _error_response(503, INTERNAL_ERROR, self.fault)  # the SDK would try again
+            return _not_made(503, self.fault)  # the SDK would try again
         try:
             response = await self._network.handle_async_request(self._real(request))
         except httpx2.TransportError as error:
@@ -111,9 +129,10 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         if self._one_stream:
             return await self._of_one_stream(request, response)
         if request.method == "POST":
-            self._status = response.status_code
+            self.status = response.status_code
             if response.status_code >= 400:
                 return await self._refused(request, response)
+            self._was_taken |= response.status_code == HTTPStatus.OK
         if not response.is_success or request.method == "DELETE":
             return await _without_body(response)
         if _is_stream(response):
@@ -144,12 +163,15 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         self, request: httpx2.Request, response: httpx2.Response
     ) -> httpx2.Response:
         """A message that is refused, or the end of the stream, ends the connection."""
-        self._status = response.status_code
+        self.status = response.status_code
+        if request.method == "POST":
+            self._endpoint = request.url
         if response.status_code >= 400:
             refused = await self._refused(request, response)
             if self.sign_in is not None and response.status_code in (401, 403):
                 return refused
-            self.end(json.loads(refused.content)["error"]["message"])
+            error = json.loads(refused.content)
+            self._end_unmade(request, error["error"]["message"])
             # The SDK would report the failure of a message to nobody who waits for its answer.
             return refused if request.method == "GET" else httpx2.Response(202)
         if request.method == "GET" and response.is_success:
@@ -177,6 +199,8 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         finally:
             ended.cancel()
         if not received.done():
+            if self._unmade:
+                return self._unmade.pop(0)
             raise anyio.EndOfStream
         self._receiving = None
         return received.result()
@@ -187,7 +211,17 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             self._receiving.cancel()
 
     async def aclose(self) -> None:
-        """Close all connections."""
+        """Close all connections.
+
+        The older transport has no goodbye: a server that waits for something to say learns that its
+        stream was closed only when it writes, and then for the second time. So it is asked twice
+        for an answer that nobody reads.
+        """
+        bounds = dict.fromkeys(("connect", "read", "write", "pool"), _GOODBYE_SECONDS)
+        for url in [] if self._endpoint is None or self.fault else [self._endpoint] * 2:
+            ping = httpx2.Request("POST", url, json=_PING, extensions={"timeout": bounds})
+            with suppress(httpx2.HTTPError):
+                await (await self._network.handle_async_request(self._real(ping))).aclose()
         await self._network.aclose()
 
     def redact(self, text: str) -> str:
@@ -201,17 +235,40 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             return self._advice
         if "CERTIFICATE_VERIFY_FAILED" in (self.fault or ""):
             return "its certificate is valid for this host and comes from a trusted authority."
-        if self._one_stream and self._status >= 400:
-            return "the URL is that of an SSE endpoint (it often ends in /sse)."
+        if self._one_stream and self.status >= 400:
+            return (
+                "the URL is that of an SSE endpoint (it often ends in /sse); one of streamable "
+                'HTTP needs "type": "http".'
+            )
         if self.fault is not None:
             return "the server is running and the URL is right."
         if isinstance(cause, TimeoutError):
             return "the server is healthy and the URL is right; a slow one needs a longer timeout."
-        if self._status in (401, 403):
+        if self.status in (401, 403):
             return "'headers' holds the credentials that the server wants."
-        if self._status >= 500:
+        if self.status >= 500:
             return "the server is healthy; its own log may say more."
-        return "the URL is that of a streamable HTTP endpoint (it often ends in /mcp)."
+        return (
+            "the URL is that of a streamable HTTP endpoint (it often ends in /mcp); one of the "
+            'older SSE transport (it often ends in /sse) needs "type": "sse".'
+        )
+
+    @property
+    def may_be_older(self) -> bool:
+        """Whether the URL took no message, in a way in which the older transport would not."""
+        return not self._was_taken and self.status in _OF_THE_OLDER
+
+    def is_older(self) -> None:
+        """Note that the answer to a message is the stream with which the older transport begins."""
+        self._was_taken, self.status = False, HTTPStatus.METHOD_NOT_ALLOWED
+        self.end("it speaks the older SSE transport")
+
+    def _end_unmade(self, request: httpx2.Request, fault: str) -> None:
+        """Note what ended the only stream, for whoever waits for the answer to ``request``, too."""
+        if request.method == "POST" and (id_ := json.loads(request.content).get("id")) is not None:
+            error = ErrorData(code=INTERNAL_ERROR, message=fault, data={NOT_MADE: True})
+            self._unmade.append(SessionMessage(JSONRPCError(jsonrpc="2.0", id=id_, error=error)))
+        self.end(fault)
 
     def end(self, fault: str) -> None:
         """Note what ended the connection, unless something did before."""
@@ -240,9 +297,14 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         )
 
     def _broken(self, request: httpx2.Request, exc: httpx2.TransportError) -> httpx2.Response:
+        # The errors of a connection that did not come about: https://www.python-httpx.org/exceptions/
         if isinstance(exc, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
-            self.end(f"no server can be reached at {self.address} ({_words(exc)})")
-        elif request.method == "POST":
+            fault = f"no server can be reached at {self.address} ({_words(exc)})"
+            if self._one_stream:
+                self._end_unmade(request, fault)
+            self.end(fault)
+            return _not_made(503, self.fault or "")
+        if request.method == "POST":
             self.broke(exc)
         return _error_response(503, INTERNAL_ERROR, self.fault or "")
 
@@ -275,6 +337,8 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         lost = status == 404 or (status == 400 and "session" in message.lower())
         if lost and _SESSION_ID in request.headers and code != METHOD_NOT_FOUND:
             self.end("it no longer knows this session; perhaps it was restarted")
+        if lost or status in _NOT_HANDLED:
+            data = data or {NOT_MADE: True}
         words = self.redact(message)[:_EXCERPT].rstrip(". ") or HTTPStatus(status).phrase
         if code is None:
             words = f"it answered with status {status}: {words}"
@@ -288,6 +352,10 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             self.end(failure.words)
             self._advice = failure.advice
         return _error_response(401, INTERNAL_ERROR, self.redact(failure.words))
+
+
+def _not_made(status: int, message: str) -> httpx2.Response:
+    return _error_response(status, INTERNAL_ERROR, message, {NOT_MADE: True})
 
 
 class _Events(httpx2.AsyncByteStream):
@@ -320,6 +388,9 @@ class _Events(httpx2.AsyncByteStream):
         events = readable_events(self._stream, self._most_bytes, is_answer=self._is_answer)
         try:
             async for event in events:
+                if self._is_answer and _ENDPOINT.search(event):
+                    self._wire.is_older()
+                    return
                 yield event
             if self._is_all:
                 self._wire.end("it closed the connection")

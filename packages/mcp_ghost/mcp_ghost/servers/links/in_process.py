@@ -17,7 +17,8 @@ class InProcessLink:
     """Has nothing between the SDK's client and its server; both live and end with the session."""
 
     has_read = True
-    hung_up = False
+    fallback = None
+    wants_credentials = False
 
     def __init__(self, name: str, redactor: Redactor) -> None:
         self.is_connected = False

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.redact import Redactor
     from mcp_ghost.servers.oauth.browser import Authorize
+    from mcp_ghost.servers.protocol.revision import Revision
     from mcp_ghost.servers.protocol.wire import Streams
 
 
@@ -29,8 +30,12 @@ class Link(Protocol):
         """Whether the server took all that was sent, as far as is known."""
 
     @property
-    def hung_up(self) -> bool:
-        """Whether the server ended the connection after it had read something."""
+    def fallback(self) -> Revision | None:
+        """What else the server may speak, after a start that failed."""
+
+    @property
+    def wants_credentials(self) -> bool:
+        """Whether it refused somebody whom it does not know."""
 
     def connect(self, ready: asyncio.Future[None]) -> AbstractAsyncContextManager[Streams | None]:
         """The SDK's two streams, if there are any; ``ready`` is done once the server answered."""
@@ -46,11 +51,16 @@ class Link(Protocol):
 
 
 async def make_link(
-    name: str, config: ServerConfig, redactor: Redactor, authorize: Authorize
+    name: str,
+    config: ServerConfig,
+    redactor: Redactor,
+    authorize: Authorize,
+    *,
+    is_older: bool = False,
 ) -> Link:
     """The link that the configuration of the server ``name`` asks for.
 
-    ``authorize`` sends the user to the page of a sign-in.
+    ``authorize`` sends the user to the page of a sign-in; ``is_older`` is that of ``Revision``.
     """
     if config.in_process is not None:
         return InProcessLink(name, redactor)
@@ -59,4 +69,4 @@ async def make_link(
     await import_with_sdk("mcp_ghost.servers.links.http")
     from mcp_ghost.servers.links.http import HttpLink
 
-    return HttpLink(name, config, redactor, authorize)
+    return HttpLink(name, config, redactor, authorize, is_older=is_older)

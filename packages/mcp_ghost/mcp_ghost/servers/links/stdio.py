@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mcp_ghost.servers.diagnosis import death_message, startup_message
 from mcp_ghost.servers.process import POLITE_GRACE, ServerProcess, child_environment
+from mcp_ghost.servers.protocol.revision import HANDSHAKE, Revision
 from mcp_ghost.servers.sdk import import_with_sdk
 
 if TYPE_CHECKING:
@@ -41,11 +42,17 @@ class StdioLink:
         """Whether the server took all that was sent; what a wrapper took counts too."""
         return self.process is not None and self.process.has_read
 
+    wants_credentials = False
+
     @property
-    def hung_up(self) -> bool:
-        """Whether the server ended by itself, and after it had read something."""
+    def fallback(self) -> Revision | None:
+        """The handshake, where it ended by itself after it had read something.
+
+        Servers on the Python SDK before 1.7 do not survive being asked what they speak.
+        """
         process = self.process
-        return process is not None and process.ended_by_itself and process.has_read
+        hung_up = process is not None and process.ended_by_itself and process.has_read
+        return HANDSHAKE if hung_up else None
 
     @asynccontextmanager
     async def connect(

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, Tool
 
+NOT_MADE = "mcp_ghost/not-made"
+"""In the data of an error: the request was refused, or not sent, so that nothing came of it."""
 _AS_SENT = "mcp_ghost/as-sent"
 _LONGEST_TTL = 10**12
 """Milliseconds; what is said to hold longer holds for ever, which 0 stands for."""

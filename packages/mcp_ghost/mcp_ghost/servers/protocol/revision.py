@@ -21,16 +21,19 @@ class Revision:
     mode: str
     """"legacy" for the handshake, a version without it, or "auto": find out."""
     prior_discover: DiscoverResult | None = None
+    is_older: bool = False
+    """Whether a URL is that of the first revision's transport, HTTP with SSE."""
 
 
 UNKNOWN, HANDSHAKE = Revision("auto"), Revision("legacy")
+OLDER = Revision("legacy", is_older=True)
 _spoken: dict[str, Revision] = {}
 
 
 def spoken_by(config: ServerConfig) -> Revision:
     """What the server of ``config`` spoke last."""
-    if config.type == "sse":  # the transport of the first revision
-        return HANDSHAKE
+    if config.type == "sse":
+        return OLDER
     return UNKNOWN if config.in_process is not None else _spoken.get(_key(config), UNKNOWN)
 
 
