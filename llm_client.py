@@ -396,7 +396,8 @@ def _no_tools(model: str, *said: str) -> MCPError:
         *said,
         "Please either:",
         "  1. Set mcp.enabled = false in pyproject.toml, or",
-        "  2. Use a compatible model (gpt-4, claude-3, etc.)",
+        "     play with --no-mcp, or",
+        "  2. Use a compatible model (gpt-5.4, claude-sonnet-5-5, etc.)",
     )
     return MCPError("\n".join(lines))
 

@@ -211,7 +211,7 @@ class Reflection(Value):
         yielded = ", ".join(self.counts()) or self.failure or "nothing new"
         first, last = self.first_turn, self.last_turn
         turns = f"turn {last}" if first == last else f"turns {first} to {last}"
-        return f"Looked back at {turns}: {yielded}"
+        return f"Reflection on {turns}: {yielded}"
 
     def counts(self) -> tuple[str, ...]:
         """Tell how many of each kind, for example ``2 memories``."""

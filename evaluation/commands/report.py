@@ -70,7 +70,7 @@ def write_report(folder: Path, jobs: int | None = None) -> bool:
 def show(tables: Sequence[Table], *sentences: str) -> None:
     """On standard output."""
     for table in tables:
-        console().print(table.rich())
+        console().print(table.rich(console().width))
     for sentence in sentences:
         console().print(Text(sentence))
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -29,11 +31,30 @@ class Table:
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         return f"**{self.title}**\n\n{table}\n"
 
-    def rich(self) -> RichTable:
-        """For a terminal."""
+    def rich(self, width: int = 80) -> RenderableType:
+        """For a terminal; where that is too narrow, rows become columns, in as many tables."""
+        if self._width <= width:
+            return self._drawn()
+        parts, rows = [], list(self.rows)
+        while rows:
+            for many in range(len(rows), 0, -1):
+                header, *lines = zip(self.header, *rows[:many], strict=True)
+                part = Table(self.title, header, lines)
+                if part._width <= width:
+                    break
+            parts.append(part._drawn())
+            rows = rows[many:]
+        return Group(*parts)
+
+    @property
+    def _width(self) -> int:
+        columns = zip(self.header, *self.rows, strict=True)
+        return sum(max(map(cell_len, column)) + 3 for column in columns) + 1
+
+    def _drawn(self) -> RichTable:
         table = RichTable(title=self.title, title_justify="left", title_style="bold")
         for number, name in enumerate(self.header):
-            table.add_column(name, justify="right" if number else "left", no_wrap=not number)
+            table.add_column(name, justify="right" if number else "left", no_wrap=True)
         for row in self.rows:
             table.add_row(*map(Text, row))  # brackets are not markup
         return table

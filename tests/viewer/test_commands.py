@@ -92,7 +92,7 @@ def test_an_episode_is_printed_for_reading(viewer: Program) -> None:
         ">  take watering can",
         "Taken.",
         "Line 5 says so.",
-        "Looked back at turns 1 to 8",
+        "Reflection on turns 1 to 8",
         "Turn limit reached",
         "score   5 of 100",
         "--resume played",
@@ -321,7 +321,7 @@ def test_a_port_that_is_taken_is_passed_over_unless_it_was_asked_for(viewer: Pro
         port = taken.getsockname()[1]
         done = viewer.run("--port", str(port))
         assert done.returncode == 2
-        assert f"port {port} (" in done.stderr
+        assert f"Port {port} is already taken by another program: choose another" in done.stderr
         assert "--port" in done.stderr
     first, second = viewer.start(), viewer.start()
     try:

@@ -100,7 +100,7 @@ class Cockpit:
             elif not held:
                 return
             else:
-                message = f"Paused before turn {turn}: go on from the page, or stop with Ctrl-C"
+                message = f"Paused before turn {turn}: resume it on the page, or stop with Ctrl-C"
                 log_event(logger, logging.INFO, message, "game_paused")
                 is_told = True
 

@@ -15,9 +15,7 @@ from viewer.flags import DEFAULT_PORT
 _PORTS_TRIED = 50
 
 
-def listening(
-    host: str, port: int | None, advice: str = "choose another --port, or leave out --host"
-) -> socket.socket:
+def listening(host: str, port: int | None, advice: str = "choose another --port") -> socket.socket:
     """Open a socket at ``port``, or at the first free one from the usual on when None.
 
     Args:
@@ -39,10 +37,13 @@ def listening(
                     raise
         return _bound(family, str(place[0]), last)
     except OSError as error:
-        where = host if port is None else f"{host}, port {port}"
-        raise ConfigurationError(
-            f"Cannot serve on {where} ({error.strerror}): {advice}."
-        ) from error
+        if error.errno == errno.EADDRINUSE:
+            ports = f"Port {last} is" if port else f"Ports {DEFAULT_PORT} to {last} are"
+            why = f"{ports} already taken by another program"
+        else:
+            why = f"Cannot serve on {host}, port {port or DEFAULT_PORT} ({error.strerror})"
+            advice = advice if host == "127.0.0.1" else "choose another --host, or leave it out"
+        raise ConfigurationError(f"{why}: {advice}.") from error
 
 
 def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:

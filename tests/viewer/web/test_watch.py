@@ -77,7 +77,7 @@ def test_a_port_that_is_taken_is_a_notice_and_no_failure(tmp_path: Path) -> None
         with watching(tmp_path, port, notice=notices.append) as address:
             assert address == ""
     (notice,) = notices
-    assert f"port {port}" in notice
+    assert f"Port {port} is already taken" in notice
     assert "--watch another port" in notice, "the flags of python -m viewer are not the game's"
 
 

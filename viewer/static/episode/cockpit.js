@@ -21,8 +21,8 @@ export class Cockpit {
     this.thought = h("div", { class: "thought thinking", tabindex: "0", role: "region", "aria-label": "What the model thinks", hidden: true });
     this.pausing = h("button", { type: "button", onclick: () => this.pause() }, "Pause");
     this.stepping = h("button", { type: "button", onclick: () => this.step() }, "Play one turn");
-    this.line = h("input", { type: "text", maxlength: 300, autocomplete: "off", "aria-label": "Hint to the player", placeholder: "Tell the player something" });
-    this.hint = h("form", { class: "hint", onsubmit: (event) => this.#say(event) }, this.line, h("button", {}, "Tell"));
+    this.line = h("input", { type: "text", maxlength: 300, autocomplete: "off", "aria-label": "Hint to the player", placeholder: "A hint for the player" });
+    this.hint = h("form", { class: "hint", onsubmit: (event) => this.#say(event) }, this.line, h("button", {}, "Send hint"));
     this.reply = h("p", { class: "fine", role: "status" });
     this.buttons = h("div", { class: "acts", role: "group", "aria-label": "The game", hidden: true }, this.pausing, this.stepping, this.hint);
     this.playing = h("div", { hidden: true }, h("p", { class: "doing" }, this.place, this.what, this.timer), this.thought, this.buttons, this.reply);
@@ -91,10 +91,10 @@ export class Cockpit {
     const { held, hears, waiting } = this.#now;
     this.#askOnce();
     this.buttons.hidden = !this.#mayPress;
-    this.pausing.textContent = held ? "Go on" : "Pause";
+    this.pausing.textContent = held ? "Resume" : "Pause";
     this.stepping.setAttribute("aria-disabled", String(!this.isPaused));
     this.hint.hidden = !hears;
-    if (waiting && !this.isPaused) this.reply.textContent = `The player reads ${waiting === 1 ? "it" : "them"} when this turn is over.`;
+    if (waiting) this.reply.textContent = `The player reads ${waiting === 1 ? "it" : "them"} ${this.isPaused ? "before the next turn" : "when this turn is over"}.`;
   }
 
   /** Pause after this turn, or go on. Returns whether that may be pressed here. */
@@ -135,7 +135,7 @@ export class Cockpit {
     if (this.next.hidden) return;
     this.playing.hidden = true;
     if (watched) this.next.open = true;
-    this.next.querySelector("summary").textContent = `${ending(this.episode.summary)}. What can be done next`;
+    this.next.querySelector("summary").textContent = `${ending(this.episode.summary)}. Next steps`;
   }
 
   async #showNext() {

@@ -116,7 +116,7 @@ export class Prompt {
 function facts({ reply, milliseconds, options, tools, where, provider, left_out }) {
   const used = reply?.usage;
   return [
-    `${provider} at ${where}`, reply?.model && `served by ${reply.model}`, reply?.finish_reason && `ended by ${reply.finish_reason}`,
+    `${provider} at ${where}`, reply?.model && `served by ${reply.model}`, reply?.finish_reason && `finish reason ${reply.finish_reason}`,
     used && `${format.whole(used.prompt_tokens)} in`, used?.cached_tokens > 0 && `${format.whole(used.cached_tokens)} cached`,
     used && `${format.whole(used.completion_tokens)} out`, used?.cost > 0 && format.money(used.cost), `${format.whole(Math.round(milliseconds))} ms`,
     tools.length > 0 && `tools: ${tools.join(", ")}`, left_out.length > 0 && `without ${left_out.join(", ")}`,

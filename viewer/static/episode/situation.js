@@ -31,7 +31,7 @@ export class Situation {
       h("h2", { class: "room", "data-room": seen.room?.id }, bdi(placeName(seen.room)), seen.dark && h("span", { class: "tag" }, "dark")),
       h("p", { class: "fine", "data-truth": "" }, truth(info.told)),
       facts(seen, this.episode.summary.hints, this.episode.summary.deaths === null ? null : deathsUntil(info.marks, turn)),
-      words("In view", seen.visible), words("Carried", seen.inventory),
+      words("In view", seen.visible), words("Inventory", seen.inventory),
       this.#exits(seen, turn),
       this.#part("Objectives", open.map((it) => objective(it)), "None open."),
       this.#part("Achieved", achieved.map((it) => objective(it, this.episode.id))),
@@ -46,7 +46,7 @@ export class Situation {
     const ways = seen.exits.filter((it) => it.kind !== "blocked").map((it) => h("li", {}, h("b", {}, it.direction), " ",
       it.room?.name ? bdi(it.room.name) : it.note && bdi(it.note), it.kind === "door" && h("span", { class: "fine" }, " door")));
     const walls = tried.map((it) => h("li", { class: "blocked" }, h("b", {}, it.direction), " ", bdi(it.answer)));
-    return this.#part("Ways out", [...ways, ...walls], "None seen.");
+    return this.#part("Exits", [...ways, ...walls], "None seen.");
   }
 
   /** A list that can be folded; it stays as the reader left it. */

@@ -91,7 +91,7 @@ export class Usage {
     const values = known.map(([, value]) => value).sort((a, b) => a - b);
     const most = known.find(([, value]) => value === values.at(-1))[0];
     return [
-      said(values.reduce((sum, value) => sum + value, 0)), " so far; median ", said(middleOf(values)), ", most ", said(values.at(-1)), " in ",
+      said(values.reduce((sum, value) => sum + value, 0)), " so far; median ", said(middleOf(values)), ", peak ", said(values.at(-1)), " in ",
       h("a", { href: ofEpisode(this.episode.id, most), "data-focus": "most" }, `turn ${most}`),
       unknown > 0 && `; unknown in ${plural(unknown, "turn")} (dotted), which ${unknown === 1 ? "is" : "are"} not counted`, ".",
     ];

@@ -171,7 +171,7 @@ export class IndexPage {
     keepingFocus(this.body, () => fill(this.body, shown.map((it) => this.#row(it))));
     const all = this.index.episodes.length;
     const counted = shown.length === all ? format.plural(all, "episode") : `${shown.length} of ${format.plural(all, "episode")}`;
-    const reading = this.index.unread ? `, ${format.whole(this.index.unread)} left to read …` : "";
+    const reading = this.index.unread ? ` · Reading logs: ${format.whole(all)} of ${format.whole(all + this.index.unread)} …` : "";
     this.count.textContent = this.wrong || (shown.length ? counted : `No match among ${format.plural(all, "episode")}`) + reading;
     this.count.dataset.wrong = Boolean(this.wrong);
     this.#fillGroups();

@@ -17,17 +17,27 @@ _WHOLE = re.compile(r"-?\d{1,4000}")
 
 
 class _Lines(argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of texts that fit the terminal, and breaks the others at words."""
+    """Keeps commands as they are, and paragraphs that fit; breaks the others at words."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         from textwrap import wrap
 
         whole = partial(wrap, width=width, break_long_words=False, break_on_hyphens=False)
         broken = []
-        for line in text.splitlines():
-            further = " " * (len(line) - len(line.lstrip()))
-            broken += whole(line, subsequent_indent=further) if len(line) > width else [line]
-        return "\n".join(indent + line for line in broken)
+        for block in text.split("\n\n"):
+            lines = block.splitlines()
+            if all(line.startswith("    ") for line in lines):  # commands, to be copied
+                broken += lines
+            elif any(line[:1].isspace() for line in lines):
+                for line in lines:
+                    further = " " * (len(line) - len(line.lstrip()))
+                    broken += whole(line, subsequent_indent=further)
+            elif any(len(line) > width for line in lines):
+                broken += whole(" ".join(lines))
+            else:
+                broken += lines
+            broken.append("")
+        return "\n".join(indent + line for line in broken[:-1])
 
 
 class Parser(argparse.ArgumentParser):

@@ -99,13 +99,12 @@ class Consent:
         self, tool_name: str, arguments: dict[str, Any], annotations: dict[str, Any]
     ) -> str:
         self._screen.idle()
-        self._screen.text(f"{tool_name} wants to be called", "bold", mark="?")
+        self._screen.text(f"The model wants to call {tool_name}", "bold", mark="?")
         for name, value in arguments.items():
             self._screen.text(f"{name}: {one_line(as_text(value), 300)}")
         hints = ", ".join(name for name, holds in annotations.items() if holds)
-        self._screen.text(
-            f"The tool describes itself as: {hints or 'nothing in particular'}.", "dim"
-        )
+        said = f"The tool's annotations: {hints}." if hints else "The tool has no annotations."
+        self._screen.text(said, "dim")
         try:
             line = await line_after("   y = yes, n = no, a = always in this run, or say why not: ")
         except EOFError:

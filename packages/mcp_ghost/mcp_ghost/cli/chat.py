@@ -13,6 +13,7 @@ from mcp_ghost.cli.program import DONE, FAILED, complain
 from mcp_ghost.cli.screen import standard_screen
 from mcp_ghost.cli.typist import Typist, watched_by
 from mcp_ghost.cli.view import RunView
+from mcp_ghost.config import load_servers
 from mcp_ghost.ghost import Ghost
 from mcp_ghost.text import harmless
 
@@ -35,6 +36,10 @@ def chat(flags: Flags, interruption: Interruption) -> int:
         **asked_of(flags, screen, somebody_is_there=is_there),
         **flags.options(),
     }
+    if is_there and not flags.quiet:
+        servers = ", ".join(load_servers(flags.config)) or "no server"
+        screen.text(f"The model may call the tools of {servers}, started with your first request.")
+        screen.text("Enter sends a request; Ctrl-D or /exit ends the chat.", "dim")
     with view.shown() if view else nullcontext():
         return asyncio.run(_converse(options, typist, is_there=is_there))
 

@@ -32,6 +32,7 @@ class RunView:
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
+        self._has_begun = False
 
     def show(self, event: Event) -> None:
         """Draw ``event``; ignore an unknown one."""
@@ -44,7 +45,9 @@ class RunView:
         match kind:
             case "run_start":
                 asked = " ".join(str(event[key]) for key in ("provider", "model") if event.get(key))
-                self._screen.heading("mcp_ghost", asked)
+                if not self._has_begun:  # a chat has many runs
+                    self._screen.heading("mcp_ghost", asked)
+                self._has_begun = True
                 self._screen.progress("Servers are starting")
             case "server_connected":
                 parts = [(one_line(event["server"], 60), "green"), ("connected", "")]

@@ -99,3 +99,12 @@ def test_each_flag_of_a_run_is_an_option_of_the_function() -> None:
     known = {f"--{name.replace('_', '-')}" for name in Settings.__annotations__}
     described = re.findall("^--[a-z-]+", _MODEL + _LIMITS + _CHOICE, re.MULTILINE)
     assert set(described) <= known
+
+
+def test_help_breaks_sentences_and_never_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    command = "    make --this stays   # in one line, to be copied"
+    told = f"A sentence that is too long for the line,\nand goes on.\n\n{command}"
+    shown = Parser(description=told).format_help()
+    assert "A sentence that is too long for the\nline, and goes on.\n" in shown
+    assert f"{command}\n" in shown

@@ -109,7 +109,7 @@ def test_calls_are_made_that_whoever_sits_at_the_terminal_allows(tmp_path: Path)
     assert bank.book == [line for it in ("one", "three", "four") for line in (it, f"end of {it}")]
     assert "the user refused this call: too much" in said_to(model, 1)
     assert "name: two" in shown
-    assert "The tool describes itself as: destructiveHint." in shown
+    assert "The tool's annotations: destructiveHint." in shown
 
 
 def test_approval_without_a_terminal_is_refused(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_at_a_terminal_requests_calls_and_answers_share_it(ghost: Program, tmp_p
     pay = tool_reply([("bank.transfer", {"name": "rent"})])
     shown = b""
     with ModelServer([pay, "Paid.", "Bye."], namespace="mcp_ghost") as model:
-        process = ghost.start(*chat(model), "--quiet", stdin=theirs, stdout=theirs)
+        process = ghost.start(*chat(model), stdin=theirs, stdout=theirs)
         os.close(theirs)
         for line in (b"Pay the rent.\n", b"y\n", b"Thank you.\n", b"/exit\n"):
             os.write(ours, line)
@@ -64,7 +64,10 @@ def test_at_a_terminal_requests_calls_and_answers_share_it(ghost: Program, tmp_p
     assert bank.book == ["rent", "end of rent"]
     answers = [it for it in shown.decode().splitlines() if it in ("Paid.", "Bye.")]
     assert answers == ["Paid.", "Bye."]
-    assert "bank.transfer wants to be called" in errors
+    assert "The model may call the tools of bank" in errors
+    assert "Ctrl-D or /exit ends the chat" in errors
+    assert errors.count("openai") == 1, "the model is named once, not with each answer"
+    assert "The model wants to call bank.transfer" in errors
 
 
 def test_a_chat_whose_last_request_failed_ends_with_1(ghost: Program) -> None:

@@ -58,7 +58,7 @@ def test_whoever_started_the_game_steps_and_speaks_and_others_watch(
             expect(state(it)).to_have_text("Paused")
             expect(it.locator(".doing")).to_have_text("Before turn 2 of 5Paused")
         assert commands(folder) == [1]
-        expect(button(other, "Go on")).to_be_hidden()
+        expect(button(other, "Resume")).to_be_hidden()
         other.keyboard.press(".")
         page.get_by_label("Hint to the player").fill(HINT)
         page.keyboard.press("Enter")
@@ -73,7 +73,7 @@ def test_whoever_started_the_game_steps_and_speaks_and_others_watch(
             expect(it.locator("[data-fact='hints'] dd")).to_have_text("1")
             expect(it.locator(".heading")).to_contain_text("1 hint")
         page.reload()
-        expect(button(page, "Go on")).to_be_visible()  # the tab has kept the token
+        expect(button(page, "Resume")).to_be_visible()  # the tab has kept the token
         page.locator(".transcript").focus()
         page.keyboard.press("p")
         expect(state(page)).to_have_text("Ended: Turn limit")

@@ -75,7 +75,7 @@ def test_the_slider_and_its_own_keys_choose_a_turn(replay: Page) -> None:
 
 @needs_chromium
 def test_another_turn_leaves_the_focus_in_the_situation(replay: Page) -> None:
-    summary = replay.locator(".situation summary", has_text="Ways out")
+    summary = replay.locator(".situation summary", has_text="Exits")
     summary.focus()
     replay.keyboard.press("ArrowLeft")
     expect(replay.locator('[data-fact="moves"] dd')).to_have_text("14")
@@ -281,7 +281,7 @@ def test_the_prompt_of_a_turn_shows_what_was_sent_and_what_came_back(replay: Pag
     prompt = replay.get_by_role("region", name="Prompt")
     call = prompt.get_by_role("region", name="Agent, call 1")
     expect(call).to_contain_text("served by scripted_model.py")
-    expect(call).to_contain_text("ended by stop")
+    expect(call).to_contain_text("finish reason stop")
     expect(call.locator("mark", has_text="Turn 15 of at most")).to_have_count(1)
     expect(call.locator("pre.raw")).to_contain_text('"action": "take recipe card"')
     head = call.locator("details", has_text="You are playing a text adventure").last
