@@ -26,8 +26,13 @@ from movie_generator.models import SourcePage, VideoScript
 from movie_generator.pages.fetch import fetch_page
 from movie_generator.pages.page import Page
 from movie_generator.pages.reading import GuardedTools, RecordingTools, assemble
-from movie_generator.pages.robots import Robots
-from movie_generator.pages.urls import UrlPolicy, UrlUnresolvedError, check_url
+from movie_generator.pages.robots import Robots, RobotsUnknownError
+from movie_generator.pages.urls import (
+    UrlPolicy,
+    UrlRefusedError,
+    UrlUnresolvedError,
+    check_url,
+)
 from movie_generator.settings import AppConfig
 from movie_generator.writer import write_script
 
@@ -215,16 +220,21 @@ class _Generation:
         """Read the page with tools; the servers end before the script is written."""
         limits = self._config.limits
         progress = self._progress
-        with suppress(UrlUnresolvedError):  # the tools may know better
+        try:
             await self._robots.check(self._url)
+        except (UrlUnresolvedError, RobotsUnknownError) as error:  # the tools may know better
+            progress.tell(0.01, f"{error} It is left to the agent's tools.")
         for warning in servers.warnings:
             progress.tell(0.01, warning)
         progress.tell(0.02, "Starting the MCP servers")
         async with servers:
             tools = RecordingTools(
-                self._checkpoints.tools(GuardedTools(servers, self._policy, self._robots)),
+                self._checkpoints.tools(
+                    GuardedTools(servers, self._policy, self._robots, progress.repeat)
+                ),
                 timeout=limits.page_timeout,
                 told=progress.repeat,
+                limit=limits.page_characters,
             )
             agent = AgentLoop(
                 tools,
@@ -240,6 +250,12 @@ class _Generation:
                 answer = await agent.run(prompts.reading_task(self._url))
                 return await assemble(self._url, tools, answer, limits.page_characters)
             except (AgentError, PageError) as error:
+                if tools.was_garbled:  # the page is there, and its encoding is known here
+                    with suppress(PageError, UrlRefusedError):
+                        page = await self._fetch()
+                        note = "The tools gave the page in a wrong encoding; it was read directly."
+                        progress.tell(_READ, note)
+                        return page
                 raise tools.explained(error) from error
 
     async def _write(self, page: Page) -> VideoScript:

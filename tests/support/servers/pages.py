@@ -1,6 +1,7 @@
 """An MCP server that reads pages from the folder PAGES; standard library only.
 
-``fetch`` gives a file in parts, and says so as mcp-server-fetch does; ``scrape`` gives an object as
+``fetch`` gives a file in parts, and says so as mcp-server-fetch does; so do ``part``, which knows
+no other length, and ``raw_fetch``, which offers the source. ``scrape`` gives an object as
 Firecrawl does; ``search`` names the files. SERVER_LOG names a file that gets a line for each call.
 """
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(os.environ["PAGES"])
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
+PARTS = {"start_index": NUMBER, "max_length": NUMBER}
 
 
 def page(url: str) -> str:
@@ -50,7 +52,9 @@ def search(arguments: JSONObject) -> JSONObject:
 
 
 TOOLS = {
-    "fetch": (fetch, {"url": TEXT, "start_index": NUMBER, "max_length": NUMBER}),
+    "fetch": (fetch, {"url": TEXT, **PARTS}),
+    "part": (fetch, {"url": TEXT, "start_index": NUMBER}),
+    "raw_fetch": (fetch, {"url": TEXT, **PARTS, "raw": {"type": "boolean"}}),
     "scrape": (scrape, {"url": TEXT}),
     "search": (search, {"query": TEXT}),
 }

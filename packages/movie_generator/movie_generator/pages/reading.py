@@ -1,19 +1,23 @@
 """What the agent's tools gave: kept as it came, so that no model retells the page.
 
-The agent decides which results are the page. Their text is joined here, and where a tool gives a
-long page in parts, the parts that the agent did not ask for are read here too.
+The agent decides which results are the page. Their text is joined here. A tool that gives a page in
+parts, or its HTML as well as its text, is asked for all of it at once, and the agent is shown what
+it asked for.
 """
 
 import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
-from mcp_ghost.results import ToolCallResult, format_tool_response
+from mcp_ghost.media import in_words
+from mcp_ghost.results import ToolCallResult
 from mcp_ghost.text import address, one_line
 from mcp_ghost.toolset import Call, Kind, Outcome, Toolset, Wrapper
+from movie_generator.answers import json_object
 from movie_generator.errors import AgentError, PageError, sounds_passing
 from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import (
@@ -24,21 +28,27 @@ from movie_generator.pages.page import (
     tidy,
     usable_images,
 )
-from movie_generator.pages.robots import Robots, RobotsRefusedError
+from movie_generator.pages.results import about_page, fault, is_garbled, page_text
+from movie_generator.pages.robots import Robots, RobotsRefusedError, RobotsUnknownError
 from movie_generator.pages.urls import UrlPolicy, UrlUnresolvedError, check_url
 
-_START = "start_index"
-_LENGTH = "max_length"
+# As mcp-server-fetch calls them.
+_START, _LENGTH, _RAW = "start_index", "max_length", "raw"
+_USUAL_LENGTH = 5_000
+"""Characters that it gives if it is not asked for more."""
 # What mcp-server-fetch puts before, and after, the text of a page.
 _PREAMBLE = re.compile(r"\A(?:Content type [^\n]*\n)?Contents of \S+:\n")
 _REMARK = re.compile(r"\n{0,2}<error>([^<]*)</error>\s*\Z")
 _NEXT_PART = re.compile(r"start_index of (\d+)")
-_TEXTS = ("markdown", "text", "content", "html")
 _HTML = re.compile(
     r"\s*<(?:!doctype html|(?:html|head|body|main|article|section|div|p)[\s>])", re.IGNORECASE
 )
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MAX_PARTS = 200
-_SOURCE_CHARACTERS = 100_000
+_HTML_CHARACTERS = 999_999
+"""Of one part of a page's source; mcp-server-fetch gives no more."""
+_MOST_HTML = 10_000_000
+"""Characters of a page's source."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +76,16 @@ class Reading:
         start = self.arguments.get(_START)
         return start if isinstance(start, int) else 0
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The page's words."""
         return _REMARK.sub("", self._raw)
+
+    @cached_property
+    def fault(self) -> str:
+        """Why this is not the page; empty if it may be."""
+        text = self.page.text if self.page else self.text
+        return fault(self.content, text, self.source or "")
 
     @property
     def next_start(self) -> int | None:
@@ -78,32 +94,19 @@ class Reading:
         following = _NEXT_PART.search(remark[1]) if remark else None
         return int(following[1]) if following else None
 
-    @property
-    def metadata(self) -> Mapping[str, Any]:
+    @cached_property
+    def facts(self) -> Mapping[str, Any]:
         """What a scraper says beside the text."""
-        found = self._object.get("metadata")
-        return found if isinstance(found, Mapping) else {}
+        return about_page(self.content, self.source or "")
 
-    @property
-    def _told(self) -> object:
-        """What the tool returned: SDKs put a text or a list into an object of their own."""
-        content = self.content
-        if isinstance(content, Mapping) and content.keys() == {"result"}:
-            return content["result"]
-        return content
+    @cached_property
+    def page(self) -> Page | None:
+        """What the text says as a page, if it is HTML."""
+        return page_from_html(self.text, self.source or "") if _HTML.match(self.text) else None
 
-    @property
-    def _object(self) -> Mapping[str, Any]:
-        content = self._told
-        inner = content.get("data") if isinstance(content, Mapping) else None
-        found = inner if isinstance(inner, Mapping) else content
-        return found if isinstance(found, Mapping) else {}
-
-    @property
+    @cached_property
     def _raw(self) -> str:
-        texts = (self._object.get(key) for key in _TEXTS)
-        text = next((text for text in texts if isinstance(text, str) and text.strip()), None)
-        return _PREAMBLE.sub("", format_tool_response(self._told) if text is None else text)
+        return _PREAMBLE.sub("", page_text(self.content, self.source or ""))
 
 
 class GuardedTools(Wrapper):
@@ -112,10 +115,13 @@ class GuardedTools(Wrapper):
     A page may try to lead the agent to addresses that only this machine can reach.
     """
 
-    def __init__(self, inner: Toolset, policy: UrlPolicy, robots: Robots) -> None:
+    def __init__(
+        self, inner: Toolset, policy: UrlPolicy, robots: Robots, told: Callable[[str], None]
+    ) -> None:
         super().__init__(inner)
         self._policy = policy
         self._robots = robots
+        self._told = told
 
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`."""
@@ -125,6 +131,8 @@ class GuardedTools(Wrapper):
                 await self._robots.check(url)
             except UrlUnresolvedError:
                 pass  # nothing private; the tool may have other means
+            except RobotsUnknownError as error:
+                self._told(f"{error} It is left to the agent's tools.")
             except (ValueError, RobotsRefusedError) as error:
                 return Outcome.without_result(Kind.FAILED, str(error))
         return await self.inner.call(call)
@@ -133,21 +141,64 @@ class GuardedTools(Wrapper):
 class RecordingTools(Wrapper):
     """The tools of ``inner``, whose results are kept, and numbered for the agent."""
 
-    def __init__(self, inner: Toolset, *, timeout: float, told: Callable[[str], None]) -> None:
+    def __init__(
+        self, inner: Toolset, *, timeout: float, told: Callable[[str], None], limit: int
+    ) -> None:
         super().__init__(inner)
         self.readings: list[Reading] = []
+        self.was_garbled = False
+        """Whether a tool read a page in a wrong encoding."""
         self._timeout = timeout
         self._told = told
+        self._limit = limit
         self._reasons: dict[str, str] = {}
 
     async def call(self, call: Call) -> Outcome:
-        """Make a call of the agent."""
-        outcome = await self.read(call.name, call.arguments)
-        if outcome.kind is not Kind.OK:
-            return outcome
-        content = outcome.result.content
-        self.readings.append(Reading(call.name, call.arguments, content))
+        """Make a call of the agent, which is told if its result is not the page."""
+        arguments = call.arguments
+        for arguments in self._ways(call):
+            reading = self._known(call.name, arguments)
+            if reading is None:
+                outcome = await self.read(call.name, arguments)
+                if outcome.kind is not Kind.OK:
+                    return outcome
+                reading = Reading(call.name, arguments, outcome.result.content)
+                if why := await asyncio.to_thread(lambda it=reading: it.fault):
+                    return self._refused(reading, why)
+            if reading.page is not None:
+                break
+        self.readings.append(reading)
+        content = in_words(reading.content)
+        if arguments != call.arguments:
+            content = _part(reading, call.arguments)
         return Outcome.of(ToolCallResult({"result": len(self.readings), "content": content}))
+
+    def _ways(self, call: Call) -> Iterator[dict[str, Any]]:
+        """Arguments that give all of what the agent asks for: a page's source, then its text."""
+        parts = {_START, _LENGTH}
+        rest = {key: value for key, value in call.arguments.items() if key not in parts}
+        lengths = self.takes(call.name, _LENGTH)
+        if self.takes(call.name, _RAW) and next(_urls(rest), None):
+            yield {**rest, _RAW: True} | ({_LENGTH: _HTML_CHARACTERS} if lengths else {})
+        if lengths and self.takes(call.name, _START):
+            yield {**rest, _LENGTH: self._limit}
+        else:
+            yield call.arguments
+
+    def _known(self, tool: str, arguments: dict[str, Any]) -> Reading | None:
+        """What the same call gave before; other tools may give something else each time."""
+        if _LENGTH not in arguments:
+            return None
+        return next(
+            (it for it in self.readings if (it.tool, it.arguments) == (tool, arguments)), None
+        )
+
+    def _refused(self, reading: Reading, why: str) -> Outcome:
+        self._reasons[reading.tool] = why
+        self.was_garbled |= is_garbled(reading.page.text if reading.page else reading.text)
+        self._told(f"{reading.tool} did not give the page: {why}")
+        reason = f"This is not the page: {why}. Try another tool, or another address."
+        return Outcome.without_result(Kind.FAILED, reason)
 
     async def read(self, name: str, arguments: dict[str, Any]) -> Outcome:
         """What a tool gives, which the agent is not told."""
@@ -174,26 +225,31 @@ class RecordingTools(Wrapper):
         return bool(tool and argument in tool.schema["function"]["parameters"]["properties"])
 
 
+def _part(reading: Reading, asked: Mapping[str, Any]) -> str:
+    """As much of a reading as the agent asked for."""
+    start, length = asked.get(_START), asked.get(_LENGTH)
+    start = start if isinstance(start, int) else 0
+    end = start + (length if isinstance(length, int) else _USUAL_LENGTH)
+    page = reading.page
+    text = f"{page.title}\n\n{page.text}" if page else reading.text
+    left = f"\n[{len(text) - end:,} more characters, which the program has]"
+    return text[start:end] + (left if len(text) > end else "")
+
+
 @dataclass
 class _Handover:
     """What the agent says about the page when it has read it."""
 
     title: str = ""
     description: str = ""
-    results: list[int] = field(default_factory=list)
+    results: list[int] | None = None
 
     @classmethod
     def parse(cls, answer: str) -> Self:
         """Read the agent's answer; one that is something else says nothing."""
-        start, end = answer.find("{"), answer.rfind("}")
-        try:
-            data = json.loads(answer[start : end + 1]) if 0 <= start < end else None
-        except (ValueError, RecursionError):
-            data = None
-        if not isinstance(data, dict):
-            return cls()
+        data = json_object(answer, "results") or {}
         results = data.get("results")
-        numbers = [n for n in results if type(n) is int] if isinstance(results, list) else []
+        numbers = [n for n in results if type(n) is int] if isinstance(results, list) else None
         return cls(line(data.get("title")), line(data.get("description")), numbers)
 
 
@@ -209,10 +265,14 @@ async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> 
     pages: list[Page] = []
     chosen = _chosen(tools.readings, handover, url)
     for first in {reading.whole: reading for reading in chosen}.values():
-        room = limit - sum(map(len, texts))
+        room = _MOST_HTML if first.page else limit - sum(map(len, texts))
         text, note = await _complete(first, tools, room)
-        if _HTML.match(text):
-            pages.append(await asyncio.to_thread(page_from_html, text, first.source or url))
+        if first.page:
+            source = first.source or url
+            is_whole = text == first.text
+            pages.append(
+                first.page if is_whole else await asyncio.to_thread(page_from_html, text, source)
+            )
             text = pages[-1].text
         texts.append(text)
         notes += [note] if note else []
@@ -221,8 +281,8 @@ async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> 
         raise PageError(
             f"The agent read nothing from {address(url)}. It said: {one_line(answer) or 'nothing'}"
         )
-    facts = [reading.metadata for reading in chosen]
-    source = pages[0] if pages else await _source(chosen[0], tools)
+    facts = [reading.facts for reading in chosen]
+    source = pages[0] if pages else Page("", "", "", "")
     own_title = _fact(facts, "title", "ogTitle", "og:title") or source.title
     own_description = (
         _fact(facts, "description", "ogDescription", "og:description") or source.description
@@ -232,6 +292,7 @@ async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> 
     found = [(leading, title), *markdown_images(text)]
     found += [(image.url, image.alt) for image in source.images]
     images = usable_images(found, chosen[0].source or url)
+    day = _DAY.match(_fact(facts, "publishedTime", "publishedDate", "published_time", "date"))
     return Page(
         source.url or url,
         title,
@@ -242,30 +303,18 @@ async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> 
         hearsay=tuple(
             sorted({handover.title, handover.description} - {own_title, own_description})
         ),
-        language=source.language or _fact(facts, "language"),
+        language=source.language or _fact(facts, "language", "languageCode"),
         author=source.author or _fact(facts, "author"),
-        date=source.date,
+        date=source.date or (day[0] if day else ""),
     )
-
-
-async def _source(reading: Reading, tools: RecordingTools) -> Page:
-    """The page's head and images, from a tool that gives text without them but has the HTML."""
-    url = reading.source or ""
-    if reading.metadata or not url or not tools.takes(reading.tool, "raw"):
-        return Page("", "", "", "")
-    arguments = {"url": url, "raw": True}
-    if tools.takes(reading.tool, _LENGTH):
-        arguments[_LENGTH] = _SOURCE_CHARACTERS
-    html = await _attempt(tools, reading.tool, arguments)
-    if isinstance(html, str):
-        return Page("", "", "", "")
-    return await asyncio.to_thread(page_from_html, html.text, url)
 
 
 def _chosen(readings: list[Reading], handover: _Handover, url: str) -> list[Reading]:
     """The results that are the page, as the agent says or else as their arguments do."""
     filled = [reading for reading in readings if reading.text.strip()]
-    named = [readings[n - 1] for n in handover.results if 0 < n <= len(readings)]
+    named = [readings[n - 1] for n in handover.results or () if 0 < n <= len(readings)]
+    if handover.results == []:
+        return []
     from_page = [reading for reading in filled if reading.source == url]
     # What was tried last is what the agent was content with.
     last = [reading for reading in from_page if reading.whole == from_page[-1].whole]
@@ -301,7 +350,8 @@ async def _attempt(tools: RecordingTools, name: str, arguments: dict[str, Any]) 
         return "the tool did not answer in time"
     if outcome.kind is not Kind.OK:
         return one_line(outcome.reason)
-    return Reading(name, arguments, outcome.result.content)
+    part = Reading(name, arguments, outcome.result.content)
+    return part.fault or part
 
 
 def _urls(value: object) -> Iterator[str]:

@@ -17,7 +17,7 @@ from movie_generator import VideoScript, generate_script_from_url_with_agent
 from movie_generator.errors import IterationLimitError, PageError
 from movie_generator.pages.urls import UrlRefusedError
 from movie_generator.settings import AppConfig
-from tests.support.movie import SERVERS, desk, script_reply, written_from
+from tests.support.movie import SERVERS, desk, script_reply, site, written_from
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.replies import Script
@@ -78,7 +78,7 @@ def test_the_agent_reads_and_the_writer_gets_the_tools_own_text() -> None:  # A1
     assert "https://pages.invalid/img/arch.png An arch" in given
     assert "Contents of" not in given
     assert model.requests[-1].tool_names == []
-    assert model.requests[0].tool_names == ["fetch", "scrape", "search"]
+    assert model.requests[0].tool_names == ["fetch", "part", "raw_fetch", "scrape", "search"]
 
 
 READER = """\
@@ -173,32 +173,143 @@ def test_of_several_attempts_at_the_page_the_last_one_counts() -> None:
     assert "title: A title" not in given
 
 
-def test_a_long_page_is_read_part_by_part_until_complete() -> None:
-    text = "\n".join(f"Line {number} of the long page." for number in range(700))
+def test_a_page_of_30_kb_costs_one_call_however_the_agent_asks_for_it() -> None:
+    text = "\n".join(f"Line {number} of the long page." for number in range(1000))
     servers = pages_server(bridges=text)
-    told: list[str] = []
     calls: list[Call] = [("fetch", {"url": URL}), ("fetch", {"url": URL, "start_index": 5000})]
+    _, model = with_agent(agent_script(*calls, answer=handover(1, 2)), servers)
+    given = written_from(model.requests[-1])
+    assert given.count("Line 999 of the long page.") == given.count("Line 0 of") == 1
+    assert text in given
+    assert calls_seen() == [["fetch", {"url": URL, "max_length": 60_000}]]
+    first, second = (
+        json.loads(it.last["content"])["content"]["content"] for it in model.requests[1:3]
+    )
+    assert first == text[:5000] + f"\n[{len(text) - 5000:,} more characters, which the program has]"
+    assert second.startswith(text[5000:9000])
+
+
+def test_a_page_that_a_tool_gives_only_in_parts_is_read_until_complete() -> None:
+    text = "\n".join(f"Line {number} of the long page." for number in range(700))
+    told: list[str] = []
     _, model = with_agent(
-        agent_script(*calls, answer=handover(1, 2)),
-        servers,
+        agent_script(("part", {"url": URL})),
+        pages_server(bridges=text),
         on_progress=lambda _, message: told.append(message),
     )
     given = written_from(model.requests[-1])
     assert text in given
     assert "truncated" not in given
     starts = [arguments.get("start_index", 0) for _, arguments in calls_seen()]
-    assert starts == [0, 5000, 10000, 15000, 20000][: len(text) // 5000 + 1]
+    assert starts == [0, 5000, 10000, 15000]
     assert any('"start_index": 10000' in message for message in told)
 
 
 def test_a_page_that_is_longer_than_the_limit_is_cut_and_that_is_said() -> None:
     servers = pages_server(bridges="word " * 8000)
     config = AppConfig.model_validate({"limits": {"page_characters": 12000}})
-    _, model = with_agent(agent_script(("fetch", {"url": URL})), servers, config=config)
+    _, model = with_agent(agent_script(("part", {"url": URL})), servers, config=config)
     given = written_from(model.requests[-1])
     assert "missing: The text from character 15,000 on was left out." in given
     assert 11_000 < given.count("word") * 5 <= 12_000
     assert len(calls_seen()) == 3
+
+
+SOURCE = """<html lang="en"><title>Old bridges</title><meta name="author" content="Ida Marlow">
+<body><nav>Menu</nav><article>{}<img src="/arch.png" alt="An arch"></article></body></html>"""
+
+
+def test_a_tool_that_has_the_source_of_a_page_is_asked_for_that_once() -> None:
+    words = "<p>Stone bridges are old, and they carry many people every day.</p>" * 400
+    result, model = with_agent(
+        agent_script(("raw_fetch", {"url": URL})), pages_server(bridges=SOURCE.format(words))
+    )
+    given = written_from(model.requests[-1])
+    assert "title: Old bridges\n" in given
+    assert "https://pages.invalid/arch.png An arch" in given
+    assert "Menu" not in given
+    assert result.page
+    assert result.page.author == "Ida Marlow"
+    assert calls_seen() == [["raw_fetch", {"url": URL, "raw": True, "max_length": 999_999}]]
+    shown = model.requests[1].last["content"]
+    assert "Stone bridges are old" in shown
+    assert "<p>" not in shown
+
+
+def test_what_has_no_source_is_read_as_the_agent_asked() -> None:
+    servers = pages_server(bridges="Plain words.")
+    _, model = with_agent(agent_script(("raw_fetch", {"url": URL})), servers)
+    assert "Plain words." in written_from(model.requests[-1])
+    assert calls_seen()[-1] == ["raw_fetch", {"url": URL, "max_length": 60_000}]
+
+
+def test_a_result_that_is_not_the_page_is_refused_and_another_tool_is_tried() -> None:
+    servers = pages_server(gone="# 404 Page not found\n\nIt was moved.", bridges="The words.")
+    calls: list[Call] = [("fetch", {"url": URL[:-7] + "gone"}), ("scrape", {"url": URL})]
+    _, model = with_agent(agent_script(*calls), servers)
+    refused = model.requests[1].last["content"]
+    assert "This is not the page: it is a notice of a failure: # 404 Page not found" in refused
+    assert "Try another tool" in refused
+    assert "text:\nThe words.\n" in written_from(model.requests[-1])
+
+
+def test_an_agent_that_found_no_page_says_so_and_nobody_pays_for_a_script() -> None:
+    servers = pages_server(bridges="Error: HTTP 403 Forbidden. Failed to fetch the page.")
+    calls: list[Call] = [("search", {"query": "bridges"}), ("fetch", {"url": URL})]
+    with ModelServer(agent_script(*calls, answer=handover())) as model:
+        work = generate_script_from_url_with_agent(URL, servers, base_url=model.base_url)
+        with pytest.raises(PageError, match=r"read nothing.*fetch: it is a notice.*403"):
+            asyncio.run(work)
+        assert len(model.requests) == 3
+
+
+def test_a_page_that_tools_garble_is_read_directly() -> None:
+    body = (
+        '<meta charset="Shift_JIS"><title>橋</title>'
+        + "<p>古い橋は川の上にある。</p>" * 9
+        + "<p>Rivers part us."
+    )
+    page = {"/bridges": ("text/html", body.encode("cp932"))}
+    with site(page) as served, ModelServer(lambda request: script(request)) as model:
+        url = f"{served.url}/bridges"
+
+        def script(request: ModelRequest) -> Reply | str:
+            if not request.tool_names:
+                return script_reply()
+            done = request.last["role"] == "tool"
+            return handover(1) if done else tool_reply([("read", {"url": url})])
+
+        garbled = body.encode("cp932").decode("utf-8", "replace")
+        work = generate_script_from_url_with_agent(
+            url, reader(garbled), base_url=model.base_url, allow_private_urls=True
+        )
+        result = asyncio.run(work)
+    assert result.page
+    assert result.page.text.startswith("古い橋は川の上にある。")
+    assert "wrong encoding" in model.requests[1].last["content"]
+
+
+def test_where_robots_txt_cannot_be_read_the_agent_goes_on_and_that_is_said() -> None:
+    told: list[str] = []
+    with site({}) as served, ModelServer(lambda request: script(request)) as model:
+        served.faults["/robots.txt"] = [(503, {})] * 3
+        url = f"{served.url}/bridges"
+
+        def script(request: ModelRequest) -> Reply | str:
+            if not request.tool_names:
+                return script_reply()
+            done = request.last["role"] == "tool"
+            return handover(1) if done else tool_reply([("read", {"url": url})])
+
+        work = generate_script_from_url_with_agent(
+            url,
+            reader("Rivers part us."),
+            base_url=model.base_url,
+            allow_private_urls=True,
+            on_progress=lambda _, message: told.append(message),
+        )
+        assert asyncio.run(work).page
+    assert any("answered 503" in it and "left to the agent's tools" in it for it in told)
 
 
 def test_pages_cannot_lead_the_agent_into_private_networks() -> None:
@@ -206,7 +317,7 @@ def test_pages_cannot_lead_the_agent_into_private_networks() -> None:
     calls: list[Call] = [("fetch", {"url": URL}), ("fetch", {"url": "http://127.0.0.1/admin"})]
     _, model = with_agent(agent_script(*calls), servers)
     assert "MOVIE_ALLOW_PRIVATE_URLS" in model.requests[2].last["content"]
-    assert calls_seen() == [["fetch", {"url": URL}]]
+    assert [arguments["url"] for _, arguments in calls_seen()] == [URL]
     with pytest.raises(UrlRefusedError):
         asyncio.run(generate_script_from_url_with_agent("http://10.0.0.1/", servers, api_key="k"))
 

@@ -1,0 +1,22 @@
+"""The JSON object in a model's answer, which may stand behind or among other words."""
+
+import json
+from typing import Any
+
+
+def json_object(answer: str, key: str) -> dict[str, Any] | None:
+    """The first object that has ``key``; None if there is none.
+
+    Words with braces before it, a fence around it or an object about it do no harm.
+    """
+    decoder = json.JSONDecoder(strict=False)  # small models forget to escape the ends of lines
+    start = answer.find("{")
+    while start >= 0:
+        try:
+            found, _ = decoder.raw_decode(answer, start)
+        except (ValueError, RecursionError):
+            found = {}
+        if key in found:
+            return dict(found)
+        start = answer.find("{", start + 1)
+    return None

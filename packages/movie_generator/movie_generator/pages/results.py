@@ -1,0 +1,229 @@
+"""The result of a tool: the words of a page in it, what it says about the page, what is wrong.
+
+Scrapers wrap a page in objects of their own, report failures inside a successful result, or give
+something else instead. The fields are those of Firecrawl (docs.firecrawl.dev/api-reference), Tavily
+(docs.tavily.com), Exa (exa.ai/docs: ``statuses``), Crawl4AI (docs.crawl4ai.com/api/crawl-result),
+Jina Reader (github.com/jina-ai/reader), Apify's and Crawlbase's crawlers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from mcp_ghost.media import media_in
+from mcp_ghost.text import one_line
+
+_TEXTS = """
+    markdown fit_markdown raw_markdown articleBody text content raw_content rawContent
+    page_content pageContent body article html cleaned_html rawHtml browserHtml result results
+    output response resource data page pages document documents items
+""".split()  # noqa: SIM905  a list would take 25 lines
+_ADDRESSES = ("url", "sourceURL", "source_url", "loadedUrl", "link")
+_STATUSES = ("statusCode", "status_code", "httpStatusCode", "original_status", "status", "code")
+_ERRORS = ("error", "error_message", "errorMessage", "warning", "message")
+_ABOUT = ("metadata", "crawl", "error")
+_LONGEST_NOTICE = 700
+"""Characters; what is longer is a page, whatever words it begins with."""
+_LONGEST_LEAD = 100
+"""Of words such as "Here is the page:" beside the page."""
+_STATUS = r"\b[45]\d\d\b"
+_NOTICE = re.compile(
+    rf"\W*(?:http|status|error)(?: ?/? ?(?:\d\.\d|code|status|error))*\W{{0,3}}{_STATUS}"
+    rf"|\W*{_STATUS}\W{{0,4}}(?:$|(?:client |server |http )?error|(?:page )?not found|forbidden"
+    r"|unauthori[sz]ed|bad (?:request|gateway)|internal server|service|gateway|too many|gone\b"
+    r"|access denied)"
+    r"|\W*(?:\w*error|\w*exception|traceback[^:\n]*)\W*:|\W*net::ERR|\W*E(?:CONN|NOTFOUND|TIMEDOUT)"
+    r"|\W*(?:this |the )?(?:page|site|url|seite)(?: was| is| could)? (?:not|nicht)(?: be)? "
+    r"(?:found|gefunden)\b"
+    r"|\W*(?:access (?:denied|to this page has been denied)|forbidden|just a moment\b"
+    r"|attention required|checking your browser|verify(?:ing)? (?:that )?you are (?:a )?human"
+    r"|are you a robot|please (?:enable|turn on) (?:javascript|cookies)"
+    r"|enable javascript and cookies|you (?:have been|are being) (?:blocked|rate limited)"
+    r"|too many requests|service unavailable|bad gateway|gateway time-?out)\b"
+    r"|\W*page introuvable\b|\W*página no encontrada\b|\W*ページが見つかりません",
+    re.IGNORECASE,
+)
+_FAILED = re.compile(
+    r"\W*(?:(?:the |this )?[\w-]+ )?(?:failed|unable|could ?n[o']t|cannot|can't|was not able|"
+    r"timed? ?out|timeout|blocked|refused|no content|nothing)\b",
+    re.IGNORECASE,
+)
+_OF_NETWORK = re.compile(
+    rf"{_STATUS}|https?:|\b(?:fetch\w*|load\w*|retriev\w*|access\w*|navigat\w*|scrap\w*|crawl\w*|"
+    r"connect\w*|request\w*|extract\w*|open\w* (?:the |this )?page|url|website|timeout|network|"
+    r"proxy|dns|captcha|cloudflare)\b|net::ERR|ECONN|ENOTFOUND",
+    re.IGNORECASE,
+)
+_JINA_WARNING = re.compile(r"^Warning: (Target URL returned error[^\n]*)", re.MULTILINE)
+_SAVED = re.compile(
+    r"\b(?:saved|written|wrote|stored|exported|downloaded|dumped|output|too large|exceeds?|"
+    r"available|snapshot|full (?:text|content|result))\b",
+    re.IGNORECASE,
+)
+_PATH = re.compile(
+    r"(?:(?:file:/{1,3}|(?<![\w/:.])(?:~|\.{1,2})?/)(?:[\w.@~-]+/)*|\b[A-Z]:\\+(?:[^\s\\]+\\+)*"
+    r"|(?<![\w/:.])\.?[\w-]+/)[\w.@~-]+\.[A-Za-z]\w{0,5}\b"
+)
+_FEW = 2
+"""Characters that no tool reads are on many pages that can be read."""
+_UNREAD = "\N{REPLACEMENT CHARACTER}"
+_ENCODINGS = {"latin-1": 2, "cp1252": 2, "cp1251": 4, "cp932": 6, "gb18030": 6, "cp949": 6}
+"""As which programs take UTF-8 if nobody tells them better; and how many characters show it."""
+
+
+def page_text(value: object, address: str = "") -> str:
+    """The words of a page in what a tool returned; of several pages, those of ``address``."""
+    if isinstance(value, str):
+        return page_text(found, address) if (found := _json(value)) is not None else mended(value)
+    if isinstance(value, Mapping):
+        kind = value.get("type")
+        if kind in ("image", "audio", "resource_link") or (kind == "resource" and "size" in value):
+            return ""
+        texts = (page_text(value[key], address) for key in _TEXTS if value.get(key))
+        return next((it for it in texts if it.strip()), "") or "\n".join(_labelled(value))
+    if isinstance(value, list):
+        ours = [it for it in value if address and _is_at(it, address)]
+        texts = [page_text(it, address) for it in ours or value]
+        wrapped = sum(len(it) for it, item in zip(texts, value, strict=False) if item is not it)
+        if not ours and wrapped > _LONGEST_LEAD:  # what else is short only leads to it
+            pairs = zip(texts, value, strict=True)
+            texts = [it for it, item in pairs if item is not it or len(it) > _LONGEST_LEAD]
+        return "\n\n".join(text for text in texts if text.strip())
+    return "" if value is None else str(value)
+
+
+def about_page(value: object, address: str = "") -> dict[str, Any]:
+    """What a tool says of the page beside its words, such as ``title`` or ``ogImage``."""
+    said: dict[str, Any] = {}
+    for found in _objects(value, address):
+        said = {**found, **said}
+    return said
+
+
+def fault(value: object, text: str, address: str = "") -> str:
+    """Why ``text``, the words in what a tool returned, is not the page; empty if it may be."""
+    said = one_line(text, 200)
+    for found in _objects(value, address):
+        status = next((it for key in _STATUSES if (it := _status(found.get(key)))), 0)
+        errors = (found[key] for key in _ERRORS if isinstance(found.get(key), str))
+        reason = one_line(next((it for it in errors if it.strip()), ""), 200)
+        if status:
+            return f"the page answered {status}" + (f" ({reason})" if reason else "")
+        failed = any(found.get(key) is False for key in ("success", "ok"))
+        failed = failed or str(found.get("status")).lower() in ("error", "failed", "failure")
+        told = bool(reason) and found.get("message") != reason
+        if failed or (told and len(text) < _LONGEST_NOTICE):
+            return f"the tool failed: {reason or said or 'it does not say why'}"
+    if warning := _JINA_WARNING.search(text[:2000]):
+        return f"the tool failed: {warning[1]}"
+    if not text.strip():
+        return "it is an image or a sound, without any text" if media_in(value) else ""
+    if is_garbled(text):
+        return "its characters were read in a wrong encoding"
+    if len(text) > _LONGEST_NOTICE:
+        return ""
+    if _NOTICE.match(text) or (_FAILED.match(text) and _OF_NETWORK.search(text)):
+        return f"it is a notice of a failure: {said}"
+    if _PATH.search(text) and _SAVED.search(text):
+        return f"it names a file instead of the text: {said}"
+    return ""
+
+
+def mended(text: str) -> str:
+    """``text``, as UTF-8 if it was taken for something else throughout."""
+    beyond = len(text) - len(text.encode("ascii", "ignore"))
+    for encoding, fewest in _ENCODINGS.items():
+        with suppress(UnicodeError):
+            if beyond >= fewest:
+                return text.encode(encoding).decode("utf-8")
+    return text
+
+
+def is_garbled(text: str) -> bool:
+    """Whether many of the characters can only come from a wrong encoding.
+
+    Replacement characters and those of terminals show that at once. Beyond that, no language has
+    mostly letters between À and ÿ, and none puts ``Ã`` before signs.
+    """
+    sample = text[:200_000]
+    letters = sum(it.isalpha() for it in sample)
+    unread = sum(it == _UNREAD or "\x80" <= it <= "\x9f" for it in sample)
+    high = sum("\xa1" <= it <= "\xff" for it in sample)
+    pairs = len(
+        re.findall("[ÃÂâ][\x80-\xbf\u0152-\u0178\u2018-\u2022\u20ac\u2122]|ï¿½|锟斤拷", sample)
+    )
+    total = max(letters, 20)
+    return any(it > _FEW and it * 100 > total for it in (unread, pairs)) or high * 2 > total
+
+
+def _json(text: str) -> object:
+    """What ``text`` is the JSON of, if that is an object or a list."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict | list) else None
+
+
+def _labelled(value: object, name: str = "") -> Iterator[str]:
+    """The values of an object of an unknown form, each on a line with its name."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _labelled(item, str(key))
+    elif isinstance(value, list):
+        for item in value:
+            yield from _labelled(item, name)
+    elif value is not None and str(value).strip():
+        yield f"{name}: {mended(str(value))}" if name else mended(str(value))
+
+
+def _objects(value: object, address: str) -> Iterator[Mapping[str, Any]]:
+    """The objects in which a tool tells of the page, from the outermost inwards."""
+    if isinstance(value, str):
+        value = _json(value)
+    if isinstance(value, list):
+        entries = [it for it in value if isinstance(it, Mapping | str)]
+        ours = [it for it in entries if address and _is_at(it, address)]
+        for item in ours or (entries if len(entries) == 1 else entries[:0]) or _parsed(entries):
+            yield from _objects(item, address)
+    if isinstance(value, Mapping):
+        yield value
+        for key in (*_ABOUT, "data", "result", "results", "failed_results", "statuses", "page"):
+            if isinstance(inner := value.get(key), Mapping | list | str) and inner:
+                yield from _objects(inner, address)
+
+
+def _parsed(entries: list[Any]) -> list[Any]:
+    """Blocks of different kinds are of one page; several objects are several pages."""
+    objects = [it for it in entries if isinstance(it, Mapping) and not media_in(it)]
+    return objects if len(objects) == 1 else []
+
+
+def _status(value: object) -> int:
+    """A status of HTTP that means a failure, else 0."""
+    text = str(value)
+    return int(text) if re.fullmatch(r"[45]\d\d", text) and not isinstance(value, bool) else 0
+
+
+def _is_at(value: object, address: str) -> bool:
+    """Whether an object says that it is about ``address``."""
+    if not isinstance(value, Mapping):
+        return False
+    named = (value.get(key) for key in (*_ADDRESSES, "id"))
+    return any(isinstance(it, str) and _plain(it) == _plain(address) for it in named)
+
+
+def _plain(address: str) -> tuple[str, str, str]:
+    """What tells one page from another, however its address is written."""
+    try:
+        parts = urlsplit(address.strip())
+    except ValueError:
+        return address, "", ""
+    return parts.netloc.lower().removeprefix("www."), parts.path.rstrip("/"), parts.query
