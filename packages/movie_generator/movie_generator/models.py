@@ -115,7 +115,8 @@ class Dropped(_Part):
     def why(self) -> str:
         """The end of ``left out, because …``."""
         reasons = ", ".join(self.reasons)
-        return reasons if self.reasons == [INSEPARABLE] else f"the page does not have the {reasons}"
+        whole = all(it.startswith((INSEPARABLE, "the page ")) for it in self.reasons)
+        return reasons if whole else f"the page does not have the {reasons}"
 
 
 class VideoScript(_Part):

@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from mcp_ghost.config import problem
 from movie_generator.errors import SettingsError
+from movie_generator.grounding.language import language_name
 
 
 class _Settings(BaseModel):
@@ -46,11 +47,16 @@ class AppConfig(_Settings):
 
     model: str | None = Field(default=None, min_length=1)
     """Its name at the provider; by default the provider's own choice."""
-    language: Literal["en", "ja"] = "en"
+    language: str = "en"
+    """Of the script, whatever that of the page is: a code such as en, ja or pt-BR."""
     style: Literal["single", "dialogue"] = "single"
     """One speaker, or the personas in conversation."""
     sections: int = Field(default=6, ge=1, le=50)
     """How many sections the writer is asked for."""
+    minutes: float | None = Field(default=None, gt=0, le=240)
+    """How long it takes to say the script, about; by default as long as its page needs."""
+    check: Literal["rules", "model"] = "rules"
+    """Whether the model judges each sentence, too, with one more call."""
     personas: list[Persona] = Field(
         default=[
             Persona(id="host", name="Mika", description="Curious; asks what viewers would ask."),
@@ -61,6 +67,12 @@ class AppConfig(_Settings):
     obey_robots: bool = True
     """Whether a page is left alone when its site's robots.txt says so."""
     limits: Limits = Limits()
+
+    @field_validator("language")
+    @classmethod
+    def _known_language(cls, language: str) -> str:
+        language_name(language)
+        return language
 
     @model_validator(mode="after")
     def _check_personas(self) -> Self:

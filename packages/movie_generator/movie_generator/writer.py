@@ -1,9 +1,7 @@
 """From a page to a script: asked for with a strict schema, checked, and once sent back."""
 
 import asyncio
-import json
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable
 from typing import Any
 
 from pydantic import ValidationError
@@ -11,15 +9,20 @@ from pydantic import ValidationError
 from mcp_ghost.messages import LLMResponse, Message
 from mcp_ghost.providers.client import ProviderClient
 from movie_generator import prompts
+from movie_generator.answers import json_object
 from movie_generator.errors import ScriptError
 from movie_generator.grounding import check
 from movie_generator.grounding.evidence import Evidence
+from movie_generator.grounding.repair import merged
+from movie_generator.judge import judged
 from movie_generator.models import VideoScript
 from movie_generator.pages.page import Page
+from movie_generator.quality import problems as useless
 from movie_generator.settings import AppConfig
 
 _MAX_PROBLEMS = 12
 _MAX_UNSUPPORTED = 40
+_KATAKANA = {hiragana: hiragana + 0x60 for hiragana in range(0x3041, 0x3097)}
 _TEXT = {"type": "string"}
 _NOTHING = {"type": "null"}
 
@@ -29,8 +32,9 @@ async def write_script(
 ) -> VideoScript:
     """The script of ``page``; ``told`` is called when one has to be corrected, and of what is lost.
 
-    A script that cannot be used is sent back once, and so is one that says what the page does not.
-    What the page still does not support after that is left out.
+    A script that cannot be used is sent back once, and so is one that says what the page does not;
+    of the answer to that, only what was wrong is taken. What the page still does not support is
+    left out.
 
     Raises:
         ScriptError: The second one was not usable either, or nothing of it is supported.
@@ -40,7 +44,7 @@ async def write_script(
         {"role": "system", "content": prompts.writer(config)},
         {"role": "user", "content": prompts.writing_task(page)},
     ]
-    evidence = _evidence(page)
+    evidence = Evidence(page.text, page.head)
     response = await _ask(client, messages, page, config)
     script, problems = _read(response, page, config)
     if script is None:
@@ -53,12 +57,26 @@ async def write_script(
             f"The model {client.model} did not write a usable script: {'; '.join(problems)}. "
             "Try again, or try another model."
         )
-    if unsupported := await asyncio.to_thread(_unsupported, script, evidence):
-        told(f"The script is being corrected: {unsupported[0]}")
-        messages += _sent_back(response, prompts.ground(unsupported))
-        repaired, _ = _read(await _ask(client, messages, page, config), page, config)
-        script = repaired or script
-    return await asyncio.to_thread(_grounded, script, evidence, told)
+    faults = await _faults(script, evidence, config)
+    if faults:
+        told(f"The script is being corrected: {faults[0]}")
+        listed = [*map(str, faults[:_MAX_UNSUPPORTED])]
+        messages += _sent_back(response, prompts.ground(listed))
+        again, _ = _read(await _ask(client, messages, page, config), page, config, in_part=True)
+        if again is not None:
+            script = merged(script, again, faults)
+            faults = await _faults(script, evidence, config)
+    if config.check == "model":
+        told("The model is comparing each sentence with the page")
+        faults += await judged(client, script, page, evidence)
+    script = check.without(await asyncio.to_thread(check.with_sources, script, evidence), faults)
+    for lost in script.dropped or []:
+        told(f"Left out, because {lost.why}: {lost.text}")
+    if not script.sections:
+        raise ScriptError(
+            "The page supports nothing in the script. Try again, or try another model."
+        )
+    return script
 
 
 def _sent_back(response: LLMResponse, why: str) -> list[Message]:
@@ -68,25 +86,9 @@ def _sent_back(response: LLMResponse, why: str) -> list[Message]:
     ]
 
 
-def _evidence(page: Page) -> Evidence:
-    """All that the page says of what the writer is given."""
-    return Evidence(page.text, page.head)
-
-
-def _unsupported(script: VideoScript, evidence: Evidence) -> list[str]:
-    return [*islice(check.problems(script, evidence), _MAX_UNSUPPORTED)]
-
-
-def _grounded(script: VideoScript, evidence: Evidence, told: Callable[[str], None]) -> VideoScript:
-    """The script with its sources, and without what the page does not support."""
-    script = check.without_unsupported(check.with_sources(script, evidence), evidence)
-    for lost in script.dropped or []:
-        told(f"Left out, because {lost.why}: {lost.text}")
-    if not script.sections:
-        raise ScriptError(
-            "The page supports nothing in the script. Try again, or try another model."
-        )
-    return script
+async def _faults(script: VideoScript, evidence: Evidence, config: AppConfig) -> list[check.Fault]:
+    language = config.language.partition("-")[0]
+    return await asyncio.to_thread(lambda: [*check.faults(script, evidence, language)])
 
 
 async def _ask(
@@ -138,49 +140,48 @@ def _list(items: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read(
-    response: LLMResponse, page: Page, config: AppConfig
+    response: LLMResponse, page: Page, config: AppConfig, *, in_part: bool = False
 ) -> tuple[VideoScript | None, list[str]]:
-    """The script in a reply, or what is wrong with it."""
-    text = response.content or ""
-    start, end = text.find("{"), text.rfind("}")
+    """The script in a reply, or what is wrong with it.
+
+    Of one that is taken only ``in_part``, it is no fault that little is left.
+    """
+    found = json_object(response.content or "", "sections")
     try:
-        script = VideoScript.model_validate(json.loads(text[start : end + 1]))
+        script = VideoScript.model_validate(found)
     except ValidationError as error:
         problems = [
             f"{'.'.join(map(str, found['loc'])) or 'the script'}: {found['msg']}"
             for found in error.errors(include_url=False)
         ]
-    except (ValueError, RecursionError) as error:
-        problems = [f"it is not a JSON object ({error})"]
+        if found is None:
+            problems = ["it is not a JSON object with sections"]
     else:
-        script = _with_known_images(script, page)
-        problems = [*_problems(script, config)]
-        if not problems:
+        script = _with_known_images(_with_katakana(script, config), page)
+        problems = [*useless(script, config)]
+        if not problems or (in_part and script.sections):
             return script, []
     if response.finish_reason == "length":
         problems.insert(0, "it was cut off at the length limit; write fewer or shorter sections")
     return None, problems[:_MAX_PROBLEMS]
 
 
-def _problems(script: VideoScript, config: AppConfig) -> Iterator[str]:
-    """What makes a script useless although it is well formed."""
-    if not script.title.strip():
-        yield "the script has no title"
-    if not script.sections:
-        yield "there are no sections"
-    known = {persona.id for persona in config.personas} if config.style == "dialogue" else None
-    for number, section in enumerate(script.sections, start=1):
-        last = ", the last one," if number == len(script.sections) else ""
-        if not section.narrations:
-            yield f"section {number}{last} has no narrations"
-        for place, narration in enumerate(section.narrations, start=1):
-            where = f"narration {place} of section {number}{last}"
-            if not narration.text.strip():
-                yield f"{where} has no text"
-            elif not narration.reading.strip():
-                yield f"{where} has no reading"
-            if known is not None and narration.persona_id not in known:
-                yield f"{where} names no speaker among {', '.join(sorted(known))}"
+def _with_katakana(script: VideoScript, config: AppConfig) -> VideoScript:
+    """The script, with readings in the katakana that were asked for and not in hiragana."""
+    if not config.language.startswith("ja"):
+        return script
+    sections = [
+        section.model_copy(
+            update={
+                "narrations": [
+                    it.model_copy(update={"reading": it.reading.translate(_KATAKANA)})
+                    for it in section.narrations
+                ]
+            }
+        )
+        for section in script.sections
+    ]
+    return script.model_copy(update={"sections": sections})
 
 
 def _with_known_images(script: VideoScript, page: Page) -> VideoScript:

@@ -91,7 +91,8 @@ def test_fetched_text_is_marked_as_data_and_reaches_the_model_as_it_is() -> None
 def test_language_and_style_are_asked_for_and_held_to(language: str, style: str) -> None:
     config = AppConfig.model_validate({"language": language, "style": style})
     spoken = {"text": "東京", "reading": "トーキョー", "persona_id": "host"}
-    reply = script_reply(sections=[{**SCRIPT["sections"][0], "narrations": [spoken]}])
+    sections = [{**SCRIPT["sections"][0], "narrations": [spoken]}]
+    reply = script_reply(description="", sections=sections)
     result, model = standard([reply], config=config)
     system = model.requests[0].messages[0]["content"]
     assert ("katakana" in system) is (language == "ja")

@@ -1,7 +1,9 @@
 """A script held against its page: sources are found, and what the page does not have is named."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
 
 from movie_generator.grounding.evidence import Evidence
 from movie_generator.grounding.language import language_of
@@ -27,6 +29,26 @@ _LAST_WORD = re.compile(r"([\w.]+)\.$")
 _SPACE = re.compile(r"\s*")
 _NEAR = 20
 """Characters before an end that tell of an abbreviation."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What of a narration the page does not support."""
+
+    section: int
+    narration: int
+    """Its place in the section, from 0."""
+    sentence: int | None
+    """Its place in the narration, from 0; None: it is the source."""
+    text: str
+    reasons: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        where = f"narration {self.narration + 1} of section {self.section + 1}"
+        if self.sentence is None:
+            return f"{where}: its source is not on the page: {self.text[:_SHOWN]}"
+        why = Dropped(section="", text="", reasons=[*self.reasons]).why
+        return f"{where}: {why} of: {self.text}"
 
 
 def with_sources(script: VideoScript, evidence: Evidence) -> VideoScript:
@@ -59,40 +81,34 @@ def _found(source: Source | None, evidence: Evidence) -> Source | None:
     return Source(start=start, end=end, quote=evidence.text[start:end])
 
 
-def problems(script: VideoScript, evidence: Evidence) -> Iterator[str]:
-    """What the page does not support, for the model that is to put it right."""
-    language = _language(script)
-    for number, section in enumerate(script.sections, start=1):
-        for place, narration in enumerate(section.narrations, start=1):
-            where = f"narration {place} of section {number}"
+def faults(script: VideoScript, evidence: Evidence, language: str = "") -> Iterator[Fault]:
+    """What the page does not support; ``language`` is the script's, where its words do not tell."""
+    texts = (it.text for section in script.sections for it in section.narrations)
+    language = language_of("\n".join(texts)) or language
+    for number, section in enumerate(script.sections):
+        for place, narration in enumerate(section.narrations):
             source = narration.source
             if source and source.quote.strip() and _found(source, evidence) is None:
-                yield f"{where}: its source is not on the page: {source.quote[:_SHOWN]}"
-            for sentence, reasons in _unsupported(narration, evidence, language):
-                listed = ", ".join(reasons)
-                yield f"{where}: the page does not have the {listed} of: {sentence.strip()}"
-
-
-def _language(script: VideoScript) -> str:
-    texts = (it.text for section in script.sections for it in section.narrations)
-    return language_of("\n".join(texts))
+                yield Fault(number, place, None, source.quote)
+            for sentence, text, reasons in _unsupported(narration, evidence, language):
+                yield Fault(number, place, sentence, text.strip(), tuple(reasons))
 
 
 def _unsupported(
     narration: Narration, evidence: Evidence, language: str
-) -> Iterator[tuple[str, list[str]]]:
-    """Each sentence that the page does not support, and why."""
+) -> Iterator[tuple[int, str, list[str]]]:
+    """The place of each sentence that the page does not support, its text, and why."""
     texts = sentences(narration.text)
-    readings = _readings(narration, texts)
+    readings = readings_of(narration, texts)
     for place, text in enumerate(texts):
         reasons = evidence.unsupported(text, language)
         if readings and not reasons:
             reasons = [f"spoken {it}" for it in _misread(readings[place], text, evidence)]
         if reasons:
-            yield text, reasons
+            yield place, text, reasons
 
 
-def _readings(narration: Narration, texts: list[str]) -> list[str]:
+def readings_of(narration: Narration, texts: list[str]) -> list[str]:
     """The reading sentence by sentence; nothing if the sentences do not correspond."""
     readings = sentences(narration.reading)
     return readings if len(readings) == len(texts) else []
@@ -107,36 +123,55 @@ def _misread(reading: str, text: str, evidence: Evidence) -> list[str]:
     return [it for it in spoken if it.startswith(("number", "date"))]
 
 
-def without_unsupported(script: VideoScript, evidence: Evidence) -> VideoScript:
-    """The script without the sentences that the page does not support, which it lists instead."""
+def without(script: VideoScript, found: Iterable[Fault]) -> VideoScript:
+    """The script without the sentences at fault, which it lists instead."""
+    reasons: dict[tuple[int, int], dict[int, list[str]]] = {}
+    for fault in found:
+        if fault.sentence is not None:
+            of_narration = reasons.setdefault((fault.section, fault.narration), {})
+            of_narration.setdefault(fault.sentence, []).extend(fault.reasons)
     dropped: list[Dropped] = []
-    language = _language(script)
-    sections = [_kept(section, evidence, language, dropped) for section in script.sections]
+    sections = [
+        section.model_copy(
+            update={
+                "narrations": [
+                    left
+                    for place, narration in enumerate(section.narrations)
+                    for left in _left(narration, section, reasons.get((number, place), {}), dropped)
+                ]
+            }
+        )
+        for number, section in enumerate(script.sections)
+    ]
     kept = [section for section in sections if section.narrations]
     return script.model_copy(update={"sections": kept, "dropped": dropped or None})
 
 
-def _kept(
-    section: ScriptSection, evidence: Evidence, language: str, dropped: list[Dropped]
-) -> ScriptSection:
-    narrations: list[Narration] = []
-    for narration in section.narrations:
-        unsupported = dict(_unsupported(narration, evidence, language))
-        if not unsupported:
-            narrations.append(narration)
-            continue
-        texts = sentences(narration.text)
-        readings = _readings(narration, texts)
-        # Without its own part of the reading, a sentence would be spoken all the same.
-        lost = texts if not readings else [it for it in texts if it in unsupported]
-        for text in lost:
-            reasons = unsupported.get(text) or [INSEPARABLE]
-            dropped.append(Dropped(section=section.title, text=text.strip(), reasons=reasons))
-        if len(lost) < len(texts):
-            pairs = [(t, r) for t, r in zip(texts, readings, strict=True) if t not in unsupported]
-            text, reading = ("".join(it).strip() for it in zip(*pairs, strict=True))
-            narrations.append(narration.model_copy(update={"text": text, "reading": reading}))
-    return section.model_copy(update={"narrations": narrations})
+def _left(
+    narration: Narration,
+    section: ScriptSection,
+    reasons: dict[int, list[str]],
+    dropped: list[Dropped],
+) -> list[Narration]:
+    """What is left of a narration: itself, a part of it, or nothing."""
+    if not reasons:
+        return [narration]
+    texts = sentences(narration.text)
+    readings = readings_of(narration, texts)
+    # Without its own part of the reading, a sentence would be spoken all the same.
+    lost = [*range(len(texts))] if not readings else [*reasons]
+    for place in lost:
+        why = reasons.get(place) or [INSEPARABLE]
+        dropped.append(Dropped(section=section.title, text=texts[place].strip(), reasons=why))
+    return parts_of(narration, [it for it in range(len(texts)) if it not in lost])
+
+
+def parts_of(narration: Narration, places: list[int]) -> list[Narration]:
+    """The narration with only its sentences at ``places``; none if there are none."""
+    texts = sentences(narration.text)
+    pairs = [*zip(texts, readings_of(narration, texts) or texts, strict=True)]
+    text, reading = ("".join(chain(pairs[it][side] for it in places)).strip() for side in (0, 1))
+    return [narration.model_copy(update={"text": text, "reading": reading})] if text else []
 
 
 def sentences(text: str) -> list[str]:

@@ -96,6 +96,10 @@ class Evidence:
     def _figures(self) -> Figures:
         return Figures(self._digits, self.language, self._moments, self._years)
 
+    def has(self, words: str) -> bool:
+        """Whether these words stand there, in that order, perhaps with gaps: ``...``."""
+        return self._whole.find(words) is not None
+
     def unsupported(self, sentence: str, language: str = "") -> list[str]:
         """What of ``sentence`` does not stand on the page, in words for people and models.
 

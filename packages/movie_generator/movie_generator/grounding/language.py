@@ -3,6 +3,10 @@
 import re
 import unicodedata
 from collections import Counter
+from functools import cache
+
+from babel import Locale, UnknownLocaleError
+from babel.core import get_global
 
 _SMALL_WORDS = {
     "en": "the of and to in is was that it for with as by from were are this which has"
@@ -65,6 +69,71 @@ def is_caseless(text: str) -> bool:
     """Whether most of the letters know no capitals."""
     letters = [character for character in text if character.isalpha()]
     return sum(it.lower() == it.upper() for it in letters) * 2 > len(letters)
+
+
+_OF_LETTERS = {
+    **dict.fromkeys(("Hans", "Hant"), frozenset({"CJK"})),
+    "Jpan": frozenset({"CJK", "HIRAGANA", "KATAKANA"}),
+    "Kore": frozenset({"HANGUL"}),
+    "Latn": frozenset({"LATIN", "FEMININE", "MASCULINE"}),
+    "Cyrl": frozenset({"CYRILLIC"}),
+    "Deva": frozenset({"DEVANAGARI"}),
+    **{it[:4].capitalize(): frozenset({it}) for it in "ARABIC BENGALI HEBREW THAI".split()},
+    "Grek": frozenset({"GREEK"}),
+    "Taml": frozenset({"TAMIL"}),
+    "Telu": frozenset({"TELUGU"}),
+}
+"""Scripts by their codes (ISO 15924): as Unicode names their letters."""
+_FEWEST_LETTERS, _FEWEST_WORDS = 20, 8
+"""Of fewer, nobody can tell the language."""
+
+
+def language_name(language: str) -> str:
+    """The English name of a language: "Japanese" for ``ja``, "Portuguese (Brazil)" for ``pt-BR``.
+
+    Raises:
+        ValueError: There is no such language.
+    """
+    try:
+        name = Locale.parse(language, sep="-").english_name
+    except (UnknownLocaleError, ValueError, TypeError):
+        name = None
+    if not name:
+        raise ValueError(f"{language!r} is no language; write a code such as en, ja or pt-BR")
+    return name
+
+
+def is_in(text: str, language: str) -> bool:
+    """Whether ``text`` may be in ``language``; of a few words, and of many languages, it may."""
+    kinds = Counter(_script(it) for it in text if it.isalpha())
+    letters = kinds.total()
+    if letters < _FEWEST_LETTERS:
+        return True
+    code = language.partition("-")[0].lower()
+    expected = _letters_of(language)
+    if expected and sum(kinds[it] for it in expected) * 2 < letters:
+        return False
+    kana = kinds["HIRAGANA"] + kinds["KATAKANA"]
+    if code in ("ja", "zh"):
+        return (kana * 20 > letters) == (code == "ja")
+    words = [word.casefold() for word in _WORD.findall(text)]
+    if "LATIN" not in expected or len(words) < _FEWEST_WORDS:
+        return True
+    counts = {it: sum(word in small for word in words) for it, small in _WORDS.items()}
+    # Languages that are not counted share small words with their neighbours.
+    others = [it for it in counts if it != code] if code in counts else ["en", "de"]
+    best = max(counts[it] for it in others)
+    return best * 6 < len(words) or best <= 3 * counts.get(code, 0)
+
+
+@cache
+def _letters_of(language: str) -> frozenset[str]:
+    """As Unicode names them; nothing if unsure."""
+    tags = language.replace("-", "_")
+    likely = get_global("likely_subtags")
+    known = likely.get(tags) or likely.get(tags.partition("_")[0]) or ""
+    named = [it for it in (*tags.split("_"), *known.split("_")) if it in _OF_LETTERS]
+    return _OF_LETTERS[named[0]] if named else frozenset()
 
 
 def _script(character: str) -> str:

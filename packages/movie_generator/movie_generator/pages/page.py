@@ -53,9 +53,10 @@ class Page:
 
     @property
     def head(self) -> str:
-        """Title, description and what images show, in the page's own words."""
-        texts = (self.title, self.description, *(image.alt for image in self.images))
-        return "\n".join(text for text in texts if text not in self.hearsay)
+        """Title, description, author, date and what images show, in the page's own words."""
+        facts = (self.title, self.description, self.author, self.date)
+        texts = (*facts, *(image.alt for image in self.images))
+        return "\n".join(text for text in texts if text and text not in self.hearsay)
 
     def cut(self, limit: int) -> Page:
         """The page with at most ``limit`` characters of text, and a note on what was cut."""

@@ -155,22 +155,32 @@ class RecordingTools(Wrapper):
 
     async def call(self, call: Call) -> Outcome:
         """Make a call of the agent, which is told if its result is not the page."""
-        arguments = call.arguments
-        for arguments in self._ways(call):
-            reading = self._known(call.name, arguments)
-            if reading is None:
-                outcome = await self.read(call.name, arguments)
-                if outcome.kind is not Kind.OK:
-                    return outcome
-                reading = Reading(call.name, arguments, outcome.result.content)
-                if why := await asyncio.to_thread(lambda it=reading: it.fault):
-                    return self._refused(reading, why)
+        *first, last = self._ways(call)
+        for arguments in first:
+            if not isinstance(reading := await self._read(call.name, arguments), Reading):
+                return reading
             if reading.page is not None:
-                break
+                return self._kept(call, reading)
+        reading = await self._read(call.name, last)
+        return self._kept(call, reading) if isinstance(reading, Reading) else reading
+
+    async def _read(self, tool: str, arguments: dict[str, Any]) -> Reading | Outcome:
+        """What a call gives, or gave before; else why it is not the page."""
+        if _LENGTH in arguments:  # other tools may give something else each time
+            for known in self.readings:
+                if (known.tool, known.arguments) == (tool, arguments):
+                    return known
+        outcome = await self.read(tool, arguments)
+        if outcome.kind is not Kind.OK:
+            return outcome
+        reading = Reading(tool, arguments, outcome.result.content)
+        why = await asyncio.to_thread(getattr, reading, "fault")
+        return self._refused(reading, why) if why else reading
+
+    def _kept(self, call: Call, reading: Reading) -> Outcome:
         self.readings.append(reading)
-        content = in_words(reading.content)
-        if arguments != call.arguments:
-            content = _part(reading, call.arguments)
+        same = reading.arguments == call.arguments
+        content = in_words(reading.content) if same else _part(reading, call.arguments)
         return Outcome.of(ToolCallResult({"result": len(self.readings), "content": content}))
 
     def _ways(self, call: Call) -> Iterator[dict[str, Any]]:
@@ -184,14 +194,6 @@ class RecordingTools(Wrapper):
             yield {**rest, _LENGTH: self._limit}
         else:
             yield call.arguments
-
-    def _known(self, tool: str, arguments: dict[str, Any]) -> Reading | None:
-        """What the same call gave before; other tools may give something else each time."""
-        if _LENGTH not in arguments:
-            return None
-        return next(
-            (it for it in self.readings if (it.tool, it.arguments) == (tool, arguments)), None
-        )
 
     def _refused(self, reading: Reading, why: str) -> Outcome:
         self._reasons[reading.tool] = why
@@ -268,10 +270,10 @@ async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> 
         room = _MOST_HTML if first.page else limit - sum(map(len, texts))
         text, note = await _complete(first, tools, room)
         if first.page:
-            source = first.source or url
             is_whole = text == first.text
+            base = first.source or url
             pages.append(
-                first.page if is_whole else await asyncio.to_thread(page_from_html, text, source)
+                first.page if is_whole else await asyncio.to_thread(page_from_html, text, base)
             )
             text = pages[-1].text
         texts.append(text)

@@ -84,8 +84,8 @@ def page_text(value: object, address: str = "") -> str:
         kind = value.get("type")
         if kind in ("image", "audio", "resource_link") or (kind == "resource" and "size" in value):
             return ""
-        texts = (page_text(value[key], address) for key in _TEXTS if value.get(key))
-        return next((it for it in texts if it.strip()), "") or "\n".join(_labelled(value))
+        known = (page_text(value[key], address) for key in _TEXTS if value.get(key))
+        return next((it for it in known if it.strip()), "") or "\n".join(_labelled(value))
     if isinstance(value, list):
         ours = [it for it in value if address and _is_at(it, address)]
         texts = [page_text(it, address) for it in ours or value]

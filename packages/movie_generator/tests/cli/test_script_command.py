@@ -96,7 +96,9 @@ def test_a_disk_without_room_is_noticed_before_the_first_request(
 def test_with_mcp_servers_an_agent_reads_the_page() -> None:
     def script(request: ModelRequest) -> Reply | str:
         if not request.tool_names:
-            return script_reply()
+            spoken = {"text": "川は人を分けます。", "reading": "カワワ ヒトヲ ワケマス。"}
+            sections = [{"title": "川", "narrations": [spoken]}]
+            return script_reply(title="橋", description="", sections=sections)
         if request.last["role"] == "tool":
             return json.dumps({"title": "T", "description": "D", "results": [1]})
         return tool_reply([("fetch", {"url": "http://127.0.0.1:1/bridges"})])
@@ -124,7 +126,7 @@ def test_with_mcp_servers_an_agent_reads_the_page() -> None:
     assert code == 0
     assert "Words of the tool." in model.requests[-1].messages[1]["content"]
     assert "katakana" in model.requests[-1].messages[0]["content"]
-    assert 'fetch {"url": "http://127.0.0.1:1/bridges"}' in shown
+    assert 'fetch {"url": "http://127.0.0.1:1/bridges", "max_length": 60000}' in shown
     assert "mcp.json: server 'pages': unknown key 'colour'" in shown
 
 

@@ -1,0 +1,113 @@
+"""What makes a script useless although it is well formed: what the prompt demands, checked."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from movie_generator.grounding.check import sentences
+from movie_generator.grounding.language import is_in, language_name
+from movie_generator.models import Narration, VideoScript
+from movie_generator.settings import AppConfig
+from movie_generator.speech import seconds
+
+_LONGEST_NARRATION = 60.0
+"""Seconds; one or two sentences were asked for."""
+_MOST_SENTENCES = 8
+_MOST_NARRATIONS = 20
+"""Of one section; three to six were asked for."""
+_SHORTEST_REPEATED = 16
+"""Letters; shorter sentences, such as "Why is that?", may come again."""
+_OFTEN, _LARGE_SHARE = 3, 3
+"""How often a sentence may not come, and which part of all may not be repeated: a third."""
+_MARKUP = re.compile(
+    r"\*\*|(?<!\w)__\w|(?<![\w*])\*[^\s*][^*\n]*\*(?![\w*])|`|!?\[[^\]\n]*\]\([^)\n]*\)"
+    r"|^[ ]{0,3}(?:#{1,6}|[-+*•>])[ ]+\S|\n[ ]{0,3}\d{1,2}[.)][ ]|\|[^|\n]*\|"
+    r"|</?[a-z][^>\n]{0,80}>",
+    re.MULTILINE,
+)
+_ADDRESS = re.compile(r"\bhttps?://|\bwww\.\w", re.IGNORECASE)
+_PLACEHOLDER = re.compile(
+    r"\W*(?:string|title|section title|text|narration|reading|description|lorem ipsum.*)?\W*",
+    re.IGNORECASE,
+)
+_NOT_SPOKEN = re.compile(r"[^\W_\u30a1-\u30ff\uff66-\uff9f]|[\u3005\u3007]")
+"""In a Japanese reading: whatever is a letter or a digit, but not katakana."""
+
+
+def problems(script: VideoScript, config: AppConfig) -> Iterator[str]:
+    """What is wrong with ``script``, for the model that is to put it right."""
+    if not script.title.strip():
+        yield "the script has no title"
+    elif _PLACEHOLDER.fullmatch(script.title):
+        yield f"its title is only a placeholder: {script.title}"
+    if not script.sections:
+        yield "there are no sections"
+    if len(script.sections) > max(2 * config.sections, config.sections + 3):
+        yield f"it has {len(script.sections)} sections; {config.sections} were asked for"
+    yield from _of_language(script, config.language)
+    yield from _of_length(script, config.minutes)
+    yield from _repeated(script)
+    known = {persona.id for persona in config.personas} if config.style == "dialogue" else None
+    for number, section in enumerate(script.sections, start=1):
+        last = ", the last one," if number == len(script.sections) else ""
+        if not section.narrations:
+            yield f"section {number}{last} has no narrations"
+        elif len(section.narrations) > _MOST_NARRATIONS:
+            yield f"section {number}{last} has {len(section.narrations)} narrations"
+        if _PLACEHOLDER.fullmatch(section.title) and section.title.strip():
+            yield f"the title of section {number}{last} is only a placeholder: {section.title}"
+        for place, narration in enumerate(section.narrations, start=1):
+            where = f"narration {place} of section {number}{last}"
+            yield from (f"{where} {it}" for it in _of_narration(narration, config.language))
+            if known is not None and narration.persona_id not in known:
+                yield f"{where} names no speaker among {', '.join(sorted(known))}"
+
+
+def _of_narration(narration: Narration, language: str) -> Iterator[str]:
+    text, reading = narration.text.strip(), narration.reading.strip()
+    if not text:
+        yield "has no text"
+    elif not reading:
+        yield "has no reading"
+    if any(it and _PLACEHOLDER.fullmatch(it) for it in (text, reading)):
+        yield "has only a placeholder for its text or its reading"
+    for name, said in {"text": text, "reading": reading}.items():
+        if found := _MARKUP.search(said) or _ADDRESS.search(said):
+            yield f"has Markdown, a list or an address in its {name}: {found[0].strip()}"
+    if not is_in(text, language):
+        yield f"is not in {language_name(language)}"
+    elif language.startswith("ja") and (found := _NOT_SPOKEN.search(reading)):
+        yield f"has {found[0]} in its reading, which is katakana only"
+    elif not language.startswith("ja") and not is_in(reading, language):
+        yield f"has a reading that is not in {language_name(language)}"
+    if len(sentences(text)) > _MOST_SENTENCES or seconds(text) > _LONGEST_NARRATION:
+        yield "is too long; one or two sentences were asked for"
+
+
+def _of_language(script: VideoScript, language: str) -> Iterator[str]:
+    texts = [it.text for section in script.sections for it in section.narrations]
+    titles = [script.title, script.description, *(it.title for it in script.sections)]
+    for name, said in {"narrations": texts, "titles and the description": titles}.items():
+        if not is_in("\n".join(said), language):
+            yield f"the {name} are not in {language_name(language)}"
+
+
+def _of_length(script: VideoScript, minutes: float | None) -> Iterator[str]:
+    takes = sum(seconds(it.text) for section in script.sections for it in section.narrations) / 60
+    if minutes and not minutes / 2 <= takes <= 2 * minutes:
+        yield f"saying it takes about {takes:.1f} minutes; {minutes:g} were asked for"
+
+
+def _repeated(script: VideoScript) -> Iterator[str]:
+    """Sentences that come again and again."""
+    said = [
+        it.casefold()
+        for section in script.sections
+        for narration in section.narrations
+        for sentence in sentences(narration.text)
+        if len(it := re.sub(r"[\W_]", "", sentence)) >= _SHORTEST_REPEATED
+    ]
+    most = Counter(said).most_common(1)
+    again = len(said) - len({*said})
+    if most and (most[0][1] >= _OFTEN or again >= max(2, len(said) / _LARGE_SHARE)):
+        yield f"it says the same again: {again} of its {len(said)} sentences are repetitions"

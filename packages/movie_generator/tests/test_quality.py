@@ -1,0 +1,192 @@
+"""What the prompt demands of a script, and what happens where it is not so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from mcp_ghost.testing import ModelServer
+from movie_generator import VideoScript, generate_script_from_url
+from movie_generator.errors import ScriptError
+from movie_generator.prompts import writer
+from movie_generator.quality import problems
+from movie_generator.settings import AppConfig
+from tests.support.movie import PAGE, script_reply, site
+
+FACT = "The old bridge across the river was finished in 1932."
+OTHERS = (
+    "It carries twelve thousand cars every day, as the mayor says.",
+    "Before it was built, people took a ferry to the other side.",
+    "Why does that matter to you?",
+)
+GERMAN = "Die alte Brücke wurde im Jahr 1932 fertig, und jeden Tag fahren viele Autos darüber."
+JAPANESE = "古い橋は一九三二年に完成しました。毎日多くの車が通ります。"
+KANA = "フルイ ハシワ センキュウヒャクサンジュウニネンニ カンセイシマシタ。"
+
+
+def script(*texts: str | tuple[str, str], title: str = "B", **changes: Any) -> VideoScript:  # noqa: ANN401
+    pairs = [it if isinstance(it, tuple) else (it, it) for it in texts]
+    narrations = [{"text": text, "reading": reading} for text, reading in pairs]
+    section = {"title": "W", "narrations": narrations, "slide_prompt": "x"}
+    whole = {"title": title, "description": "d", "sections": [section], **changes}
+    return VideoScript.model_validate(whole)
+
+
+@pytest.mark.parametrize(
+    ("language", "told", "problem"),
+    [
+        ("en", [GERMAN] * 2, "the narrations are not in English"),
+        ("en", [FACT, GERMAN], "narration 2 of section 1, the last one, is not in English"),
+        ("en", [JAPANESE], "not in English"),
+        ("de", [FACT, *OTHERS], "the narrations are not in German"),
+        ("es", [FACT, *OTHERS], "not in Spanish"),
+        ("pl", [FACT, *OTHERS], "not in Polish"),
+        ("ru", [FACT], "not in Russian"),
+        ("zh", [(JAPANESE, JAPANESE)], "not in Chinese"),
+        ("ja", [FACT], "not in Japanese"),
+        ("ja", [(JAPANESE, JAPANESE)], "has 古 in its reading, which is katakana only"),
+        ("ja", [(JAPANESE, KANA + "1932")], "has 1 in its reading"),
+        ("ja", [(JAPANESE, KANA + "AI")], "has A in its reading"),
+        ("en", [("It is old.", JAPANESE)], "has a reading that is not in English"),
+        ("en", ["..."], "only a placeholder"),
+        ("en", ["<text>"], "only a placeholder"),
+        ("en", [("It is old.", "...")], "only a placeholder"),
+        ("en", [FACT] * 3, "says the same again"),
+        ("en", [FACT, OTHERS[0], FACT.upper(), OTHERS[0]], "says the same again"),
+        (
+            "en",
+            [" ".join([FACT, *OTHERS[:2]] * 1 + [f"It has {n} arches." for n in range(9)])],
+            "is too long",
+        ),
+        ("en", ["word " * 200], "is too long"),
+        ("ja", [("橋" * 350, "ハシ")], "is too long"),
+        ("en", ["**The bridge** is old."], "Markdown, a list or an address in its text: **"),
+        ("en", ["# The bridge\nIt is old."], "Markdown"),
+        ("en", ["It is old.\n- one\n- two"], "Markdown"),
+        ("en", ["First:\n1. one"], "Markdown"),
+        ("en", ["See [the page](https://x.example/)."], "Markdown"),
+        ("en", ["It is *very* old."], "Markdown"),
+        ("en", ["It is `old`."], "Markdown"),
+        ("en", ["It is <b>old</b>."], "Markdown"),
+        ("en", ["Go to www.example.org today."], "address"),
+        ("en", [("It is old.", "It is old: https://x.example")], "address in its reading"),
+    ],
+)
+def test_what_the_prompt_demands_is_checked(
+    language: str, told: list[str | tuple[str, str]], problem: str
+) -> None:
+    found = "\n".join(problems(script(*told), AppConfig(language=language)))
+    assert problem in found
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [
+        ("en", [FACT, *OTHERS]),
+        ("en", ["Why is that?", FACT, "Why is that?", OTHERS[1], "Why is that?"]),
+        (
+            "en",
+            [
+                "In C# and F#, 3 * 4 * 5 is 60, and 2 < 3 > 1 holds; see section_two or __init__."[
+                    :60
+                ]
+            ],
+        ),
+        ("en", ["Amazon.com was number 1 - and still is.", "It costs $5 | or so."]),
+        ("en", ["Rio Grande do Sul, São Paulo e Belém: three names of a land."]),
+        ("de", [GERMAN, "Sie ist aus Stein und trägt die Straße über den Fluss."]),
+        ("ja", [(JAPANESE, KANA)]),
+        (
+            "ja",
+            [
+                (
+                    "OpenAIのGPTは二千二十三年に公開されました。",
+                    "オープンエーアイノ ジーピーティーワ。",
+                )
+            ],
+        ),
+        ("zh", ["这座老桥于一九三二年建成,每天有一万二千辆汽车通过这座桥梁。"]),
+        ("pl", ["Stary most na rzece został ukończony w roku 1932, a dziś jeździ nim wiele aut."]),
+        ("sv", ["Den gamla bron över floden blev klar 1932, och det är en av de äldsta i landet."]),
+        ("gl", ["A vella ponte sobre o río rematouse en 1932 e é unha das máis vellas do país."]),
+        ("ru", ["Старый мост через реку был построен в 1932 году, сказал мэр города."]),
+        ("ko", ["오래된 다리는 1932년에 완공되었고 매일 많은 차가 지나갑니다."]),
+    ],
+)
+def test_what_may_well_be_right_is_let_through(language: str, told: list[Any]) -> None:
+    assert [*problems(script(*told), AppConfig(language=language))] == []
+
+
+def test_many_more_sections_than_were_asked_for_are_too_many() -> None:
+    sections = [{"title": f"S{n}", "narrations": []} for n in range(13)]
+    found = [*problems(script(sections=sections), AppConfig(sections=6))]
+    assert "it has 13 sections; 6 were asked for" in found
+
+
+def test_titles_are_in_the_language_of_the_script_and_no_placeholders() -> None:
+    found = [*problems(script(FACT, title="..."), AppConfig())]
+    assert "its title is only a placeholder: ..." in found
+    found = [*problems(script(FACT, title=JAPANESE), AppConfig())]
+    assert "the titles and the description are not in English" in found
+
+
+def test_a_length_in_minutes_is_asked_for_and_checked() -> None:
+    config = AppConfig(minutes=3)
+    assert "takes about 3 minutes: 450 words" in writer(config)
+    assert "takes about 3 minutes: 900 characters" in writer(AppConfig(minutes=3, language="ja"))
+    (found,) = problems(script(FACT, *OTHERS), config)
+    assert found == "saying it takes about 0.3 minutes; 3 were asked for"
+    assert not [
+        *problems(
+            script(*(f"{FACT} {n} " + "So it is. " * 5 for n in "a"), FACT), AppConfig(minutes=0.2)
+        )
+    ]
+
+
+def test_any_language_is_asked_for_by_its_name() -> None:
+    assert "narrations in German, whatever" in writer(AppConfig(language="de"))
+    assert "narrations in Portuguese (Brazil), whatever" in writer(AppConfig(language="pt-BR"))
+
+
+def written(*replies: str, **config: Any) -> tuple[VideoScript, ModelServer]:  # noqa: ANN401
+    with site(PAGE) as served, ModelServer([*replies]) as model:
+        work = generate_script_from_url(
+            f"{served.url}/bridges",
+            base_url=model.base_url,
+            allow_private_urls=True,
+            config=AppConfig.model_validate(config),
+        )
+        return asyncio.run(work), model
+
+
+def test_a_useless_script_is_repaired_once_and_then_a_clear_error() -> None:
+    bad = json.dumps(script("**Rivers** part us.").model_dump())
+    _, model = written(bad, script_reply())
+    assert "Markdown, a list or an address in its text: **" in model.requests[1].last["content"]
+    with pytest.raises(ScriptError, match=r"did not write a usable script: .*Markdown"):
+        written(bad, bad)
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "Here is {the script}, as {asked}:\n\n%s\n\nI hope {this} helps.",
+        "```json\n%s\n```",
+        '<think>{"title": "draft"}</think>%s',
+        '{"script": %s}',
+    ],
+)
+def test_json_among_words_with_braces_is_found(around: str) -> None:
+    _, model = written(around % script_reply())
+    assert len(model.requests) == 1
+
+
+def test_hiragana_in_a_reading_becomes_katakana() -> None:
+    spoken = {"text": "川は人を分けます。", "reading": "かわワ ヒトヲ わけます。"}
+    section = {"title": "川", "narrations": [spoken], "slide_prompt": "x"}
+    reply = script_reply(title="橋", description="", sections=[section])
+    made, _ = written(reply, language="ja")
+    assert made.sections[0].narrations[0].reading == "カワワ ヒトヲ ワケマス。"
