@@ -17,6 +17,11 @@ _NUMERIC = re.compile(
     r"(?<![\d.])(?:(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})|(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}))(?![\d])"
 )
 _DAY_AND_MONTH = re.compile(r"(?<![\d.,])(0?[1-9]|[12]\d|3[01])\.(0?[1-9]|1[0-2])\.(?!\d)")
+_VERSION = re.compile(
+    r"(?<!\w)(?!(?:Am|Vom|Ab|Seit|Bis|Zum|Den|Der|Und|Von|Im|Mo|Di|Mi|Do|Fr|Sa|So"
+    r"|\w+tag|Mittwoch|Sonnabend) )[A-Z]\w* $"
+)
+"""Before what looks like a day: OS X 10.10."""
 _JAPANESE = re.compile(
     r"(?:(\d{4})(?:年|년 ?)|(令和|平成|昭和|大正|明治)(\d{1,2}|元)年)?"
     r"(?:(\d{1,2})(?:月|월 ?))?(?:(\d{1,2})(?:日(?!間)|일))?"
@@ -112,9 +117,9 @@ def moments(text: str, languages: tuple[str, ...], *, of_page: bool = False) -> 
 
     On a page, what may be a date is one: "May", "Sat", "18 Uhr", the days of "Mon-Fri".
     """
-    names, months, weekdays = _names(languages, abbreviated=of_page)
+    names, lower, months, weekdays = _names(languages, abbreviated=of_page)
     taken: set[int] = set()
-    named = _named(text, names, months, ambiguous=of_page)
+    named = _named(text, names, lower, months, ambiguous=of_page)
     told = [*_numeric(text, languages), *named, *_japanese(text), *_times(text)]
     for moment in told:
         taken.update(range(moment.start, moment.end))
@@ -122,7 +127,7 @@ def moments(text: str, languages: tuple[str, ...], *, of_page: bool = False) -> 
     days = [
         Moment(found[0], found.start(), found.end(), weekday=names[found[1].casefold()] - 100)
         for found in weekdays.finditer(text)
-        if found[0][0].isupper() and found.start() not in taken
+        if (found[0][0].isupper() or found[1] in lower) and found.start() not in taken
     ]
     yield from days
     if of_page:
@@ -171,21 +176,29 @@ def _numeric(text: str, languages: tuple[str, ...]) -> Iterator[Moment]:
             if 1 <= month <= 12 and 1 <= day <= 31:
                 yield Moment(*span, year, month, day)
     for found in _DAY_AND_MONTH.finditer(text) if "de" in languages else ():
+        if _VERSION.search(text, max(0, found.start() - _NEAR), found.start()):
+            continue
         yield Moment(found[0], found.start(), found.end(), None, int(found[2]), int(found[1]))
 
 
 def _named(
-    text: str, names: dict[str, int], months: re.Pattern[str], *, ambiguous: bool
+    text: str,
+    names: dict[str, int],
+    lower: frozenset[str],
+    months: re.Pattern[str],
+    *,
+    ambiguous: bool,
 ) -> Iterator[Moment]:
     for found in months.finditer(text):
         word = found["name"]
         day = found["before"] or found["behind"]
         alone = not day and not found["year"]
+        plain = word.casefold().strip(".")
         if alone and (
-            not word[0].isupper()
+            (word[0].islower() and plain not in lower)
             or (
-                word.casefold().strip(".") in _AMBIGUOUS
-                and not ambiguous
+                plain in _AMBIGUOUS
+                and not (ambiguous and word[0].isupper())
                 and not _after_in(text, found.start("name"))
             )
         ):
@@ -193,7 +206,7 @@ def _named(
         if word in {"may", "march"} or (day and not 1 <= int(day) <= 31):
             continue
         year = int(found["year"]) if found["year"] else None
-        month = names[word.casefold().strip(".")]
+        month = names[plain]
         whole = Moment(found[0].strip(" ,."), found.start(), found.end(), year, month)
         yield replace(whole, day=int(day) if day else None)
         if found["before"] and (
@@ -256,9 +269,13 @@ def _times(text: str) -> Iterator[Moment]:
 @cache
 def _names(
     languages: tuple[str, ...], *, abbreviated: bool
-) -> tuple[dict[str, int], re.Pattern[str], re.Pattern[str]]:
-    """Names to months (1 to 12) and days of the week (100 to 106), and what finds them."""
+) -> tuple[dict[str, int], frozenset[str], re.Pattern[str], re.Pattern[str]]:
+    """Names to months (1 to 12) and days of the week (100 to 106), and what finds them.
+
+    Those in full may be written without a capital, as most languages do.
+    """
     names: dict[str, int] = {}
+    lower: set[str] = set()
     days: dict[str, int] = {}
     for language in dict.fromkeys((*languages, "en")):
         try:
@@ -269,7 +286,9 @@ def _names(
             for number, name in get_month_names(width, locale=locale).items():
                 if not name[0].isdigit() and name[-1] != "月":
                     names.setdefault(name.casefold().strip("."), number)
+                    lower |= {name.casefold()} if width == "wide" else set()
         day_names = [*get_day_names("wide", locale=locale).items()]
+        lower |= {name.casefold() for _, name in day_names}
         if abbreviated:
             day_names += get_day_names("abbreviated", locale=locale).items()
         for number, name in day_names:
@@ -286,4 +305,4 @@ def _names(
     week = re.compile(
         rf"(?<!\w)({'|'.join(re.escape(it) for it in days)})s?(?!\w)\.?", re.IGNORECASE
     )
-    return names | days, months, week
+    return names | days, frozenset(lower - {"may", "march", "august"}), months, week

@@ -6,7 +6,7 @@ puts together rightly what the page says apart, such as who did what, is beyond 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from movie_generator.grounding.dates import Moment, moments
@@ -15,6 +15,7 @@ from movie_generator.grounding.folding import Folded, bare, fold, folded
 from movie_generator.grounding.language import is_caseless, language_of, languages_in
 from movie_generator.grounding.names import Words, unknown_names, words_of
 from movie_generator.grounding.numerals import in_digits
+from movie_generator.grounding.units import with_codes
 from movie_generator.grounding.years import Years
 
 _QUOTED = re.compile(
@@ -30,6 +31,7 @@ _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
 _STARS = re.compile("★+")
 _TWICE = re.compile(r"\btwice\b", re.IGNORECASE)
 _TO_HOUR = re.compile(r"\b(5|10|20|25) to (\d{1,2})\b(?![.,:]\d)")
+_JAPANESE_ORDINAL = re.compile(r"第(\d+)")
 _CODE = re.compile(r"(?<![\w-])([A-Z][A-Za-z]*)-?(\d+)(?![\w.,]\d|\w)")
 _FIRST = re.compile(
     r"\b(?:\w+'s (?:very )?first|the (?:very )?first (?:ever|to|in|person|people|man|woman|human|"
@@ -78,7 +80,7 @@ class Evidence:
 
     @cached_property
     def _digits(self) -> str:
-        return in_digits(_TWICE.sub("2 times", self._plain), self.language)
+        return in_digits(with_codes(_TWICE.sub("2 times", self._plain)), self.language)
 
     @cached_property
     def _words(self) -> Words:
@@ -109,7 +111,9 @@ class Evidence:
             return [f"wording of more than {LONGEST_SENTENCE:,} characters"]
         text = self._years.completed(folded(_with_clear_dashes(sentence)))
         language = language or language_of(text) or self.language
-        digits = _TO_HOUR.sub(self._as_time, in_digits(text, language))
+        digits = _TO_HOUR.sub(self._as_time, in_digits(with_codes(text), language))
+        if language == "ja" and self.language not in ("ja", "zh"):
+            digits = _JAPANESE_ORDINAL.sub(r"\1th ", digits)
         found = [f"quotation “{quote}”" for quote in self._strange_quotes(text, language)]
         found += [f"name “{name}”" for name in unknown_names(text, self._words, language)]
         found += [f"name “{code}”" for code in self._strange_codes(text)]
@@ -173,7 +177,14 @@ class Evidence:
         if any(date.agrees(it) for it in self._moments):
             return True
         year_only = date.year and not (date.month or date.day)
-        return bool(year_only and date.year in self._years.named)
+        if year_only or date.year not in self._years.named:
+            return bool(year_only and date.year in self._years.named)
+        # On a page, the year is said once: "In 2020, ...", and then only days.
+        apart = replace(date, year=None)
+        return any(
+            it.year is None and apart.agrees(it) and self._years.around(it.start) == date.year
+            for it in self._moments
+        )
 
 
 def _with_clear_dashes(text: str) -> str:

@@ -93,6 +93,11 @@ _ITEM = re.compile(r"(?:^|[.!?:;)]) ?$")
 _BEHIND = re.compile(r" ([^\W\d_]{3,})")
 _FAR = 20
 _FEW = 3
+_ANOTHER = re.compile(
+    r"\b(?:another|one more|ein(?:e|en|er)? weiter\w*|noch ein\w*|une? autre|otr[oa]|outr[oa]|"
+    r"un'?altr[oa]|nog een)\b",
+    re.IGNORECASE,
+)
 _OF_THOSE = frozenset({"them", "whom", "these", "those", "other"})
 """What counts refers to something named before."""
 
@@ -309,6 +314,11 @@ class Figures:
         if _ANNIVERSARIES & {*said.counted} and any("duration-year" in it.units for it in equal):
             return True
         bare_number = any(not it.units for it in equal)
+        # Three and another one: the fourth.
+        if _ANOTHER.search(self.text) and any(
+            it.values & {value - 1 for value in said.values} for it in self._quantities
+        ):
+            return True
         few = max(said.values) <= _FEW  # who tells of two things may call one the second
         return bool(romans & said.values) or ((few or bare_number) and not self._has_other_ordinals)
 

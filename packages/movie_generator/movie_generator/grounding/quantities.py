@@ -28,15 +28,17 @@ _COMMAS_BETWEEN_THOUSANDS = {("en",), ("ja",), ("zh",)}
 _NAMES = {
     100: "hundred",
     1e3: "thousand|thousands|k|tausend|mille|mil",
+    1e5: "lakh|lakhs|lac",
     1e6: (
         "million|millions|m|mn|millionen|mio.|mio|millón|millones|milhão|milhões|milione|"
         "milioni|miljoen"
     ),
+    1e7: "crore|crores",
     1e9: (
         "billion|billions|bn|milliarde|milliarden|mrd.|mrd|milliard|milliards|"
-        "mil millones|miliardi|miljard"
+        "mil millones|miliardo|miliardi|miljard|bilhão|bilhões|mil milhões"
     ),
-    1e12: "trillion|tn|billionen",
+    1e12: "trillion|tn|billionen|billones|trilhões|biljoen",
 }
 _SCALES = {name: value for value, names in _NAMES.items() for name in names.split("|")}
 _SCALE = re.compile(
@@ -90,7 +92,9 @@ _COMPOUND = re.compile(
     r"(stunden?|minuten?|tagen?|monaten?|jahren?|metern?|kilometern?|tonnen?|litern?)\b"
 )
 """Such as Arbeitsstunden."""
-_BETWEEN = re.compile(r"[ -]([a-zà-ÿ]{3,})(?=[ -][a-zà-ÿ])")
+_JOINT = re.compile(r" (?:de |d'|di |do |da )")
+"""Between a scale and what it counts: 5 millones de euros, 5 millions d'euros."""
+_BETWEEN = re.compile(r"[ -]([a-zà-ÿ]{3,})(?=[ -][^\W\d_])")
 """A word between a number and its unit: 31 lane miles, 4 whole minutes."""
 
 
@@ -139,7 +143,11 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
             factor = _SCALES[scale[1].casefold()]
             values = frozenset(value * factor for value in values)
             end = scale.end()
-        unit, its_end, start = _unit(text, found.start(), end, known)
+        is_scaled = ends_in_scale or found[1].endswith("000")
+        joint = _JOINT.match(text, end) if is_scaled else None
+        unit, its_end, start = _unit(text, found.start(), joint.end() if joint else end, known)
+        if joint and not unit:
+            its_end = end
         if not unit and (upper := _RANGE.match(text, end)):
             unit, _, _ = _unit(text, upper.start(1), upper.end(), known)
             if upper[1].endswith("000") and max(values) < _LEAST_SCALE:

@@ -109,8 +109,23 @@ _FACTORS = {
 }
 """Each unit in those of its kind; what cannot be converted only has to differ."""
 _CURRENCIES = (
-    "USD EUR GBP JPY CNY CHF CAD AUD NZD INR BRL RUB KRW SEK NOK DKK PLN CZK TRY MXN ZAR HKD SGD"
+    "USD EUR GBP JPY CNY CHF CAD AUD NZD INR BRL RUB KRW SEK NOK DKK PLN CZK TRY MXN ZAR HKD SGD "
+    "AED ARS BDT CLP COP CRC EGP ETB GHS GTQ HUF IDR ILS KES LKR MAD MYR NGN PEN PHP PKR RON SAR "
+    "THB TWD UAH UGX UYU VND TZS"
 ).split()
+_LOCAL_SIGNS = {
+    "Q": "GTQ", "R": "ZAR", "N": "NGN", "₦": "NGN", "Rs": "INR", "RM": "MYR", "Rp": "IDR",
+    "KSh": "KES", "Ksh": "KES", "USh": "UGX", "TSh": "TZS", "฿": "THB", "₱": "PHP", "S/": "PEN",
+    "R$": "BRL", "₪": "ILS", "₫": "VND", "₴": "UAH", "₵": "GHS", "GH₵": "GHS", "NT$": "TWD",
+    "S$": "SGD", "HK$": "HKD", "৳": "BDT", "₺": "TRY",
+}  # fmt: skip
+"""What stands before a number in the country itself (Unicode CLDR, symbol-alt-narrow)."""
+_LOCAL_SIGN = re.compile(
+    r"(?<![\w$-])(Rs|RM|Rp|[KUT]S?h|[KUT]Sh|GH₵|R\$|NT\$|S\$|HK\$|S/"
+    r"|[QRN](?=\d{2,}(?:[.,]\d{3})*(?![\w-])|\d[\d.,]* ?(?:k|m|mn|bn|thousand|million|billion)\b))"
+    r"\.?\s?(?=\d)|([₦฿₱₪₫₴₵৳₺])\s?(?=\d)"
+)
+_NO_WORDS = {"in", "a", "as", "try", "pen", "mad", "cop", "clp", "all", "ron", "sol", "soles"}
 _SHARE = {
     "en": ("percent", "per cent", "percents", "pct"),
     "de": ("prozent",),
@@ -164,6 +179,10 @@ _MORE = {
         "f": "temperature-fahrenheit",
         "gigs": "digital-gigabyte",
         "bucks": "USD",
+        "reais": "BRL",
+        "naira": "NGN",
+        "rupiah": "IDR",
+        "quetzales": "GTQ",
         "quid": "GBP",
         "yrs": "duration-year",
         "cents": "currency-cent",
@@ -204,6 +223,7 @@ _DEGREES = {
 }
 """Which degrees, nobody says."""
 _SIGNS = {"$": "dollar", "€": "EUR", "£": "GBP", "¥": "JPY CNY", "₹": "INR", "₩": "KRW", "₽": "RUB"}
+_RUPEES = "INR PKR LKR"
 _DOLLARS = "USD CAD AUD NZD HKD SGD"
 SHARE = frozenset({"share"})
 DEGREES = frozenset({"temperature-celsius", "temperature-fahrenheit", "angle-degree"})
@@ -248,9 +268,15 @@ def units(languages: tuple[str, ...]) -> Units:
     return Units({word: frozenset(its) for word, its in words.items()}, after, before)
 
 
+def with_codes(text: str) -> str:
+    """``text`` with the codes of currencies for the signs of their countries: GTQ 5 for Q5."""
+    return _LOCAL_SIGN.sub(lambda it: f"{_LOCAL_SIGNS[it[1] or it[2]]} ", text)
+
+
 def sign_units(sign: str) -> frozenset[str]:
     """The currencies that a sign before a number may mean."""
-    return frozenset(_before()[sign.casefold()].split())
+    codes = _before()[sign.casefold()]
+    return frozenset((_RUPEES if codes == "INR" else codes).split())
 
 
 @cache
@@ -285,5 +311,5 @@ def _words(language: str) -> list[tuple[str, str]]:
             name = get_currency_name(code, count, locale).casefold()
             found += [(name, code), (name.split()[-1], code)]
         found += [(code.casefold(), code), (get_currency_symbol(code, locale).casefold(), code)]
-    words = {"in", "a", "as"} | ({"real", "won", "bit", "bits"} if language == "en" else set())
+    words = _NO_WORDS | ({"real", "won", "bit", "bits"} if language == "en" else set())
     return [(word, unit) for word, unit in found if word not in words]

@@ -25,6 +25,8 @@ _LATER = re.compile(
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"(?<![\d.,])(1\d{3}|20\d{2})(?![\d]|[.,]\d)")
+_REACH = 300
+"""Characters."""
 _CLOSING = re.compile(r"(?<![\d.,])(1\d|20)\d\d[-/](\d\d)(?![\d.,-])")
 _SHORT = re.compile(r"(?<![\w.,])'(\d\d)(?![\w'])")
 
@@ -44,6 +46,12 @@ class Years:
         named = [int(it) for it in _YEAR.findall(self.text)]
         closing = [int(f"{it[1]}{it[2]}") for it in _CLOSING.finditer(self.text)]
         return named + closing + [it.year for it in self.moments if it.year]
+
+    def around(self, place: int) -> int | None:
+        """The year that was named last before ``place``, or soon behind it."""
+        before = _YEAR.findall(self.text, max(0, place - _REACH), place)
+        behind = _YEAR.findall(self.text, place, place + _REACH // 3)
+        return int(before[-1]) if before else int(behind[0]) if behind else None
 
     def completed(self, text: str) -> str:
         """``text`` with ``'72`` as the year of the page that ends so."""

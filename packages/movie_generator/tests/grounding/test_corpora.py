@@ -1,8 +1,8 @@
 """What the check lets pass, and what it refuses wrongly, on pages of our own making.
 
 Those in files were written without knowledge of the check. It was improved after each of them but
-`unseen.json`: only that one's figures say how it does on pages that it has not seen. Whoever improves
-the check by those pages gives them a number and writes others.
+`unseen.json`: only that one says how it does on pages that it has not seen. Whoever improves the
+check by those pages gives them a number and writes others.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ import pytest
 
 from movie_generator.grounding.evidence import Evidence
 from movie_generator.grounding.language import language_of
-from tests.support import DATA, ROOT
+from tests.support import DATA
 from tests.support import grounding_corpus as corpus
 from tests.support.grounding_corpus import Case
 
-README = ROOT / "packages/movie_generator/README.md"
 PAGES = DATA / "grounding"
 PASSING = {
     "Milford won by three goals to one.",  # its words stand on the page, apart
@@ -90,15 +89,7 @@ def test_planted_facts_do_not_pass_and_few_truths_are_refused(
     assert len(refused) <= refusals, refused
 
 
-def test_the_readme_tells_how_the_check_does_on_pages_that_it_has_not_seen() -> None:
-    made = [*written("unseen")]
-    refused, passed = judged(made)
-    truths = sum(len(case.true) for case in made)
-    planted = sum(len(case.false) for case in made)
-    told = (
-        f"On {len(made)} pages that it had not been tried on, it wrongly refused {len(refused)} of "
-        f"{truths} true sentences ({len(refused) / truths:.0%}) and let {len(passed)} of {planted} "
-        f"planted falsehoods pass ({len(passed) / planted:.0%})."
-    )
-    readme = " ".join(README.read_text(encoding="utf-8").split())
-    assert told.replace("%", " %") in readme, told
+def test_on_pages_that_the_check_was_not_made_by_it_does_nearly_as_well() -> None:
+    refused, passed = judged(written("unseen"))
+    assert len(refused) <= 6, refused
+    assert len(passed) <= 5, passed

@@ -1,0 +1,137 @@
+"""What everyone says, and money, months and dates as they are written where they are used."""
+
+from __future__ import annotations
+
+import pytest
+
+from movie_generator.grounding.evidence import Evidence
+from movie_generator.pages.markup import page_from_html
+
+EN = (
+    " The news was published by the paper and it is the most read of the week, as the bank of the "
+    "country said when it was asked for more by the others."
+)
+DE = (
+    " Die Nachricht wurde von der Zeitung veröffentlicht und ist die meistgelesene der Woche, wie "
+    "die Bank des Landes mit einem Wort sagte und auch die anderen nicht."
+)
+ES = (
+    " La noticia fue publicada por el periódico y es la más leída de la semana, como dijo el banco "
+    "del país cuando se le preguntó por los otros."
+)
+FR = (
+    " La nouvelle a été publiée par le journal et elle est la plus lue de la semaine, comme l'a dit "
+    "la banque du pays, avec les autres."
+)
+PT = (
+    " A notícia foi publicada pelo jornal e é a mais lida da semana, como disse o banco do país "
+    "quando se perguntou por outros, e não foi."
+)
+REPORT = (
+    "The company said that its sales had grown in the third quarter, and that it was good for many "
+    "people in the town and for the others who were there. The profit was 28 million dollars."
+)
+
+
+def reasons(page: str, sentence: str, language: str) -> list[str]:
+    return Evidence(page).unsupported(sentence, language)
+
+
+@pytest.mark.parametrize(
+    ("page", "sentence", "language"),
+    [
+        (f"It cost Q179 million.{EN}", "It cost 179 million quetzales.", "en"),
+        (f"It cost Q179 million.{EN}", "It cost Q179 million.", "en"),
+        (f"It cost Rs 300.{EN}", "It cost 300 rupees.", "en"),
+        (f"It cost Rs. 3 lakh.{EN}", "It cost three lakh rupees.", "en"),
+        (f"It cost 50 lakh rupees.{EN}", "It cost five million rupees.", "en"),
+        (f"It cost R50 million.{EN}", "It cost 50 million rand.", "en"),
+        (f"It cost N500 million.{EN}", "It cost 500 million naira.", "en"),
+        (f"It cost ₦500 million.{EN}", "It cost 500 million naira.", "en"),
+        (f"It cost ฿200.{EN}", "It cost 200 baht.", "en"),
+        (f"It cost KSh 500.{EN}", "It cost 500 shillings.", "en"),
+        (f"It cost RM50.{EN}", "It cost 50 ringgit.", "en"),
+        (f"It cost ₱50.{EN}", "It cost 50 pesos.", "en"),
+        (f"Costó 5 millones de euros.{ES}", "Costó cinco millones de euros.", "es"),
+        (f"Costó 5 millones de euros.{ES}", "It cost 5 million euros.", "en"),
+        (f"It cost 5 million euros.{EN}", "Costó 5 millones de euros.", "es"),
+        (f"Costó 3 mil millones de pesos.{ES}", "It cost 3 billion pesos.", "en"),
+        (f"Cela a coûté 5 millions d’euros.{FR}", "It cost 5 million euros.", "en"),
+        (f"It cost 2 billion dollars.{EN}", "Cela a coûté deux milliards de dollars.", "fr"),
+        (f"Custou 2 milhões de reais.{PT}", "It cost 2 million reais.", "en"),
+        (f"Custou R$ 2 bilhões.{PT}", "It cost 2 billion reais.", "en"),
+        (f"It cost 2 billion reais.{EN}", "Custou dois bilhões de reais.", "pt"),
+        (f"Eine Option für fünf weitere Jahre.{DE}", "Fünf Jahre kommen dazu.", "de"),
+        (f"A lease of ten more years.{EN}", "It may be extended by ten years.", "en"),
+        (f"Es braucht OS X 10.10 und mehr.{DE}", "Es braucht mindestens OS X 10.10.", "de"),
+        (f"Es gilt ab Version 3.11.{DE}", "Es gilt erst ab Version 3.11.", "de"),
+        (f"Glass threw for three goals and ran for another.{EN}", "Glass ran for a fourth.", "en"),
+        (f"In 2020 the tour stops on July 22.{EN}", "It stops on July 22, 2020.", "en"),
+        (f"Abrió en marzo, un lunes.{ES}", "It opened in March, on a Monday.", "en"),
+        (f"It opened in March, on a Monday.{EN}", "Abrió en marzo, un lunes.", "es"),
+        (f"C'était en mars, un lundi.{FR}", "It was in March, on a Monday.", "en"),
+        (f"we open on monday in april.{EN}", "They open on Monday in April.", "en"),
+        (f"The fifth and sixth runners won.{EN}", "Every second counts.", "en"),
+        (f"The fifth and sixth runners won.{EN}", "First of all, have a second look.", "en"),
+        (f"The fifth runner won.{EN}", "There are a thousand reasons to go.", "en"),
+    ],
+)
+def test_what_a_page_says_in_its_own_way_is_not_refused(
+    page: str, sentence: str, language: str
+) -> None:
+    assert reasons(page, sentence, language) == []
+
+
+@pytest.mark.parametrize(
+    ("page", "sentence", "language"),
+    [
+        (f"It cost Q179 million.{EN}", "It cost 179 million dollars.", "en"),
+        (f"It cost R50 million.{EN}", "It cost 60 million rand.", "en"),
+        (f"Costó 5 millones de euros.{ES}", "Costó 6 millones de euros.", "es"),
+        (f"Costó 5 millones de euros.{ES}", "Costó 5 millones de pesos.", "es"),
+        (f"Abrió en marzo.{ES}", "Abrió en abril.", "es"),
+        (f"Abrió un lunes.{ES}", "Abrió un martes.", "es"),
+        (f"In 2020 the tour stops on July 22.{EN}", "It stops on July 23, 2020.", "en"),
+        (
+            f"In 2020 the tour stops on July 22. It began in 1987.{EN}",
+            "It stops on July 22, 1987.",
+            "en",
+        ),
+        (f"Glass threw for three goals and ran for another.{EN}", "Glass threw five goals.", "en"),
+        (f"Eine Option für fünf weitere Jahre.{DE}", "Sechs Jahre kommen dazu.", "de"),
+        (REPORT, "3人の社長がいます。", "ja"),
+        (REPORT, "第2四半期の利益は2800万ドルでした。", "ja"),
+        (REPORT, "利益は2900万ドルでした。", "ja"),
+        (REPORT, "橋が七つあります。", "ja"),
+        (REPORT, "従業員は四百人です。", "ja"),
+    ],
+)
+def test_what_a_page_does_not_say_is_refused_all_the_same(
+    page: str, sentence: str, language: str
+) -> None:
+    assert reasons(page, sentence, language)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    "2つの理由があります。 三つのポイントを見てみましょう。 二つ目の理由はこれです。 二人で話しました。 "
+    "十分な時間があります。 十分に考えましょう。 第3四半期の利益は2800万ドルでした。 第三四半期に伸びました。 "
+    "二度と起きないように。 億万長者になりました。 もう一つの理由です。 一番大切なことです。 第一に、大切です。 "
+    "三点にまとめます。 千差万別です。 万が一に備えて。 四季を楽しむ。 一石二鳥です。 お二人とも喜びました。 "
+    "2点目です。 ここで3つ紹介します。 1つずつ見ましょう。 一人ひとりが大切です。 数千人が来ました。 "
+    "何百人もの人がいます。 四半期の利益です。 七転び八起きです。".split(),
+)
+def test_what_every_japanese_script_says_is_no_figure(sentence: str) -> None:
+    assert reasons(REPORT, sentence, "ja") == []
+
+
+def test_the_author_and_the_date_of_a_page_are_on_it() -> None:
+    page = page_from_html(
+        '<html lang="en"><meta name="author" content="Ida Marlow"><meta '
+        f'property="article:published_time" content="2024-03-08"><article><p>{EN * 3}</p></article>',
+        "https://x.example/",
+    )
+    evidence = Evidence(page.text, page.head)
+    assert evidence.unsupported("Ida Marlow tells the story.", "en") == []
+    assert evidence.unsupported("The story appeared on 8 March 2024.", "en") == []
+    assert evidence.unsupported("The story appeared on 9 March 2024.", "en")
