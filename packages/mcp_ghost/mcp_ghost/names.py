@@ -1,15 +1,18 @@
-"""One-to-one names: "server.tool" inside, a name that every provider accepts on the wire.
+"""One-to-one names of tools and of their properties: ours, and those that a provider takes.
 
-The common subset of the providers' rules is ``^[A-Za-z_][A-Za-z0-9_-]{0,62}$``. Most names only
-lose their dot; one that is too long, or that would meet another, ends in a hash of the original.
+A tool is "server.tool" inside. The common subset of the providers' rules for it is
+``^[A-Za-z_][A-Za-z0-9_-]{0,62}$``. Most names only lose their dot; one that is too long, or that
+would meet another, ends in a hash of the original.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 MAX_LENGTH = 63
 _HASH_LENGTH = 10
@@ -20,10 +23,15 @@ class ToolNames:
     """The two-way table for the tools of one request.
 
     ``namespace`` leads the names on the wire, except for those that a model ``invented`` there.
+    ``properties`` are the names in the tools' schemas that some provider refuses.
     """
 
     def __init__(
-        self, names: Iterable[str], namespace: str = "", invented: Iterable[str] = ()
+        self,
+        names: Iterable[str],
+        namespace: str = "",
+        invented: Iterable[str] = (),
+        properties: Iterable[str] = (),
     ) -> None:
         self._prefix = f"{namespace}." if namespace else ""
         whole = {name: name for name in invented} | {name: self._prefix + name for name in names}
@@ -38,6 +46,7 @@ class ToolNames:
             # Models drop a prefix that all names share.
             bare = ToolNames(self._wire)._name  # noqa: SLF001  of the same class
             self._name = {**bare, **self._name}
+        self._property = {property_name(name): name for name in properties}
 
     def encode(self, name: str) -> str:
         """The name for the wire; also for a name that is not in the table."""
@@ -46,6 +55,37 @@ class ToolNames:
     def decode(self, wire: str) -> str:
         """Our name for ``wire``; what a model invented comes back unchanged."""
         return self._name.get(wire, wire)
+
+    def decode_arguments(self, text: str) -> str:
+        """A call's arguments, as JSON, with the names that its tool knows."""
+        if not any(name in text for name in self._property):
+            return text
+        try:
+            return json.dumps(_renamed(json.loads(text), self._property), ensure_ascii=False)
+        except (ValueError, RecursionError):
+            return text
+
+    def encode_arguments(self, arguments: dict[str, Any], taken: re.Pattern[str]) -> dict[str, Any]:
+        """``arguments`` of a call with the names of properties that are ``taken`` on the wire."""
+        odd = {it: wire for wire, it in self._property.items() if not taken.fullmatch(it)}
+        renamed: dict[str, Any] = _renamed(arguments, odd) if odd else arguments
+        return renamed
+
+
+def property_name(name: str) -> str:
+    """A name for the wire of a property whose own some provider refuses; no other has it.
+
+    It fits all of their rules, of which the narrowest is Gemini's.
+    """
+    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:_HASH_LENGTH]
+    words = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")[: MAX_LENGTH - _HASH_LENGTH - 3]
+    return f"{words if words[:1].isalpha() else f'p_{words}'.strip('_')}_{digest}"
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:  # noqa: ANN401  any JSON
+    if isinstance(value, dict):
+        return {names.get(key, key): _renamed(value[key], names) for key in value}
+    return [_renamed(each, names) for each in value] if isinstance(value, list) else value
 
 
 def _sanitise(name: str) -> str:

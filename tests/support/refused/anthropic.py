@@ -24,6 +24,11 @@ def body(*messages: Any, **fields: Any) -> dict[str, Any]:  # noqa: ANN401  any 
     return {key: value for key, value in {**given, **fields}.items() if value is not None}
 
 
+def taking(name: str, schema: Any) -> dict[str, Any]:  # noqa: ANN401  any JSON
+    """A tool with one property."""
+    return {**TOOL, "input_schema": {"type": "object", "properties": {name: schema}}}
+
+
 def said(*blocks: Any, role: str = "user") -> dict[str, Any]:  # noqa: ANN401  any JSON
     return {"role": role, "content": list(blocks)}
 
@@ -111,6 +116,9 @@ REFUSED: list[tuple[Any, str]] = [
     (body(tools=[{**TOOL, "name": "a.b"}]), "name"),
     (body(tools=[{**TOOL, "parameters": {}}]), "parameters: Extra"),
     (body(tools=[{**TOOL, "input_schema": {}}]), "input_schema.type"),
+    (body(tools=[taking("$top", {})]), "Property keys should match"),
+    (body(tools=[taking("x" * 65, {})]), "Property keys should match"),
+    (body(tools=[taking("p", {"minimum": 1, "exclusiveMinimum": True})]), "draft 2020-12"),
     (body(tools=[{**TOOL, "input_schema": {"type": "object", "anyOf": []}}]), "top level"),
     (tooled(said(*[{**TEXT, **MARK}] * 4), tools=[{**TOOL, **MARK}]), "maximum of 4"),
     (body(max_tokens=200_000), "maximum allowed"),

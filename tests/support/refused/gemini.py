@@ -58,6 +58,8 @@ def answered(response: Any, **call: Any) -> dict[str, Any]:  # noqa: ANN401  any
 
 REFUSED: list[tuple[Any, str]] = [
     ("text", "Invalid JSON"),
+    (body(tools=[{"functionDeclarations": [{"name": "a_b"}] * 513}]), "At most 512"),
+    (schema(type="OBJECT", properties={"page-size": NUMBER}), "parameter name"),
     ({}, "contents is not specified"),
     (body(contents=[]), "contents is not specified"),
     (body(system_prompt="x"), 'Unknown name "system_prompt"'),

@@ -27,6 +27,11 @@ def tool(**function: Any) -> dict[str, Any]:  # noqa: ANN401  any JSON
     return {"type": "function", "function": {**TOOL["function"], **function}}  # type: ignore[dict-item]  # a literal
 
 
+def taking(schema: Any) -> dict[str, Any]:  # noqa: ANN401  any JSON
+    """A request with a tool that has one property."""
+    return body(tools=[tool(parameters={"type": "object", "properties": {"p": schema}})])
+
+
 def called(**function: Any) -> dict[str, Any]:  # noqa: ANN401  any JSON
     changed = {**CALL, "function": {**CALL["function"], **function}}  # type: ignore[dict-item]  # a literal
     return {**ASKED, "tool_calls": [changed]}
@@ -112,6 +117,18 @@ REFUSED: list[tuple[Any, str]] = [
 """By every server, with words of the refusal."""
 REFUSED_BY: list[tuple[ServerDialect, Any, str]] = [
     ("openai", body(top_k=3), "Unknown parameter: 'top_k'"),
+    ("openai", body(tools=[TOOL] * 129), "array too long"),
+    ("openai", taking({"type": "string", "enum": None}), "is not of type 'array'"),
+    ("openai", taking({"pattern": "^\\p{L}$"}), "is not a 'regex'"),
+    ("openai", taking({"type": ["array", "null"]}), "missing items"),
+    ("openai", taking({"anyOf": [{"type": "object"}]}), "missing properties"),
+    ("openai", taking({"type": "string", "pattern": "^(?!x)"}), "lookaround"),
+    ("llamacpp", taking({"type": "string", "pattern": "[a-z]"}), "must start with"),
+    ("llamacpp", taking({"type": "string", "pattern": "^\\d$"}), "unknown escape"),
+    ("llamacpp", taking({"type": "string", "maxLength": 2000}), "sane defaults"),
+    ("llamacpp", taking({"description": "Anything."}), "Unrecognized schema"),
+    ("llamacpp", taking({"type": "any"}), "Unrecognized schema"),
+    ("llamacpp", taking(True), "Unrecognized schema"),
     ("openai", body(tools=[tool(description="x" * 1025)]), "maximum length"),
     ("openrouter", body(USER, ASKED, ANSWER), "must define tools"),
     ("openrouter", body(*[part(cache_control=MARK)] * 5), "maximum of 4"),

@@ -11,8 +11,9 @@ from mcp_ghost.errors import LLMReplyError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers import common
 from mcp_ghost.providers.hosted import ANTHROPIC, HostedProvider
-from mcp_ghost.providers.schema import object_schema
+from mcp_ghost.providers.parameters import parameters
 from mcp_ghost.providers.streaming.anthropic import AnthropicAssembler
+from mcp_ghost.providers.taken import FOR_ANTHROPIC
 
 if TYPE_CHECKING:
     from mcp_ghost.names import ToolNames
@@ -172,7 +173,9 @@ def _assistant(message: Message, names: ToolNames) -> list[JSONObject]:
 def _use(call: JSONObject, names: ToolNames) -> JSONObject:
     function = call["function"]
     named = {"id": _id(call["id"]), "name": names.encode(function["name"])}
-    return {"type": "tool_use", **named, "input": common.object_of(function.get("arguments"))}
+    arguments = common.object_of(function.get("arguments"))
+    encoded = names.encode_arguments(arguments, FOR_ANTHROPIC.names)
+    return {"type": "tool_use", **named, "input": encoded}
 
 
 def _result(message: Message, marked: bool) -> JSONObject:
@@ -201,11 +204,12 @@ def _tool_choice(choice: str | JSONObject | None, names: ToolNames) -> JSONObjec
 
 
 def _tool(tool: ToolSchema, names: ToolNames) -> JSONObject:
-    function = tool["function"]
-    encoded: JSONObject = {"name": names.encode(function["name"])}
+    function, name = tool["function"], tool["function"]["name"]
+    encoded: JSONObject = {"name": names.encode(name)}
     if description := function.get("description"):
         encoded["description"] = description
-    return {**encoded, "input_schema": object_schema(function.get("parameters"))}
+    encoded["input_schema"] = parameters(function.get("parameters"), FOR_ANTHROPIC, name)
+    return encoded
 
 
 def _options(options: Mapping[str, object], model: str) -> JSONObject:

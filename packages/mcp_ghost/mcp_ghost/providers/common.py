@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_che
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import FunctionCall, ToolCall, text_in
 from mcp_ghost.names import ToolNames
+from mcp_ghost.providers.parameters import odd_names
 from mcp_ghost.providers.schema import is_recursive
 
 if TYPE_CHECKING:
@@ -146,12 +147,14 @@ def tool_names(
     messages: Iterable[Message], tools: Iterable[ToolSchema] | None, namespace: str = ""
 ) -> ToolNames:
     """The table for one request: tools on offer, and whatever the history calls."""
-    offered = [tool["function"]["name"] for tool in tools or ()]
+    functions = [tool["function"] for tool in tools or ()]
+    offered = [function["name"] for function in functions]
+    odd = {name for each in functions for name in odd_names(each.get("parameters"))}
     called = [call["function"]["name"] for call in calls_of(messages)]
     # What never was a "server.tool" goes back as the model wrote it.
     invented = {name for name in called if "." not in name}.difference(offered)
     ours = [name for name in called if name not in invented]
-    return ToolNames([*offered, *ours], namespace, sorted(invented))
+    return ToolNames([*offered, *ours], namespace, sorted(invented), odd)
 
 
 def minimal_tools(messages: Iterable[Message]) -> list[ToolSchema]:
@@ -268,7 +271,8 @@ def tool_calls(said: Iterable[tuple[object, object, object]], names: ToolNames) 
         text = arguments
         if not isinstance(text, str):
             text = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
-        called = FunctionCall(names.decode(str(name or "")), text if text.strip() else "{}")
+        text = names.decode_arguments(text) if text.strip() else "{}"
+        called = FunctionCall(names.decode(str(name or "")), text)
         calls[known] = ToolCall(known, "function", called)
     return [*calls.values()]
 

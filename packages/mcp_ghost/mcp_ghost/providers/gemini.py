@@ -14,6 +14,7 @@ from mcp_ghost.providers import common
 from mcp_ghost.providers.gemini_schema import gemini_parameters
 from mcp_ghost.providers.hosted import GEMINI, HostedProvider
 from mcp_ghost.providers.streaming.gemini import GeminiAssembler
+from mcp_ghost.providers.taken import FOR_GEMINI
 
 if TYPE_CHECKING:
     from mcp_ghost.names import ToolNames
@@ -176,7 +177,8 @@ def _call_parts(message: Message, names: ToolNames, *, signed: bool) -> dict[str
 
 def _call_part(function: JSONObject, state: JSONObject, names: ToolNames) -> JSONObject:
     call: JSONObject = {"name": names.encode(function["name"])}
-    call["args"] = common.object_of(function.get("arguments"))
+    given = common.object_of(function.get("arguments"))
+    call["args"] = names.encode_arguments(given, FOR_GEMINI.names)
     call |= {"id": state["id"]} if "id" in state else {}
     return {"functionCall": call, **_signature(state)}
 
@@ -222,7 +224,7 @@ def _tool(tool: ToolSchema, names: ToolNames) -> JSONObject:
     # A description is required, so a tool without one is described by its name.
     described = {"description": function.get("description") or function["name"]}
     declared: JSONObject = {"name": names.encode(function["name"]), **described}
-    parameters = gemini_parameters(function.get("parameters"))
+    parameters = gemini_parameters(function.get("parameters"), function["name"])
     return declared | ({"parameters": parameters} if parameters else {})
 
 

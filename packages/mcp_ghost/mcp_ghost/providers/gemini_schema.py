@@ -11,7 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mcp_ghost.providers.schema import merged, object_schema, pointed_at
+from mcp_ghost.providers.parameters import TYPE_OF, by_content, merged, parameters
+from mcp_ghost.providers.taken import FOR_GEMINI
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
@@ -34,70 +35,52 @@ _ANYTHING = ("STRING", "NUMBER", "BOOLEAN")
 """What stands for a schema that allows everything, which needs a type here."""
 
 
-def gemini_parameters(schema: object) -> JSONObject | None:
+@by_content
+def gemini_parameters(schema: object, tool: str) -> JSONObject | None:
     """The parameters of a function, or None where it has none: empty objects are refused."""
-    root = schema if isinstance(schema, dict) else {}
-    converted = _Converter(root).convert(object_schema(root))
+    whole = parameters(schema, FOR_GEMINI, tool)
+    converted = _Converter(whole.get("$defs", {})).convert(whole)
     return converted if converted.get("properties") else None
 
 
 class _Converter:
-    """Converts the schemas of one root; ``open`` are the references being inlined."""
+    """Converts schemas that use ``definitions``; ``open_`` are those being inlined."""
 
-    def __init__(self, root: JSONObject) -> None:
-        self._root = root
+    def __init__(self, definitions: JSONObject) -> None:
+        self._definitions = definitions
         self._left = _MAX_REFERENCES
 
-    def convert(self, schema: object, open_: frozenset[str] = frozenset()) -> JSONObject:
-        if not isinstance(schema, dict):  # true and false are schemas, too
-            schema = {}
+    def convert(self, schema: JSONObject, open_: frozenset[str] = frozenset()) -> JSONObject:
+        """``schema``, which :func:`parameters` has read."""
         if "$ref" in schema:
             return self._reference(schema, open_)
-        if schema.get("allOf"):
-            return self._all_of(schema, open_)
         if alternatives := schema.get("anyOf") or schema.get("oneOf"):
             return self._alternatives(schema, alternatives, open_)
-        types = [str(each).upper() for each in _types(schema)]
-        nullable = "NULL" in types or schema.get("nullable") is True
+        types = [each.upper() for each in _types(schema)]
         wanted = [each for each in types if each != "NULL"] or _ANYTHING
         converted = [self._typed(each, schema, open_) for each in wanted]
-        return _one_or_any(converted, nullable=nullable)
+        return _one_or_any(converted, nullable="NULL" in types)
 
     def _reference(self, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
         """The definition in the reference's place; one that leads back into itself is cut."""
-        name = str(schema["$ref"])
-        target = pointed_at(name, self._root)
+        name = schema["$ref"].rpartition("/")[2]
+        target = self._definitions[name]
         rest = {key: value for key, value in schema.items() if key != "$ref"}
         self._left -= 1
-        if not isinstance(target, dict) or name in open_ or self._left < 0:
-            kind = target.get("type", "object") if isinstance(target, dict) else "object"
+        if name in open_ or self._left < 0:
+            kind = target.get("type", "object")
             return self.convert({"type": kind, **_described(target), **_described(rest)})
         return self.convert(merged([target, rest]), open_ | {name})
 
-    def _all_of(self, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
-        """All pieces in one; those that lead back into what is being read add nothing new."""
-        pieces = [{key: value for key, value in schema.items() if key != "allOf"}]
-        for piece in schema["allOf"]:
-            name = piece.get("$ref") if isinstance(piece, dict) else None
-            if name is not None:
-                self._left -= 1
-                piece = (
-                    None if name in open_ or self._left < 0 else pointed_at(str(name), self._root)
-                )
-                open_ |= {name}
-            pieces += [piece] if isinstance(piece, dict) else []
-        return self.convert(merged(pieces), open_)
-
-    def _alternatives(self, schema: JSONObject, given: object, open_: frozenset[str]) -> JSONObject:
+    def _alternatives(
+        self, schema: JSONObject, listed: list[JSONObject], open_: frozenset[str]
+    ) -> JSONObject:
         outer = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
-        listed = given if isinstance(given, list) else []
         others = [each for each in listed if each != {"type": "null"}]
         # Beside anyOf nothing else may stand, so what applies to all goes into each.
         shared = _described(outer)
         shared |= {key: outer[key] for key in ("type", "properties", "required") if key in outer}
-        converted = [
-            self.convert(merged([shared, each]), open_) for each in others if isinstance(each, dict)
-        ]
+        converted = [self.convert(merged([shared, each]), open_) for each in others]
         nullable = len(others) < len(listed)
         if not converted:
             return self.convert(outer, open_)
@@ -108,30 +91,21 @@ class _Converter:
         converted |= {key: schema[key] for key in _KEPT.get(kind, ()) if key in schema}
         if schema.get("format") in _FORMATS.get(kind, ()):
             converted["format"] = schema["format"]
-        if allowed := schema.get("enum") or ([schema["const"]] if "const" in schema else []):
+        if allowed := _values(schema):
             converted |= _enumeration(kind, allowed, converted.get("description"))
         if kind == "ARRAY":
-            converted["items"] = self._items(schema, open_)
+            converted["items"] = self.convert(schema.get("items", {}), open_)
         if kind == "OBJECT":
             converted |= self._members(schema, open_)
         return converted
 
-    def _items(self, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
-        items = schema.get("items")
-        listed = schema.get("prefixItems") or (items if isinstance(items, list) else None)
-        if listed:
-            return _one_or_any([self.convert(each, open_) for each in listed])
-        return self.convert(items, open_)
-
     def _members(self, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
         given = schema.get("properties")
-        if not isinstance(given, dict) or not given:
+        if not given:
             return {}
-        required = [name for name in schema.get("required") or () if name in given]
-        members: JSONObject = {
-            "properties": {name: self.convert(each, open_) for name, each in given.items()}
-        }
-        return members | ({"required": required} if required else {})
+        members = {name: self.convert(each, open_) for name, each in given.items()}
+        required = schema.get("required")
+        return {"properties": members} | ({"required": required} if required else {})
 
 
 def _types(schema: JSONObject) -> list[str]:
@@ -142,18 +116,11 @@ def _types(schema: JSONObject) -> list[str]:
         return ["object"]
     if "items" in schema or "prefixItems" in schema:
         return ["array"]
-    values = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
-    return list(dict.fromkeys(_TYPE_OF.get(type(value), "object") for value in values))
+    return list(dict.fromkeys(TYPE_OF.get(type(value), "object") for value in _values(schema)))
 
 
-_TYPE_OF = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    list: "array",
-    type(None): "null",
-}
+def _values(schema: JSONObject) -> list[object]:
+    return schema.get("enum") or ([schema["const"]] if "const" in schema else [])
 
 
 def _described(schema: object) -> JSONObject:

@@ -16,8 +16,9 @@ from mcp_ghost.errors import LLMReplyError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers import common
 from mcp_ghost.providers.hosted import OPENAI, OPENROUTER, HostedProvider, hosted_at
-from mcp_ghost.providers.schema import object_schema
+from mcp_ghost.providers.parameters import parameters
 from mcp_ghost.providers.streaming.openai import OpenAIAssembler
+from mcp_ghost.providers.taken import FOR_GRAMMARS, FOR_OPENAI
 from mcp_ghost.providers.thinking import split_thinking
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def _assistant(message: Message, names: ToolNames) -> JSONObject:
             "type": "function",
             "function": {
                 "name": names.encode(call["function"]["name"]),
-                "arguments": valid_arguments(call["function"].get("arguments")),
+                "arguments": arguments_of(call["function"].get("arguments"), names),
             },
             **state.get("calls", {}).get(call["id"], {}),
         }
@@ -201,11 +202,13 @@ def _assistant(message: Message, names: ToolNames) -> JSONObject:
     }
 
 
-def valid_arguments(arguments: object) -> str:
-    """The model's own text; many servers parse it again and fail on what is not an object."""
-    if isinstance(arguments, str) and common.parsed_object(arguments) is not None:
+def arguments_of(arguments: object, names: ToolNames) -> str:
+    """The model's own text, if it can be; many servers parse it and fail on what is no object."""
+    given = common.object_of(arguments)
+    encoded = names.encode_arguments(given, FOR_OPENAI.names)
+    if encoded is given and isinstance(arguments, str) and common.parsed_object(arguments) == given:
         return arguments
-    return json.dumps(common.object_of(arguments), ensure_ascii=False)
+    return json.dumps(encoded, ensure_ascii=False)
 
 
 def tool_of(tool: ToolSchema, names: ToolNames, dialect: Dialect, model: str) -> JSONObject:
@@ -216,7 +219,8 @@ def tool_of(tool: ToolSchema, names: ToolNames, dialect: Dialect, model: str) ->
         if dialect == "openai" or (dialect == "openrouter" and model.startswith("openai/")):
             description = _shortened(description)
         encoded["description"] = description
-    encoded["parameters"] = object_schema(function.get("parameters"))
+    taken = FOR_OPENAI if dialect == "openai" else FOR_GRAMMARS
+    encoded["parameters"] = parameters(function.get("parameters"), taken, function["name"])
     if function.get("strict") is not None:
         encoded["strict"] = function["strict"]
     return {"type": "function", "function": encoded}

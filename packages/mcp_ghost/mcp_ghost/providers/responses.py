@@ -19,11 +19,11 @@ from mcp_ghost.providers.openai import (
     SAMPLING,
     Dialect,
     OpenAI,
+    arguments_of,
     dialect_of,
     joined,
     options_of,
     tool_of,
-    valid_arguments,
 )
 from mcp_ghost.providers.streaming.responses import EitherAssembler
 
@@ -196,7 +196,7 @@ def _call(call: JSONObject, names: ToolNames) -> JSONObject:
         "type": "function_call",
         "call_id": call["id"],
         "name": names.encode(function["name"]),
-        "arguments": valid_arguments(function.get("arguments")),
+        "arguments": arguments_of(function.get("arguments"), names),
     }
 
 

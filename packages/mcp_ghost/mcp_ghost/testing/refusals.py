@@ -15,6 +15,7 @@ from mcp_ghost.testing.rules import (
     Exchange,
     first_objection,
     image_fault,
+    invalid,
     rules_of,
     unanswered,
     unasked,
@@ -23,9 +24,10 @@ from mcp_ghost.testing.rules import (
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
 
-ServerDialect: TypeAlias = Literal["generic", "openai", "openrouter"]
+ServerDialect: TypeAlias = Literal["generic", "openai", "openrouter", "llamacpp"]
 """generic: what all refuse; openai: also every unknown parameter; openrouter: takes cache markers
-in parts, and wants tool definitions beside a history with tool calls."""
+in parts, and wants tool definitions beside a history with tool calls; llamacpp: makes a grammar of
+the tools' schemas."""
 
 
 def _exchanges(messages: list[JSONObject]) -> list[Exchange]:
@@ -72,6 +74,11 @@ def _no_tool(body: JSONObject) -> str | None:
     return None if chosen in ("auto", "none", "required", *names) else str(chosen)
 
 
+def _undefined(body: JSONObject) -> str | None:
+    called = any("tool_calls" in message for message in body["messages"])
+    return "tools" if called and "tools" not in body else None
+
+
 def _nowhere(schema: JSONObject) -> str | None:
     known = schema.get("$defs", {})
     names = re.findall(r'"\$ref": "(?:#/\$defs/)?([^"]*)"', json.dumps(schema))
@@ -91,8 +98,10 @@ RULES = rules_of(
         "json_text": _not_an_object,
         "image": image,
         "no_tool": _no_tool,
+        "undefined": _undefined,
         "nowhere": _nowhere,
         "incomplete": _incomplete,
+        "invalid": invalid,
     },
 )
 

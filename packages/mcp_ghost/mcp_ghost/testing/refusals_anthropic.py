@@ -14,6 +14,7 @@ from mcp_ghost.testing.rules import (
     Exchange,
     first_objection,
     image_fault,
+    invalid,
     is_untouched,
     recursive,
     rules_of,
@@ -108,6 +109,7 @@ RULES = rules_of(
         "tools_missing": _tools_missing,
         "unknown_choice": _unknown_choice,
         "recursive": recursive,
+        "invalid": invalid,
     },
 )
 

@@ -81,6 +81,12 @@ def _corrupted(part: JSONObject) -> bool:
     return given not in _WITHOUT_CHECK and not is_untouched(given, call_text(part["functionCall"]))
 
 
+def _multimodal(body: JSONObject) -> str | None:
+    responses = (it for content in body["contents"] for it in _of(content, "functionResponse"))
+    has_parts = any("parts" in response for response in responses)
+    return "parts" if has_parts and not wants_signatures(str(body.get("model"))) else None
+
+
 def _undefined(schema: JSONObject) -> str:
     missing = set(schema.get("required") or ()) - set(schema.get("properties") or {})
     return ", ".join(sorted(missing))
@@ -104,6 +110,7 @@ RULES = rules_of(
             None if all(it.get("thoughtSignature") for it in _signed(body)) else "unsigned"
         ),
         "corrupted": lambda body: "corrupted" if any(map(_corrupted, _signed(body))) else None,
+        "multimodal": _multimodal,
         "undefined": _undefined,
         "undeclared": _undeclared,
         "recursive": recursive,
