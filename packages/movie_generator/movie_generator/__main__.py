@@ -43,6 +43,8 @@ def _run(flags: Flags, interruption: Interruption) -> int:
             scripts.make_script(flags, interruption.output_closed)
         case "show":
             scripts.show_script(flags.file, flags.html, interruption.output_closed)
+        case "export":
+            scripts.export_script(flags.file, flags.format, flags.output)
         case "enqueue":
             commands.enqueue(flags.urls, again=flags.again)
         case "worker":

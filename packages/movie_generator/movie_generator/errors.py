@@ -18,7 +18,11 @@ MovieGeneratorError
 
 import re
 
+from mcp_ghost.text import one_line
+
 _PASSING_STATUSES = frozenset({408, 425, 429})
+_LASTING_STATUSES = frozenset({501, 505, 506, 508, 510, 511, 525, 526})
+"""Of servers that cannot do it later either: not implemented, a version, a loop, a certificate."""
 _PASSING_WORDS = re.compile(
     r"\b(?:status|code|http(?:/\d(?:\.\d)?)?|error)\b\W{0,8}(?:code\W{0,3})?(?:408|425|429|5\d\d)\b"
     r"|\btry again later\b"
@@ -68,7 +72,12 @@ class UnsavedError(MovieGeneratorError):
 
 def is_passing(status: int) -> bool:
     """Whether a failure with this status may be temporary."""
-    return status in _PASSING_STATUSES or 500 <= status < 600
+    return status in _PASSING_STATUSES or (500 <= status < 600 and status not in _LASTING_STATUSES)
+
+
+def reason_of(error: BaseException) -> str:
+    """What ``error`` says, on one line; some of the network's have no words, but a name."""
+    return one_line(error) or f"the network failed ({type(error).__name__})"
 
 
 def sounds_passing(reason: str) -> bool:

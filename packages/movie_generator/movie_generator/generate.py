@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,8 +25,8 @@ from movie_generator.environment import Environment
 from movie_generator.errors import AgentError, PageError
 from movie_generator.llm import BriefRetries, model_client
 from movie_generator.models import SourcePage, VideoScript
-from movie_generator.pages.fetch import fetch_page
-from movie_generator.pages.page import Page
+from movie_generator.pages.fetch import fetch_page, page_of
+from movie_generator.pages.page import Page, joined
 from movie_generator.pages.reading import GuardedTools, RecordingTools, assemble
 from movie_generator.pages.robots import Robots, RobotsUnknownError
 from movie_generator.pages.urls import (
@@ -56,6 +58,8 @@ async def generate_script_from_url(
     allow_private_urls: bool | None = None,
     allowed_hosts: Iterable[str] | None = None,
     store: Store | None = None,
+    html: bytes | str | None = None,
+    more_urls: Iterable[str] = (),
 ) -> VideoScript:
     """The script of the page at ``url``, which is read over HTTP without an agent.
 
@@ -69,6 +73,8 @@ async def generate_script_from_url(
         allow_private_urls: By default as MOVIE_ALLOW_PRIVATE_URLS says.
         allowed_hosts: By default those of MOVIE_ALLOWED_HOSTS; if there are none, all.
         store: Keeps each finished step; a step that it already holds is not repeated.
+        html: The page itself, as it was saved; then nothing is fetched from ``url``.
+        more_urls: Further pages for the same script.
 
     Raises:
         SettingsError: The configuration cannot be used.
@@ -79,7 +85,13 @@ async def generate_script_from_url(
     """
     config = config or AppConfig.load(config_path)
     policy = _policy(allow_private_urls, allowed_hosts)
-    return await _Generation(url, config, api_key, base_url, on_progress, policy, store).run()
+    urls = [url, *more_urls]
+    generation = _Generation(urls, config, api_key, base_url, on_progress, policy, store)
+    saved = None
+    if html is not None:
+        body = html if isinstance(html, bytes) else html.encode("utf-8", "replace")
+        saved = Saved(url, body)
+    return await generation.run(saved)
 
 
 async def generate_script_from_url_with_agent(
@@ -94,6 +106,7 @@ async def generate_script_from_url_with_agent(
     allow_private_urls: bool | None = None,
     allowed_hosts: Iterable[str] | None = None,
     store: Store | None = None,
+    more_urls: Iterable[str] = (),
 ) -> VideoScript:
     """The script of the page at ``url``, which an agent reads with the tools of MCP servers.
 
@@ -108,6 +121,7 @@ async def generate_script_from_url_with_agent(
         allow_private_urls: By default as MOVIE_ALLOW_PRIVATE_URLS says.
         allowed_hosts: By default those of MOVIE_ALLOWED_HOSTS; if there are none, all.
         store: Keeps the steps.
+        more_urls: Further pages for the same script.
 
     Raises:
         MCPError: The servers' configuration cannot be used, or none of them starts.
@@ -121,8 +135,32 @@ async def generate_script_from_url_with_agent(
         result_limit=_RESULT_CHARACTERS,
     )
     policy = _policy(allow_private_urls, allowed_hosts)
-    generation = _Generation(url, config, api_key, base_url, on_progress, policy, store, servers)
+    urls = [url, *more_urls]
+    generation = _Generation(urls, config, api_key, base_url, on_progress, policy, store, servers)
     return await generation.run()
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A page that need not be fetched."""
+
+    url: str
+    body: bytes
+    kind: str = ""
+    """Its media type; empty for HTML."""
+
+
+async def generate_from_saved(
+    saved: Saved, config: AppConfig, on_progress: OnProgress, more_urls: Iterable[str] = ()
+) -> VideoScript:
+    """The script of a page that is there, and of ``more_urls``.
+
+    Raises:
+        Exception: Whatever :func:`generate_script_from_url` raises.
+    """
+    urls = [saved.url, *more_urls]
+    policy = _policy(None, None)
+    return await _Generation(urls, config, None, None, on_progress, policy, None).run(saved)
 
 
 async def generate_as_configured(
@@ -131,21 +169,30 @@ async def generate_as_configured(
     store: Store | None = None,
     *,
     environment: Environment | None = None,
+    config: AppConfig | None = None,
+    more_urls: Iterable[str] = (),
 ) -> VideoScript:
     """The script of a page as the environment says now: with MCP_CONFIG_PATH, an agent reads it.
+
+    ``config`` counts instead of what CONFIG_PATH names.
 
     Raises:
         Exception: Whatever keeps the script from being made, such as a configuration that is not
             there, or a URL that leads into a private network.
     """
     environment = environment or Environment.read()
-    config_path = environment.config_path
+    config = config or AppConfig.load(environment.config_path)
     if environment.mcp_config_path is None:
         return await generate_script_from_url(
-            url, config_path=config_path, on_progress=on_progress, store=store
+            url, config=config, on_progress=on_progress, store=store, more_urls=more_urls
         )
     return await generate_script_from_url_with_agent(
-        url, environment.mcp_config_path, config_path, on_progress=on_progress, store=store
+        url,
+        environment.mcp_config_path,
+        config=config,
+        on_progress=on_progress,
+        store=store,
+        more_urls=more_urls,
     )
 
 
@@ -163,7 +210,7 @@ class _Generation:
 
     def __init__(
         self,
-        url: str,
+        urls: list[str],
         config: AppConfig,
         api_key: str | None,
         base_url: str | None,
@@ -174,7 +221,7 @@ class _Generation:
     ) -> None:
         """Find the model, so that a missing key is noticed before anything is read."""
         limits = config.limits
-        self._url = url.strip()
+        self._urls = [url.strip() for url in urls]
         self._config = config
         self._servers = servers
         self._progress = _Progress(on_progress)
@@ -195,33 +242,46 @@ class _Generation:
         key = self._client.api_key
         self._checkpoints.redactor = servers.redactor(key) if servers else redactor_of({}, [key])
 
-    async def run(self) -> VideoScript:
-        """Read the page, once however often the work is taken up, and write the script."""
+    async def run(self, saved: Saved | None = None) -> VideoScript:
+        """Read the pages, once however often the work is taken up, and write the script."""
+        urls = self._urls[1:] if saved else self._urls
         if self._servers is not None:
-            try:
-                await check_url(self._url, self._policy)
-            except UrlUnresolvedError as error:
-                _logger.info("%s The agent's tools may reach it.", error)
-        limit = self._config.limits.page_characters
+            for url in urls:
+                try:
+                    await check_url(url, self._policy)
+                except UrlUnresolvedError as error:
+                    _logger.info("%s The agent's tools may reach it.", error)
+        limit = self._config.limits.page_characters // len(self._urls)
+        pages: list[Page] = []
+        if saved:
+            read = partial(page_of, saved.body, saved.kind, saved.url, self._config.limits)
+            pages.append((await asyncio.to_thread(read)).cut(limit))
+            if not pages[0].text:
+                raise PageError(f"{address(saved.url)} contains no text.")
+        for url in urls:
+            kept = await self._checkpoints.step(
+                "page", [url, limit], partial(self._read, url, limit)
+            )
+            pages.append(_PAGES.validate_python(kept))
+        return await self._write(pages[0] if len(pages) == 1 else joined(pages))
 
-        async def step() -> JSON:
-            read = self._fetch() if self._servers is None else self._read_by_agent(self._servers)
-            page: JSON = _PAGES.dump_python((await read).cut(limit), mode="json")
-            return page
+    async def _read(self, url: str, limit: int) -> JSON:
+        read = (
+            self._fetch(url) if self._servers is None else self._read_by_agent(url, self._servers)
+        )
+        page: JSON = _PAGES.dump_python((await read).cut(limit), mode="json")
+        return page
 
-        kept = await self._checkpoints.step("page", [self._url, limit], step)
-        return await self._write(_PAGES.validate_python(kept))
-
-    async def _fetch(self) -> Page:
+    async def _fetch(self, url: str) -> Page:
         self._progress.tell(0.05, "Reading the page")
-        return await fetch_page(self._url, self._config.limits, self._robots, self._policy)
+        return await fetch_page(url, self._config.limits, self._robots, self._policy)
 
-    async def _read_by_agent(self, servers: MCPClient) -> Page:
+    async def _read_by_agent(self, url: str, servers: MCPClient) -> Page:
         """Read the page with tools; the servers end before the script is written."""
         limits = self._config.limits
         progress = self._progress
         try:
-            await self._robots.check(self._url)
+            await self._robots.check(url)
         except (UrlUnresolvedError, RobotsUnknownError) as error:  # the tools may know better
             progress.tell(0.01, f"{error} It is left to the agent's tools.")
         for warning in servers.warnings:
@@ -247,12 +307,12 @@ class _Generation:
                 checkpoints=self._checkpoints,
             )
             try:
-                answer = await agent.run(prompts.reading_task(self._url))
-                return await assemble(self._url, tools, answer, limits.page_characters)
+                answer = await agent.run(prompts.reading_task(url))
+                return await assemble(url, tools, answer, limits.page_characters)
             except (AgentError, PageError) as error:
                 if tools.was_garbled:  # the page is there, and its encoding is known here
                     with suppress(PageError, UrlRefusedError):
-                        page = await self._fetch()
+                        page = await self._fetch(url)
                         note = "The tools gave the page in a wrong encoding; it was read directly."
                         progress.tell(_READ, note)
                         return page
@@ -276,6 +336,7 @@ class _Generation:
             author=page.author or None,
             date=page.date or None,
             text=page.text,
+            others=[*page.others] or None,
         )
         progress.tell(_WRITTEN, f"{counted(len(script.sections), 'section')} written")
         progress.tell(1.0, "Done")

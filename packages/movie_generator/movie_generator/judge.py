@@ -14,10 +14,11 @@ from mcp_ghost.providers.client import ProviderClient
 from movie_generator import prompts
 from movie_generator.answers import json_object
 from movie_generator.errors import ScriptError
-from movie_generator.grounding.check import Fault, sentences
+from movie_generator.grounding.check import Fault
 from movie_generator.grounding.evidence import Evidence
 from movie_generator.models import VideoScript
 from movie_generator.pages.page import Page
+from movie_generator.speech import sentences
 
 _VERDICTS = ("supported", "contradicted", "absent", "no statement")
 _SHORTEST = 8

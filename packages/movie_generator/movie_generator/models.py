@@ -100,6 +100,8 @@ class SourcePage(_Part):
     """When it was published, as YYYY-MM-DD."""
     text: str | None = None
     """As the writer was given it: sources have their places in it."""
+    others: list[str] | None = None
+    """The addresses of further pages whose texts are in ``text``."""
 
 
 class Dropped(_Part):

@@ -106,7 +106,7 @@ def writing_task(page: Page) -> str:
     """The page, as data."""
     images = [f"{image.url} {image.alt}".rstrip() for image in page.images]
     facts = {
-        "address": page.url,
+        "address": " ".join((page.url, *page.others)),
         "title": page.title,
         "description": page.description,
         "author": page.author,

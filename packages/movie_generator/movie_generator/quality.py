@@ -4,11 +4,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from movie_generator.grounding.check import sentences
 from movie_generator.grounding.language import is_in, language_name
 from movie_generator.models import Narration, VideoScript
 from movie_generator.settings import AppConfig
-from movie_generator.speech import seconds
+from movie_generator.speech import seconds, sentences
 
 _LONGEST_NARRATION = 60.0
 """Seconds; one or two sentences were asked for."""

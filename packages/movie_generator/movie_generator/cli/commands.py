@@ -69,8 +69,10 @@ def work(
     """
     from movie_generator.cli.worker_view import WorkerView
     from movie_generator.generate import generate_as_configured
+    from movie_generator.llm import model_client
     from movie_generator.queue.worker import Worker
 
+    model_client(None)  # a worker without a key would only fail its jobs
     view = WorkerView(on_closed)
     with the_queue(waits=True) as queue:
         worker = Worker(

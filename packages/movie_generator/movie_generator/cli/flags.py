@@ -43,6 +43,8 @@ exit code: 0 done; 1 failed; 2 wrong usage or configuration; 130 interrupted
 
 examples:
   movie-generator script https://example.com/article -o script.yaml
+  movie-generator script saved.html --language de --minutes 3
+  movie-generator export script.yaml --format srt -o script.srt
   movie-generator show script.yaml --html script.html
   movie-generator enqueue https://example.com/one https://example.com/two
   movie-generator worker --drain
@@ -50,6 +52,13 @@ examples:
   movie-generator result 1 -o one.yaml
 """
 _SCRIPT = """\
+--html FILE            read the page from FILE, or from standard input (-); URL is where it was
+--language CODE        of the script: en, ja, de, pt-BR or another
+--style STYLE          single or dialogue
+--sections N           how many to aim for
+--minutes N            how long it takes to say the script
+--model NAME           the model's name at its provider
+--check HOW            rules, or model: one more call compares each sentence with the page
 --config FILE          use this instead of CONFIG_PATH
 --mcp-config FILE      use this instead of MCP_CONFIG_PATH
 """
@@ -71,6 +80,7 @@ _PRUNE = """\
 _SHOW = """\
 --html FILE            write it to FILE, with each narration's source marked on the page
 """
+_FORMATS = ("text", "srt", "vtt", "scenes")
 _STATES = ("pending", "processing", "completed", "failed", "cancelled")
 _job_id = whole_number(1, 2**31 - 1)
 _days = whole_number(0, MOST_DAYS)
@@ -94,9 +104,15 @@ class Flags(argparse.Namespace):
     output: str | None
     file: str
     html: str | None
-    url: str
+    format: str
     config: str | None
     mcp_config: str | None
+    language: str | None
+    style: str | None
+    sections: int | None
+    minutes: float | None
+    model: str | None
+    check: str | None
 
 
 def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
@@ -113,6 +129,7 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     _command(commands, "init", "write config.yaml and mcp.jsonc, with every setting, to start with")
     _add_script(commands)
     _add_show(commands)
+    _add_export(commands)
     _add_queue(commands)
     _add_worker(commands)
     _add_jobs(commands)
@@ -120,16 +137,32 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
 
 
 def _add_script(commands: Commands) -> None:
-    script = _command(commands, "script", "write the script of one page now")
-    script.add_argument("url", type=str.strip, metavar="URL")
+    script = _command(commands, "script", "write the script of a page, or of several, now")
+    about = "a page on the web, or a saved one; of several, one script is written"
+    script.add_argument("urls", nargs="*", type=str.strip, metavar="URL", help=about)
     add_flags(script, _OUTPUT)
-    add_flags(script, _SCRIPT)
+    add_flags(
+        script,
+        _SCRIPT,
+        style={"choices": ("single", "dialogue")},
+        sections={"type": whole_number(1, 50)},
+        minutes={"type": seconds},
+        check={"choices": ("rules", "model")},
+    )
 
 
 def _add_show(commands: Commands) -> None:
     show = _command(commands, "show", "show a script beside the text of its page")
     show.add_argument("file", metavar="FILE", help="what script or result saved")
     add_flags(show, _SHOW)
+
+
+def _add_export(commands: Commands) -> None:
+    export = _command(commands, "export", "turn a script into text, subtitles or scenes")
+    export.add_argument("file", metavar="FILE", help="what script or result saved")
+    about = "scenes: JSON with texts, search terms and images; times are estimates"
+    export.add_argument("--format", choices=_FORMATS, default="text", help=about)
+    add_flags(export, "-o --output FILE  write it to FILE (default: print it)")
 
 
 def _add_queue(commands: Commands) -> None:

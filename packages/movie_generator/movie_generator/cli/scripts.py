@@ -1,4 +1,6 @@
-"""The commands on files: init, script, show; and where a script goes."""
+"""The commands on files: init, script, show, export; and where a script goes."""
+
+from __future__ import annotations
 
 import asyncio
 import logging
@@ -10,6 +12,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
 
 from mcp_ghost.cli.screen import standard_screen
 from mcp_ghost.files import write_whole
@@ -18,8 +23,13 @@ from movie_generator.cli.flags import Flags
 from movie_generator.environment import Environment
 from movie_generator.errors import SettingsError, UnsavedError
 from movie_generator.models import VideoScript
+from movie_generator.settings import AppConfig
+
+if TYPE_CHECKING:
+    from movie_generator import generate
 
 _EXAMPLES = ("config.yaml", "mcp.jsonc")
+_KINDS = {".pdf": "application/pdf", ".txt": "text/plain", ".md": "text/markdown"}
 _ABOUT_A_SCRIPT = 256 * 1024
 """Bytes."""
 
@@ -42,7 +52,7 @@ def write_examples() -> None:
 
 
 def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
-    """Write the script of a page to the named file, or to standard output as YAML.
+    """Write the script of the pages to the named file, or to standard output as YAML.
 
     Flags beat the environment; if no MCP servers are named, the page is read without an agent.
 
@@ -50,7 +60,7 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
         SettingsError: A setting cannot be used, or the file could not be written.
         UnsavedError: The file could be written before, but not now; the script was printed.
     """
-    from movie_generator.generate import generate_as_configured
+    from movie_generator.generate import generate_as_configured, generate_from_saved
 
     output = flags.output
     if output:
@@ -61,9 +71,11 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
         config_path=flags.config or environment.config_path,
         mcp_config_path=flags.mcp_config or environment.mcp_config_path,
     )
+    saved = _saved(flags)
+    config = _config(flags, environment)
     logging.getLogger("movie_generator").setLevel(logging.ERROR)  # warnings are shown as progress
     screen = standard_screen(on_closed, sys.stderr)
-    screen.heading("movie_generator", address(flags.url))
+    screen.heading("movie_generator", saved.url if saved else address(flags.urls[0]))
     started = time.monotonic()
 
     def tell(fraction: float, message: str) -> None:
@@ -71,7 +83,16 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
         screen.busy(message)
 
     try:
-        script = asyncio.run(generate_as_configured(flags.url, tell, environment=environment))
+        if saved:
+            more = flags.urls[1:]
+            script = asyncio.run(generate_from_saved(saved, config, tell, more))
+        else:
+            url, *more = flags.urls
+            script = asyncio.run(
+                generate_as_configured(
+                    url, tell, environment=environment, config=config, more_urls=more
+                )
+            )
     finally:
         screen.idle()
     save_or_print(script, output)
@@ -86,6 +107,69 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
     screen.parts(parts, mark="✓", style="green")
 
 
+def _config(flags: Flags, environment: Environment) -> AppConfig:
+    """The settings of the file, with what the command line says instead."""
+    config = AppConfig.load(environment.config_path)
+    names = ("language", "style", "sections", "minutes", "model", "check")
+    given = {name: value for name in names if (value := getattr(flags, name)) is not None}
+    try:
+        return AppConfig.model_validate({**config.model_dump(), **given})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = f"--{first['loc'][0]}: " if first["loc"] else ""
+        said = first["msg"].removeprefix("Value error, ")
+        raise SettingsError(f"{where}{said}.") from error
+
+
+def _saved(flags: Flags) -> generate.Saved | None:
+    """The page that is read from a file or from standard input, if one is.
+
+    Raises:
+        SettingsError: It cannot be read, or there is no page at all.
+    """
+    first = flags.urls[0] if flags.urls else ""
+    name = flags.html
+    if name is None and not first:
+        raise SettingsError("Name a page: a URL, a saved file, or --html FILE (- reads a pipe).")
+    if name is None and ("://" in first or not Path(first).is_file()):
+        return None
+    path = Path(name or first)
+    try:
+        body = sys.stdin.buffer.read() if name == "-" else path.read_bytes()
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror or error}.") from error
+    where = first if name and first else "about:blank" if name == "-" else path.absolute().as_uri()
+    from movie_generator.generate import Saved
+
+    return Saved(where, body, "" if name else _KINDS.get(path.suffix.lower(), ""))
+
+
+def export_script(file: str, form: str, output: str | None) -> None:
+    """Print the script in ``file`` in another form, or write it to the file ``output``.
+
+    Raises:
+        SettingsError: A file cannot be read or written.
+        ScriptError: ``file`` holds no script.
+    """
+    from movie_generator.show.export import exported
+
+    text = exported(_loaded(file), form)
+    if output is None:
+        _print(text)
+        return
+    if Path(output).exists() and Path(output).samefile(file):
+        raise SettingsError(f"{output} is the script itself. Choose another file with -o.")
+    check_writable(output, "-o")
+    write_whole(Path(output), text)
+
+
+def _loaded(file: str) -> VideoScript:
+    try:
+        return VideoScript.load(file)
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read: {error.strerror or error}.") from error
+
+
 def show_script(file: str, html: str | None, on_closed: Callable[[], None]) -> None:
     """Show the script in ``file``, or write it to the file ``html`` with its page beside it.
 
@@ -96,10 +180,7 @@ def show_script(file: str, html: str | None, on_closed: Callable[[], None]) -> N
     from movie_generator.show.document import document
     from movie_generator.show.lines import show
 
-    try:
-        script = VideoScript.load(file)
-    except OSError as error:
-        raise SettingsError(f"{file} cannot be read: {error.strerror}.") from error
+    script = _loaded(file)
     if html is None:
         show(script, standard_screen(on_closed))
         return

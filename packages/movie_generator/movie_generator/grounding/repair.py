@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 
-from movie_generator.grounding.check import Fault, readings_of, sentences
+from movie_generator.grounding.check import Fault, readings_of
 from movie_generator.models import Narration, VideoScript
+from movie_generator.speech import sentences
 
 
 def merged(script: VideoScript, again: VideoScript, faults: Iterable[Fault]) -> VideoScript:

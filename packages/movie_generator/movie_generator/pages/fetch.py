@@ -8,7 +8,7 @@ from anyio.to_thread import run_sync
 
 from mcp_ghost.providers.transport import retry_after
 from mcp_ghost.text import address, one_line
-from movie_generator.errors import PageError, is_passing
+from movie_generator.errors import PageError, is_passing, reason_of
 from movie_generator.pages.decoding import decoded, is_utf_16
 from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import Page, heading, tidy
@@ -49,6 +49,7 @@ async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy
         parse_url(url)  # which refuses it as it was written, and not as the client would send it
 
     way = [url]
+    parsing: list[str] = []
 
     async def ask_first(request: httpx2.Request) -> None:
         way.append(str(request.url))
@@ -66,28 +67,30 @@ async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy
                 event_hooks={"request": [ask_first]},  # of redirects, too
             ) as client,
         ):
-            page = await _read(client, url, limits)
+            page = await _read(client, url, limits, parsing)
             seen = {url}
             while page.moved_to and page.moved_to not in seen and len(seen) <= MAX_REDIRECTS:
                 seen.add(page.moved_to)
-                page = await _read(client, page.moved_to, limits)
+                page = await _read(client, page.moved_to, limits, parsing)
     except (TimeoutError, httpx2.TimeoutException) as error:
         seconds = f"{limits.page_timeout:g} s"
+        if parsing:  # which would take as long again
+            raise PageError(f"{address(url)} could not be parsed within {seconds}.") from error
         raise _passing(PageError(f"{address(url)} could not be read within {seconds}.")) from error
     except UrlRefusedError as error:
         if len(way) > 2:
             error.args = (f"A redirect of {address(url)} is not followed: {error}",)
         raise
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        failed = PageError(f"{address(url)} cannot be read: {one_line(error)}")
+        failed = PageError(f"{address(url)} cannot be read: {reason_of(error)}")
         raise _passing(failed) if _may_pass(error) else failed from error
     if not page.text:
         raise PageError(f"{address(url)} contains no text, but sends its readers on in circles.")
     return page
 
 
-async def _read(client: httpx2.AsyncClient, url: str, limits: Limits) -> Page:
-    """What is at ``url`` now."""
+async def _read(client: httpx2.AsyncClient, url: str, limits: Limits, parsing: list[str]) -> Page:
+    """What is at ``url`` now; ``parsing`` holds it while it is parsed."""
     async with client.stream("GET", url) as response:
         _check(response)
         body, whole = await _body(response, limits.page_bytes)
@@ -96,7 +99,9 @@ async def _read(client: httpx2.AsyncClient, url: str, limits: Limits) -> Page:
                 f"{address(url)} is a PDF of more than {limits.page_bytes:,} bytes. To read it, "
                 "raise page_bytes under limits in config.yaml."
             )
+        parsing.append(url)
         page = await run_sync(_page, response, body, limits, abandon_on_cancel=True)
+        parsing.clear()
     if not page.text and not page.moved_to:
         hint = (
             " A page that needs JavaScript can be read by an agent with a browser's MCP server "
@@ -116,10 +121,12 @@ def _passing(error: PageError) -> PageError:
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether the network failed, and not the page or its certificate."""
-    return isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError) and (
-        "CERTIFICATE" not in str(error)
-    )
+    """Whether the network failed, and not the page, its encryption or its server's HTTP."""
+    said = str(error)
+    if isinstance(error, httpx2.RemoteProtocolError):
+        return "closed" in said or "disconnected" in said
+    encryption = "[SSL" in said or "TLS" in said
+    return isinstance(error, httpx2.NetworkError) and (not encryption or "_EOF_" in said)
 
 
 def _check(response: httpx2.Response) -> None:
@@ -156,14 +163,22 @@ async def _body(response: httpx2.Response, limit: int) -> tuple[bytes, bool]:
 
 
 def _page(response: httpx2.Response, body: bytes, limits: Limits) -> Page:
-    url, encoding = str(response.url), response.charset_encoding
-    if _kind(response) == _PDF or body.startswith(b"%PDF-"):  # which some servers call a text
+    return page_of(body, _kind(response), str(response.url), limits, response.charset_encoding)
+
+
+def page_of(body: bytes, kind: str, url: str, limits: Limits, encoding: str | None = None) -> Page:
+    """The page in ``body``, which is of a media type, as its server or its name says.
+
+    Raises:
+        PageError: It is no page.
+    """
+    if kind == _PDF or body.startswith(b"%PDF-"):  # which some servers call a text
         return page_from_pdf(body, url, limits.page_characters)
     sample = body[:_SAMPLE]
     binary = len(sample) - len(sample.translate(None, _NEVER_IN_TEXTS))
     if binary * 50 > len(sample) and not is_utf_16(body, encoding):
         raise PageError(f"{address(url)} is not a text, though its server calls it one.")
-    if _kind(response) in _HTML:
+    if kind in _HTML:
         return page_from_html(body, url, encoding)
     text = tidy(decoded(body, encoding, is_html=False))
     return Page(url, heading(text) or text.partition("\n")[0][:200], "", text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urljoin, urlsplit
 
@@ -48,6 +48,8 @@ class Page:
     """When it was published, as YYYY-MM-DD."""
     hearsay: tuple[str, ...] = ()
     """Title and description, if the agent that read the page worded them."""
+    others: tuple[str, ...] = ()
+    """The addresses of the other pages whose texts are in ``text``."""
     moved_to: str = ""
     """The address to which the page itself redirects its readers."""
 
@@ -64,6 +66,21 @@ class Page:
             return self
         note = f"The text was cut after {limit:,} of {len(self.text):,} characters."
         return replace(self, text=self.text[:limit].rstrip(), notes=(*self.notes, note))
+
+
+def joined(pages: Sequence[Page]) -> Page:
+    """Several pages as one, whose text has a heading for each."""
+    first, *others = pages
+    return replace(
+        first,
+        description=" ".join(page.description for page in pages if page.description),
+        text="\n\n".join(f"# {page.title or page.url}\n\n{page.text}" for page in pages),
+        images=tuple({it.url: it for page in pages for it in page.images}.values())[:_MAX_IMAGES],
+        notes=tuple(note for page in pages for note in page.notes),
+        author=", ".join(dict.fromkeys(page.author for page in pages if page.author)),
+        hearsay=tuple(it for page in pages for it in page.hearsay),
+        others=tuple(page.url for page in others),
+    )
 
 
 def tidy(text: str) -> str:

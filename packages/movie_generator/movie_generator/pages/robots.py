@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from mcp_ghost.text import address, one_line
-from movie_generator.errors import PageError
+from mcp_ghost.text import address
+from movie_generator.errors import PageError, reason_of
 from movie_generator.pages.urls import GuardedTransport, UrlPolicy, parse_url
 
 if TYPE_CHECKING:
@@ -98,9 +98,9 @@ class Robots:
         except (TimeoutError, httpx2.TimeoutException):
             return _no_file(url, f"did not arrive within {self._timeout:g} s")
         except httpx2.ConnectError as error:  # nor would the page come
-            return _NoAnswer(one_line(error), passes="CERTIFICATE" not in str(error))
+            return _NoAnswer(reason_of(error), passes="CERTIFICATE" not in str(error))
         except httpx2.HTTPError as error:
-            return _no_file(url, f"cannot be fetched ({one_line(error)})")
+            return _no_file(url, f"cannot be fetched ({reason_of(error)})")
 
 
 @dataclass(frozen=True)

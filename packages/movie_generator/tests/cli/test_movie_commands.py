@@ -36,7 +36,7 @@ NOWHERE = "http://127.0.0.1:9/page"
 def environment(**values: str) -> dict[str, str]:
     ours = ("MOVIE_", "MCP_CONFIG_PATH", "CONFIG_PATH", "OPENROUTER_")
     kept = {key: it for key, it in os.environ.items() if not key.startswith(ours)}
-    return {**kept, "PYTHONPATH": str(ROOT), **values}
+    return {**kept, "PYTHONPATH": str(ROOT), "OPENROUTER_API_KEY": "none", **values}
 
 
 def start(*flags: str, **values: str) -> subprocess.Popen[str]:
@@ -143,6 +143,26 @@ def test_private_urls_are_queued_and_worked_on_only_where_that_is_allowed(queue:
         (["worker", "--drain"], signal.SIGTERM, 143),
     ],
 )
+def test_a_worker_without_a_key_ends_before_it_takes_a_job(queue: JobQueue) -> None:
+    (job_id,) = queue.enqueue(["https://pages.invalid/"])
+    others = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"), "")
+    code, _, errors = run("worker", "--drain", OPENROUTER_API_KEY="", **others)
+    assert code == 2
+    assert "No API key: set OPENROUTER_API_KEY" in errors
+    assert queue.job(job_id).status == "pending"
+    assert queue.job(job_id).attempts == 0
+
+
+def test_a_script_is_exported(tmp_path: Path) -> None:
+    script("Bridges").save(tmp_path / "s.yaml")
+    code, out, _ = run("export", str(tmp_path / "s.yaml"), "--format", "srt")
+    assert code == 0
+    assert out.startswith("1\n00:00:00,000 --> 00:00:01,200\nRivers part us.\n")
+    code, _, errors = run("export", str(tmp_path / "s.yaml"), "-o", str(tmp_path / "s.yaml"))
+    assert code == 2
+    assert "is the script itself" in errors
+
+
 def test_an_idle_worker_stops_when_asked(
     queue: JobQueue, flags: list[str], number: signal.Signals, code: int
 ) -> None:

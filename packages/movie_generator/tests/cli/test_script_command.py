@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,76 @@ def test_without_a_file_the_script_is_printed_as_yaml() -> None:
         code, out, _ = run(served.url, OPENROUTER_BASE_URL=model.base_url)
     assert code == 0
     assert VideoScript.model_validate(yaml.safe_load(out)).sections[1].title == "What to take away"
+
+
+def test_flags_beat_the_configuration_and_several_pages_make_one_script() -> None:
+    pages: dict[str, tuple[str, bytes] | str] = {
+        "/one": ("text/html", b"<title>One</title><p>Rivers part us.</p>"),
+        "/two": ("text/html", b"<title>Two</title><p>Build one.</p>"),
+    }
+    Path("saved.md").write_text("# Three\n\nBuild one.")
+    flags = [
+        "--sections",
+        "3",
+        "--model",
+        "tiny",
+        "--style",
+        "dialogue",
+        "--check",
+        "rules",
+        "--language",
+        "en-GB",
+    ]
+    spoken = [{"text": "Build one.", "reading": "Build one.", "persona_id": "host"}]
+    reply = script_reply(sections=[{"title": "A", "narrations": spoken}])
+    with site(pages) as served, ModelServer([reply]) as model:
+        urls = ["saved.md", f"{served.url}/one", f"{served.url}/two"]
+        code, _, shown = run(*urls, *flags, "-o", "s.yaml", OPENROUTER_BASE_URL=model.base_url)
+    assert code == 0, shown
+    (request,) = model.requests
+    assert request.body["model"] == "tiny"
+    system, user = (it["content"] for it in request.messages)
+    assert "Aim for 3 sections" in system
+    assert "English (United Kingdom)" in system
+    assert "- expert: Ken." in system
+    assert "# Three\n\n# Three\n\nBuild one.\n\n# One\n\nRivers part us.\n\n# Two" in user
+    page = VideoScript.load("s.yaml").page
+    assert page
+    assert page.url.endswith("/saved.md")
+    assert page.others == urls[1:]
+
+
+def test_a_saved_page_is_read_from_a_file_or_a_pipe() -> None:
+    page = b'<title>Saved</title><p>Rivers part us. <img src="/a.png"></p>'
+    Path("page").write_bytes(page)
+    with ModelServer([script_reply()] * 2) as model:
+        code, out, shown = run(
+            "--html", "page", "https://pages.invalid/it", OPENROUTER_BASE_URL=model.base_url
+        )
+        assert code == 0, shown
+        assert yaml.safe_load(out)["page"]["url"] == "https://pages.invalid/it"
+        assert "https://pages.invalid/a.png" in model.requests[0].messages[1]["content"]
+        piped = subprocess.run(
+            [sys.executable, "-m", "movie_generator", "script", "--html", "-"],
+            input=page,
+            env={**os.environ, "OPENROUTER_BASE_URL": model.base_url},
+            capture_output=True,
+            timeout=60,
+        )
+    assert piped.returncode == 0, piped.stderr
+    assert b"Rivers part us." in piped.stdout
+
+
+def test_flags_that_cannot_be_used_are_wrong_use() -> None:
+    for flags, said in {
+        ("https://x.example", "--language", "klingon-x"): "--language: 'klingon-x' is no language",
+        ("https://x.example", "--sections", "0"): "must be from 1 to 50",
+        (): "Name a page: a URL, a saved file, or --html FILE",
+        ("--html", "nowhere.html"): "nowhere.html cannot be read: No such file",
+    }.items():
+        code, _, shown = run(*flags, OPENROUTER_API_KEY="k")
+        assert code == 2
+        assert said in shown
 
 
 @pytest.mark.parametrize("name", ["script.yaml", "script.json"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from movie_generator.grounding.check import sentences
 from movie_generator.grounding.evidence import LONGEST_SENTENCE, Evidence
+from movie_generator.speech import sentences
 from tests.support.work import growth
 
 TEXT = "The bridge of the town is 412 metres long. It was opened on 3 May 1834, at 5."

@@ -332,3 +332,40 @@ def test_a_file_that_cannot_be_written_is_called_that(tmp_path: Path) -> None:
     with pytest.raises(JobDatabaseError, match=r"cannot be written: the file, .* is read-only\.$"):
         queue.enqueue(["https://example.com"])
     queue.close()
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "https://bücher.example/straße/a~b?q=ä#part",
+        "HTTPS://BÜCHER.example/stra%C3%9Fe/a~b?q=ä",
+        "https://xn--bcher-kva.example/stra%c3%9fe/%61%7Eb?q=%C3%A4",
+        "https://bücher.example:443/straße/a~b?q=ä",
+        "https://bücher.example./straße/x/../a~b?q=ä",
+        " https://bücher.example/./straße/a~b?q=ä#",
+    ],
+)
+def test_a_page_is_one_job_under_all_spellings_of_its_address(
+    queue: JobQueue, spelling: str
+) -> None:
+    (first,) = queue.enqueue(["https://bücher.example/straße/a~b?q=ä"])
+    assert queue.enqueue([spelling]) == [first]
+
+
+def test_addresses_of_different_pages_are_different_jobs(queue: JobQueue) -> None:
+    urls = [
+        "https://x.example/a",
+        "http://x.example/a",
+        "https://x.example/A",
+        "https://x.example/a/",
+        "https://x.example/a%2Fb",
+        "https://x.example/a/b",
+        "https://x.example:8443/a",
+        "https://x.example/a?b",
+        "https://x.example/#!/a",
+        "https://x.example/#/b",
+        "https://x.example/",
+        "https://x.example/a?b=1%262",
+        "https://x.example/a?b=1&2",
+    ]
+    assert len({*queue.enqueue(urls)}) == len(urls)
