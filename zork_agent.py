@@ -216,7 +216,9 @@ class _Deliberation:
     def _beginning(self, text: str, story: Sequence[Message]) -> list[Message]:
         """What the model is told; of tools only where there are any."""
         agent = self._agent
-        prompts = [agent.system_prompt, agent.tools_prompt if self._tools.offered else ""]
+        prompts = [agent.system_prompt]
+        if self._tools.offered:
+            prompts += [agent.tools_prompt, self._tools.instructions]
         head = _cached("system", "\n\n".join(filter(None, prompts)))
         return [head, *story, _cached("user", text)]
 

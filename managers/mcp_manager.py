@@ -153,6 +153,12 @@ class MCPManager(GameTools):
         self._union = Union([*self._servers.values()])
 
     @property
+    def instructions(self) -> dict[str, str]:
+        """What the servers say about their use, where that is to be told."""
+        told = self._usable if self.config.mcp_server_instructions else []
+        return {server.name: server.instructions for server in told}
+
+    @property
     def is_disabled(self) -> bool:
         """Whether MCP is off in the configuration, or was given up for the rest of the episode."""
         return not self._usable

@@ -221,6 +221,8 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     mcp_session: Literal["turn", "episode"] = "turn"
     """``episode``: one session for the whole episode, for servers that keep state or start
     slowly."""
+    mcp_server_instructions: bool = True
+    """Tell the agent what servers say about their use, in the system prompt."""
     mcp_max_tool_iterations: PositiveInt = 20
     """Rounds of tool calls per turn before a final answer is required."""
     mcp_tool_call_timeout_seconds: PositiveFloat = 30

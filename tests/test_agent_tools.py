@@ -13,7 +13,7 @@ from tests.support.episodes import answer
 from tests.support.ghosts import Bank
 from tests.support.journal import Journal
 from tests.support.playing import Player, events
-from tests.support.servers import seen, versions, write_config
+from tests.support.servers import faulty, seen, versions, write_config
 
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
@@ -147,6 +147,18 @@ def shown(playing: Player, request: int) -> list[str]:
         if part["type"] == "image_url"
     ]
     return [url.partition(";")[0] for url in urls]
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_the_agent_is_told_what_servers_say_of_their_use(told: bool, tmp_path: Path) -> None:
+    server = faulty(INSTRUCTIONS='"Think before you act."')
+    script = [LOOK, LOOK]
+    with player(tmp_path, script, {"s": server}, mcp_server_instructions=told) as playing:
+        playing.play()
+        playing.play()
+    heads = [request.messages[0] for request in playing.model.requests]
+    assert heads[0] == heads[1]
+    assert ("Think before you act." in str(heads[0])) is told
 
 
 @pytest.mark.parametrize("images", ["auto", "never"])

@@ -12,6 +12,7 @@ from mcp_ghost.errors import MCPError
 from mcp_ghost.media import Gallery
 from mcp_ghost.results import ResultBudget
 from mcp_ghost.run.calls import CallPolicy, Calls
+from mcp_ghost.run.prompts import of_servers
 from session.events import log_event
 
 if TYPE_CHECKING:
@@ -50,6 +51,11 @@ class ToolSession:
     def are_on(self) -> bool:
         """Whether there are tools that were not given up."""
         return not self._tools.is_disabled
+
+    @property
+    def instructions(self) -> str:
+        """What the agent is told of how the servers want to be used."""
+        return of_servers(self._tools.instructions)
 
     @property
     def offered(self) -> list[ToolSchema]:

@@ -68,6 +68,7 @@ SHOWN_BY = {
     "mcp_config_file": "test_a_missing_configuration_file_is_an_error_that_names_both_ways_out",
     "mcp_servers": "test_the_servers_that_are_named_are_used_side_by_side",
     "mcp_session": "test_a_session_may_last_for_the_episode",
+    "mcp_server_instructions": "test_the_agent_is_told_what_servers_say_of_their_use",
     "mcp_max_tool_iterations": (
         "test_at_the_limit_the_answer_is_forced_without_tools_and_with_the_schema"
     ),

@@ -102,6 +102,7 @@ async def mcp_ghost(
         allow: The only tools to offer: names or shell patterns, compared with "server.tool" and
             with the tool's own name.
         deny: Tools not to offer; takes precedence over ``allow``.
+        server_instructions: Whether the model is told what servers say about their use.
         tool_search_above: Tokens of schemas, estimated at four characters each, above which the
             model gets a tool that finds tools, instead of all of them. None: never.
         max_parallel_calls: Calls of one reply that run at the same time on one server, if their

@@ -3,6 +3,7 @@
 Usage: faulty.py MODE. Modes are faults of the server as a whole, tools are faults of one call.
 SERVER_LOG names a file that gets a line for each start, each message and the end of input.
 START_COUNTER names a file that counts starts; those listed in FAILING_STARTS ("2,3") exit at once.
+INSTRUCTIONS is the JSON of what it says about its use.
 In the mode "meet", a server starts only while as many as MEETING_SIZE start in the folder MEETING.
 """
 
@@ -189,7 +190,9 @@ def initialize(params: JSONObject) -> JSONObject:
     if MODE == "badinit":
         return {"hello": "world"}
     info = {"name": "faulty", "version": "1.0"}
-    return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+    instructions = json.loads(os.environ.get("INSTRUCTIONS", "null"))
+    about = {} if instructions is None else {"instructions": instructions}
+    return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info, **about}
 
 
 def list_tools(params: JSONObject) -> JSONObject:

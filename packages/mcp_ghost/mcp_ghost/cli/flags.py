@@ -41,6 +41,7 @@ _MODEL = """\
 --model NAME        the model (default: the provider's)
 --base-url URL      any model server that speaks the provider's format
 --temperature T     how freely the model chooses its words (default: the provider's)
+--no-server-instructions  do not tell it what servers say about their use
 --reasoning-effort E  how long it thinks: none, minimal, low, medium, high, xhigh or max
 """
 _LIMITS = """\
@@ -68,7 +69,8 @@ _OUTPUT = """\
 --record FILE       write the run to FILE as a golden, to inspect or replay later
 """
 _OPTIONS = tuple(
-    flag.replace("-", "_") for flag in re.findall("^--([a-z-]+)", _MODEL + _LIMITS + _CHOICE, re.M)
+    flag.removeprefix("no-").replace("-", "_")
+    for flag in re.findall("^--([a-z-]+)", _MODEL + _LIMITS + _CHOICE, re.M)
 )
 _PATTERNS = {"nargs": "+", "action": "extend"}
 _READ: dict[str, dict[str, Any]] = {
@@ -177,7 +179,8 @@ def _add_how(command: Parser) -> None:
 def _add_options(where: argparse._ActionsContainer, described: str) -> None:
     values = dict(re.findall(r"^--([a-z-]+) ([A-Z]+)", described, re.M))
     read = {flag.replace("-", "_"): _READ.get(value, {}) for flag, value in values.items()}
-    add_flags(where, described, **read)
+    off = {"action": "store_false", "default": None, "dest": "server_instructions"}
+    add_flags(where, described, no_server_instructions=off, **read)
 
 
 def _add_tools(commands: Commands) -> None:

@@ -46,6 +46,7 @@ class RecordingServer(Server):
         """See :class:`Leaf`."""
         super().take(schemas, annotations)
         about = {"annotations": dict(annotations), "revision": self.revision}
+        about |= {"instructions": self.instructions, "version": self.version}
         self._recorded.update(tools=schemas, **about)
 
     async def call(self, call: Call) -> Outcome:
@@ -91,6 +92,9 @@ class RecordedServer(Leaf):
         else:
             self.take(known["tools"], known["annotations"])
             self.is_alive, self.revision = True, known["revision"]
+            self.instructions, self.version = (
+                known.get(it, "") for it in ("instructions", "version")
+            )
         return self
 
     async def call(self, call: Call) -> Outcome:

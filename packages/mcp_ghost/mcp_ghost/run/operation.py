@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import time
 import traceback
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.errors import LLMError
@@ -41,7 +42,7 @@ from mcp_ghost.run.recovery import (
     Unrepeated,
 )
 from mcp_ghost.run.report import synthesis
-from mcp_ghost.run.report.account import Account, GhostResult, history
+from mcp_ghost.run.report.account import Account, GhostResult, ServerRecord, history
 from mcp_ghost.run.report.dependencies import with_dependencies
 from mcp_ghost.run.report.events import Events
 from mcp_ghost.run.report.tracing import Span, Tracing
@@ -123,6 +124,7 @@ class Operation:
             conversation_history=history(self._said(), self._account),
             errors=self._account.errors,
             execution_metadata=self._account.metadata(time.perf_counter() - started),
+            servers=self._account.servers,
             pending=[*ending.pending],
             state=self._standing.state(ending.pending).to_dict() if ending.pending else None,
         )
@@ -172,18 +174,21 @@ class Operation:
     async def _take_stock(self, *, is_first: bool) -> None:
         """Count what is available, and stop if servers were wanted but none came up."""
         account, toolbox = self._account, self._conversation.toolbox
-        connected = toolbox.union.connected
-        account.servers_connected = len(connected)
+        tools = Counter(tool.server for tool in toolbox.tools.values())
+        connected = toolbox.union.alive
+        account.servers = [
+            ServerRecord(it.name, it.version, it.revision, tools[it.name], it.instructions)
+            for it in connected
+        ]
         account.tools_discovered = len(toolbox.schemas)
         recovery = "went on without this server" if connected else None
         for server, error in toolbox.failures.items():
             account.failed(server, error, recovery)
             _logger.warning("Server '%s' is not available: %s", server, account.words(error))
             await self._events.emit("server_failed", server=server, error=str(error))
-        for server, revision in toolbox.union.revisions.items() if is_first else ():
-            tools = sum(tool.server == server for tool in toolbox.tools.values())
-            told = {"server": server, "tools": tools, "revision": revision}
-            await self._events.emit("server_connected", **told)
+        for known in account.servers if is_first else ():
+            told = asdict(known)
+            await self._events.emit("server_connected", server=told.pop("name"), **told)
         if is_first and toolbox.unmatched:
             _logger.warning(
                 "These patterns of allow or deny match no tool: %s", ", ".join(toolbox.unmatched)

@@ -154,6 +154,7 @@ class Options(TypedDict, total=False):
     ]
     allow: Annotated[Sequence[str] | None, _patterns()]
     deny: Annotated[Sequence[str] | None, _patterns()]
+    server_instructions: Annotated[bool, Option("True or False", default=True)]
     tool_search_above: Annotated[int | None, _whole(20_000)]
     max_parallel_calls: Annotated[int, _whole(8)]
     loop_limit: Annotated[int | None, _whole(2)]

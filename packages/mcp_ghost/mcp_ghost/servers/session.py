@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from mcp_ghost.config.secrets import redactor_of
 from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPServerStartupError, MCPToolCallError
-from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, jsonable
+from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, cap, jsonable
 from mcp_ghost.servers.installers import INSTALL_TIMEOUT, first_start
 from mcp_ghost.servers.links.link import Link, make_link
 from mcp_ghost.servers.oauth.browser import Authorize, in_browser
@@ -29,6 +29,7 @@ from mcp_ghost.servers.protocol.patience import Patience
 from mcp_ghost.servers.protocol.result import read_result
 from mcp_ghost.servers.protocol.revision import Revision
 from mcp_ghost.servers.tools import list_tools
+from mcp_ghost.text import harmless
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -85,6 +86,8 @@ class ServerSession:
         """The revision of the protocol that is spoken."""
         self.server_info: dict[str, Any] = {}
         """What the server says about itself: name, version, perhaps title."""
+        self.instructions = ""
+        """What the server says about its use."""
         self._config = config
         self._result_limit = result_limit
         self._elicit = elicit
@@ -384,6 +387,8 @@ class ServerSession:
         self.protocol_version = client.protocol_version
         if client.server_info is not None:
             self.server_info = client.server_info.model_dump(exclude_none=True, by_alias=True)
+        said = harmless(client.instructions or "").strip()
+        self.instructions = cap(self._redactor(said), self._result_limit)
         self._client = client
 
     async def _connected(self) -> tuple[Client, Link]:

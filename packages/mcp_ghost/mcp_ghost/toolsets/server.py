@@ -36,6 +36,10 @@ class Leaf(Toolset):
     """Told of calls under way, by the server's own names."""
     revision = ""
     """The revision of the protocol that it speaks."""
+    instructions = ""
+    """What it says about its use."""
+    version = ""
+    """Its own."""
     is_alive = False
     """Whether it can be called now."""
 
@@ -116,11 +120,6 @@ class Server(Leaf):
         """Whether it can be called now."""
         return self._session is not None and self._session.is_alive
 
-    @property
-    def revision(self) -> str:  # type: ignore[override]  # see above
-        """The revision of the protocol that it speaks."""
-        return self._session.protocol_version if self._session else ""
-
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`; ``call.timeout`` goes before ``call_timeout``."""
         async with self._lock:  # a restart ends first
@@ -160,4 +159,6 @@ class Server(Leaf):
     async def _open(self) -> None:
         self._session = session = self._new_session()
         await session.open(self._startup_timeout)
+        self.revision, self.instructions = session.protocol_version, session.instructions
+        self.version = str(session.server_info.get("version", ""))
         self.take(session.tools, session.annotations)

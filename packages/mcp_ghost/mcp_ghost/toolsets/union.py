@@ -88,13 +88,13 @@ class Union(Toolset):
 
     @property
     def connected(self) -> tuple[str, ...]:
-        """The servers that can be called now."""
-        return tuple(name for name, leaf in self._leaves.items() if leaf.is_alive)
+        """The names of those that can be called now."""
+        return tuple(leaf.name for leaf in self.alive)
 
     @property
-    def revisions(self) -> dict[str, str]:
-        """The revision of the protocol that each of ``connected`` speaks."""
-        return {name: self._leaves[name].revision for name in self.connected}
+    def alive(self) -> list[Leaf]:
+        """The servers that can be called now."""
+        return [leaf for leaf in self._leaves.values() if leaf.is_alive]
 
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`."""
@@ -113,8 +113,7 @@ class Union(Toolset):
 
     async def refresh(self) -> list[str]:
         """See :class:`Toolset`."""
-        leaves = [self._leaves[name] for name in self.connected]
-        changed = await asyncio.gather(*(leaf.refresh() for leaf in leaves))
+        changed = await asyncio.gather(*(leaf.refresh() for leaf in self.alive))
         return [name for names in changed for name in names]
 
     async def _progressed(

@@ -139,6 +139,25 @@ def test_a_call_that_was_certainly_not_made_is_made_in_a_new_session(fault: str)
     assert [m["content"] for m in model.requests[-1].messages[-2:]] == ["on", "on"]
 
 
+@pytest.mark.parametrize("told", [True, False])
+def test_what_a_server_says_of_its_use_reaches_the_model_and_the_caller(
+    told: bool, tmp_path: Path
+) -> None:
+    said = "Call \u001b[31mprepare first.\nThen the rest. Key: token-0123456789"
+    about = {"INSTRUCTIONS": json.dumps(said), "MY_TOKEN": "token-0123456789"}
+    servers = {"s": faulty(**about), "dumb": faulty(INSTRUCTIONS="[1]")}
+    events: list[dict[str, Any]] = []
+    result, model = play(["Done."], servers, on_event=events.append, server_instructions=told)
+    shown = "Call prepare first.\nThen the rest. Key: ***"
+    assert (shown in str(model.requests[0].messages[0]["content"])) is told
+    assert [it["instructions"] for it in result["servers"]] == [shown, ""]
+    assert result["servers"][0].items() >= {"name": "s", "version": "1.0"}.items()
+    connected = [event for event in events if event["type"] == "server_connected"]
+    assert [event["instructions"] for event in connected] == [shown, ""]
+    result, model = play(["Done."], servers, deny=["s.*"])
+    assert shown not in str(model.requests[0].messages)  # none of its tools is on offer
+
+
 def test_runs_of_one_loop_do_not_mix(tmp_path: Path) -> None:
     stages = [Notes(tmp_path, f"run{number}") for number in range(5)]
 

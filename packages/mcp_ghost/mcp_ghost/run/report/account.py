@@ -52,6 +52,20 @@ class ErrorRecord:
 
 
 @dataclass(frozen=True)
+class ServerRecord:
+    """A server that came up."""
+
+    name: str
+    version: str
+    revision: str
+    """That of the protocol."""
+    tools: int
+    """How many of its tools were on offer."""
+    instructions: str
+    """What it says about its use."""
+
+
+@dataclass(frozen=True)
 class RunMetadata:
     """Figures of the whole run."""
 
@@ -91,6 +105,7 @@ class GhostResult:
     conversation_history: list[dict[str, Any]]
     errors: list[ErrorRecord]
     execution_metadata: RunMetadata
+    servers: list[ServerRecord]
     pending: list[dict[str, Any]] = field(default_factory=list)
     """What a paused run waits for."""
     state: dict[str, Any] | None = None
@@ -115,7 +130,7 @@ class Account:
     replies: int = 0
     backtracks: int = 0
     tools_discovered: int = 0
-    servers_connected: int = 0
+    servers: list[ServerRecord] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     is_priced: bool = False
     """Whether a reply came with a price."""
@@ -214,7 +229,7 @@ class Account:
             total_execution_time=seconds,
             total_iterations=self.replies,
             tools_discovered=self.tools_discovered,
-            servers_connected=self.servers_connected,
+            servers_connected=len(self.servers),
             backtrack_count=self.backtracks,
             success_rate=succeeded / len(self._chain) if self._chain else 1.0,
             token_usage=self.usage,

@@ -148,7 +148,9 @@ class Tracing:
         tool = toolbox.tools.get(call.name)
         if tool is not None and tool.server in self._conversation.servers:
             about["mcp.method.name"] = "tools/call"
-            about["mcp.protocol.version"] = toolbox.union.revisions.get(tool.server)
+            about["mcp.protocol.version"] = next(
+                (it.revision for it in toolbox.union.alive if it.name == tool.server), None
+            )
             about["network.transport"] = self._conversation.transport_of(tool.server)
         if self._has_contents:
             about["gen_ai.tool.call.arguments"] = _json(call.arguments)

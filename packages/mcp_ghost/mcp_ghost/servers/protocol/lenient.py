@@ -33,6 +33,8 @@ def readable(method: str, result: dict[str, Any]) -> dict[str, Any]:
             "resultType": "complete",
             "_meta": {_AS_SENT: result},
         }
+    if not isinstance(result.get("instructions", ""), str):
+        return {name: value for name, value in result.items() if name != "instructions"}
     return result
 
 
