@@ -105,6 +105,7 @@ def assert_well_formed(result: dict[str, Any]) -> None:
         "conversation_history",
         "errors",
         "execution_metadata",
+        "servers",
     ]
     text = json.dumps(result, allow_nan=False)
     assert KEY not in text

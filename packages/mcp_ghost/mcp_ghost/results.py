@@ -21,6 +21,7 @@ DEFAULT_LIMIT = 32_000
 _BYTES_OF_TOKEN = 3
 """Fewer than in most texts, so that the estimate is rather too high."""
 _MARK = re.compile(r"\n\[cut here: \d+ of (\d+) characters left out\]\Z")
+_FENCE = re.compile(r"```\w*\n(.*)```", re.DOTALL)
 _MAX_DEPTH = 50
 _KEPT_OF_RESOURCES = ("uri", "name", "title", "description", "mimeType")
 _NO_MESSAGE = "The tool reported an error without a message."
@@ -147,8 +148,9 @@ def jsonable(value: object, depth: int = 0) -> JSON:
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, str):
-        # Lone surrogates are legal in a str but not in UTF-8.
-        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+        # Half a surrogate is legal in a str but not in UTF-8.
+        whole = value if value.isascii() else value.encode("utf-16-le", "surrogatepass")
+        return whole if isinstance(whole, str) else whole.decode("utf-16-le", "replace")
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if depth >= _MAX_DEPTH:
@@ -179,7 +181,8 @@ def _error(blocks: list[object], structured: object, limit: int) -> ToolCallResu
     message = "\n".join(block["text"] for block in blocks if _is_text(block)).strip()
     # Text blocks are the message itself: repeating them as content would cost tokens twice.
     others = [block for block in blocks if not _is_text(block)]
-    content = _content(others, structured)
+    is_said = bool(message) and not _unsaid([message], structured)
+    content = _content(others, None if is_said else structured)
     content = None if content == "" else bounded(content, limit)
     return ToolCallResult(content, True, cap(message, limit) or _NO_MESSAGE)
 
@@ -188,27 +191,59 @@ def _content(blocks: list[object], structured: object) -> object:
     """What the blocks and the structured content say, each thing once."""
     rendered = [_block(block) for block in blocks]
     if structured is not None and structured != {}:
-        known = {_comparable(value) for value in _values(structured)}
-        rendered = [it for it in rendered if _comparable(_said(it)) not in known]
+        rendered = _unsaid(rendered, structured)
         return [*rendered, structured] if rendered else structured
     if len(rendered) != 1:
         return rendered or ""
     return _decoded(rendered[0]) if isinstance(rendered[0], str) else rendered[0]
 
 
+def _unsaid(rendered: list[object], structured: object) -> list[object]:
+    """What of ``rendered`` does not repeat ``structured``, in one text or in pieces of one."""
+    known = {_comparable(value) for value in _values(structured)}
+    left = [it for it in rendered if not _repeats(_said(it), known)]
+    texts = [it for it in left if isinstance(it, str)]
+    if len(texts) > 1 and any(_repeats(between.join(texts), known) for between in ("", "\n")):
+        return [it for it in left if not isinstance(it, str)]
+    return left
+
+
+def _repeats(said: object, known: set[str]) -> bool:
+    """Whether a value, its text, each line of that, or what it has as its result, is known."""
+    value = _read(said) if isinstance(said, str) else said
+    wrapped = [value["result"]] if isinstance(value, Mapping) and {*value} == {"result"} else []
+    if any(_comparable(it) in known for it in (value, *wrapped)):
+        return True
+    lines = said.strip().splitlines() if isinstance(said, str) else []
+    return len(lines) > 1 and all(_comparable(line) in known for line in lines if line.strip())
+
+
 def _values(structured: object) -> Iterator[object]:
-    """The forms in which servers repeat it: whole, one value, or one item of a list."""
+    """The forms in which servers repeat it: whole, one value, or one item of a list of any depth.
+
+    The Python SDK writes a text for each innermost item of a list of lists.
+    """
     yield structured
-    for value in structured.values() if isinstance(structured, Mapping) else [structured]:
+    waiting = [*structured.values()] if isinstance(structured, Mapping) else [structured]
+    while waiting:
+        value = waiting.pop()
         yield value
-        if isinstance(value, list):
-            yield from value
+        waiting += value if isinstance(value, list) else []
 
 
 def _comparable(value: object) -> str:
-    """The same for a value and for the text that a server writes of it."""
-    plain = _decoded(value) if isinstance(value, str) else value
+    """The same for equal values, whatever the order of their keys, and for the text of them."""
+    plain = _read(value) if isinstance(value, str) else value
     return plain.strip() if isinstance(plain, str) else json.dumps(jsonable(plain), sort_keys=True)
+
+
+def _read(text: str) -> object:
+    """The value that ``text`` is the JSON of, also in a code fence; else ``text``."""
+    fenced = _FENCE.fullmatch(text.strip())
+    try:
+        return json.loads(fenced[1] if fenced else text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _said(rendered: object) -> object:

@@ -100,6 +100,22 @@ def test_one_text_block_is_its_text_or_the_object_that_it_is_the_json_of() -> No
         ({"result": [{"n": 1}, {"n": 2}]}, ['{"n":1}', '{"n":2}']),
         ({"content": "[1, 2", "path": "a"}, ["[1, 2"]),
         ({"items": [1, 2], "more": False}, ["[1,2]"]),
+        # Lists of lists, of which the Python SDK makes one text for each innermost item.
+        ({"result": [[1, 2], [3]]}, ["1", "2", "3"]),
+        ({"result": [["a", "b"], [["c"]]]}, ["a", "b", "c"]),
+        ({"result": [[1, 2], [3]]}, ["[1, 2]", "[3]"]),
+        ({"result": [[1, 2], [3]]}, ["[[1,2],[3]]"]),
+        ({"result": [[1, 2], [3]]}, ['{"result": [[1, 2], [3]]}']),
+        ([[{"n": 1}], [{"n": 2}]], ['{"n":1}', '{"n":2}']),
+        # Other forms in which servers write it.
+        ({"t": 42}, ['{"result": {"t": 42}}']),
+        ([1, 2], ['{"result": [1, 2]}']),
+        ({"t": 42}, ['```json\n{"t": 42}\n```']),
+        ({"t": 42}, ['{"t":', " 42}"]),
+        ({"t": 42}, ["{", '"t": 42', "}"]),
+        ({"rows": [{"n": 1}, {"n": 2}]}, ['{"n": 1}\n{"n": 2}\n']),
+        ({"result": "a lamp"}, ['"a lamp"']),
+        ({"t": "\u00e9"}, ['{"t": "\\u00e9"}']),
         ([{"n": 1}, {"n": 2}], ['[{"n": 1}, {"n": 2}]']),
         ([{"n": 1}, {"n": 2}], ['{"n":1}', '{"n":2}']),
         ([], ["[]"]),
@@ -125,6 +141,10 @@ def test_text_that_says_more_than_the_structured_content_stands_before_it() -> N
     # True equals 1 in Python, but not in JSON.
     assert read(text_block("1"), structuredContent={"ok": True}).content == ["1", {"ok": True}]
     assert read(text_block("nothing"), structuredContent={}).content == "nothing"
+    for other in ('{"ok": 42}', '{"t": 42, "u": 1}', "[42, 43]", '{"t": 42}\nIt is warm.'):
+        said = read(text_block(other), structuredContent=data).content
+        assert isinstance(said, list)
+        assert said[-1] == data
 
 
 def test_a_resource_beside_structured_content_keeps_its_text() -> None:
@@ -192,6 +212,8 @@ def test_a_reported_error_is_its_text_once() -> None:
     assert read(isError=True).error_message == "The tool reported an error without a message."
     with_data = read(text_block("broken"), isError=True, structuredContent={"code": 3})
     assert with_data == ToolCallResult({"code": 3}, True, "broken")
+    twice = read(text_block('{"code": 3}'), isError=True, structuredContent={"code": 3})
+    assert twice == ToolCallResult(None, True, '{"code": 3}')
 
 
 @pytest.mark.parametrize("content", ["x", {"type": "text", "text": "x"}, 1])

@@ -26,7 +26,14 @@ from mcp_ghost.redact import Redactor
 from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, ask
 from mcp_ghost.servers.protocol.events import TooLongEventError, readable_events
 from mcp_ghost.servers.protocol.lenient import NOT_MADE
-from mcp_ghost.servers.protocol.reading import UnreadableError, check_values, malformed, too_long
+from mcp_ghost.servers.protocol.reading import (
+    UnreadableError,
+    check_values,
+    error_of,
+    malformed,
+    mended,
+    too_long,
+)
 
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
@@ -322,7 +329,9 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         except httpx2.TransportError as error:
             self.broke(error)
             return _error_response(503, INTERNAL_ERROR, self.fault or "")
-        return httpx2.Response(response.status_code, headers=_kept(response), content=content)
+        return httpx2.Response(
+            response.status_code, headers=_kept(response), content=mended(content)
+        )
 
     async def _refused(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """An HTTP status as an error in JSON-RPC, with the server's words where it has any."""
@@ -447,8 +456,9 @@ def _error_in(text: str) -> tuple[int | None, str, object]:
     except (ValueError, RecursionError):
         return None, " ".join(re.sub(r"<[^>]*>", " ", text).split()), None
     error = body.get("error") if isinstance(body, dict) else None
-    if isinstance(error, dict) and isinstance(error.get("code"), int):
-        return error["code"], str(error.get("message", "")), error.get("data")
+    if isinstance(error, dict) and {"code", "message"} & {*error}:
+        known = error_of(error)
+        return known["code"], known["message"], known.get("data")
     return None, text, None
 
 

@@ -15,6 +15,7 @@ from mcp_ghost.servers.protocol.reading import (
     EDGE,
     MOST_SKIPPED,
     UnreadableError,
+    mended,
     read,
     refusal,
     too_long,
@@ -77,7 +78,10 @@ def _readable(event: bytes, most_bytes: int, is_answer: bool) -> bytes:
         read(data)
     except UnreadableError as error:
         return _in_place_of(data, str(error), is_answer) or b": not a message\n\n"
-    return event
+    if (better := mended(data)) == data:
+        return event
+    others = [line for line in event.splitlines() if line and not line.startswith(b"data")]
+    return b"\n".join([*others, *(b"data: " + line for line in better.splitlines()), b"", b""])
 
 
 def _data(event: bytes) -> bytes:

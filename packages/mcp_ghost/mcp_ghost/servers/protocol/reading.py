@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
@@ -24,6 +25,9 @@ _MALFORMED = "The server sent a malformed reply"
 _VALUE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]', re.DOTALL)
 """A text, or what stands before another value. What is within a text does not count."""
 _REASON = re.compile(r"Invalid JSON: (.{1,100}?)(?: at line \d+ column \d+)? \[type=")
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
+"""Any escape; half a surrogate is the group."""
 _VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\\x00-\x1f]{1,100}")'
 _ANSWER = rb'"(?:result|error)"\s*:'
@@ -46,9 +50,48 @@ def read(message: bytes) -> SessionMessage:
     """
     check_values(message)
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(message, by_name=False))
+        return SessionMessage(jsonrpc_message_adapter.validate_json(mended(message), by_name=False))
     except ValueError as error:
         raise UnreadableError(malformed(str(error))) from None
+
+
+def mended(message: bytes) -> bytes:
+    """``message`` as the SDK can read it, where a server cut an emoji or made up its errors.
+
+    Half a surrogate, and what is not UTF-8, becomes U+FFFD. An error gets a number as its code; its
+    words stay.
+    """
+    if not message.isascii():
+        message = message.decode(errors="replace").encode()
+    if _SURROGATE.search(message):
+        message = _ESCAPE.sub(lambda it: rb"\ufffd" if it[1] else it[0], message)
+    if b'"error"' not in message:
+        return message
+    try:
+        body = json.loads(message)
+    except (ValueError, RecursionError):
+        return message
+    error = body.get("error") if isinstance(body, dict) else None
+    if error is None or body.get("result") is not None:
+        return message
+    known = error if isinstance(error, dict) else {}
+    if type(known.get("code")) is int and isinstance(known.get("message"), str):
+        return message
+    return json.dumps({**body, "jsonrpc": "2.0", "error": error_of(error)}).encode()
+
+
+def error_of(error: object) -> dict[str, Any]:
+    """``error``, whatever it is, as one of JSON-RPC."""
+    known = error if isinstance(error, dict) else {"message": error}
+    code, words = known.get("code"), known.get("message")
+    said = words if isinstance(words, str) and words else json.dumps(error, ensure_ascii=False)
+    try:
+        number = int(str(code))
+    except ValueError:
+        number = INTERNAL_ERROR
+        said += f" ({code})" if isinstance(code, str) and code and code not in said else ""
+    data = {"data": known["data"]} if "data" in known else {}
+    return {"code": number, "message": said, **data}
 
 
 def check_values(message: bytes) -> None:

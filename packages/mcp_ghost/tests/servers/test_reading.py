@@ -1,0 +1,75 @@
+"""Messages that are nearly right: half an emoji, errors that are not quite those of JSON-RPC."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+from mcp.types import INTERNAL_ERROR, JSONRPCError, JSONRPCResponse
+
+from mcp_ghost.servers.protocol.events import readable_events
+from mcp_ghost.servers.protocol.reading import mended, read
+
+TEXTS = [
+    (rb"a\ud83d", "a\ufffd"),
+    (rb"\uDE00b", "\ufffdb"),
+    (rb"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
+    (rb"\ud83d\n", "\ufffd\n"),
+    (rb"\\ud83d", r"\ud83d"),
+    (rb"\\\ud83d", "\\\ufffd"),
+    (rb"\ud83d\ude00", "\U0001f600"),
+    (b"\xff", "\ufffd"),
+    (b"\xed\xa0\xbd", "\ufffd\ufffd\ufffd"),
+    (b"caf\xc3\xa9", "caf\u00e9"),
+]
+ERRORS: list[tuple[object, int, str]] = [
+    ({"code": "NOT_FOUND", "message": "no such row"}, INTERNAL_ERROR, "no such row (NOT_FOUND)"),
+    ({"code": "-32602", "message": "no such row"}, -32602, "no such row"),
+    ({"code": -32000.0, "message": "x"}, INTERNAL_ERROR, "x"),
+    ({"code": None, "message": "x"}, INTERNAL_ERROR, "x"),
+    ({"message": "x"}, INTERNAL_ERROR, "x"),
+    ({"code": 1}, 1, '{"code": 1}'),
+    ({"code": 1, "message": None}, 1, '{"code": 1, "message": null}'),
+    ({"code": 1, "message": {"de": "x"}}, 1, '{"code": 1, "message": {"de": "x"}}'),
+    ({"detail": "x"}, INTERNAL_ERROR, '{"detail": "x"}'),
+    ("out of cheese", INTERNAL_ERROR, "out of cheese"),
+    (["x"], INTERNAL_ERROR, '["x"]'),
+]
+
+
+async def pieces(*given: bytes) -> AsyncIterator[bytes]:
+    for piece in given:
+        yield piece
+
+
+@pytest.mark.parametrize(("written", "text"), TEXTS)
+async def test_half_a_surrogate_becomes_a_sign_of_its_own(written: bytes, text: str) -> None:
+    line = b'{"jsonrpc": "2.0", "id": 1, "result": {"t": "%b"}}' % written
+    message = read(line).message
+    assert isinstance(message, JSONRPCResponse)
+    assert message.result == {"t": text}
+    sent = pieces(b"id: 7\ndata: %b\n\n" % line)
+    (event,) = [it async for it in readable_events(sent, 1000, is_answer=True)]
+    assert event.startswith(b"id: 7\ndata: {")
+    assert json.loads(event.partition(b"data: ")[2])["result"] == {"t": text}
+
+
+@pytest.mark.parametrize(("error", "code", "words"), ERRORS)
+def test_an_error_that_is_not_quite_one_keeps_its_words(
+    error: object, code: int, words: str
+) -> None:
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode()
+    message = read(line).message
+    assert isinstance(message, JSONRPCError)
+    assert (message.id, message.error.code, message.error.message) == (1, code, words)
+
+
+def test_what_is_right_stays_as_it_is() -> None:
+    for line in (
+        b'{"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": "x", "data": [1]}}',
+        b'{"jsonrpc": "2.0", "id": 1, "error": null, "result": {"error": "x"}}',
+        b'{"jsonrpc": "2.0", "id": 1, "result": {"error": {"code": "x"}}}',
+        b'"error" \\ud83d\\ude00',
+    ):
+        assert mended(line) == line
