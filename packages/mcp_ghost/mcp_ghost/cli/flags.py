@@ -179,7 +179,7 @@ def _add_how(command: Parser) -> None:
 def _add_options(where: argparse._ActionsContainer, described: str) -> None:
     values = dict(re.findall(r"^--([a-z-]+) ([A-Z]+)", described, re.M))
     read = {flag.replace("-", "_"): _READ.get(value, {}) for flag, value in values.items()}
-    off = {"action": "store_false", "default": None, "dest": "server_instructions"}
+    off = {"action": "store_false", "dest": "server_instructions"}
     add_flags(where, described, no_server_instructions=off, **read)
 
 

@@ -95,10 +95,16 @@ def test_each_flag_of_a_run_is_an_option_of_the_function() -> None:
         "allow": ["a", "b", "c"],
         "temperature": 0.0,
         "progress_extends_timeout": False,
+        "server_instructions": True,
+    }
+    assert parse_flags([*given.split(), "--no-server-instructions"]).options() == {
+        **{name: it for name, it in options.items() if name != "temperature"},
+        "allow": ["a", "b"],
+        "server_instructions": False,
     }
     known = {f"--{name.replace('_', '-')}" for name in Settings.__annotations__}
     described = re.findall("^--[a-z-]+", _MODEL + _LIMITS + _CHOICE, re.MULTILINE)
-    assert set(described) <= known
+    assert {flag.replace("--no-", "--") for flag in described} <= known
 
 
 def test_help_breaks_sentences_and_never_commands(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def test_a_replay_runs_real_servers_without_key_and_network(
 
 def test_a_replay_is_a_result_like_any_other() -> None:
     replayed = replay(load_golden(CHAIN))
-    assert replayed.keys() == load_golden(CHAIN)["golden_output"].keys()
+    assert replayed.keys() == {*load_golden(CHAIN)["golden_output"], "servers"}  # an older one
     assert json.loads(json.dumps(replayed)) == replayed
 
 

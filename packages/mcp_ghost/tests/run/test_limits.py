@@ -224,8 +224,8 @@ def test_every_step_is_an_event(notes: Notes) -> None:
         "run_end",
     ]
     assert events[0]["servers"] == ["notes", "ill"]
-    connected = {"server": "notes", "tools": 8, "revision": "2025-11-25"}
-    assert events[2] == {"type": "server_connected", **connected}
+    connected = {"server": "notes", "tools": 8, "revision": "2025-11-25", "instructions": ""}
+    assert events[2] == {"type": "server_connected", "version": "1.0", **connected}
     assert events[3]["content"] == "Let me look."
     assert events[4] | {"tool_name": "notes.read", "arguments": {"name": "a"}} == events[4]
     assert events[5]["success"] is False

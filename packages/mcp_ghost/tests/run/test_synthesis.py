@@ -29,7 +29,7 @@ def notes(tmp_path: Path) -> Notes:
         ("```json\n[1, 2]\n```", [1, 2]),
         ("  The total is 3.\n", "The total is 3."),
         ("42", "42"),
-        ('[NaN, "\\ud800"]', ["nan", "?"]),  # Python reads what strict JSON does not hold
+        ('[NaN, "\\ud800"]', ["nan", "\ufffd"]),  # Python reads what strict JSON does not hold
         ('{"total": 3', '{"total": 3'),
     ],
 )
