@@ -323,6 +323,7 @@ class LLMClient:
             api_key or _configured_key(config, self.base_url),
             base_url=self.base_url,
             key_variable=None if is_its_own else _OWN_KEY_VARIABLE,
+            wire="chat" if self.base_url == EMBEDDED_BASE_URL else config.llm_wire,
             timeout=config.client_timeout_seconds,
             retry=RetryPolicy(
                 config.retry_max_attempts,

@@ -21,6 +21,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from mcp_ghost.providers.common import WireChoice
 from mcp_ghost.providers.hosted import HOSTED, Hosted, hosted_at
 from mcp_ghost.redact import SHORTEST_SECRET, secrets_in
 from mcp_ghost.text import address
@@ -112,6 +113,10 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     provider: ProviderChoice = "auto"
     """Whose key is used, and which format your own endpoint speaks; ``auto``: the first key found,
     and OpenAI's format."""
+    llm_wire: WireChoice = "auto"
+    """How endpoints that speak OpenAI's format are asked: by ``chat`` completions, through the
+    ``responses`` API, or ``auto``: ``responses`` at OpenAI's own address, ``chat`` elsewhere, and
+    the other one where the endpoint says that the model needs it."""
     client_base_url: str | None = None
     """Any endpoint; unset: the provider whose key is found, or else the embedded model."""
     client_api_key: str | None = Field(default=None, repr=False)

@@ -17,6 +17,7 @@ from scripts.scripted_model import action_reply
 from session.game_configuration import GameConfiguration
 from tests.support import PATIENCE, ROOT
 from tests.support.program import Program
+from tests.support.wires import WIRES, name_of
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 THOUGHT = {"thought": "é", "thoughtNumber": 1, "totalThoughts": 1, "nextThoughtNeeded": False}
 EFFORT = {
     "openai": '"reasoning_effort": "low"',
+    "responses": '"reasoning": {"effort": "low"',
     "anthropic": '"output_config": {"effort": "low"',
     "gemini": '"thinkingLevel": "low"',
 }
@@ -37,7 +39,7 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize("wire", ["openai", "anthropic", "gemini"])
+@pytest.mark.parametrize("wire", WIRES)
 def test_each_wire_is_played_through(wire: WireName, tmp_path: Path) -> None:
     """Tools, thinking that is handed back, the forced form of answers, effort and caching."""
 
@@ -48,7 +50,8 @@ def test_each_wire_is_played_through(wire: WireName, tmp_path: Path) -> None:
 
     program = Program(tmp_path)
     program.env |= {
-        "ZORKGPT_PROVIDER": wire,
+        "ZORKGPT_PROVIDER": name_of(wire),
+        "ZORKGPT_LLM_WIRE": "responses" if wire == "responses" else "auto",
         "ZORKGPT_CLIENT_API_KEY": "sk-made-up-0123",
         "ZORKGPT_AGENT_REASONING_EFFORT": "low",
         "ZORKGPT_MCP_CONFIG_FILE": str(ROOT / "mcp_config.json"),

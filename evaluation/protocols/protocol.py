@@ -19,7 +19,14 @@ from session.game_configuration import GameConfiguration
 
 SHIPPED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
 _OF_THE_MODEL = {
-    *("agent_model", "agent_base_url", "client_base_url", "provider", "local_model_path"),
+    *(
+        "agent_model",
+        "agent_base_url",
+        "client_base_url",
+        "provider",
+        "local_model_path",
+        "llm_wire",
+    ),
     *("agent_reasoning_effort", "agent_extra_body", "reflection_base_url", "reflection_model"),
     *("reflection_reasoning_effort", "reflection_extra_body"),
     *("agent_thinking_tokens", "reflection_thinking_tokens"),

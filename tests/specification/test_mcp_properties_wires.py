@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from hypothesis import given
@@ -16,6 +16,7 @@ from mcp_ghost.providers.hosted import OPENROUTER
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.testing.anthropic import ANTHROPIC
 from mcp_ghost.testing.gemini import GEMINI
+from mcp_ghost.testing.responses import RESPONSES
 from mcp_ghost.testing.wires import Wire, openai_wire
 from tests.specification.test_mcp_properties import arguments, hundred_times
 from tests.support.conversations import NAMES, TOOLS, USER, call, conversations, tool
@@ -38,13 +39,19 @@ class Line:
     base_url: str = ""
     markers: int = 0
     """How many it honours."""
+    wire: Literal["chat", "responses"] = "chat"
 
     def send(self, messages: Sequence[Message], **given: Any) -> tuple[Any, Any]:  # noqa: ANN401  any field
         """A request as it goes out and as the server reads it, which must not refuse it."""
         provider = get_provider(self.provider)
         url = self.base_url or provider.base_url
         request = LLMRequest(
-            messages=messages, model=self.model, base_url=url, api_key="key", **given
+            messages=messages,
+            model=self.model,
+            base_url=url,
+            api_key="key",
+            wire=self.wire,
+            **given,
         )
         sent = provider.encode(request)
         headers = {**sent.headers, ":path": sent.path}
@@ -65,6 +72,7 @@ LINES = {
     "generic": Line("openai", "m", openai_wire("generic"), "http://127.0.0.1:8080/v1"),
     "openai": Line("openai", "gpt-4.1", openai_wire("openai")),
     "openrouter": Line("openai", "m", openai_wire("openrouter"), OPENROUTER.base_url, 4),
+    "responses": Line("openai", "gpt-6-luna", RESPONSES, wire="responses"),
     "anthropic": Line("anthropic", "claude-sonnet-4-6", ANTHROPIC, markers=4),
     "gemini": Line("gemini", "gemini-3.5-flash", GEMINI),
 }

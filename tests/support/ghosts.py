@@ -13,12 +13,13 @@ from mcp_ghost import mcp_ghost
 from mcp_ghost.config import ServerConfig
 from mcp_ghost.testing import ModelServer, Script
 from tests.support.servers import pids, seen
+from tests.support.wires import WIRES, spoken
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName
 
 KEY = "sk-ghost-0123456789abcdef"
-PROVIDERS: tuple[WireName, ...] = ("openai", "anthropic", "gemini")
+PROVIDERS = WIRES
 NOTES = Path(__file__).parent / "servers" / "notes.py"
 BANK = NOTES.with_name("bank.py")
 
@@ -91,7 +92,7 @@ async def ghost(
     """One run that asks ``model``."""
     given = {"system_prompt": "Keep notes.", "user_prompt": "Do it.", "api_key": KEY, **options}
     return await mcp_ghost(
-        {"mcpServers": dict(servers)}, provider=provider, base_url=model.base_url, **given
+        {"mcpServers": dict(servers)}, base_url=model.base_url, **spoken(provider), **given
     )
 
 

@@ -9,18 +9,20 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_ghost.golden.scrub import Scrubber, places
 from mcp_ghost.testing import ModelRequest, Reply, error_reply, tool_reply
+from mcp_ghost.testing.wires import WireName
 from tests.support import ROOT
+from tests.support.wires import WIRES, spoken
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
 
 GOLDENS = ROOT / "tests" / "goldens"
-Wire: TypeAlias = Literal["openai", "anthropic", "gemini"]
-PROVIDERS: tuple[Wire, ...] = ("openai", "anthropic", "gemini")
+Wire: TypeAlias = WireName
+PROVIDERS = WIRES
 SYSTEM_PROMPT = "You work at a desk with a database of lamps and a folder of files."
 
 
@@ -160,7 +162,7 @@ class Case:
         return {
             "server_config": desk("db", "files"),
             "system_prompt": SYSTEM_PROMPT,
-            "provider": self.provider,
+            **spoken(self.provider),
             "user_prompt": self.prompt,
             "model": {"anthropic": "claude-sonnet-4-6", "gemini": "gemini-2.5-flash"}.get(
                 self.provider, "gpt-4o"

@@ -26,7 +26,17 @@ def provider_of(wire: str) -> Provider:
 
 def chosen(wire: str) -> dict[str, Any]:
     """The option that chooses it."""
-    return {"wire": "responses" if wire == "responses" else "chat"}
+    return {"openai": {"wire": "chat"}, "responses": {"wire": "responses"}}.get(wire, {})
+
+
+def spoken(wire: str) -> dict[str, Any]:
+    """The arguments of ``mcp_ghost()`` that choose it."""
+    return {"provider": name_of(wire), **chosen(wire)}
+
+
+def wire_flags(wire: str) -> list[str]:
+    """The flags of the command line that choose it."""
+    return [part for key, value in spoken(wire).items() for part in (f"--{key}", value)]
 
 
 def llm_client(wire: str, *arguments: Any, **options: Any) -> ProviderClient:  # noqa: ANN401

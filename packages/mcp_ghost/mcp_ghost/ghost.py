@@ -77,6 +77,9 @@ async def mcp_ghost(
             first failure ends the run.
         conversation_memory: Whether the model sees the whole run, or only the latest exchange.
         base_url: The provider's address, by default the one that its own SDK would use.
+        wire: How a server that speaks OpenAI's formats is asked: "chat" (chat completions),
+            "responses" (the Responses API), or "auto": responses at OpenAI's own address, chat
+            elsewhere, and the other one where the server says that the model needs it.
         llm_timeout: Seconds for one reply of the model.
         startup_timeout: Seconds for one server to start.
         progress_extends_timeout: Whether each report of progress gives a tool call its ``timeout``

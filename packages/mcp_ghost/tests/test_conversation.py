@@ -18,6 +18,7 @@ from mcp_ghost.run.settings import Settings
 from mcp_ghost.testing import ModelServer, Reply, tool_reply
 from tests.support.ghosts import KEY, PROVIDERS, Notes, assert_well_formed, said_to, tools
 from tests.support.servers import eventually, is_running
+from tests.support.wires import spoken
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName
@@ -46,7 +47,7 @@ def talk(
     async def main(base_url: str) -> object:
         given: Any = {"system_prompt": "Keep notes.", "api_key": KEY, **options}
         config = {"mcpServers": {"notes": notes.config}}
-        ghost = Ghost(server_config=config, provider=provider, base_url=base_url, **given)
+        ghost = Ghost(server_config=config, base_url=base_url, **spoken(provider), **given)
         async with ghost:
             return await told(ghost)
 

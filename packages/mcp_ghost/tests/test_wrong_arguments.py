@@ -12,6 +12,7 @@ import pytest
 from mcp_ghost import mcp_ghost, run_ghost
 from mcp_ghost.errors import LLMError, MCPConfigError, MCPConfigNotFoundError
 from tests.support.ghosts import KEY, PROVIDERS, Notes
+from tests.support.wires import name_of
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName
@@ -44,7 +45,7 @@ def refused(notes: Notes, **arguments: Any) -> Exception:  # noqa: ANN401  any a
 def test_an_unknown_provider_is_an_error_that_lists_the_known_ones(notes: Notes) -> None:  # B3
     error = refused(notes, provider="llama")
     assert isinstance(error, ValueError)
-    assert all(name in str(error) for name in ("'llama'", *PROVIDERS))
+    assert all(name in str(error) for name in ("'llama'", *map(name_of, PROVIDERS)))
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ _PROMPT = "--prompt TEXT  what the model is to do; - reads it from standard inpu
 _MODEL = """\
 --model NAME        the model (default: the provider's)
 --base-url URL      any model server that speaks the provider's format
+--wire NAME         which of OpenAI's formats: chat, responses or auto (default)
 --temperature T     how freely the model chooses its words (default: the provider's)
 --no-server-instructions  do not tell it what servers say about their use
 --reasoning-effort E  how long it thinks: none, minimal, low, medium, high, xhigh or max

@@ -60,7 +60,8 @@ class ProviderClient:
         model: Asked where a call names no other; by default the provider's.
         base_url: By default the provider's.
         key_variable: Where users keep the key, for messages; by default the provider's.
-        wire: Which of OpenAI's formats is spoken, where it is one of them.
+        wire: Which of OpenAI's formats is spoken, where it is one of them; "auto": responses at
+            OpenAI's own address, chat elsewhere, and the other one once the server names it.
         timeout: Seconds for one whole answer.
         retry: How often and how patiently a request is tried.
         breaker: Counts the calls, whatever their tries, and refuses some.

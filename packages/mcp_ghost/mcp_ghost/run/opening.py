@@ -37,6 +37,7 @@ def conversation_of(
         settings["api_key"],
         settings["model"],
         settings["base_url"],
+        wire=settings["wire"],
         timeout=settings["llm_timeout"],
         retry=RetryPolicy(max_attempts=4, initial_delay=0.5),  # somebody is waiting for the call
         transport=settings["transport"],

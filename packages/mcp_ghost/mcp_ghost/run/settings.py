@@ -129,6 +129,9 @@ class Options(TypedDict, total=False):
     """The options of :func:`mcp_ghost.ghost.mcp_ghost` beside the specified parameters."""
 
     base_url: Annotated[str | None, _text()]
+    wire: Annotated[
+        Literal["auto", "chat", "responses"], Option('"auto", "chat" or "responses"', "auto")
+    ]
     llm_timeout: Annotated[float, _number(120.0)]
     startup_timeout: Annotated[float, _number(30.0)]
     progress_extends_timeout: Annotated[bool, _switch()]

@@ -16,6 +16,7 @@ from tests.support import PATIENCE
 from tests.support.ghosts import PROVIDERS, Bank, Notes, said_to
 from tests.support.program import Program
 from tests.support.servers import faulty, write_config
+from tests.support.wires import wire_flags
 
 pytestmark = pytest.mark.mcp
 
@@ -28,7 +29,7 @@ def ghost(tmp_path: Path) -> Program:
 
 
 def chat(model: ModelServer, provider: str = "openai") -> list[str]:
-    asked = ["--provider", provider, "--base-url", model.base_url]
+    asked = [*wire_flags(provider), "--base-url", model.base_url]
     return ["chat", "--config", "servers.json", *asked]
 
 

@@ -17,6 +17,7 @@ from tests.support import PATIENCE
 from tests.support.golden_cases import GOLDENS, PROVIDERS, Wire, calls, servers
 from tests.support.program import Program, heavy_imports, terminal
 from tests.support.servers import eventually, faulty, pids, versions, write_config
+from tests.support.wires import wire_flags
 
 pytestmark = pytest.mark.mcp
 
@@ -33,7 +34,7 @@ def ghost(tmp_path: Path) -> Program:
 
 
 def flags(model: ModelServer, *more: str, provider: str = "openai") -> list[str]:
-    asked = ["--provider", provider, "--base-url", model.base_url, "--prompt", "What is there?"]
+    asked = [*wire_flags(provider), "--base-url", model.base_url, "--prompt", "What is there?"]
     return ["run", "--config", "servers.json", *asked, *more]
 
 

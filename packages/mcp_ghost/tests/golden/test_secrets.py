@@ -15,6 +15,7 @@ from mcp_ghost.golden import compare_golden, load_golden, record_golden, replay_
 from mcp_ghost.testing import ModelServer, content_reply, error_reply
 from tests.support.golden_cases import PROVIDERS, Wire, calls
 from tests.support.servers import FAULTY
+from tests.support.wires import spoken
 
 KEY = "planted-as-argument"
 DESK = FAULTY.with_name("desk.py")
@@ -76,7 +77,7 @@ def record_temptation(wire: Wire, path: str | Path) -> dict[str, Any]:
             volatile=["shop.environment"],
             server_config=tempting_servers(),
             system_prompt="The key of the shop is planted-by-reference.",
-            provider=wire,
+            **spoken(wire),
             api_key=KEY,
             user_prompt=f"Buy a lamp. My key is {KEY}.",
             base_url=model.base_url,

@@ -330,6 +330,7 @@ def test_a_golden_of_a_long_run_replays(tmp_path: Path) -> None:
 
 TOO_LONG = {
     "openai": "This model's maximum context length is 2000 tokens.",
+    "responses": "Your input exceeds the context window of this model.",
     "anthropic": "prompt is too long: 3000 tokens > 2000 maximum",
     "gemini": "The input token count (3000) exceeds the maximum number of tokens allowed (2000).",
 }

@@ -43,6 +43,7 @@ def test_a_call_in_a_reply_that_was_cut_off_is_not_executed(
     ("provider", "place"),
     [
         ("openai", ("max_tokens",)),
+        ("responses", ("max_output_tokens",)),
         ("anthropic", ("max_tokens",)),
         ("gemini", ("generationConfig", "maxOutputTokens")),
     ],
@@ -61,6 +62,15 @@ def test_the_length_of_a_reply_can_be_set(provider: WireName, place: tuple[str, 
         (
             "openai",
             {"temperature": 0.5, "reasoning_effort": "low", "stop": ["END"], "user": "somebody"},
+        ),
+        (
+            "responses",
+            {
+                "temperature": None,  # which it does not take beside thinking
+                "reasoning": {"effort": "low", "summary": "auto"},
+                "stop": None,  # which this API does not have
+                "user": "somebody",
+            },
         ),
         (
             "anthropic",
@@ -89,6 +99,7 @@ def test_options_of_the_model_go_out_as_each_provider_calls_them(
 ) -> None:
     more: dict[str, dict[str, Any]] = {
         "openai": {"user": "somebody"},
+        "responses": {"user": "somebody"},
         "anthropic": {"metadata": {"user_id": "somebody"}},
         "gemini": {"generationConfig": {"candidateCount": 1}},
     }
@@ -138,7 +149,7 @@ def test_a_run_that_ends_by_filtered_replies_names_the_finish_reason(provider: W
 
     result, _ = play(filtered, {}, provider)
     assert result["success"] is False
-    their_word = {"openai": "content_filter", "anthropic": "refusal", "gemini": "SAFETY"}[provider]
+    their_word = {"anthropic": "refusal", "gemini": "SAFETY"}.get(provider, "content_filter")
     assert their_word in result["errors"][-1]["error"]
 
 

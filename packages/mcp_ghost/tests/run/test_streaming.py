@@ -18,6 +18,7 @@ from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.streaming.events import EventReader
 from mcp_ghost.testing import ModelServer, Reply, content_reply, error_reply, tool_reply
 from tests.support.ghosts import KEY, PROVIDERS, Notes, assert_well_formed, play
+from tests.support.wires import provider_of
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse
@@ -197,7 +198,7 @@ def read(
     provider: str, *sent: Mapping[str, Any] | str
 ) -> tuple[LLMResponse, list[tuple[str, str]]]:
     """The reply in these pieces, and what was told of them."""
-    known: StreamingProvider = get_provider(provider)  # type: ignore[assignment]
+    known: StreamingProvider = provider_of(provider)  # type: ignore[assignment]
     assembler = known.assembler()
     text = "".join(f"data: {it if isinstance(it, str) else json.dumps(it)}\r\n\r\n" for it in sent)
     told = [it for piece in EventReader().feed(text.encode()) for it in assembler.add(piece)]

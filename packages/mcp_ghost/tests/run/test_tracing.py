@@ -16,10 +16,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from mcp_ghost import mcp_ghost
-from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.testing import ModelServer, Reply, content_reply, error_reply, tool_reply
 from tests.support.ghosts import KEY, PROVIDERS, Notes, play
 from tests.support.servers import faulty, seen, versions
+from tests.support.wires import name_of, provider_of
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName
@@ -68,7 +68,7 @@ def test_a_run_its_requests_and_its_calls_are_spans(
     result, _ = play(script, {"notes": notes.config}, provider, **options)
     assert result["success"]
     found = spans(exporter)
-    model = get_provider(provider).default_model
+    model = provider_of(provider).default_model
     operation = "generate_content" if provider == "gemini" else "chat"
     (run,), requests = found["invoke_agent mcp_ghost"], found[f"{operation} {model}"]
     (call,) = found["execute_tool notes.write"]
@@ -78,7 +78,9 @@ def test_a_run_its_requests_and_its_calls_are_spans(
     assert {it.parent.span_id for it in (*requests, call) if it.parent} == {run.context.span_id}
     asked = attributes(requests[0])
     assert asked["gen_ai.operation.name"] == operation
-    assert asked["gen_ai.provider.name"] == {"gemini": "gcp.gemini"}.get(provider, provider)
+    assert asked["gen_ai.provider.name"] == {"gemini": "gcp.gemini"}.get(
+        provider, name_of(provider)
+    )
     assert asked["gen_ai.request.model"] == model
     assert asked["gen_ai.request.max_tokens"] == 500
     assert asked["gen_ai.request.temperature"] == 0.5  # as it was asked for
@@ -138,7 +140,7 @@ def test_what_fails_says_so_in_its_span(exporter: InMemorySpanExporter) -> None:
         for name in (
             "execute_tool s.fail",
             "execute_tool s.hang",
-            f"chat {get_provider('openai').default_model}",
+            f"chat {provider_of('openai').default_model}",
         )
     }
     assert list(kinds.values()) == [["tool_error"], ["timeout"], [None, "400"]]
