@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 GOLDENS = ROOT / "tests" / "goldens"
 Wire: TypeAlias = WireName
 PROVIDERS = WIRES
+MODELS = {
+    "openai": "gpt-4o",
+    "responses": "gpt-6-luna",
+    "anthropic": "claude-sonnet-4-6",
+    "gemini": "gemini-2.5-flash",
+}
 SYSTEM_PROMPT = "You work at a desk with a database of lamps and a folder of files."
 
 
@@ -164,9 +170,7 @@ class Case:
             "system_prompt": SYSTEM_PROMPT,
             **spoken(self.provider),
             "user_prompt": self.prompt,
-            "model": {"anthropic": "claude-sonnet-4-6", "gemini": "gemini-2.5-flash"}.get(
-                self.provider, "gpt-4o"
-            ),
+            "model": MODELS[self.provider],
             **self.options,
         }
 
@@ -180,6 +184,7 @@ CASES = [
     *_on_all("file_not_found", file_not_found, "What do our lamps cost? See the price list."),
     Case("anthropic/wrong_statement", "anthropic", wrong_statement, "How dear is our best lamp?"),
     Case("gemini/parallel_calls", "gemini", parallel_calls, "What is on the desk?"),
+    Case("responses/parallel_calls", "responses", parallel_calls, "What is on the desk?"),
     Case("shared/parallel_calls", "openai", parallel_calls, "What is on the desk?"),
     Case("shared/malformed_arguments", "openai", malformed_arguments, "What do lamps cost?"),
     Case(

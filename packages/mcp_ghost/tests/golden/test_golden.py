@@ -120,10 +120,12 @@ def test_roles_that_differ_are_drift() -> None:
 
 def blank(request: Any) -> None:  # noqa: ANN401  a recorded request on any wire
     """Take the text out of every result of a tool."""
-    for message in request.get("messages") or request["contents"]:
-        if message["role"] == "tool":
+    for message in request.get("messages") or request.get("input") or request["contents"]:
+        if message.get("role") == "tool":
             message["content"] = ""
-        for part in message.get("parts") or message["content"] or ():
+        elif "output" in message:
+            message["output"] = ""
+        for part in message.get("parts") or message.get("content") or ():
             if isinstance(part, dict) and part.get("type") == "tool_result":
                 part["content"] = ""
             elif isinstance(part, dict) and "functionResponse" in part:

@@ -126,7 +126,7 @@ def test_the_same_chain_is_recorded_on_all_providers() -> None:
         for provider in PROVIDERS
     ]
     assert len(chains[0]) == 5
-    assert chains[0] == chains[1] == chains[2]
+    assert all(chain == chains[0] for chain in chains)
 
 
 def test_recording_is_left_out_unless_it_is_asked_for() -> None:

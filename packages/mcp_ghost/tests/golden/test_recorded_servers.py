@@ -22,6 +22,7 @@ from mcp_ghost.testing import ModelServer, Reply, tool_reply
 from tests.support.ghosts import KEY, PROVIDERS, Bank, Notes
 from tests.support.golden_cases import GOLDENS
 from tests.support.servers import faulty
+from tests.support.wires import spoken
 
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
@@ -39,7 +40,7 @@ def recorded(
 ) -> dict[str, Any]:
     with ModelServer(script, wire=provider, namespace="mcp_ghost") as model:
         given: dict[str, Any] = {"system_prompt": "", "user_prompt": "Go.", "api_key": KEY}
-        given |= {"provider": provider, "base_url": model.base_url, **options}
+        given |= {**spoken(provider), "base_url": model.base_url, **options}
         return asyncio.run(record_golden(golden, server_config={"mcpServers": servers}, **given))
 
 

@@ -18,6 +18,7 @@ from mcp_ghost.testing import ModelServer, Reply, tool_reply
 from tests.support import warm
 from tests.support.ghosts import KEY, PROVIDERS, Bank, assert_well_formed, play, said_to, tools
 from tests.support.servers import eventually, seen, versions
+from tests.support.wires import spoken
 
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
@@ -65,7 +66,7 @@ def gone_on(
     with ModelServer(script, wire=provider, namespace="mcp_ghost") as model:
         given: dict[str, Any] = {"system_prompt": "Keep notes.", "api_key": KEY, **options}
         config = {"mcpServers": dict(servers)}
-        at: Any = {"provider": provider, "base_url": model.base_url}
+        at: Any = {**spoken(provider), "base_url": model.base_url}
         outcome = asyncio.run(resume(state, decisions, server_config=config, **at, **given))
     assert model.refusals == []
     return outcome, model
@@ -131,7 +132,7 @@ def test_a_run_pauses_before_the_calls_and_goes_on_with_the_decisions(
 ) -> None:
     servers = {"bank": bank.config}
     with ModelServer([TWO], wire=provider, namespace="mcp_ghost") as model:
-        at = {"provider": provider, "base_url": model.base_url, "api_key": KEY}
+        at = {**spoken(provider), "base_url": model.base_url, "api_key": KEY}
         given: Any = {**at, "user_prompt": "Pay.", "system_prompt": "Keep notes.", "pause": True}
         result = asyncio.run(mcp_ghost({"mcpServers": servers}, **given))
     assert not result["success"]

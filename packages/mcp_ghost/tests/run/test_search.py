@@ -15,6 +15,7 @@ from mcp_ghost import Ghost, mcp_ghost
 from mcp_ghost.run.search import FIND_TOOLS, FOUND_AT_MOST, ToolSearch
 from mcp_ghost.testing import ModelServer, Reply, tool_reply
 from tests.support.ghosts import PROVIDERS, assert_well_formed, tools
+from tests.support.wires import spoken
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName
@@ -84,7 +85,7 @@ def run(
     server, called = office(listed)
     with ModelServer(script, wire=provider, namespace="mcp_ghost") as model:
         at: Any = {
-            "provider": provider,
+            **spoken(provider),
             "base_url": model.base_url,
             "user_prompt": "Go.",
             **options,

@@ -14,11 +14,10 @@ import pytest
 from mcp_ghost import Ghost, get_llm_client, mcp_ghost
 from mcp_ghost.golden import compare_golden, load_golden, record_golden, replay_golden
 from mcp_ghost.providers.openai import OpenAI
-from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.streaming.events import EventReader
 from mcp_ghost.testing import ModelServer, Reply, content_reply, error_reply, tool_reply
 from tests.support.ghosts import KEY, PROVIDERS, Notes, assert_well_formed, play
-from tests.support.wires import provider_of
+from tests.support.wires import provider_of, spoken
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse
@@ -88,7 +87,8 @@ def test_a_reply_that_breaks_off_is_asked_for_again_and_what_was_told_is_void(
 ) -> None:
     monkeypatch.setattr("mcp_ghost.providers.transport.RetryPolicy.delay", lambda *_: 0.0)
     heard = Heard()
-    broken = Reply(content_reply("one two three").body, cut_after=4)
+    behind_a_word = 6 if provider == "responses" else 4
+    broken = Reply(content_reply("one two three").body, cut_after=behind_a_word)
     result, _ = play([broken, "All of it."], {}, provider, stream=True, on_event=heard)
     assert result["final_result"] == "All of it."
     kinds = [it["type"] for it in heard.events if it["type"] in ("text", "reply_restart")]
@@ -139,7 +139,7 @@ def test_an_error_in_the_middle_of_a_stream_is_the_providers_error() -> None:
 
 
 def streaming(model: ModelServer, provider: WireName, **options: Any) -> Ghost:  # noqa: ANN401
-    at: Any = {"provider": provider, "base_url": model.base_url, "api_key": KEY, **options}
+    at: Any = {**spoken(provider), "base_url": model.base_url, "api_key": KEY, **options}
     return Ghost(server_config={"mcpServers": {}}, **at)
 
 
@@ -315,7 +315,7 @@ def test_a_streamed_run_is_recorded_whole_and_replayed(provider: WireName, tmp_p
     golden = tmp_path / "g.json"
     given: dict[str, Any] = {"server_config": {"mcpServers": {}}, "system_prompt": ""}
     with ModelServer(["Good morning."], wire=provider) as model:
-        given |= {"provider": provider, "user_prompt": "Hello?", "base_url": model.base_url}
+        given |= {**spoken(provider), "user_prompt": "Hello?", "base_url": model.base_url}
         asyncio.run(record_golden(golden, **given, stream=True))
     (exchange,) = load_golden(golden)["provider_responses"]
     assert isinstance(exchange["response"], dict)

@@ -16,6 +16,7 @@ from mcp_ghost.errors import MCPConfigError
 from mcp_ghost.golden import compare_golden, record_golden, replay_golden
 from mcp_ghost.testing import ModelServer, Reply, tool_reply
 from tests.support.ghosts import PROVIDERS, Notes, assert_well_formed, tools
+from tests.support.wires import spoken
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName
@@ -55,7 +56,7 @@ def run(
 ) -> tuple[dict[str, Any], ModelServer]:
     with ModelServer(script, wire=provider, namespace="mcp_ghost") as model:
         at: Any = {
-            "provider": provider,
+            **spoken(provider),
             "base_url": model.base_url,
             "user_prompt": "Go.",
             **options,
