@@ -25,6 +25,7 @@ from tests.support.ghosts import (
 )
 from tests.support.program import heavy_imports
 from tests.support.servers import is_running, write_config
+from tests.support.wires import name_of
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName
@@ -118,7 +119,7 @@ async def test_the_configuration_may_be_a_file(
 def test_the_key_comes_from_the_environment_or_a_file(  # B4
     provider: WireName, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    variable = "GOOGLE_API_KEY" if provider == "gemini" else f"{provider.upper()}_API_KEY"
+    variable = "GOOGLE_API_KEY" if provider == "gemini" else f"{name_of(provider).upper()}_API_KEY"
     Path(".env").write_text(f"{variable}=from-the-file-0123\n")
     _, model = play(["Done."], {}, provider, api_key=None)
     assert "from-the-file-0123" in str(model.requests[0].headers)

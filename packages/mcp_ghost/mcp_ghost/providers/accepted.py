@@ -19,9 +19,11 @@ _REFUSALS = frozenset({400, 404, 422})
 _IMAGE_REFUSALS = frozenset({400, 404, 413, 415, 422, 500})
 # OpenRouter (404): "support image input"; llama.cpp (500): "image input is not supported";
 # DeepSeek: "unknown variant `image_url`, expected `text`"; Groq: "content must be a string";
-# and Mistral wants no user after a tool.
+# llama.cpp of results (400): "should be 'Input text'"; and Mistral wants no user after a tool.
 _OF_IMAGES = re.compile(
-    r"image|mmproj|multimodal|vision|must be a string|role .?user.? after role .?tool", re.I
+    r"image|mmproj|multimodal|vision|must be a string|should be .input text"
+    r"|role .?user.? after role .?tool",
+    re.I,
 )
 _MENTIONS = {
     # DeepSeek and Groq know no schemas. "Requested parameters" is what OpenRouter calls them when

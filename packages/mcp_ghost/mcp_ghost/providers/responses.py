@@ -128,9 +128,15 @@ def _payload(request: common.LLMRequest) -> JSONObject:
 
 
 def _merged(messages: Sequence[Message]) -> list[Message]:
-    """``messages`` with two of the user in a row as one: several chat templates want that."""
+    """``messages`` with two of the user in a row as one: several chat templates want that.
+
+    Replies that say nothing are left out.
+    """
     merged: list[Message] = []
     for message in messages:
+        said = common.text_of(message.get("content")).strip() or message.get("tool_calls")
+        if message["role"] == "assistant" and not said:
+            continue
         if message["role"] == "user" and merged and merged[-1]["role"] == "user":
             before = merged.pop()["content"]
             message = {"role": "user", "content": joined(before, message["content"])}

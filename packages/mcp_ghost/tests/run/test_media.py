@@ -41,8 +41,8 @@ def images(body: Any) -> list[str]:  # noqa: ANN401  any JSON
         return [image for item in body for image in images(item)]
     if not isinstance(body, dict):
         return []
-    if url := (body.get("image_url") or {}).get("url"):
-        return [url.partition("base64,")[2]]
+    if shown := body.get("image_url"):  # an object in chat completions
+        return [str(shown["url"] if isinstance(shown, dict) else shown).partition("base64,")[2]]
     for key in ("source", "inlineData"):
         if key in body:
             return [body[key]["data"]]
@@ -114,6 +114,7 @@ def test_what_is_larger_than_models_take_reaches_only_the_caller(bank: Bank) -> 
     [
         (404, "No endpoints found that support image input"),
         (400, "unknown variant `image_url`, expected `text`"),
+        (400, "Output of tool call should be 'Input text'"),
     ],
 )
 def test_a_model_that_takes_no_images_is_asked_without_them_from_then_on(

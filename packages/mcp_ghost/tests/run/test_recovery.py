@@ -10,6 +10,7 @@ import pytest
 from mcp_ghost.testing import ModelRequest, Reply, content_reply, error_reply, tool_reply
 from tests.support.ghosts import PROVIDERS, Notes, play, said_to, tools
 from tests.support.servers import faulty, is_running, seen
+from tests.support.wires import name_of
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName
@@ -329,7 +330,7 @@ def test_a_model_that_cannot_be_asked_leaves_a_partial_account(  # B14
     assert tools(result) == ["notes.write"]
     assert "no such key" in result["summary"]
     (error,) = result["errors"]
-    assert (error["tool_name"], error["iteration"]) == (provider, 1)
+    assert (error["tool_name"], error["iteration"]) == (name_of(provider), 1)
     assert "no such key" in error["error"]
     assert not is_running(notes.pids[0])
 
