@@ -15,7 +15,6 @@ from jsonschema import Draft202012Validator
 from mcp_ghost.names import property_name
 from mcp_ghost.providers.gemini_schema import gemini_parameters
 from mcp_ghost.providers.parameters import parameters
-from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.taken import FOR_ANTHROPIC, FOR_GEMINI, FOR_GRAMMARS, FOR_OPENAI
 from mcp_ghost.servers.tools import tool_schema
 from mcp_ghost.testing import refusals, refusals_anthropic, refusals_gemini
@@ -23,6 +22,7 @@ from tests.support.garbled import garbled
 from tests.support.ghosts import PROVIDERS
 from tests.support.provider_requests import request_for
 from tests.support.refused import anthropic, gemini, openai
+from tests.support.wires import chosen, provider_of
 from tests.support.work import steps
 
 TEXT, NUMBER = {"type": "string"}, {"type": "number"}
@@ -70,8 +70,10 @@ def test_what_a_tool_takes_is_on_offer_wherever_its_schema_says_so(
 @pytest.mark.parametrize("schema", [{"anyOf": [A, B]}, {**A, **B, "type": ["object", "null"]}])
 def test_every_model_is_told_what_the_tool_takes(provider: str, schema: dict[str, Any]) -> None:
     tool = tool_schema({"name": "find", "inputSchema": schema})
-    request = request_for([{"role": "user", "content": "Find it."}], tools=[tool])
-    sent = get_provider(provider).encode(request).payload["tools"][0]
+    request = request_for(
+        [{"role": "user", "content": "Find it."}], tools=[tool], **chosen(provider)
+    )
+    sent = provider_of(provider).encode(request).payload["tools"][0]
     function = sent.get("function") or (sent.get("functionDeclarations") or [sent])[0]
     told = function.get("parameters") or function["input_schema"]
     assert [*told["properties"]] == [*parameters(schema, FOR_ANTHROPIC, "t")["properties"]]
@@ -333,7 +335,7 @@ def test_a_server_gets_its_own_names_of_properties_at_every_depth(provider: str)
         {"role": "tool", "tool_call_id": "c1", "content": "found"},
     ]
     request = request_for(history, tools=[tool])
-    sent = json.dumps(get_provider(provider).encode(request).payload["tools"])
+    sent = json.dumps(provider_of(provider).encode(request).payload["tools"])
     assert not [name for name in (*odd, "filter[status]") if f'"{name}":' in sent]
     wired = request.names.encode_arguments(arguments, FOR_GEMINI.names)
     assert [*wired] == ["fine", property_name("filter[status]"), "list", "more"]
