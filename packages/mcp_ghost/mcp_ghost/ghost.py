@@ -107,7 +107,8 @@ async def mcp_ghost(
         deny: Tools not to offer; takes precedence over ``allow``.
         server_instructions: Whether the model is told what servers say about their use.
         tool_search_above: Tokens of schemas, estimated at four characters each, above which the
-            model gets a tool that finds tools, instead of all of them. None: never.
+            model gets a tool that finds tools, instead of all of them; also above the number
+            that the provider takes. None: never.
         max_parallel_calls: Calls of one reply that run at the same time on one server, if their
             tools say that they only read; others keep their order. Different servers never wait
             for each other.

@@ -15,14 +15,20 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 from mcp_ghost.env_file import setting
 from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError, LLMUnreachableError
 from mcp_ghost.media import has_images, without_images
-from mcp_ghost.messages import assistant_message
+from mcp_ghost.messages import Usage, assistant_message
 from mcp_ghost.providers.accepted import Accepted, named_wire, refuses_images
 from mcp_ghost.providers.common import LLMRequest, StreamingProvider, Wire, WireChoice, doubtful
 from mcp_ghost.providers.exchange import EmptyReplyError, Exchange, FailedTry, with_all
 from mcp_ghost.providers.hosted import OPENAI, hosted_at
+from mcp_ghost.providers.refused_tools import (
+    HARMLESS,
+    found_by_halving,
+    may_be_of_a_tool,
+    named_tools,
+)
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.streaming.events import OnDelta, Told
-from mcp_ghost.providers.transport import Endpoint, RetryPolicy, Transport
+from mcp_ghost.providers.transport import Endpoint, RetryPolicy, Transport, is_transient
 
 if TYPE_CHECKING:
     import httpx2
@@ -36,6 +42,10 @@ if TYPE_CHECKING:
     Logger: TypeAlias = logging.Logger | logging.LoggerAdapter[Any]
 
 _log = logging.getLogger(__name__)
+_MOST_TRIES = 40
+"""Requests to find refused tools among a hundred: about 14 for one of them, 24 for two."""
+_SHORTEST_REPLY = 16
+"""Tokens; the least that OpenAI's Responses API takes."""
 
 
 class Gate(Protocol):
@@ -110,6 +120,8 @@ class ProviderClient:
         self._accepted_by: defaultdict[str, Accepted] = defaultdict(Accepted)
         self._blind: set[str] = set()
         """Models that refused images."""
+        self._refused_tools: defaultdict[str, set[str]] = defaultdict(set)
+        """Tools by the models that refused them."""
         self._defaults = {"max_tokens": max_tokens, "temperature": temperature}
         self._was_answered = False
         self._has_doubted = False
@@ -129,6 +141,11 @@ class ProviderClient:
     def base_url(self) -> str:
         """Where it asks."""
         return self._endpoint.base_url
+
+    @property
+    def most_tools(self) -> int | None:
+        """How many tools the provider takes at once, if it takes only so many."""
+        return getattr(self._provider, "most_tools", None)
 
     @property
     def provider_name(self) -> str:
@@ -244,6 +261,9 @@ class ProviderClient:
                 try:
                     return await self._retried(transport, replace(wire, payload=payload), call)
                 except LLMStatusError as error:
+                    if self._leave_out(self._named_tools(call.request, error), error, model):
+                        wire = self._encoded(call, headers)
+                        continue
                     learned = accepted.turn(wire.path, error, may_turn=self._wire == "auto")
                     if "wire" in learned:
                         left = error
@@ -251,6 +271,11 @@ class ProviderClient:
                     if not learned and has_images(call.request.messages) and refuses_images(error):
                         self._blind.add(model)
                         learned = {"images": "without images"}
+                    if not learned and may_be_of_a_tool(error):
+                        bad = await self._tried_tools(transport, call, headers, error)
+                        if self._leave_out(bad, error, model):
+                            wire = self._encoded(call, headers)
+                            continue
                     if not learned:  # where the other wire is missing, the first error says more
                         raise (
                             left if left and named_wire(wire.path, error) == "chat" else error
@@ -258,9 +283,77 @@ class ProviderClient:
                     self._log_refused(learned, error, model)
                     wire = self._encoded(call, headers)
 
+    def _named_tools(self, request: LLMRequest, error: LLMStatusError) -> list[ToolSchema]:
+        """The tools on offer that ``error`` names."""
+        tools = request.tools or request.known_tools or ()
+        names = [request.names.encode(tool["function"]["name"]) for tool in tools]
+        return [tools[place] for place in named_tools(error, names)]
+
+    async def _tried_tools(
+        self,
+        transport: Transport,
+        call: Exchange,
+        headers: Mapping[str, str],
+        error: LLMStatusError,
+    ) -> list[ToolSchema]:
+        """The tools on offer that the model refuses, found by asking with some of them."""
+        before, started = len(call.tries), time.perf_counter()
+
+        async def takes(tools: Sequence[ToolSchema]) -> bool:
+            if len(call.tries) - before == _MOST_TRIES:
+                raise error
+            if self._gate is not None:
+                await self._gate.admit()
+            options = {**call.request.options, "max_tokens": _SHORTEST_REPLY}
+            request = replace(call.request, tools=tools, tool_choice=None, options=options)
+            trial = Exchange(request, call.provider, call.where)
+            wire = self._encoded(trial, headers)
+            wire = replace(wire, payload=self._accepted_by[request.model].of(wire.payload))
+            usage = Usage()
+            try:
+                usage = (await self._tried(transport, wire, trial.request, None)).spent
+            except LLMReplyError as useless:  # but the tools were taken
+                usage = useless.usage
+            except LLMStatusError as refusal:
+                if is_transient(refusal):
+                    raise
+                return False
+            finally:
+                seconds = time.perf_counter() - started
+                call.tries += (FailedTry("tried with some of the tools", seconds, usage),)
+            return True
+
+        offered = call.request.tools or call.request.known_tools or ()
+        if not offered or not await takes([HARMLESS]):
+            return []
+        return await found_by_halving(offered, takes)
+
+    def _leave_out(self, tools: Sequence[ToolSchema], error: LLMStatusError, model: str) -> bool:
+        """Offer ``tools`` to ``model`` no more; whether that is something new."""
+        names = {tool["function"]["name"] for tool in tools} - self._refused_tools[model]
+        self._refused_tools[model] |= names
+        for name in sorted(names):
+            self._log.warning(
+                f"{model} refuses the tool {name}, which is left out from now on: {error}",
+                extra={
+                    "event_type": "llm_tool_refused",
+                    "model": model,
+                    "tool": name,
+                    "error": str(error),
+                },
+            )
+        return bool(names)
+
     def _encoded(self, call: Exchange, headers: Mapping[str, str]) -> WireRequest:
-        """The request on its wire, without images for a model that refused some."""
+        """The request on its wire, without the images and tools that the model refused."""
         request = call.request = replace(call.request, wire=self._wire_for(call.request.model))
+        if refused := self._refused_tools[request.model]:
+            kept = [it for it in request.tools or () if it["function"]["name"] not in refused]
+            known = [
+                it for it in request.known_tools or () if it["function"]["name"] not in refused
+            ]
+            request = replace(request, tools=kept or None, known_tools=known or None)
+            call.request = request
         if request.model in self._blind and has_images(request.messages):
             request = replace(request, messages=without_images(request.messages))
             call.request = request

@@ -61,6 +61,7 @@ class Gemini(HostedProvider):
     """Google's Gemini API, and at another address whatever speaks its format."""
 
     name, key_variables, base_url, base_url_variable, default_model = GEMINI[:5]
+    most_tools = 512  # https://github.com/google-gemini/gemini-cli/issues/19083
 
     def encode(self, request: common.LLMRequest) -> common.WireRequest:
         """See :class:`mcp_ghost.providers.common.Provider`."""

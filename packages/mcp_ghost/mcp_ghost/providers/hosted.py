@@ -83,6 +83,8 @@ class HostedProvider:
     base_url: str
     base_url_variable: str
     default_model: str
+    most_tools: int | None = None
+    """In one request; None where no limit is documented."""
 
     def __init__(self, hosted: Hosted | None = None) -> None:
         if hosted is not None:

@@ -54,6 +54,8 @@ class OpenAI(HostedProvider):
     """OpenAI, and at another address whatever speaks its format."""
 
     name, key_variables, base_url, base_url_variable, default_model = OPENAI[:5]
+    # https://learn.microsoft.com/en-us/azure/ai-services/openai/quotas-limits; Groq takes as many.
+    most_tools = 128
 
     def encode(self, request: common.LLMRequest) -> common.WireRequest:
         """See :class:`mcp_ghost.providers.common.Provider`."""

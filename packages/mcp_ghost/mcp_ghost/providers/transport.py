@@ -44,6 +44,8 @@ _PACKED = frozenset({"gzip", "deflate"})
 """Those that we ask for. One inside another would multiply, and others have no such limit."""
 CONNECT_SECONDS = 10.0
 _TRANSIENT = frozenset({408, 409, 425, 429})
+# llama.cpp answers with status 500, too, where it cannot make a grammar of a tool's schema.
+_OF_SCHEMAS = re.compile(r"schema conversion failed|parse (?:grammar|tools)", re.IGNORECASE)
 _EXCERPT = 600
 _MOST_DOUBLINGS = 32
 _BLANK = b" \t\r\n\xef\xbb\xbf"
@@ -402,6 +404,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def is_transient(exc: BaseException | None) -> bool:
     """Whether the same request may well succeed later."""
     if isinstance(exc, LLMStatusError):
+        if exc.status >= 500 and _OF_SCHEMAS.search(exc.said):
+            return False
         return exc.status in _TRANSIENT or (exc.status >= 500 and exc.status != 501)
     return isinstance(exc, LLMConnectionError)
 

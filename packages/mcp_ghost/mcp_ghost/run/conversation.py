@@ -56,7 +56,7 @@ class Conversation:
         self.known_tools: list[ToolSchema] = []
         """Every tool that was ever on offer."""
         used = [call["function"]["name"] for call in calls_of(messages)]
-        self.search = ToolSearch(settings["tool_search_above"], used)
+        self.search = ToolSearch(settings["tool_search_above"], used, client.most_tools)
         self.compactions: list[dict[str, Any]] = []
         """What the memory did since somebody last looked."""
         self.memory = (

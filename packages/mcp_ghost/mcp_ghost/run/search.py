@@ -39,11 +39,17 @@ _DESCRIPTION = (
 
 
 class ToolSearch:
-    """Offers all tools, or above ``limit`` tokens of schemas those that were found; None: all."""
+    """Offers all tools, or those found where they exceed ``limit`` tokens or are over ``most``.
 
-    def __init__(self, limit: int | None, used: Iterable[str] = ()) -> None:
+    Without a ``limit`` it offers all.
+    """
+
+    def __init__(
+        self, limit: int | None, used: Iterable[str] = (), most: int | None = None
+    ) -> None:
         """``used`` are tools that the conversation has called before."""
         self._limit = limit
+        self._most = most
         self._found = dict.fromkeys(used)
         self._seen: list[ToolSchema] = []
         self._index: _Index | None = None
@@ -63,7 +69,8 @@ class ToolSearch:
         if self._index is None:
             return tools
         known = self._index.tools
-        return [self._index.finder, *(known[name] for name in self._found if name in known)]
+        found = [known[name] for name in self._found if name in known]
+        return [self._index.finder, *found[1 - self._most if self._most else 0 :]]
 
     def find(self, arguments: Mapping[str, Any]) -> ToolCallResult:
         """The result of a call of the finder."""
@@ -81,6 +88,8 @@ class ToolSearch:
     def _are_many(self, tools: Sequence[ToolSchema]) -> bool:
         if self._limit is None:
             return False
+        if self._most is not None and len(tools) > self._most:
+            return True
         size = sum(len(json.dumps(tool["function"])) for tool in tools)
         return size > self._limit * _CHARACTERS_OF_TOKEN
 

@@ -12,6 +12,7 @@ from mcp.server import Server
 from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent, Tool
 
 from mcp_ghost import Ghost, mcp_ghost
+from mcp_ghost.providers.client import get_llm_client
 from mcp_ghost.run.search import FIND_TOOLS, FOUND_AT_MOST, ToolSearch
 from mcp_ghost.testing import ModelServer, Reply, tool_reply
 from tests.support.ghosts import PROVIDERS, assert_well_formed, tools
@@ -197,3 +198,19 @@ def test_the_words_of_names_descriptions_and_parameters_are_found(query: str, fi
     )
     found = search.find({"query": query}).content["found"]
     assert next(iter(found)) == first
+
+
+@pytest.mark.parametrize(("provider", "most"), [("openai", 128), ("gemini", 512)])
+def test_more_tools_than_the_provider_takes_are_searched_however_small(
+    provider: str, most: int
+) -> None:
+    client = get_llm_client(provider, "key")
+    small = [
+        {"type": "function", "function": {"name": f"s.t{number}"}} for number in range(most + 1)
+    ]
+    search = ToolSearch(20_000, [f"s.t{number}" for number in range(most + 1)], client.most_tools)
+    assert search.offered(small[:most]) == small[:most]
+    finder, *found = search.offered(small)
+    assert finder["function"]["name"] == FIND_TOOLS
+    assert found == small[2:]
+    assert ToolSearch(None, most=client.most_tools).offered(small) == small
