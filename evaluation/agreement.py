@@ -82,6 +82,8 @@ def _said(name: str, agreed: Mapping[str, Any]) -> str:
     if name not in agreed:
         return "not recorded"
     value = agreed[name]
+    if name in {"stories", "walkthroughs"}:
+        return ", ".join(value)
     if isinstance(value, str) and _DIGEST.fullmatch(value):
         return short(value)
     return json.dumps(value)
@@ -91,4 +93,6 @@ def _has_grown(name: str, before: Any, now: Any) -> bool:  # noqa: ANN401  of ev
     """Whether the matrix only grew, which leaves what was played as it is."""
     if name in {"variants", "seeds"} and isinstance(before, list):
         return set(before) <= set(now)
+    if name in {"stories", "walkthroughs"} and isinstance(before, dict):
+        return all(now.get(game) == it for game, it in before.items())
     return name == "episodes" and isinstance(before, int) and before <= now

@@ -9,6 +9,10 @@ Of many seeds, nothing is drawn: what the percentiles of all resamples would be 
 spread of the values, their skewness and their kurtosis, by Cornish and Fisher's expansion. It
 differs from what drawing finds about as much as one drawing does from another; where one seed
 alone makes the mean, it is a little wider.
+
+Over the games of a suite, games are drawn first, then the seeds of each. Games differ in their
+means partly because of their seeds, which would count twice: so the games' means are first drawn
+together by that part (Davison and Hinkley, "Bootstrap Methods and Their Application", 1997, 3.8).
 """
 
 import itertools
@@ -26,12 +30,18 @@ CONFIDENCE = 0.95
 POWER = 0.8
 """How likely a difference should show where it is said how many seeds would show it."""
 RESAMPLES = 10_000
+_OF_A_GAME = 200
+"""Resamples of the seeds of one game, of which those of all games are drawn."""
 MOST_RESAMPLED = 50
 """Seeds at most that resamples are drawn of; of more, the percentiles are calculated."""
 METHOD = (
     "expanded percentile bootstrap (Hesterberg 2015) of the mean over seeds, each seed with the "
     f"mean of its episodes; {RESAMPLES:,} resamples, the same ones each time, or, for more than "
     f"{MOST_RESAMPLED} seeds, the percentiles by the Cornish-Fisher expansion"
+)
+OVER_GAMES = (
+    "macro-average: each game counts once, with the mean of its seeds; expanded hierarchical "
+    f"bootstrap, games first, then seeds (Davison and Hinkley 1997, 3.8); {RESAMPLES:,} resamples"
 )
 _NORMAL = statistics.NormalDist()
 
@@ -46,6 +56,8 @@ class Estimate:
     """The standard deviation over seeds; 0 for a single one."""
     interval: tuple[float, float] | None
     """None where the values cannot tell."""
+    games: int | None = None
+    """Of how many games, where it is a mean over games; then ``spread`` is that over them."""
 
     @classmethod
     def of(cls, values: Sequence[float], resamples: int | None = None) -> "Estimate | None":
@@ -64,17 +76,25 @@ class Estimate:
 
         They share the game's dice and, where knowledge is carried over, what was learned.
         """
-        by_seed: defaultdict[object, list[float]] = defaultdict(list)
-        for seed, value in values:
-            by_seed[seed].append(value)
-        means = sorted(map(statistics.fmean, by_seed.values()))
+        means = _seed_means(values)
         if len(means) > MOST_RESAMPLED:
             return cls.of(means)
         return _resampled(tuple(means), resamples or RESAMPLES)
 
+    @classmethod
+    def over_games(
+        cls, values: Iterable[tuple[str, object, float]], resamples: int | None = None
+    ) -> "Estimate | None":
+        """Estimate from episodes of several games, each with its game and seed."""
+        by_game: defaultdict[str, list[tuple[object, float]]] = defaultdict(list)
+        for game, seed, value in values:
+            by_game[game].append((seed, value))
+        games = tuple(sorted(tuple(_seed_means(each)) for each in by_game.values()))
+        return _resampled_games(games, resamples or RESAMPLES) if games else None
+
     @property
     def all_equal(self) -> bool:
-        """Whether every seed gave the same, which tells nothing of how others would differ."""
+        """Whether every seed, or game, gave the same, which tells nothing of how others differ."""
         return not self.spread
 
     def seeds_needed(self) -> int | None:
@@ -91,7 +111,54 @@ class Estimate:
         return {
             **{name: None if it is None else round(it, 6) for name, it in rounded.items()},
             "seeds": self.seeds,
+            **({} if self.games is None else {"games": self.games}),
         }
+
+
+def _seed_means(values: Iterable[tuple[object, float]]) -> list[float]:
+    """The mean of each seed, in order of size."""
+    by_seed: defaultdict[object, list[float]] = defaultdict(list)
+    for seed, value in values:
+        by_seed[seed].append(value)
+    return sorted(map(statistics.fmean, by_seed.values()))
+
+
+@lru_cache(maxsize=4096)
+def _resampled_games(games: tuple[tuple[float, ...], ...], resamples: int) -> Estimate:
+    """The estimate from the seeds of each game."""
+    means = [statistics.fmean(seeds) for seeds in games]
+    spread = statistics.stdev(means) if len(means) > 1 else 0.0
+    interval = _games_interval(games, means, resamples)
+    return Estimate(statistics.fmean(means), sum(map(len, games)), spread, interval, len(games))
+
+
+def _games_interval(
+    games: Sequence[Sequence[float]], means: Sequence[float], resamples: int
+) -> tuple[float, float] | None:
+    """The interval for the mean of ``means``, those of the seeds of each game.
+
+    A drawn game with its drawn seeds is one draw from all games with all resamples of their seeds,
+    so that a resample is as many such draws as there are games.
+    """
+    count, middle = len(games), statistics.fmean(means)
+    if count < LEAST_SEEDS or len(set(means)) == 1:
+        return None
+    within = statistics.fmean(
+        statistics.variance(seeds) / len(seeds) if len(seeds) > 1 else 0.0 for seeds in games
+    )
+    between = statistics.variance(means)
+    kept = math.sqrt(max(0.0, between - within) / between * count / (count - 1))
+    dice = random.Random(1)  # noqa: S311  the same resamples each time
+    draws: list[float] = []
+    for seeds, mean in zip(games, means, strict=True):
+        wider = math.sqrt(len(seeds) / max(1, len(seeds) - 1))
+        for _ in range(_OF_A_GAME):
+            drawn = math.fsum(dice.choices(seeds, k=len(seeds))) / len(seeds)
+            draws.append(middle + kept * (mean - middle) + wider * (drawn - mean))
+    found = sorted(math.fsum(dice.choices(draws, k=count)) / count for _ in range(resamples))
+    freedom = count - 1 if kept else sum(len(seeds) - 1 for seeds in games)
+    beyond = max(1, math.ceil(_NORMAL.cdf(-_student(freedom)) * resamples))
+    return found[beyond - 1], found[-beyond]
 
 
 @lru_cache(maxsize=4096)

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias
 
+from evaluation.achievements.achievement import Achievement, Achievements
 from evaluation.provenance import Provenance
 from session.game_state import TurnRecord
 from session.record.event_log import EpisodeDamagedError, read
@@ -63,20 +64,36 @@ class EpisodeFigures(EpisodeFold):
     def __init__(self) -> None:
         super().__init__()
         self.provenance = Provenance()
+        self.achievements: tuple[Achievement, ...] = ()
+        """Those that count as progress."""
+        self.most: int | None = None
+        """The most that the game gives, where its log does not say."""
+        self.earned: dict[str, int] = {}
+        """Name of each that was earned -> the turn."""
 
     def take(self, entry: Entry) -> None:
         """Add what one line says."""
         super().take(entry)
         self.provenance.take(entry.event)
+        if isinstance(turn := entry.event, TurnRecord):
+            for it in self.achievements:
+                if it.name not in self.earned and it.is_in(turn):
+                    self.earned[it.name] = turn.turn
 
     @classmethod
-    def read(cls, folder: Path) -> Self:
+    def read(cls, folder: Path, achievements: Achievements | None = None) -> Self:
         """Of the episode in ``folder``, as far as it was played."""
         figures = cls()
+        figures.achievements = achievements.all if achievements else ()
         with suppress(FileNotFoundError, EpisodeDamagedError):  # to resume it will tell
             for entry in read(folder):
                 figures.take(entry)
         return figures
+
+    @property
+    def max_score(self) -> int | None:
+        """The maximum score, if it is known."""
+        return super().max_score or self.most
 
     @property
     def end_reason(self) -> str:
@@ -106,6 +123,29 @@ class EpisodeFigures(EpisodeFold):
         """The highest score until then."""
         return _at(self.best_curve, turn)
 
+    def percent_at(self, turn: int) -> float | None:
+        """The score as a percentage of the most that the game gives."""
+        return self._percent(self.score_at(turn))
+
+    def best_percent_at(self, turn: int) -> float | None:
+        """The highest score until then, as such a percentage."""
+        return self._percent(self.best_at(turn))
+
+    def progress_at(self, turn: int) -> float | None:
+        """How many of the achievements were earned until then, as a percentage."""
+        if not (self.achievements and self.start):
+            return None
+        earned = sum(at <= turn for at in self.earned.values())
+        return 100 * earned / len(self.achievements)
+
+    def _progress(self) -> Figures:
+        if not self.achievements:
+            return {}
+        return {"progress": self.progress_at(self.turns), "earned": self.earned}
+
+    def _percent(self, score: int | None) -> float | None:
+        return None if score is None or not self.max_score else 100 * score / self.max_score
+
     def summary(self) -> Figures:
         """The figures, ready for JSON."""
         curve, how = self.curve, self.provenance
@@ -122,6 +162,7 @@ class EpisodeFigures(EpisodeFold):
             "score": curve[-1] if curve else None,
             "best_score": self.best_at(len(curve)),
             "max_score": self.max_score,
+            **self._progress(),
             "rooms": len(self.rooms) or None,
             "hints": self.hints,
             **{name: getattr(self, name) for name in _ADDED_UP},
@@ -143,25 +184,29 @@ def checkpoints(turns: int) -> list[int]:
 
 
 def variant_figures(episodes: Sequence[EpisodeFigures], turns: int) -> Figures:
-    """What the episodes of one variant come to; of those only that were played to their end."""
-    finished = [episode for episode in episodes if episode.finished]
-    reasons = Counter(episode.end_reason or "not played" for episode in episodes)
+    """What the episodes of one variant come to, with those that failed as far as they came."""
+    begun = [episode for episode in episodes if episode.start]
+    reasons = Counter(
+        episode.end_reason or ("interrupted" if episode.start else "not played")
+        for episode in episodes
+    )
     figures: Figures = {
         "episodes": len(episodes),
-        "finished": len(finished),
+        "begun": len(begun),
+        "finished": sum(episode.finished for episode in episodes),
         "hinted": sum(bool(episode.hints) for episode in episodes),
         "end_reasons": dict(reasons.most_common()),
     }
-    if not finished:
+    if not begun:
         return figures
     compared = checkpoints(turns)
-    summaries = [episode.summary() for episode in finished]
+    summaries = [episode.summary() for episode in begun]
     prompts = sum(summary["prompt_tokens"] or 0 for summary in summaries)
     cached = sum(summary["cached_tokens"] or 0 for summary in summaries)
     return {
         **figures,
-        "score": {str(at): _spread(it.score_at(at) for it in finished) for at in compared},
-        "best_score": {str(at): _spread(it.best_at(at) for it in finished) for at in compared},
+        "score": {str(at): _spread(it.score_at(at) for it in begun) for at in compared},
+        "best_score": {str(at): _spread(it.best_at(at) for it in begun) for at in compared},
         **{name: _spread(summary[name] for summary in summaries) for name in PER_EPISODE},
         **{
             f"{name}_per_turn": _spread(
@@ -176,13 +221,23 @@ def variant_figures(episodes: Sequence[EpisodeFigures], turns: int) -> Figures:
 
 
 def band(episodes: Sequence[EpisodeFigures], turns: int) -> list[Spread]:
-    """Score over turns; empty when no episode was played to its end, or no score is known."""
-    curves = [episode.curve for episode in episodes if episode.finished]
-    known = [
-        [score for curve in curves if (score := _at(curve, turn)) is not None]
-        for turn in range(turns + 1)
-    ]
-    return [Spread.of(scores) for scores in known] if all(known) else []
+    """Score over turns; empty when no episode has begun, or no score is known."""
+    return _band([[it.score_at(turn) for turn in range(turns + 1)] for it in episodes])
+
+
+def suite_band(games: Iterable[Sequence[EpisodeFigures]], turns: int) -> list[Spread]:
+    """Over turns, the spread over games of each game's mean percentage."""
+    curves: list[list[float]] = []
+    for episodes in games:
+        if known := [it for it in episodes if it.percent_at(0) is not None]:
+            at_turns = ([it.percent_at(turn) or 0 for it in known] for turn in range(turns + 1))
+            curves.append([statistics.fmean(percents) for percents in at_turns])
+    return _band(curves)
+
+
+def _band(curves: Sequence[Sequence[float | None]]) -> list[Spread]:
+    at_turns = [[it for it in scores if it is not None] for scores in zip(*curves, strict=True)]
+    return [Spread.of(scores) for scores in at_turns] if all(at_turns) else []
 
 
 def _at(curve: Sequence[int | None], turn: int) -> int | None:

@@ -4,9 +4,12 @@ Whoever plays into the same folder again must mean the same evaluation: what was
 there, and a matrix may only grow.
 """
 
+import itertools
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -18,10 +21,12 @@ from evaluation.agreement import (
     program_at_hand,
 )
 from evaluation.protocols.protocol import Protocol
+from evaluation.suites.suite import Suite
 from game_interface import StoryInfo
+from game_interface.catalogue import walkthrough_seed
 from mcp_ghost.files import write_whole
 from mcp_ghost.redact import Redactor
-from mcp_ghost.text import address
+from mcp_ghost.text import address, counted
 from orchestration.parts import PARTS
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
@@ -33,6 +38,7 @@ PLAN_FILE = "evaluation.json"
 TOOLS = "tools"
 MCP = f"{GUEST}:"
 """Before the command of a guest, where a player is named."""
+WALKTHROUGH = "walkthrough"
 CHOICES = (*PARTS, TOOLS)
 """What the player can be played without."""
 
@@ -139,14 +145,39 @@ class Key(NamedTuple):
     seed: int
     number: int
     """Counts the episodes of one variant and seed, from 1."""
+    game: str = ""
+    """Of a suite, by its name there."""
 
     def __str__(self) -> str:
-        return f"{self.variant}, seed {self.seed}, episode {self.number}"
+        of = f"{self.game}, " if self.game else ""
+        return f"{of}{self.variant}, seed {self.seed}, episode {self.number}"
+
+    @property
+    def row(self) -> tuple[str, str, int]:
+        """Game, variant and seed: whatever learns from each other."""
+        return self.game, self.variant, self.seed
 
     @property
     def place(self) -> Path:
         """Where it lies below the evaluation's folder."""
-        return Path(self.variant, f"seed-{self.seed}", "episodes", f"episode-{self.number}")
+        row = Path(self.game, self.variant, f"seed-{self.seed}")
+        return row / "episodes" / f"episode-{self.number}"
+
+
+def keys_of(agreed: Mapping[str, Any]) -> Iterator[Key]:
+    """List every episode that was agreed on, as the tables list them."""
+    shard, shards = agreed.get("shard") or (1, 1)
+    games: Sequence[str] = list(agreed.get("stories") or [""])
+    walked: Mapping[str, str] = agreed.get("walkthroughs", {})
+    seeds: Sequence[int] = agreed["seeds"]
+    for at, game in enumerate(games):
+        for variant in agreed["variants"]:
+            if variant == WALKTHROUGH and game not in walked and game:
+                continue
+            for beside, seed in enumerate(seeds):
+                if (at * len(seeds) + beside) % shards == shard - 1:
+                    for number in range(1, agreed["episodes"] + 1):
+                        yield Key(variant, seed, number, game)
 
 
 @dataclass(frozen=True)
@@ -156,6 +187,7 @@ class Cell:
     variant: Variant
     seed: int
     number: int
+    game: str = ""
 
     def __str__(self) -> str:
         return str(self.key)
@@ -163,7 +195,7 @@ class Cell:
     @property
     def key(self) -> Key:
         """Which one it is."""
-        return Key(self.variant.name, self.seed, self.number)
+        return Key(self.variant.name, self.seed, self.number, self.game)
 
     @property
     def episode(self) -> str:
@@ -179,13 +211,26 @@ class Plan:
     out: Path
     config: GameConfiguration
     """The settings of the whole player, its turns included."""
-    story: StoryInfo
+    stories: Mapping[str, StoryInfo]
+    """By their names in the suite; a single one has none."""
     variants: tuple[Variant, ...]
     seeds: tuple[int, ...]
     episodes: int
     carry_over: bool
     protocol: Protocol | None = None
     fork: Fork | None = None
+    suite: Suite | None = None
+    shard: tuple[int, int] | None = None
+    """Which part of how many is played here; None: all of it."""
+    walkthroughs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The commands of the player `walkthrough` in the games of a suite that have some."""
+
+    @property
+    def title(self) -> str:
+        """What is played, for people."""
+        if self.suite:
+            return f"{counted(len(self.stories), 'game')} of the suite {self.suite.name}"
+        return self.stories[""].title
 
     @property
     def asks_a_model(self) -> bool:
@@ -200,18 +245,28 @@ class Plan:
     @property
     def cells(self) -> list[Cell]:
         """Every episode, as the tables list them."""
-        return [cell for row in self._rows() for cell in row]
+        named = {variant.name: variant for variant in self.variants}
+        return [
+            Cell(named[key.variant], key.seed, key.number, key.game)
+            for key in keys_of(self._matrix())
+        ]
 
     def lines(self) -> Iterator[list[Cell]]:
         """Episodes that wait for each other; all lines may be played at once.
 
         Seed by seed, so that what an interruption leaves can be compared.
         """
-        rows = sorted(self._rows(), key=lambda row: self.seeds.index(row[0].seed))
+        row_of = attrgetter("key.row")
+        rows = [list(row) for _, row in itertools.groupby(self.cells, row_of)]
+        rows.sort(key=lambda row: self.seeds.index(row[0].seed))
         if self.carry_over:
             yield from rows
         else:
             yield from ([row[at]] for at in range(self.episodes) for row in rows)
+
+    def story(self, cell: Cell) -> StoryInfo:
+        """Which story an episode plays."""
+        return self.stories[cell.game]
 
     def workdir(self, cell: Cell) -> Path:
         """Where the episodes of one variant and seed lie, with what they learned."""
@@ -228,17 +283,22 @@ class Plan:
     def job(self, cell: Cell, threads: int | None) -> dict[str, Any]:
         """What the process of an episode is given; no keys."""
         off = cell.variant.off
+        walk = self.walkthroughs.get(cell.game) if cell.variant.name == WALKTHROUGH else None
+        story = self.story(cell)
         seeds: dict[str, object] = {"seed": cell.seed}
         if self.protocol and self.protocol.matrix.seeds_are == "player":
             dice = self.protocol.matrix.dice
+            if dice == "walkthrough":
+                dice = walkthrough_seed(story.sha256)
             seeds = {"seed": dice, "player_seed": cell.seed, "agent_seed": cell.seed}
         settings = {
             **self.config.model_dump(mode="json", exclude=SECRET),
             "without": [*self.config.without, *(part for part in off if part != TOOLS)],
             "mcp_enabled": self.config.mcp_enabled and TOOLS not in off,
             "mcp_servers": list(cell.variant.servers or self.config.mcp_servers),
-            "story": self.story.place,
+            "story": story.place,
             "player_name": cell.variant.player,
+            **({"player_commands": walk} if walk else {}),
             **seeds,
             **dict.fromkeys(cell.variant.on, True),
             "workdir": str(self.workdir(cell).resolve()),
@@ -273,15 +333,12 @@ class Plan:
         return {
             "name": self.name,
             **only_some,
-            "story": {"title": self.story.title, "sha256": self.story.sha256},
             "model": role.model if self.asks_a_model else "none",
             "endpoint": "this machine" if embedded else address(role.base_url),
             "turns": self.turns,
             "knowledge_carried_over": self.carry_over,
             "tools": self.config.mcp_enabled,
-            "variants": [variant.name for variant in self.variants],
-            "seeds": list(self.seeds),
-            "episodes": self.episodes,
+            **self._matrix(),
             "configuration": redact.each(
                 portable(self.config.model_dump(mode="json", exclude=SECRET))
             ),
@@ -304,10 +361,22 @@ class Plan:
             )
         write_whole(path, json.dumps(now, indent=2, ensure_ascii=False) + "\n")
 
-    def _rows(self) -> list[list[Cell]]:
-        numbers = range(1, self.episodes + 1)
-        return [
-            [Cell(variant, seed, number) for number in numbers]
-            for variant in self.variants
-            for seed in self.seeds
-        ]
+    def _matrix(self) -> dict[str, Any]:
+        """Which episodes there are, as the agreement says it."""
+        stories = {
+            name: {"title": it.title, "sha256": it.sha256, "max_score": it.max_score}
+            for name, it in self.stories.items()
+        }
+        if not self.suite:
+            del stories[""]["max_score"]
+        matrix: dict[str, Any] = {"stories": stories} if self.suite else {"story": stories[""]}
+        if self.suite:
+            matrix["suite"] = {"name": self.suite.name, "sha256": self.suite.sha256}
+        if self.walkthroughs:
+            digest = {game: "\n".join(it).encode() for game, it in self.walkthroughs.items()}
+            matrix["walkthroughs"] = {game: sha256(it).hexdigest() for game, it in digest.items()}
+        if self.shard:
+            matrix["shard"] = list(self.shard)
+        variants = [variant.name for variant in self.variants]
+        seeds, episodes = list(self.seeds), self.episodes
+        return {**matrix, "variants": variants, "seeds": seeds, "episodes": episodes}

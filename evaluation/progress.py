@@ -9,6 +9,7 @@ from rich.progress import Progress as Bars
 from rich.text import Text
 
 from evaluation.figures import EpisodeFigures
+from evaluation.outcome.tables import ending
 from evaluation.plan import Cell, Plan
 from mcp_ghost.text import counted, one_line
 from session.game_state import shown
@@ -72,7 +73,7 @@ class Progress:
         if played.finished:
             self._ended += 1
             self._turns[cell] = self._whole
-        how = failure or played.end_reason or "not begun"
+        how = failure or ending(played.end_reason) or "Not begun"
         score = f", score {shown(played.score)}" if played.start else ""
         score += f" with {counted(played.hints, 'hint')}" if played.hints else ""
         style = "" if played.finished else "red"

@@ -23,6 +23,8 @@ _OF_VARIANTS = {
     *(part.setting for part in PARTS.values()),
 }
 """Settings in which variants are meant to differ."""
+_OF_GAMES = {"story", "engine"}
+"""Facts in which the games of a suite are."""
 
 
 class Provenance:
@@ -106,8 +108,13 @@ class Provenance:
             self.facts[name].add(value)
 
 
-def provenance_of(episodes: Mapping[str, Provenance]) -> dict[str, Any]:
-    """Join what the logs of all ``episodes`` say, ready for JSON; unplayed ones say nothing."""
+def provenance_of(
+    episodes: Mapping[str, Provenance], games: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Join what the logs of all ``episodes`` say, ready for JSON; unplayed ones say nothing.
+
+    Those of different ``games`` (episode -> game) may have other stories and engines.
+    """
     played = {name: it for name, it in episodes.items() if it.facts}
     union: defaultdict[str, set[str]] = defaultdict(set)
     for it in played.values():
@@ -115,6 +122,13 @@ def provenance_of(episodes: Mapping[str, Provenance]) -> dict[str, Any]:
             union[name] |= values
     found = {name: sorted(values) for name, values in sorted(union.items())}
     served = found.get(SERVED, [])
+
+    def disagree(name: str) -> bool:
+        of_game: defaultdict[str, set[str]] = defaultdict(set)
+        for episode, it in played.items():
+            game = (games or {}).get(episode, "") if name in _OF_GAMES else ""
+            of_game[game] |= it.facts.get(name, set())
+        return any(len(values) > 1 for values in of_game.values())
 
     def setting(name: str) -> list[str]:
         return [json.loads(value) for value in found.get(f"setting {name}", [])]
@@ -149,7 +163,7 @@ def provenance_of(episodes: Mapping[str, Provenance]) -> dict[str, Any]:
                 for value in values
             }
             for name, values in found.items()
-            if len(values) > 1
+            if len(values) > 1 and disagree(name)
         },
     }
 

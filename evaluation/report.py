@@ -1,17 +1,20 @@
 """The outcome of an evaluation: as JSON, as tables for people, and what was measured in words."""
 
 import platform
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evaluation.agreement import short
-from evaluation.bootstrap import CONFIDENCE, METHOD
-from evaluation.figures import Figures, variant_figures
+from evaluation.bootstrap import CONFIDENCE, METHOD, OVER_GAMES
+from evaluation.figures import EpisodeFigures, Figures, variant_figures
 from evaluation.outcome import inference, tables
 from evaluation.outcome.stored import StoredEvaluation
 from evaluation.outcome.tables import NONE, Table
-from evaluation.plan import TOOLS
+from evaluation.plan import TOOLS, Key
 from evaluation.provenance import said_of
 from mcp_ghost.text import counted
+from session.game_state import EndReason
 
 QUARTILES = "statistics.quantiles(n=4, method='inclusive') of Python's standard library"
 
@@ -21,9 +24,15 @@ def results_of(played: StoredEvaluation, jobs: int | None = None) -> dict[str, A
     episodes = played.episodes
     provenance = played.provenance()
     variants = [_variant(played, name) for name in played.variants]
+    games = [_game(played, name, of) for name in played.games for of in played.variants]
+    games = [it for it in games if it["game"] and it["episodes"]]
     return {
         "statement": statement(played, provenance),
-        "findings": inference.findings(variants, played.turns),
+        "findings": [
+            *unfinished(played.episodes),
+            *inference.findings(variants, played.turns),
+            *inference.correlations(games),
+        ],
         "date": max((figures.last_time for figures in episodes.values()), default=""),
         "versions": {
             "zorkgpt": provenance["versions"],
@@ -33,12 +42,23 @@ def results_of(played: StoredEvaluation, jobs: int | None = None) -> dict[str, A
         "provenance": provenance,
         "settings": {**played.agreed, "jobs": jobs},
         "quartiles": QUARTILES,
-        "intervals": METHOD,
+        "intervals": OVER_GAMES if games else METHOD,
+        "games": games,
+        "achievements": {
+            game: {"sha256": it.sha256, "names": [each.name for each in it.all]}
+            for game, it in played.achievements.items()
+        },
         "max_score": played.max_score,
         "variants": variants,
         "learning": inference.learning(played),
         "episodes": [
-            {"variant": key.variant, "seed": key.seed, "episode": key.number, **it.summary()}
+            {
+                **({"game": key.game} if key.game else {}),
+                "variant": key.variant,
+                "seed": key.seed,
+                "episode": key.number,
+                **it.summary(),
+            }
             for key, it in episodes.items()
         ],
     }
@@ -56,7 +76,10 @@ def _variant(played: StoredEvaluation, name: str) -> Figures:
         "parts_off": sorted(parts_off),
         **variant_figures(episodes, played.turns),
         "mean": inference.means(sample, played.turns),
+        "mean_finished": inference.means(inference.finished(sample), played.turns),
     }
+    if played.agreed.get("stories"):
+        figures["games"] = len({key.game for key in sample})
     if name != first:
         base = played.of(first)
         figures["compared_with"] = first
@@ -64,6 +87,36 @@ def _variant(played: StoredEvaluation, name: str) -> Figures:
     return figures
 
 
+def _game(played: StoredEvaluation, game: str, variant: str) -> Figures:
+    """What one variant achieved in one game of a suite."""
+    of_game = {key: it for key, it in played.of(variant).items() if key.game == game}
+    sample = {key._replace(game=""): it for key, it in of_game.items()}
+    figures = inference.compared(of_game)
+    return {
+        "game": game,
+        **played.games[game],
+        "variant": variant,
+        "max_score": played.most_of(game),
+        **variant_figures(list(sample.values()), played.turns),
+        "mean": {
+            name: it.figures() if (it := inference.mean(sample, figure, played.turns)) else None
+            for name, figure in figures.items()
+        },
+    }
+
+
+def unfinished(episodes: Mapping[Key, EpisodeFigures]) -> Iterator[str]:
+    """Name what did not come to an end, and what fell silent: no figure hides them."""
+    ends: defaultdict[str, list[str]] = defaultdict(list)
+    for key, it in episodes.items():
+        if it.end_reason in _SILENT or not it.finished:
+            ends[it.end_reason or ("interrupted" if it.start else "not played")].append(str(key))
+    for reason, names in ends.items():
+        how = tables.ending(reason)
+        yield f"{how} in {counted(len(names), 'episode')}: {tables.listed(names)}."
+
+
+_SILENT = (EndReason.STALLED, EndReason.ENGINE_REFUSED)
 _SEEDS = {
     "dice": "A seed fixes the game's dice; it does not make a sampling model repeatable.",
     "player": "Seeds are those of the model or the player; all games have the same dice.",
@@ -73,7 +126,7 @@ _SEEDS = {
 def statement(played: StoredEvaluation, provenance: dict[str, Any]) -> str:
     """What was measured, in sentences that belong beside the tables."""
     agreed = played.agreed
-    story, endpoint = agreed["story"], agreed["endpoint"]
+    endpoint = agreed["endpoint"]
     seeds = ", ".join(map(str, agreed["seeds"]))
     knowledge = (
         "Knowledge was carried over: the episodes of one variant and seed ran one after another; "
@@ -94,18 +147,27 @@ def statement(played: StoredEvaluation, provenance: dict[str, Any]) -> str:
         "which no figure about scores includes."
     )
     return (
-        f"{named}{story['title']} (SHA-256 {story['sha256'][:12]}), played {by}, "
+        f"{named}{subject(agreed)}, played {by}, "
         f"up to {counted(played.turns, 'turn')} per episode, "
         f"{counted(agreed['episodes'], 'episode')} per variant and seed (seeds: {seeds}). "
         f"{knowledge} MCP tools were {'on' if agreed['tools'] else 'off'}. "
         f"{said_of(provenance)} "
         f"{_SEEDS[protocol.get('seeds_are', 'dice')]} "
-        "Medians (with quartiles in brackets if they differ) cover the episodes that were played "
-        "to their end; an episode that ended early keeps its score from then on. Means are taken "
-        f"over seeds, each counting once, with {CONFIDENCE:.0%} bootstrap intervals in brackets "
-        "if the seeds allow them."
+        "An episode that ended early, or failed, counts with the score that it had reached. "
+        "Medians have quartiles in brackets if they differ. Means are taken over "
+        f"{'games, and over the seeds of each' if agreed.get('stories') else 'seeds'}, each "
+        f"counting once, with {CONFIDENCE:.0%} bootstrap intervals in brackets if there are enough."
         f"{warning if unknown else ''}"
     )
+
+
+def subject(agreed: Mapping[str, Any]) -> str:
+    """What was played, with its hash."""
+    if suite := agreed.get("suite"):
+        games, shard = counted(len(agreed["stories"]), "game"), agreed.get("shard")
+        part = " (shard {}/{})".format(*shard) if shard else ""
+        return f"{games} of the suite {suite['name']} (SHA-256 {suite['sha256'][:12]}){part}"
+    return f"{agreed['story']['title']} (SHA-256 {agreed['story']['sha256'][:12]})"
 
 
 def tables_of(results: dict[str, Any], turns: int) -> list[Table]:
@@ -113,9 +175,11 @@ def tables_of(results: dict[str, Any], turns: int) -> list[Table]:
     variants: list[Figures] = results["variants"]
     most = results.get("max_score")
     than = variants[0]["variant"] if len(variants) > 1 else ""
-    shown = [tables.scores(variants, turns), *tables.means(variants, turns, most, than)]
+    games = results.get("games")
+    first = tables.games(games, variants, turns) if games else tables.scores(variants, turns)
+    shown = [first, *tables.means(variants, turns, most, than)]
     shown += [tables.learning(results["learning"], most)] if results.get("learning") else []
-    return [*shown, tables.play(variants), tables.cost(variants)]
+    return [*shown, tables.play(variants), tables.cost(variants, seconds=not games)]
 
 
 def markdown_of(results: dict[str, Any], turns: int) -> str:

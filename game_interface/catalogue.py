@@ -29,6 +29,8 @@ class KnownGame:
     file: str
     sha256: str
     """Of the file as it is distributed."""
+    image: str
+    """SHA-256 of the image in it, without padding."""
     max_score: int | None
     """None: how its score is kept is not known."""
     seed: int
@@ -58,6 +60,7 @@ def known_games() -> dict[str, KnownGame]:
     return {
         entry["name"]: KnownGame(
             **{name: entry[name] for name in copied},
+            image=entry["profile"]["sha256"],
             max_score=entry["profile"].get("max_score"),
             needs_jericho=entry.get("engine") == "jericho",
             intro=tuple(entry["intro"]),
@@ -71,6 +74,11 @@ def needs_jericho(sha256: str) -> bool:
     """Return whether bocfel cannot play the story with this hash of its image to its end."""
     games = (it for it in _document()["games"] if it.get("engine") == "jericho")
     return any(it["profile"]["sha256"] == sha256 for it in games)
+
+
+def walkthrough_seed(sha256: str) -> int:
+    """Return the dice of Jericho's walkthrough of the story with this hash of its image, or 0."""
+    return next((it.seed for it in known_games().values() if it.image == sha256), 0)
 
 
 @cache

@@ -9,6 +9,8 @@ from session.objectives import STALE_TURNS
 PlayerName: TypeAlias = Literal["model", "chat", "random", "walkthrough", "first-exit", "mcp"]
 USES_MODEL = frozenset({"model", "chat"})
 """Players that ask a model."""
+REPEATS_ITSELF = frozenset({"random", "walkthrough", "first-exit"})
+"""Players that give the same commands for the same seed and the same words of the game."""
 GUEST: Final = "mcp"
 """The player who is somebody else: a client of our MCP server."""
 LIMITED_BY_LEVEL = USES_MODEL | {GUEST}

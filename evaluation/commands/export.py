@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from evaluation.figures import EpisodeFigures
-from evaluation.outcome.stored import agreed_in, keys_of
+from evaluation.outcome.stored import achievements_in, agreed_in, stories_of
+from evaluation.plan import keys_of
 from evaluation.provenance import GUEST_NAME, SERVED
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE
@@ -32,6 +33,7 @@ class EpisodeRow(NamedTuple):
     """One line of the table of episodes."""
 
     evaluation: str
+    game: str | None
     variant: str
     seed: int
     episode: int
@@ -55,6 +57,7 @@ class EpisodeRow(NamedTuple):
     score: int | None
     best_score: int | None
     max_score: int | None
+    progress: float | None
     rooms: int | None
     hints: int
     deaths: int | None
@@ -79,6 +82,7 @@ class TurnRow(NamedTuple):
     """One line of the table of turns: a turn that was played."""
 
     evaluation: str
+    game: str | None
     variant: str
     seed: int
     episode: int
@@ -107,7 +111,7 @@ class TurnRow(NamedTuple):
 
 Row: TypeAlias = EpisodeRow | TurnRow
 _PROTOCOL = {"protocol": "name", "protocol_sha256": "sha256"}
-_NAMED = ("evaluation", "variant", "seed", "episode")
+_NAMED = ("evaluation", "game", "variant", "seed", "episode")
 _ASKED = frozenset(
     {"tool_calls", "model_calls", "prompt_tokens", "cached_tokens", "completion_tokens", "cost"}
 )
@@ -139,6 +143,7 @@ class _Episode(EpisodeFigures):
         start, facts = self.start, self.provenance.facts
         known = {
             **agreed,
+            "progress": None,
             **self.summary(),
             "player": start.player if start else "",
             "story": start.title if start else "",
@@ -163,12 +168,14 @@ def tables_of(folder: Path) -> dict[str, tuple[type[Row], list[Row]]]:
     episodes: list[Row] = []
     turns: list[Row] = []
     protocol = agreed.get("protocol") or {}
+    known = achievements_in(folder, agreed)
     pinned = {name: protocol.get(of, "") for name, of in _PROTOCOL.items()}
     for key in keys_of(agreed):
-        read = _Episode.read(folder / key.place)
+        read = _Episode.read(folder / key.place, known.get(key.game))
         # By these first columns of both tables, they can be joined.
-        values = (agreed["name"], key.variant, key.seed, key.number)
+        values = (agreed["name"], key.game or None, key.variant, key.seed, key.number)
         named = dict(zip(_NAMED, values, strict=True))
+        read.most = stories_of(agreed)[key.game].get("max_score")
         episodes.append(read.row({**named, **pinned}))
         turns += (TurnRow(**named, **turn) for turn in read.played)
     return {"episodes": (EpisodeRow, episodes), "turns": (TurnRow, turns)}

@@ -10,8 +10,9 @@ from typing import Any
 
 from evaluation.agreement import differences
 from evaluation.commands.report import write_report
-from evaluation.outcome.stored import agreed_in, keys_of
-from evaluation.plan import PLAN_FILE, Key
+from evaluation.outcome.stored import agreed_in
+from evaluation.outcome.tables import listed
+from evaluation.plan import PLAN_FILE, Key, keys_of
 from evaluation.run import taken
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE
@@ -56,6 +57,8 @@ def run(flags: argparse.Namespace) -> int:
         agreed = _agreement_of(folders, name)
         logs = _logs_of(folders, carried_over=agreed["knowledge_carried_over"])
         copied = _copy_logs(logs, out)
+        for kept in (it for folder in folders for it in folder.glob("achievements/*.tsv")):
+            write_whole(out / "achievements" / kept.name, kept.read_bytes())
         if agreed["knowledge_carried_over"]:
             _rebuild_knowledge(logs, out)
         # Until now OUT is no evaluation like any other.
@@ -89,6 +92,10 @@ def _agreement_of(folders: Sequence[Path], name: str) -> dict[str, Any]:
         "seeds": sorted({seed for part in parts.values() for seed in part["seeds"]}),
         "episodes": max(part["episodes"] for part in parts.values()),
     }
+    if shard_of := {folder: part["shard"] for folder, part in parts.items() if "shard" in part}:
+        _refuse_other_shards(parts, shard_of)
+        for part in parts.values():
+            part.pop("shard", None)
     for folder, part in others:
         if changed := differences({**agreed, **matrix}, {**part, **matrix}):
             raise ConfigurationError(
@@ -96,6 +103,42 @@ def _agreement_of(folders: Sequence[Path], name: str) -> dict[str, Any]:
                 "Nothing was merged; `evaluate.py compare` shows such evaluations side by side."
             )
     return {**agreed, **matrix}
+
+
+def _refuse_other_shards(
+    parts: Mapping[Path, Mapping[str, Any]], shard_of: Mapping[Path, Sequence[int]]
+) -> None:
+    """Refuse shards that are not one of each.
+
+    Raises:
+        ConfigurationError: One is missing, there twice, or of another division.
+    """
+    kinds = {shards for _, shards in shard_of.values()}
+    if len(kinds) > 1:
+        named = ", ".join(f"{it} is {one}/{of}" for it, (one, of) in shard_of.items())
+        raise ConfigurationError(f"These are shards of different divisions: {named}.")
+    (count,) = kinds
+    folders: dict[int, list[str]] = {number: [] for number in range(1, count + 1)}
+    for folder, (number, _) in shard_of.items():
+        folders[number].append(str(folder))
+    for number, held in folders.items():
+        if len(held) > 1:
+            raise ConfigurationError(
+                f"The shard {number}/{count} is there more than once, in {' and '.join(held)}: "
+                "name one of them."
+            )
+    whole = [folder for folder in parts if folder not in shard_of]
+    gaps = [f"{number}/{count}" for number, held in folders.items() if not held]
+    if gaps and not whole:
+        agreed = next(iter(parts.values()))
+        missing = [number for number, held in folders.items() if not held]
+        shards = ({**agreed, "shard": (number, count)} for number in missing)
+        lost = {key.row[::2] for shard in shards for key in keys_of(shard)}
+        named = [", ".join(filter(None, (game, f"seed {seed}"))) for game, seed in sorted(lost)]
+        raise ConfigurationError(
+            f"{'The shard' if len(gaps) == 1 else 'The shards'} {', '.join(gaps)} "
+            f"{'is' if len(gaps) == 1 else 'are'} missing, with {listed(named)}: name all shards."
+        )
 
 
 def _logs_of(folders: Sequence[Path], *, carried_over: bool) -> dict[Key, Path]:
@@ -159,13 +202,12 @@ def _check_same(key: Key, one: Path, other: Path) -> None:
 
 def _check_rows_whole(found: Mapping[Key, Path], here: Mapping[Key, Path], folder: Path) -> None:
     """Refuse episodes that follow ones from which they learned nothing."""
-    for variant, seed in {key[:2] for key in here} & {key[:2] for key in found}:
-        ours, theirs = (
-            {key for key in logs if key[:2] == (variant, seed)} for logs in (here, found)
-        )
+    for row in {key.row for key in here} & {key.row for key in found}:
+        ours, theirs = ({key for key in logs if key.row == row} for logs in (here, found))
         if not (ours <= theirs or theirs <= ours):
+            of = ", seed ".join(filter(None, map(str, row[1:])))
             raise ConfigurationError(
                 f"Knowledge was carried over, but {folder} has only some of the episodes of "
-                f"{variant}, seed {seed}, and another folder the others: those of one variant and "
-                "seed must have been played on one machine."
+                f"{of}, and another folder the others: those of one game, variant and seed must "
+                "have been played on one machine."
             )

@@ -16,15 +16,20 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.text import Text
 
+from evaluation.achievements.achievement import SUFFIX, shipped
 from evaluation.commands.report import write_report
 from evaluation.figures import EpisodeFigures
 from evaluation.fleet.cluster import HERE, cluster
 from evaluation.fleet.limits import Limits
 from evaluation.fleet.local import LocalExecutor
-from evaluation.plan import CHOICES, MCP, Fork, Plan, Variant, variants_of
+from evaluation.forecast import declined, worthwhile
+from evaluation.plan import CHOICES, MCP, WALKTHROUGH, Fork, Plan, Variant, variants_of
 from evaluation.progress import Progress
 from evaluation.protocols.protocol import SHIPPED, Protocol, refuse_flags
 from evaluation.run import Executor, cores, play, taken, unfinished
+from evaluation.suites.at_hand import keep_achievements, stories_of, walkthroughs_of
+from evaluation.suites.suite import SHIPPED as SUITES
+from evaluation.suites.suite import Suite
 from game_interface import StoryInfo, open_game
 from llm_client import LLMClient
 from mcp_ghost.cli.arguments import Parser, add_flags, http_url, whole_number
@@ -62,6 +67,9 @@ and pyproject.toml.
 _PLAYED = """\
 --protocol NAME|PATH  play by a file that pins every setting: {protocols}, or yours
 --story NAME|PATH  zork1, bundled, a game that `main.py games` lists, or a story file
+--suite NAME|PATH  many games instead: {suites}, a suite's file, or a folder of story files
+--at-hand          play the games of the suite whose files are at hand, without the others
+--shard I/N        play the I-th of N parts of the games and seeds; `merge` joins the parts
 --seeds N,N,...    seeds of the game's dice (default 1,2,3,4,5)
 --episodes N       episodes of each variant and seed (default 1)
 --turns N          at most this many turns an episode (default 100)
@@ -70,7 +78,7 @@ _PLAYED = """\
 """
 _PLAYER = f"""\
 --player NAME      who plays; may be repeated: {", ".join(PLAYERS)} (default model), mcp:COMMAND
---walkthrough FILE  commands of the player walkthrough, one per line
+--walkthrough PATH  commands of the player walkthrough, one a line; of a suite, a folder of GAME.txt
 --model NAME       the model's name at the endpoint
 --base-url URL     the model's endpoint (default: by the key that is set; else the small model)
 --mcp              offer MCP tools
@@ -84,6 +92,7 @@ _HOW = """\
 --max-cost USD     dollars that all episodes together may cost, if providers report cost
 --name NAME        name of the evaluation, which its episodes record
 --out DIR          where everything goes (default: game_files/evaluations/NAME)
+--yes              begin without a question, however long it will take
 """
 LOCAL = "local"
 _MAX_SEED = 2**31 - 1
@@ -133,8 +142,11 @@ def _play(flags: argparse.Namespace) -> int:
     plan = _plan(flags)
     with taken(plan.out) as lock:
         plan.agree()
-        lines = unfinished(plan)
+        keep_achievements(plan)
         console = Console(stderr=True)
+        lines = worthwhile(plan, unfinished(plan), console)
+        if lines and not flags.yes and declined(plan, lines, flags.jobs or cores(), console):
+            return FAILED
         if lines:
             with executor_of(plan, flags, console, lock) as (executor, most):
                 jobs = max(1, min(most, len(lines)))
@@ -142,7 +154,7 @@ def _play(flags: argparse.Namespace) -> int:
                 by = f" by the protocol {plan.protocol.name}" if plan.protocol else ""
                 console.print(
                     Text(
-                        f"{plan.name}: {counted(len(plan.cells), 'episode')} of {plan.story.title} "
+                        f"{plan.name}: {counted(len(plan.cells), 'episode')} of {plan.title} "
                         f"with {model}{by}, {sum(map(len, lines))} to play, {jobs} at a time, "
                         f"into {plan.out}"
                     ),
@@ -159,7 +171,9 @@ def _play(flags: argparse.Namespace) -> int:
 
 
 def _plan(flags: argparse.Namespace) -> Plan:
-    protocol = Protocol.read(flags.protocol) if flags.protocol else None
+    suite = _suite(flags)
+    by = flags.protocol or (suite.protocol if suite else "")
+    protocol = Protocol.read(by) if by else None
     if protocol:
         names = ("turns", "seeds", "episodes", "mcp", "carry_over", "without", "each")
         given = {f"--{name.replace('_', '-')}": getattr(flags, name) or None for name in names}
@@ -178,9 +192,11 @@ def _plan(flags: argparse.Namespace) -> Plan:
 
         MCPConfig.from_file(config.mcp_config_file).get_server_configs(config.mcp_servers)
     out = Path(flags.out) if flags.out else Path(config.workdir) / "evaluations" / flags.name
-    story = _story(config)
+    stories = stories_of(suite, at_hand=flags.at_hand) if suite else {"": _story(config)}
     if protocol:
-        protocol.refuse_story(story)
+        for story in stories.values():
+            protocol.refuse_story(story)
+    walked = suite and WALKTHROUGH in flags.player
     matrix = protocol.matrix if protocol else None
     seeds = matrix.seeds if matrix else flags.seeds or _SEEDS
     if trunk:
@@ -189,14 +205,33 @@ def _plan(flags: argparse.Namespace) -> Plan:
         name=flags.name or out.resolve().name,
         out=out,
         config=config,
-        story=story,
+        stories=stories,
         variants=variants,
         seeds=seeds,
         episodes=matrix.episodes if matrix else flags.episodes or 1,
         carry_over=matrix.carry_over if matrix else flags.carry_over,
         protocol=protocol,
         fork=trunk.fork if trunk else None,
+        suite=suite,
+        shard=flags.shard,
+        walkthroughs=walkthroughs_of(flags.walkthrough, list(stories)) if walked else {},
     )
+
+
+def _suite(flags: argparse.Namespace) -> Suite | None:
+    """The suite that was asked for.
+
+    Raises:
+        ConfigurationError: There is none, or another flag contradicts.
+    """
+    if not flags.suite:
+        if flags.at_hand:
+            raise ConfigurationError("--at-hand is for the games of a suite: add --suite.")
+        return None
+    if flags.story or flags.fork:
+        other = "--story" if flags.story else "--fork"
+        raise ConfigurationError(f"{other} is for one story: leave it out, or leave out --suite.")
+    return Suite.read(flags.suite)
 
 
 def trunk_of(flags: argparse.Namespace, workdir: str) -> Trunk | None:
@@ -292,10 +327,17 @@ def _configuration(flags: argparse.Namespace, protocol: Protocol | None) -> Game
 
 def _commands(flags: argparse.Namespace) -> tuple[str, ...] | None:
     """Those of the walkthrough, if one plays."""
-    if "walkthrough" not in flags.player:
+    if WALKTHROUGH not in flags.player:
         if flags.walkthrough:
             raise ConfigurationError("--walkthrough is for a player: add --player walkthrough.")
         return None
+    if flags.suite:
+        if flags.walkthrough:
+            return ()
+        raise ConfigurationError(
+            "The player 'walkthrough' needs its commands: give --walkthrough FOLDER, with a file "
+            "GAME.txt for each game of the suite that has a walkthrough."
+        )
     commands = read_walkthrough(flags.walkthrough) if flags.walkthrough else ()
     WalkthroughPlayer(commands)  # which says what is wrong with them
     return commands
@@ -305,17 +347,21 @@ def _story(config: GameConfiguration) -> StoryInfo:
     """Found once, before any episode; Zork I may have to be downloaded.
 
     Raises:
-        ConfigurationError: Its score is not known.
+        ConfigurationError: Neither its score nor any achievements are known.
     """
     with closing(open_game(config.story, seed=1, engine=config.engine)) as game:
         game.start()
-        if game.facts().score is None:
+        story = game.story
+        beside = story.path.with_name(f"{story.path.stem}{SUFFIX}")
+        measured = story.sha256 in shipped() or beside.is_file()
+        if game.facts().score is None and not measured:
             raise ConfigurationError(
                 f"The score of {game.story.title} cannot be read, so there is nothing to measure: "
                 "play a game that `uv run python main.py games` lists with its points, or make a "
-                "profile of this one (scripts/story/README.md says how)."
+                "profile of this one (scripts/story/README.md says how), or put a file of "
+                f"achievements beside it, {beside.name}."
             )
-        return game.story
+        return story
 
 
 def parser() -> Parser:
@@ -324,10 +370,11 @@ def parser() -> Parser:
     count = {"type": whole_number()}
     add_flags(
         it.add_argument_group("what is played"),
-        _PLAYED.format(protocols=", ".join(SHIPPED)),
+        _PLAYED.format(protocols=", ".join(SHIPPED), suites=", ".join(SUITES)),
         seeds={"type": _seeds},
         episodes=count,
         turns=count,
+        shard={"type": _shard},
         fork={"type": episode_at_turn},
     )
     add_flags(
@@ -356,6 +403,14 @@ def _place(text: str) -> str:
     raise argparse.ArgumentTypeError(
         f"'{text}' is not a place to play: choose local, ray, or ray://HOST:PORT"
     )
+
+
+def _shard(text: str) -> tuple[int, int]:
+    if match := re.fullmatch(r"(\d{1,4})/(\d{1,4})", text):
+        number, count = map(int, match.groups())
+        if 1 <= number <= count:
+            return number, count
+    raise argparse.ArgumentTypeError(f"'{text}' is not a part such as 2/5")
 
 
 def _dollars(text: str) -> float:

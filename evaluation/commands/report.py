@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from evaluation.figures import band
+from evaluation.figures import EpisodeFigures, band, suite_band
 from evaluation.outcome.stored import StoredEvaluation
 from evaluation.outcome.tables import Table, named
 from evaluation.plot import plot_learning, plot_scores
@@ -82,12 +83,16 @@ def console() -> Console:
 
 def _plotted(played: StoredEvaluation, results: dict[str, Any]) -> list[str]:
     agreed, turns = played.agreed, played.turns
-    bands = {
-        named(it): band(list(played.of(it["variant"]).values()), turns)
-        for it in results["variants"]
-    }
+    bands = {}
+    for it in results["variants"]:
+        games: defaultdict[str, list[EpisodeFigures]] = defaultdict(list)
+        for key, figures in played.of(it["variant"]).items():
+            games[key.game].append(figures)
+        of_one = games.get("")
+        bands[named(it)] = band(of_one, turns) if of_one else suite_band(games.values(), turns)
     helped = ", WITH HINTS" if results["provenance"]["hints"] else ""
-    title = f"{agreed['story']['title']}, {agreed['model']}{helped}"
+    what = agreed["suite"]["name"] if agreed.get("suite") else agreed["story"]["title"]
+    title = f"{what}, {agreed['model']}{helped}"
     paths = plot_scores(bands, title, played.max_score, played.folder)
     paths += plot_learning(results["learning"], title, played.max_score, played.folder)
     return [path.name for path in paths]

@@ -138,7 +138,6 @@ class RayExecutor:
         self.coordinator = ray.remote(**options)(Coordinator).remote(*limits)
         # Made once: Ray takes each for another function, which it sends to every worker.
         self.task = ray.remote(num_cpus=1, max_retries=0)(_play)
-        self._story = plan.story.path.read_bytes() if plan.story.path.is_file() else b""
         places = plan.config.mcp_config_places if plan.config.mcp_enabled else []
         self._servers = next((path.read_bytes() for path in places if path.is_file()), b"")
 
@@ -150,15 +149,16 @@ class RayExecutor:
         if plan.fork and not (folder / EVENTS_FILE).is_file():
             branch_off(plan.fork.trunk, plan.fork.turn, folder)
         job = plan.job(cell, self._threads)
-        if database := self._databases.get((cell.variant.name, cell.seed)):
+        if database := self._databases.get(cell.key.row):
             job["settings"]["storage_database_url"] = database
+        story = plan.story(cell).path
         order = Order(
             episode=str(cell),
             number=self._tries[cell],
             place=str(folder.relative_to(plan.out)),
             job=job,
             files=packed(folder),
-            story=self._story,
+            story=story.read_bytes() if story.is_file() else b"",
             servers=self._servers,
             cwd=str(Path.cwd()),
         )
@@ -172,8 +172,8 @@ class RayExecutor:
             put(piece, self._folders[episode])
 
 
-def databases_of(plan: Plan, *, shared: bool) -> dict[tuple[str, int], str]:
-    """(Variant, seed) -> where its episodes leave what they learn; nothing if they pass on nothing.
+def databases_of(plan: Plan, *, shared: bool) -> dict[tuple[str, str, int], str]:
+    """(Game, variant, seed) -> where its episodes leave what they learn; nothing if they do not.
 
     Each has a part of the database for itself, as it has a file of its own on one machine.
 
@@ -182,7 +182,7 @@ def databases_of(plan: Plan, *, shared: bool) -> dict[tuple[str, int], str]:
     """
     if not plan.carry_over:
         return {}
-    rows = {(cell.variant.name, cell.seed): plan.workdir(cell) for cell in plan.cells}
+    rows = {cell.key.row: plan.workdir(cell) for cell in plan.cells}
     url = plan.config.storage_database_url or ""
     if url.startswith("postgres"):
         return {row: _schema(plan, row, url) for row in rows}
@@ -197,18 +197,16 @@ def databases_of(plan: Plan, *, shared: bool) -> dict[tuple[str, int], str]:
     return {row: f"sqlite:///{it.resolve()}/knowledge.db" for row, it in rows.items()}
 
 
-def _schema(plan: Plan, row: tuple[str, int], url: str) -> str:
-    """The URL of a schema for one variant and seed; empty until one of its episodes has begun."""
+def _schema(plan: Plan, row: tuple[str, str, int], url: str) -> str:
+    """The URL of a schema for one game, variant and seed; empty until an episode has begun."""
     from sqlalchemy import create_engine, make_url, text
     from sqlalchemy.exc import SQLAlchemyError
 
-    variant, seed = row
-    named = f"{plan.name}/{variant}/{seed}/{plan.story.sha256}"
+    game, variant, seed = row
+    named = f"{plan.name}/{variant}/{seed}/{plan.stories[game].sha256}"
     name = f"evaluation_{sha256(named.encode()).hexdigest()[:20]}"
     begun = any(
-        (plan.folder(cell) / EVENTS_FILE).is_file()
-        for cell in plan.cells
-        if (cell.variant.name, cell.seed) == row
+        (plan.folder(cell) / EVENTS_FILE).is_file() for cell in plan.cells if cell.key.row == row
     )
     parsed = make_url(url).set(drivername="postgresql+psycopg")
     try:

@@ -8,13 +8,14 @@ from evaluation.agreement import flat, short
 from evaluation.bootstrap import METHOD
 from evaluation.figures import Figures, variant_figures
 from evaluation.outcome import inference, tables
-from evaluation.outcome.stored import StoredEvaluation
-from evaluation.outcome.tables import NONE, Table
+from evaluation.outcome.stored import StoredEvaluation, stories_of
+from evaluation.outcome.tables import NONE, Table, listed
 from evaluation.provenance import SERVED, hints_told
+from evaluation.report import subject
 from mcp_ghost.text import counted
 from session.configuration_file import ConfigurationError
 
-_OF_THE_MATRIX = {"name", "variants", "seeds", "episodes"}
+_OF_THE_MATRIX = {"name", "variants", "seeds", "episodes", "stories", "shard", "walkthroughs"}
 """What the tables show anyway."""
 _LOGGED = {"model": "models_asked", SERVED: "models_served", "engine": "engines"}
 """What only the logs say, or say better."""
@@ -34,11 +35,7 @@ def check_comparable(
     first, *others = evaluations
     for other in others:
         one, two = (evaluations[name].agreed for name in (first, other))
-        if one["story"]["sha256"] != two["story"]["sha256"]:
-            raise ConfigurationError(
-                f"{first} played {_story(one)}, and {other} played {_story(two)}: scores of "
-                "different stories cannot be compared."
-            )
+        _check_stories(first, one, other, two)
         protocols = [it.get("protocol") for it in (one, two)]
         if protocols[0] != protocols[1] and not across_protocols:
             raise ConfigurationError(
@@ -83,7 +80,8 @@ def comparison_of(evaluations: Mapping[str, StoredEvaluation], turn: int) -> dic
     ]
     return {
         "evaluations": list(evaluations),
-        "story": dict(evaluations[first].agreed["story"]),
+        "subject": subject(evaluations[first].agreed),
+        "story": dict(evaluations[first].agreed.get("story") or {}),
         "turn": turn,
         "differing": _differing(evaluations, provenance),
         "findings": findings,
@@ -112,10 +110,9 @@ def tables_of(comparison: dict[str, Any]) -> list[Table]:
 
 def markdown_of(comparison: dict[str, Any]) -> str:
     """Write a comparison as Markdown, to be pasted into a page."""
-    story = comparison["story"]
     names = comparison["evaluations"]
     head = (
-        f"{story['title']} (SHA-256 {story['sha256'][:12]}): {', '.join(names[1:])} compared with "
+        f"{comparison['subject']}: {', '.join(names[1:])} compared with "
         f"{names[0]}, after up to {counted(comparison['turn'], 'turn')}."
     )
     found = "\n".join(f"- {sentence}" for sentence in comparison["findings"])
@@ -143,7 +140,10 @@ def _variant(
         "of_evaluation": variant,
         **variant_figures(list(sample.values()), turn),
         "mean": inference.means(sample, turn),
+        "mean_finished": inference.means(inference.finished(sample), turn),
     }
+    if played.agreed.get("stories"):
+        figures["games"] = len({key.game for key in sample})
     if base in first.variants and name != first_name:
         figures["compared_with"] = label(first_name, base, first)
         figures["difference"] = inference.differences(sample, first.of(base), turn)
@@ -178,5 +178,16 @@ def _said(value: Any) -> str:  # noqa: ANN401  of every type that JSON has
     return json.dumps(value)
 
 
-def _story(agreed: Mapping[str, Any]) -> str:
-    return f"{agreed['story']['title']} ({agreed['story']['sha256'][:12]})"
+def _check_stories(first: str, one: Mapping[str, Any], other: str, two: Mapping[str, Any]) -> None:
+    here, there = (
+        {name: it["sha256"] for name, it in stories_of(agreed).items()} for agreed in (one, two)
+    )
+    if here == there:
+        return
+    names = here.keys() | there.keys()
+    differ = sorted(name for name in names if here.get(name) != there.get(name) and name)
+    which = f" ({listed(differ)})" if differ else ""
+    raise ConfigurationError(
+        f"{first} played {subject(one)}, and {other} played {subject(two)}: scores of different "
+        f"stories cannot be compared{which}."
+    )

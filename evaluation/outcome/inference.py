@@ -1,15 +1,25 @@
 """What the scores of an evaluation say beyond the episodes that were played.
 
-Only episodes that were played to their end count; those of one seed count as one.
+Episodes of one seed count as one. One that failed counts as far as it was played; beside each
+mean there is that of the episodes that were played to their end.
 """
 
+import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from evaluation.bootstrap import CONFIDENCE, LEAST_SEEDS, Estimate
 from evaluation.figures import EpisodeFigures, Figures, checkpoints
 from evaluation.outcome.stored import StoredEvaluation
-from evaluation.outcome.tables import HIGHER, LOWER, TOO_FEW, estimated, named, verdict
+from evaluation.outcome.tables import (
+    HIGHER,
+    LOWER,
+    TOO_FEW,
+    estimated,
+    listed,
+    named,
+    verdict,
+)
 from evaluation.plan import Key
 from mcp_ghost.text import counted
 
@@ -19,36 +29,56 @@ Figure: TypeAlias = Callable[[EpisodeFigures, int], float | None]
 _COMPARED: dict[str, Figure] = {
     "score": EpisodeFigures.score_at,
     "best_score": EpisodeFigures.best_at,
+    "progress": EpisodeFigures.progress_at,
+}
+_OVER_GAMES: dict[str, Figure] = {
+    "score": EpisodeFigures.percent_at,
+    "best_score": EpisodeFigures.best_percent_at,
+    "progress": EpisodeFigures.progress_at,
 }
 _LEVEL = f"{CONFIDENCE:.0%} interval"
 
 
 def mean(sample: Sample, figure: Figure, turn: int) -> Estimate | None:
-    """Estimate a figure's mean over the seeds."""
-    known = _known(sample, figure, turn)
-    return Estimate.over_seeds((key.seed, value) for key, value in known.items())
+    """Estimate a figure's mean over the seeds, or over the games of a suite and their seeds."""
+    return _estimate(_known(sample, figure, turn))
 
 
 def difference(sample: Sample, base: Sample, figure: Figure, turn: int) -> Estimate | None:
     """Estimate by how much a figure is higher than in ``base``, for equal seeds and episodes."""
     before = {key[1:]: value for key, value in _known(base, figure, turn).items()}
-    return Estimate.over_seeds(
-        (key.seed, value - before[key[1:]])
-        for key, value in _known(sample, figure, turn).items()
-        if key[1:] in before
-    )
+    known = _known(sample, figure, turn)
+    return _estimate({key: it - before[key[1:]] for key, it in known.items() if key[1:] in before})
+
+
+def finished(sample: Sample) -> Sample:
+    """Leave out what was not played to its end."""
+    return {key: it for key, it in sample.items() if it.finished}
 
 
 def _known(sample: Sample, figure: Figure, turn: int) -> dict[Key, float]:
-    found = {key: figure(it, turn) for key, it in sample.items() if it.finished}
+    found = {key: figure(it, turn) for key, it in sample.items()}
     return {key: value for key, value in found.items() if value is not None}
 
 
+def _estimate(known: Mapping[Key, float]) -> Estimate | None:
+    if any(key.game for key in known):
+        return Estimate.over_games((key.game, key.seed, value) for key, value in known.items())
+    return Estimate.over_seeds((key.seed, value) for key, value in known.items())
+
+
+def compared(sample: Sample) -> Mapping[str, Figure]:
+    """Name -> how it is read, of the figures that are compared."""
+    return _OVER_GAMES if any(key.game for key in sample) else _COMPARED
+
+
 def means(sample: Sample, turns: int) -> Figures:
-    """Turn -> mean score and mean of the highest score so far."""
+    """Turn -> mean score, mean of the highest score so far, and mean progress."""
     return {
         str(turn): {
-            name: _figures(mean(sample, figure, turn)) for name, figure in _COMPARED.items()
+            name: found.figures() if found else None
+            for name, figure in compared(sample).items()
+            if (found := mean(sample, figure, turn)) or name != "progress"
         }
         for turn in checkpoints(turns)
     }
@@ -58,8 +88,9 @@ def differences(sample: Sample, base: Sample, turns: int) -> Figures:
     """Turn -> by how much both are higher than in ``base``."""
     return {
         str(turn): {
-            name: _difference(difference(sample, base, figure, turn))
-            for name, figure in _COMPARED.items()
+            name: _difference(found)
+            for name, figure in compared(sample).items()
+            if (found := difference(sample, base, figure, turn)) or name != "progress"
         }
         for turn in checkpoints(turns)
     }
@@ -82,14 +113,15 @@ def _learned(played: StoredEvaluation, variant: str, number: int) -> Figures:
         {key._replace(number=1): it for key, it in sample.items() if key.number == wanted}
         for wanted in (1, number)
     )
-    since = None if number == 1 else difference(now, first, EpisodeFigures.score_at, turns)
+    figures = compared(sample)
+    since = None if number == 1 else difference(now, first, figures["score"], turns)
     # What a hint led to is carried over like all that is learned.
     helpful = range(1, number + 1) if played.agreed["knowledge_carried_over"] else (number,)
     hinted = {key.seed for key, it in sample.items() if it.hints and key.number in helpful}
     return {
         "episodes": len(now),
         "hinted": len(hinted),
-        **{name: _figures(mean(now, figure, turns)) for name, figure in _COMPARED.items()},
+        **{name: _figures(mean(now, figure, turns)) for name, figure in figures.items()},
         "since_the_first": _difference(since),
     }
 
@@ -106,7 +138,7 @@ def findings(variants: Sequence[Figures], turn: int) -> list[str]:
         if (score := it.get("difference", {}).get(str(turn), {}).get("score"))
     ]
     sentences = [
-        *(_sentence(it, turn) for it in known if verdict(it.score) != TOO_FEW),
+        *(_sentence(it, turn) for it in known if verdict(it.score) not in TOO_FEW),
         *_too_few(known),
     ]
     several = [it for it in known if it.score["low"] is not None]
@@ -119,6 +151,23 @@ def findings(variants: Sequence[Figures], turn: int) -> list[str]:
     return sentences
 
 
+def correlations(games: Sequence[Figures]) -> Iterator[str]:
+    """Say how score and progress go together over the games of a suite."""
+    by_variant: dict[str, list[tuple[float, float]]] = {}
+    for it in games:
+        score, progress = it["mean"]["best_score"], it["mean"]["progress"]
+        if score and progress:
+            by_variant.setdefault(it["variant"], []).append((score["mean"], progress["mean"]))
+    for variant, pairs in by_variant.items():
+        scores, progresses = zip(*pairs, strict=True)
+        if len(pairs) >= LEAST_SEEDS and len(set(scores)) > 1 and len(set(progresses)) > 1:
+            rank = statistics.correlation(scores, progresses, method="ranked")
+            yield (
+                f"{variant}: over {len(pairs)} games, the maximum so far and progress have a rank "
+                f"correlation (Spearman) of {rank:.2f}."
+            )
+
+
 class _Difference(NamedTuple):
     name: str
     base: str
@@ -128,19 +177,20 @@ class _Difference(NamedTuple):
 def _sentence(difference: _Difference, turn: int) -> str:
     name, base, score = difference
     by, word = estimated(score, signed=True), verdict(score)
-    over = f"{_LEVEL}, {counted(score['seeds'], 'seed')}"
+    units = "game" if "games" in score else "seed"
+    over = f"{_LEVEL}, {counted(score.get('games', score['seeds']), units)}"
     if word in {HIGHER, LOWER}:
         return f"At turn {turn}, the score of {name} is {word} than that of {base}: {by} ({over})."
     if score["low"] is None:
         same = f"differs from {base} by {by}" if score["mean"] else f"scores the same as {base}"
         return (
-            f"{name} {same} with every seed, so these seeds do not show how much others would "
-            "differ."
+            f"{name} {same} with every {units}, so these {units}s do not show how much others "
+            "would differ."
         )
     needed = score["seeds_needed"]
     would = (
-        f" If the true difference is as large as this one, about {needed:,} seeds would show it "
-        "four times in five."
+        f" If the true difference is as large as this one, about {needed:,} {units}s would show "
+        "it four times in five."
     )
     return (
         f"It is unclear whether {name} is better or worse than {base}: the difference is {by} "
@@ -150,20 +200,16 @@ def _sentence(difference: _Difference, turn: int) -> str:
 
 def _too_few(known: Sequence[_Difference]) -> Iterator[str]:
     for base in dict.fromkeys(it.base for it in known):
-        few = [it for it in known if it.base == base and verdict(it.score) == TOO_FEW]
+        few = [it for it in known if it.base == base and verdict(it.score) in TOO_FEW]
         if few:
-            most = max(it.score["seeds"] for it in few)
+            units = "game" if "games" in few[0].score else "seed"
+            most = max(it.score.get("games", it.score["seeds"]) for it in few)
             yield (
-                f"{counted(most, 'seed').capitalize()} {'is' if most == 1 else 'are'} too few to "
-                f"tell whether {_listed([it.name for it in few])} "
+                f"{counted(most, units).capitalize()} {'is' if most == 1 else 'are'} too few to "
+                f"tell whether {listed([it.name for it in few])} "
                 f"{'is' if len(few) == 1 else 'are'} better or worse than {base}: an interval "
                 f"needs at least {LEAST_SEEDS}."
             )
-
-
-def _listed(names: Sequence[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _figures(estimate: Estimate | None) -> Figures | None:

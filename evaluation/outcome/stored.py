@@ -1,13 +1,14 @@
 """An evaluation in its folder: what was agreed on, and what was played of it."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from evaluation.achievements.achievement import Achievements, shipped
 from evaluation.agreement import kept_in
 from evaluation.figures import EpisodeFigures
-from evaluation.plan import PLAN_FILE, Key
+from evaluation.plan import PLAN_FILE, Key, keys_of
 from evaluation.provenance import provenance_of
 from session.configuration_file import ConfigurationError
 
@@ -20,6 +21,8 @@ class StoredEvaluation:
     agreed: Mapping[str, Any]
     episodes: Mapping[Key, EpisodeFigures]
     """All that were agreed on, those that were not played included."""
+    achievements: Mapping[str, Achievements] = field(default_factory=dict)
+    """By game, of those that have some."""
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -29,8 +32,15 @@ class StoredEvaluation:
             ConfigurationError: There is no evaluation.
         """
         agreed = agreed_in(folder)
-        episodes = {key: EpisodeFigures.read(folder / key.place) for key in keys_of(agreed)}
-        return cls(folder, agreed, episodes)
+        known = achievements_in(folder, agreed)
+        episodes = {
+            key: EpisodeFigures.read(folder / key.place, known.get(key.game))
+            for key in keys_of(agreed)
+        }
+        games = stories_of(agreed)
+        for key, it in episodes.items():
+            it.most = games[key.game].get("max_score")
+        return cls(folder, agreed, episodes, known)
 
     @property
     def variants(self) -> list[str]:
@@ -43,17 +53,53 @@ class StoredEvaluation:
         return int(self.agreed["turns"])
 
     @property
+    def games(self) -> dict[str, dict[str, Any]]:
+        """What was played."""
+        return stories_of(self.agreed)
+
+    @property
     def max_score(self) -> int | None:
-        """The most that the game gives, if it says."""
-        return next((it.max_score for it in self.episodes.values() if it.max_score), None)
+        """The most that the one game gives, if it says; of a suite, 100 percent."""
+        return 100 if self.agreed.get("stories") else self.most_of("")
+
+    def most_of(self, game: str) -> int | None:
+        """The most that a game gives, if it says."""
+        known = (it.max_score for key, it in self.episodes.items() if key.game == game)
+        return next(filter(None, known), self.games[game].get("max_score"))
 
     def provenance(self) -> dict[str, Any]:
         """What the logs say together, ready for JSON."""
-        return provenance_of({str(key): it.provenance for key, it in self.episodes.items()})
+        games = {str(key): key.game for key in self.episodes}
+        return provenance_of({str(key): it.provenance for key, it in self.episodes.items()}, games)
 
     def of(self, variant: str) -> dict[Key, EpisodeFigures]:
         """The episodes of a variant."""
         return {key: it for key, it in self.episodes.items() if key.variant == variant}
+
+
+def achievements_in(folder: Path, agreed: Mapping[str, Any]) -> dict[str, Achievements]:
+    """Read what counts as progress in each game: what was beside the story, or comes with us.
+
+    Raises:
+        ConfigurationError: One of the files is wrong.
+    """
+    found = {}
+    for game, story in stories_of(agreed).items():
+        kept = achievements_kept(folder, game)
+        path = kept if kept.is_file() else shipped().get(story.get("sha256", ""))
+        if path:
+            found[game] = Achievements.read(path)
+    return found
+
+
+def stories_of(agreed: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Name in the suite -> title and hash of each story; a single one has no name."""
+    return dict(agreed.get("stories") or {"": agreed.get("story", {})})
+
+
+def achievements_kept(folder: Path, game: str) -> Path:
+    """Where an evaluation keeps a copy of those that were beside its story."""
+    return folder / "achievements" / f"{game or 'story'}.tsv"
 
 
 def agreed_in(folder: Path) -> dict[str, Any]:
@@ -65,11 +111,3 @@ def agreed_in(folder: Path) -> dict[str, Any]:
     if not (folder / PLAN_FILE).is_file():
         raise ConfigurationError(f"There is no evaluation in {folder}: {PLAN_FILE} is missing.")
     return kept_in(folder / PLAN_FILE)
-
-
-def keys_of(agreed: Mapping[str, Any]) -> Iterator[Key]:
-    """Every episode that was agreed on, as the tables list them."""
-    for variant in agreed["variants"]:
-        for seed in agreed["seeds"]:
-            for number in range(1, agreed["episodes"] + 1):
-                yield Key(variant, seed, number)

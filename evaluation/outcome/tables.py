@@ -4,16 +4,34 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
-from rich.console import Group, RenderableType
+from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from evaluation.bootstrap import CONFIDENCE, LEAST_SEEDS
 from evaluation.figures import Figures, checkpoints
-from mcp_ghost.text import dollars
+from mcp_ghost.text import counted, dollars
 
 NONE = "-"
-HIGHER, LOWER, TOO_FEW = "higher", "lower", "too few seeds"
+_ENDINGS = {
+    "victory": "Victory",
+    "final_death": "Death",
+    "game_over": "Game over",
+    "stalled": "Stalled",
+    "max_turns": "Turn limit",
+    "llm_unavailable": "Model unavailable",
+    "engine_failed": "Game failed",
+    "engine_refused": "Game refused commands",
+    "aborted": "Stopped",
+    "budget": "Budget spent",
+    "left": "Player left",
+    "interrupted": "Interrupted",
+    "not played": "Not played",
+}
+_BORDERS = 3
+"""Columns of a terminal that a column of a table takes beside its text."""
+HIGHER, LOWER = "higher", "lower"
+TOO_FEW = ("too few seeds", "too few games")
 
 
 @dataclass(frozen=True)
@@ -23,6 +41,8 @@ class Table:
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
+    keys: int = 1
+    """Columns that say what a row is about."""
 
     def markdown(self) -> str:
         """For pasting."""
@@ -32,32 +52,37 @@ class Table:
         return f"**{self.title}**\n\n{table}\n"
 
     def rich(self, width: int = 80) -> RenderableType:
-        """For a terminal; where that is too narrow, rows become columns, in as many tables."""
-        if self._width <= width:
-            return self._drawn()
-        parts, rows = [], list(self.rows)
-        while rows:
-            for many in range(len(rows), 0, -1):
-                header, *lines = zip(self.header, *rows[:many], strict=True)
-                part = Table(self.title, header, lines)
-                if part._width <= width:
-                    break
-            parts.append(part._drawn())
-            rows = rows[many:]
-        return Group(*parts)
+        """For a terminal of that width; in a narrow one in parts, each with the keys."""
+        keys, needed = range(self.keys), [*map(self._width, range(len(self.header)))]
+        needed[0] = min(needed[0], width // 2)
+        parts: list[list[int]] = [[]]
+        for at in range(self.keys, len(self.header)):
+            together = (*keys, *parts[-1], at)
+            if parts[-1] and 1 + sum(needed[it] + _BORDERS for it in together) > width:
+                parts.append([])
+            parts[-1].append(at)
+        drawn = []
+        for part in parts:
+            title = self.title if part is parts[0] else f"{self.title} (continued)"
+            table = RichTable(title=title, title_justify="left", title_style="bold")
+            for at in (*keys, *part):
+                side: JustifyMethod = "right" if at else "left"
+                table.add_column(self.header[at], justify=side, width=needed[at], overflow="fold")
+            for row in self.rows:
+                cells = (_lines(row[at]) for at in (*keys, *part))
+                table.add_row(*map(Text, cells))  # brackets are not markup
+            drawn.append(table)
+        return Group(*drawn)
 
-    @property
-    def _width(self) -> int:
-        columns = zip(self.header, *self.rows, strict=True)
-        return sum(max(map(cell_len, column)) + 3 for column in columns) + 1
+    def _width(self, at: int) -> int:
+        """What a column needs: headings break between words, lists between their items."""
+        lines = [line for row in self.rows for line in _lines(row[at]).split("\n")]
+        return max(map(cell_len, [*self.header[at].split(), *lines]), default=1)
 
-    def _drawn(self) -> RichTable:
-        table = RichTable(title=self.title, title_justify="left", title_style="bold")
-        for number, name in enumerate(self.header):
-            table.add_column(name, justify="right" if number else "left", no_wrap=True)
-        for row in self.rows:
-            table.add_row(*map(Text, row))  # brackets are not markup
-        return table
+
+def _lines(cell: str) -> str:
+    """A list with a line for each item; intervals and all else as they are."""
+    return cell if "[" in cell else cell.replace(", ", ",\n")
 
 
 def named(figures: Figures) -> str:
@@ -65,6 +90,14 @@ def named(figures: Figures) -> str:
     hinted = figures.get("hinted")  # which earlier results do not tell
     helped = f" ({hinted} of {figures['episodes']} WITH HINTS)" if hinted else ""
     return f"{figures['variant']}{helped}"
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Such as ``a, b and c``; of many, the first and how many more."""
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def middle(spread: Figures | None, digits: int = 1) -> str:
@@ -100,10 +133,12 @@ def verdict(difference: Figures | None) -> str:
     """What a difference says, in a word or two."""
     if difference is None:
         return NONE
-    if difference["seeds"] < LEAST_SEEDS:
-        return TOO_FEW
+    over_games = "games" in difference
+    if difference["games" if over_games else "seeds"] < LEAST_SEEDS:
+        return TOO_FEW[over_games]
     if difference["low"] is None:
-        return "equal" if not difference["mean"] else "the same for every seed"
+        units = "game" if over_games else "seed"
+        return "equal" if not difference["mean"] else f"the same for every {units}"
     if difference["low"] > 0:
         return HIGHER
     return LOWER if difference["high"] < 0 else "unclear"
@@ -126,6 +161,37 @@ def number(value: float, digits: int = 1, sign: str = "") -> str:
     return "0" if text in {"-0", "+0"} else text
 
 
+def endings(figures: Figures) -> str:
+    """Such as ``4 Turn limit, 1 Victory``."""
+    ended = figures["end_reasons"].items()
+    return ", ".join(f"{count} {_ENDINGS.get(reason, reason)}" for reason, count in ended)
+
+
+def ending(reason: str) -> str:
+    """How an episode ended, for people."""
+    return _ENDINGS.get(reason, reason)
+
+
+def games(played: Sequence[Figures], overall: Sequence[Figures], turn: int) -> Table:
+    """A row for each game of a suite and variant, and one for all games of each variant."""
+    header = ["game", "variant", "maximum", "episodes", "score %", "maximum so far %"]
+    rows = [
+        [it["game"], named(it), str(it["max_score"] or NONE), *_over_game(it, it["mean"])]
+        for it in played
+    ]
+    for it in overall:
+        mean = it["mean"][str(turn)]
+        rows.append([f"all {counted(it['games'], 'game')}", named(it), "", *_over_game(it, mean)])
+    title = f"Games, after up to {counted(turn, 'turn')}, with {CONFIDENCE:.0%} intervals"
+    return Table(title, [*header, "progress %", "ended"], rows, keys=2)
+
+
+def _over_game(figures: Figures, mean: Figures) -> list[str]:
+    shares = (estimated(mean.get(name)) for name in ("score", "best_score", "progress"))
+    finished = f"{figures['finished']} of {figures['episodes']}"
+    return [finished, *shares, endings(figures)]
+
+
 def scores(variants: Sequence[Figures], turns: int) -> Table:
     """Medians and quartiles, at the turns that are compared."""
     rows = []
@@ -137,40 +203,49 @@ def scores(variants: Sequence[Figures], turns: int) -> Table:
                 [named(figures), turn, middle(at), highest(at), middle(best), highest(best)]
             )
     header = ["variant", "turn", "score", "best", "maximum so far", "best maximum"]
-    return Table("Score", header, rows)
+    return Table("Score", header, rows, keys=2)
+
+
+_MEANS = {
+    "score": "Mean score",
+    "best_score": "Mean of the maximum so far",
+    "progress": "Mean progress, in percent of the achievements",
+}
 
 
 def means(variants: Sequence[Figures], turns: int, most: int | None, than: str) -> Iterator[Table]:
     """Means, and differences ``than`` what, where there is anything to compare with."""
-    compared = ("difference", "verdict") if than else ()
-    header = ["variant", "turn", "seeds", "mean", f"of {most}" if most else "of the maximum"]
-    paired = f"; differences from {than}, paired by seed and episode" if than else ""
-    for name, title in (("score", "Mean score"), ("best_score", "Mean of the maximum so far")):
-        rows = [
-            [
-                *(named(figures), turn, _seeds(figures, turn)),
-                *_estimates(figures, turn, name, most)[: 2 + len(compared)],
-            ]
-            for figures in variants
-            for turn in map(str, checkpoints(turns))
-        ]
-        title = f"{title}, with {CONFIDENCE:.0%} intervals{paired}"
-        yield Table(title, [*header, *compared], rows)
+    over_games = any("games" in it for it in variants)
+    unfinished = any(it["finished"] < it.get("begun", 0) for it in variants)
+    units = ["games"] if over_games else ["seeds"]
+    of = [] if over_games else [f"of {most}" if most else "of the maximum"]
+    header = ["variant", "turn", *units, "mean", *of, *["of those finished"] * unfinished]
+    header += ["difference", "verdict"] if than else []
+    pairs = "game, seed and episode" if over_games else "seed and episode"
+    paired = f"; differences from {than}, paired by {pairs}" if than else ""
+    for name, title in _MEANS.items():
+        at_turns = [(it, turn) for it in variants for turn in map(str, checkpoints(turns))]
+        if name == "progress" and not any(it["mean"][turn].get(name) for it, turn in at_turns):
+            continue
+        rows = []
+        for figures, turn in at_turns:
+            mean = figures["mean"][turn].get(name)
+            difference = figures.get("difference", {}).get(turn, {}).get(name)
+            row = [named(figures), turn, _count(mean, difference, units[0]), estimated(mean)]
+            row += [share_of(mean, 100 if name == "progress" else most)] * len(of)
+            if unfinished:
+                row.append(estimated(figures.get("mean_finished", {}).get(turn, {}).get(name)))
+            row += [estimated(difference, signed=True), verdict(difference)] if than else []
+            rows.append(row)
+        percent = " in percent of each game's maximum" if over_games and name != "progress" else ""
+        title = f"{title}{percent}, with {CONFIDENCE:.0%} intervals{paired}"
+        yield Table(title, header, rows, keys=2)
 
 
-def _estimates(figures: Figures, turn: str, name: str, most: int | None) -> list[str]:
-    mean = figures["mean"][turn][name]
-    difference = figures.get("difference", {}).get(turn, {}).get(name)
-    shown = [estimated(mean), share_of(mean, most)]
-    return [*shown, estimated(difference, signed=True), verdict(difference)]
-
-
-def _seeds(figures: Figures, turn: str) -> str:
+def _count(mean: Figures | None, difference: Figures | None, units: str) -> str:
     """How many; and how many of them are paired, where that is another number."""
-    mean = figures["mean"][turn]["score"]
-    paired = figures.get("difference", {}).get(turn, {}).get("score")
-    count, pairs = (it["seeds"] if it else 0 for it in (mean, paired))
-    return f"{count} ({pairs} paired)" if paired and pairs != count else str(count)
+    count, pairs = (it[units] if it else 0 for it in (mean, difference))
+    return f"{count} ({pairs} paired)" if difference and pairs != count else str(count)
 
 
 def learning(points: Sequence[Figures], most: int | None) -> Table:
@@ -207,7 +282,7 @@ def play(variants: Sequence[Figures]) -> Table:
             named(figures),
             f"{figures['finished']} of {figures['episodes']}",
             *(middle(figures.get(column)) for column in columns),
-            ", ".join(f"{count} {reason}" for reason, count in figures["end_reasons"].items()),
+            endings(figures),
         ]
         for figures in variants
     ]
@@ -215,8 +290,8 @@ def play(variants: Sequence[Figures]) -> Table:
     return Table("Play per episode", ["variant", "episodes", *names, "ended"], rows)
 
 
-def cost(variants: Sequence[Figures]) -> Table:
-    """What a turn took."""
+def cost(variants: Sequence[Figures], *, seconds: bool = True) -> Table:
+    """What a turn took; the same play gives the same table without ``seconds``."""
     rows = [
         [
             named(figures),
@@ -226,7 +301,7 @@ def cost(variants: Sequence[Figures]) -> Table:
             share(figures.get("cached_share")),
             middle(figures.get("completion_tokens_per_turn")),
             dollars_of(figures.get("cost_per_turn")),
-            middle(figures.get("seconds_per_turn"), 2),
+            *([middle(figures.get("seconds_per_turn"), 2)] if seconds else []),
         ]
         for figures in variants
     ]
@@ -237,6 +312,6 @@ def cost(variants: Sequence[Figures]) -> Table:
         "cached",
         "completion tokens",
         "cost",
-        "seconds",
+        *(["seconds"] if seconds else []),
     ]
     return Table("Cost per turn", ["variant", *header], rows)

@@ -132,13 +132,13 @@ def test_checkpoints_are_those_within_the_turns_and_the_last_turn() -> None:
     assert checkpoints(300) == [50, 100, 200, 300]
 
 
-def test_figures_are_of_finished_episodes_and_all_ends_are_told() -> None:
+def test_what_failed_counts_as_far_as_it_was_played_and_all_ends_are_told() -> None:
     figures = variant_figures(
         [episode([3]), episode([40], "llm_unavailable"), EpisodeFigures()], 50
     )
-    assert (figures["episodes"], figures["finished"]) == (3, 1)
+    assert (figures["episodes"], figures["begun"], figures["finished"]) == (3, 2, 1)
     assert figures["end_reasons"] == {"max_turns": 1, "llm_unavailable": 1, "not played": 1}
-    assert figures["score"]["50"]["highest"] == 3
+    assert figures["score"]["50"]["highest"] == 40
 
 
 def test_a_variant_without_a_finished_episode_has_no_figures_but_a_row(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_variant_without_a_finished_episode_has_no_figures_but_a_row(tmp_path:
     tables = tables_of(results_of(never), 60)
     assert tables[0].rows[0] == ["whole", "50", "-", "-", "-", "-"]
     assert tables[1].rows[0] == ["whole", "50", "0", "-", "-"]
-    assert "1 not played" in tables[3].markdown()
+    assert "1 Not played" in tables[3].markdown()
     assert band([EpisodeFigures()], 60) == []
 
 

@@ -121,7 +121,7 @@ def plan_of(folder: Path, **settings: Any) -> Plan:  # noqa: ANN401  of any fiel
         story = game.story
     fields = {"max_turns_per_episode": 6, **settings}
     config = GameConfiguration.model_validate(fields)
-    return Plan("fleet", folder, config, story, (CELL.variant,), (1,), 1, carry_over=False)
+    return Plan("fleet", folder, config, {"": story}, (CELL.variant,), (1,), 1, carry_over=False)
 
 
 def order_of(plan: Plan, number: int, cell: Cell = CELL) -> Order:
@@ -129,7 +129,7 @@ def order_of(plan: Plan, number: int, cell: Cell = CELL) -> Order:
     job["settings"] = {**job["settings"], "story": "/nowhere/here.z5"}
     folder = plan.folder(cell)
     place = str(folder.relative_to(plan.out))
-    story = plan.story.path.read_bytes()
+    story = plan.story(cell).path.read_bytes()
     return Order("e", number, place, job, packed(folder), story, b"", "/nowhere")
 
 

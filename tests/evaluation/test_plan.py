@@ -26,7 +26,7 @@ def plan(out: Path, *, carry_over: bool = False, **settings: object) -> Plan:
     all_parts = {"mcp_enabled": True, "mcp_config_file": SERVERS, "reflection_enabled": True}
     config = GameConfiguration.model_validate({**all_parts, **settings})
     variants = variants_of(config, [], each=True)
-    return Plan("mine", out, config, STORY, variants, (3, 1), 2, carry_over)
+    return Plan("mine", out, config, {"": STORY}, variants, (3, 1), 2, carry_over)
 
 
 def configuration(plan: Plan, cell: Cell, threads: int | None = None) -> GameConfiguration:

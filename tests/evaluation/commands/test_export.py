@@ -25,6 +25,7 @@ from tests.support import FOREVER, ROOT
 
 TURN = TurnRow(
     evaluation="made-up",
+    game=None,
     variant="whole",
     seed=1,
     episode=1,

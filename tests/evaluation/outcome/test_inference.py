@@ -12,7 +12,7 @@ from evaluation.figures import EpisodeFigures
 from evaluation.outcome import inference
 from evaluation.outcome.comparison import comparison_of
 from evaluation.outcome.comparison import tables_of as comparison_tables
-from evaluation.outcome.inference import difference, mean
+from evaluation.outcome.inference import difference, finished, mean
 from evaluation.plan import Key
 from evaluation.plot import plot_learning
 from evaluation.report import markdown_of, results_of, tables_of
@@ -44,12 +44,14 @@ def test_differences_are_between_equal_seeds_and_episodes() -> None:
     assert (it.mean, it.seeds) == (((3 + 4) / 2 + 0) / 2, 2)
 
 
-def test_an_episode_that_was_not_played_to_its_end_is_in_no_pair() -> None:
+def test_an_episode_that_failed_counts_as_far_as_it_was_played_and_not_among_the_finished() -> None:
     both = played({"whole": scores(1, 2), "bare": scores(3, 4)})
     whole = dict(both.of("whole"))
     first = next(iter(whole))
-    whole[first] = episode([1], "llm_unavailable")
+    whole[first] = episode([0], "llm_unavailable")
     assert (it := difference(both.of("bare"), whole, *FINAL))
+    assert (it.mean, it.seeds) == (2.5, 2)
+    assert (it := difference(both.of("bare"), finished(whole), *FINAL))
     assert (it.mean, it.seeds) == (2, 1)
 
 
@@ -158,7 +160,7 @@ def test_wherever_a_person_helped_the_variant_is_marked(tmp_path: Path) -> None:
     rising = {seed: [seed, seed + 5] for seed in range(1, 7)}
     both = played({"whole": rising, "bare": rising})
     for key, figures in both.episodes.items():
-        figures.hints = 2 * (key == ("bare", 3, 2))
+        figures.hints = 2 * (key == Key("bare", 3, 2))
     found = results_of(both)
     marks = {row[0] for table in tables_of(found, 1) for row in table.rows if "bare" in row[0]}
     assert marks == {

@@ -1,0 +1,1 @@
+"""Achievements: what shows that a player has come further, read from the record of an episode."""

@@ -1,0 +1,1 @@
+"""Suites: files that list the games of one evaluation."""
